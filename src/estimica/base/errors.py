@@ -1,0 +1,36 @@
+"""The exceptions a user can meet. Each carries a stable code of its stage and a message that names
+the thing, the value and the next step."""
+
+from __future__ import annotations
+
+
+class EstimicaError(Exception):
+    """Any mistake that the user can mend; the command line prints it without a traceback."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.code, self.message)
+
+
+class SourceError(EstimicaError):
+    """S…: a Modelica source that cannot be read, found or flattened."""
+
+
+class UnsupportedError(EstimicaError):
+    """U…: a construct of the language that is refused, with its place and what to do instead."""
+
+
+class StructureError(EstimicaError):
+    """E…: equations that cannot be sorted: unbalanced, singular, or of too high index."""
+
+
+class ModelError(EstimicaError):
+    """M…: a wrong use of a loaded model: an unknown name, a value of the wrong kind."""
+
+
+class SimulationError(EstimicaError):
+    """R…: a run that ended early; it says when, in which state, and which equation is to blame."""

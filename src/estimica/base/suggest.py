@@ -1,0 +1,23 @@
+"""Close names for a misspelt one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def close_names(wrong: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """Up to `count` names of `known` that `wrong` may have meant, the likeliest first."""
+    known = list(known)
+    exact = [k for k in known if k.lower() == wrong.lower()]
+    tail = [k for k in known if k.rsplit(".", 1)[-1].lower() == wrong.rsplit(".", 1)[-1].lower()]
+    near = get_close_matches(wrong, known, n=count, cutoff=0.6)
+    return list(dict.fromkeys(exact + tail[:count] + near))[:count]
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """`; did you mean 'a' or 'b'?`, or an empty text where nothing is close."""
+    names = [f"'{n}'" for n in close_names(wrong, known)]
+    if not names:
+        return ""
+    return f"; did you mean {names[0]}?" if len(names) == 1 else f"; did you mean {', '.join(names[:-1])} or {names[-1]}?"

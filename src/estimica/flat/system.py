@@ -1,0 +1,161 @@
+"""FlatSystem: one Modelica class as scalar variables and scalar equations, each with its origin.
+
+Everything hierarchical, array-valued or functional is gone: arrays are elements named `x[2]`,
+records are fields named `r.a`, functions are written out in the expressions, loops are unrolled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from estimica.flat.expression import Expression
+
+
+class Kind(StrEnum):
+    """The type of a scalar variable; an enumeration holds its ordinal, counted from 1."""
+
+    REAL = "Real"
+    INTEGER = "Integer"
+    BOOLEAN = "Boolean"
+    ENUMERATION = "enumeration"
+    STRING = "String"
+
+
+class Variability(StrEnum):
+    """When a variable may change."""
+
+    CONSTANT = "constant"
+    PARAMETER = "parameter"
+    DISCRETE = "discrete"
+    CONTINUOUS = "continuous"
+
+
+class StateSelect(StrEnum):
+    """The modeller's wish whether a variable becomes a state."""
+
+    NEVER = "never"
+    AVOID = "avoid"
+    DEFAULT = "default"
+    PREFER = "prefer"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where something stands in the user's source."""
+
+    text: str = ""  # as the user wrote it, shortened; "" where it was generated
+    component: str = ""  # dotted instance name, "" for the top level
+    kind: str = "equation"  # equation, binding, connection, flow sum, unconnected flow, initial equation, when, ...
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else f"line {self.line}" if self.line else ""
+        where = ", ".join(x for x in (f"in {self.component}" if self.component else "", place) if x)
+        what = f"{self.kind} '{self.text}'" if self.text else self.kind
+        return f"{what} ({where})" if where else what
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One scalar of the model. `binding` is set for parameters and constants only."""
+
+    name: str
+    kind: Kind = Kind.REAL
+    variability: Variability = Variability.CONTINUOUS
+    causality: str = "local"  # input and output: of the top level only
+    binding: Expression | None = None
+    start: Expression | None = None  # None: not given
+    fixed: bool = False
+    minimum: Expression | None = None
+    maximum: Expression | None = None
+    nominal: Expression | None = None
+    unit: str = ""
+    display_unit: str = ""
+    quantity: str = ""
+    description: str = ""
+    state_select: StateSelect = StateSelect.DEFAULT
+    literals: tuple[str, ...] = ()  # names of an enumeration's values
+    text: str = ""  # the value of a String parameter
+    protected: bool = False
+    final: bool = False
+    flow: bool = False
+    evaluated: str = ""  # why this parameter's value is built into the equations; "" where it is not
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """lhs = rhs, all scalar."""
+
+    lhs: Expression
+    rhs: Expression
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a when-branch does: `target = value`, or `reinit(target, value)`."""
+
+    target: str
+    value: Expression
+    reinit: bool = False
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """`when {conditions} then actions`: it fires when any of the conditions becomes true."""
+
+    conditions: tuple[Expression, ...]
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A when-clause with its elsewhen branches, the first that fires wins."""
+
+    branches: tuple[Branch, ...]
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """`assert(condition, message, level)`."""
+
+    condition: Expression
+    message: str
+    warning: bool = False
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The `annotation(experiment(...))` of the class, where it has one."""
+
+    start: float = 0.0
+    stop: float | None = None
+    tolerance: float | None = None
+    interval: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlatSystem:
+    """A whole model, ready for the structure stage."""
+
+    name: str
+    variables: tuple[Variable, ...]
+    equations: tuple[Equation, ...]
+    initial_equations: tuple[Equation, ...] = ()
+    whens: tuple[When, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
+    description: str = ""
+    experiment: Experiment = Experiment()
+    notes: tuple[str, ...] = ()  # what the front end rewrote, for the user to know
+    source: str = ""  # the file or text the class was read from, for messages
+    by_name: dict[str, Variable] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {v.name: v for v in self.variables})

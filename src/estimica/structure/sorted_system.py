@@ -1,0 +1,107 @@
+"""SortedSystem: what the structure stage hands on: states chosen, aliases gone, equations in the
+order in which they can be evaluated, events made explicit. No CasADi, no numbers, only expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from estimica.flat.expression import Expression
+from estimica.flat.system import Assertion, Equation, FlatSystem, Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation outside noEvent; its truth is the leaf `mode(index)`, frozen between events.
+
+    State relation: true where `difference > 0` (`strict`) or `difference >= 0`.
+    Time relation (`instant` is given): true from the instant on, or up to it (`until`).
+    """
+
+    difference: Expression
+    strict: bool
+    instant: Expression | None = None  # depends on parameters, memories and logicals only
+    until: bool = False
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`unknown` := `value`; the unknown is a variable name or `der(name)`."""
+
+    unknown: str
+    value: Expression
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Unknowns that must be solved together.
+
+    `inner` are assignments in order, made once the `torn` unknowns are guessed; `residuals`
+    (lhs - rhs, as many as torn unknowns) must then vanish. `linear`: the residuals are linear in
+    the torn unknowns, with coefficients that do not depend on them.
+    """
+
+    torn: tuple[str, ...]
+    inner: tuple[Assignment, ...]
+    residuals: tuple[Expression, ...]
+    linear: bool
+    origins: tuple[Origin, ...] = ()
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        """Everything that this block determines."""
+        return self.torn + tuple(a.unknown for a in self.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Reinit:
+    """`state` takes `value` at the end of an event iteration in which `fired` holds."""
+
+    state: str
+    fired: Expression
+    value: Expression
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """The signal `name` is `expression` as it was `duration` ago (its first value before that)."""
+
+    name: str
+    expression: Expression
+    duration: Expression
+    origin: Origin = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class SortedSystem:
+    """A model in evaluation order.
+
+    Between events `memories`, `logicals` and modes are constant. Leaves that may occur: const, name
+    (of a parameter, input, state, memory, logical, delayed signal, or an unknown that an earlier
+    block computes), time, mode, and in `logical_equations`, `memory_equations` and `reinits` also
+    pre, initial and terminal. `der(x)` is spelt as the leaf der(x).
+    """
+
+    flat: FlatSystem
+    parameters: tuple[str, ...]  # every Real/Integer/Boolean/enumeration parameter and constant, each after those its binding needs
+    bindings: dict[str, Expression]  # of those that have one
+    free_parameters: tuple[str, ...]  # fixed=false: found by the initial equations
+    inputs: tuple[str, ...]
+    states: tuple[str, ...]
+    memories: tuple[str, ...]  # discrete Reals
+    logicals: tuple[str, ...]  # Boolean, Integer and enumeration variables and hidden when-conditions
+    relations: tuple[Relation, ...]  # mode(i) is relations[i]
+    blocks: tuple[Assignment | Block, ...]  # gives every der(state) and every algebraic variable
+    constraints: tuple[Equation, ...]  # kept invariants between states, to be projected on
+    aliases: dict[str, Expression]  # removed variables in terms of kept ones; an alias may be a parameter or constant too
+    logical_equations: tuple[Assignment, ...]  # one for each logical: its value at an event
+    memory_equations: tuple[Assignment, ...]  # one for each memory
+    reinits: tuple[Reinit, ...]
+    delays: tuple[Delay, ...]
+    initial_equations: tuple[Equation, ...]  # in kept variables; fixed start values are not among them
+    starts: dict[str, Expression]  # start values (or guesses) of kept variables that have one
+    fixed: frozenset[str]  # kept continuous variables whose start value holds at the initial time
+    assertions: tuple[Assertion, ...]
+    notes: tuple[str, ...] = ()  # what was reduced, assumed or dropped, in words for the user
