@@ -1,0 +1,1 @@
+"""What every room needs: errors, close names, signals, and how results show themselves."""

@@ -1,0 +1,1 @@
+"""From sorted equations to machine code."""

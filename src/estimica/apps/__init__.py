@@ -1,0 +1,1 @@
+"""What people start: the command line, later the workbench in the browser."""

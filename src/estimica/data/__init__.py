@@ -1,0 +1,1 @@
+"""Tables of measurements: reading and writing them."""

@@ -1,0 +1,1 @@
+"""From machine code, inputs and times to trajectories and their sensitivities."""

@@ -1,0 +1,1 @@
+"""From Modelica source to a flat system."""

@@ -1,0 +1,41 @@
+"""What all tests share: the reference cases, and what is skipped where something is missing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def standard_library() -> Path | None:
+    """The folder of a Modelica Standard Library on MODELICAPATH, if there is one."""
+    for entry in os.environ.get("MODELICAPATH", "").split(os.pathsep):
+        if entry and any((folder / "package.mo").is_file() for folder in Path(entry).glob("Modelica*")):
+            return Path(entry)
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if standard_library() is None:
+        skip = pytest.mark.skip(reason="no Modelica Standard Library on MODELICAPATH")
+        for item in items:
+            if item.get_closest_marker("msl"):
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def cases() -> Path:
+    """The folder of reference data sets: $ESTIMICA_CASES, or ../shared/cases."""
+    folder = Path(os.environ.get("ESTIMICA_CASES", ROOT.parent / "shared" / "cases"))
+    if not folder.is_dir():
+        pytest.skip(f"no reference cases: {folder} is no folder; set ESTIMICA_CASES")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def examples() -> Path:
+    """The folder of example models and scripts."""
+    return ROOT / "examples"

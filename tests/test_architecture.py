@@ -1,0 +1,167 @@
+"""The house keeps its order: who may import whom, and that everything public says what it does."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "estimica"
+
+ROOMS = (
+    "base",
+    "flat",
+    "source",
+    "structure",
+    "compiled",
+    "simulate",
+    "data",
+    "study",
+    "execute",
+    "estimate",
+    "infer",
+    "experiment",
+    "optimise",
+    "report",
+    "apps",
+)
+
+WITHOUT_CASADI = {"base", "flat", "source", "data", "study", "infer", "report", "apps"}
+
+# Where a heavy library may be imported; anywhere else a room would grow a second concern.
+HOMES = {
+    "plotly": ("report", "apps/web"),
+    "jinja2": ("report", "apps/web"),
+    "nicegui": ("apps/web",),
+    "rich": ("report", "apps/cli"),
+    "typer": ("apps/cli",),
+    "rumoca": ("source",),
+    "numba": ("compiled", "simulate"),
+    "llvmlite": ("compiled",),
+    "lark": ("source", "study"),
+    "fmpy": ("compiled",),
+    "distributed": ("execute",),
+}
+
+EXPORTED: set[str] = set()
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0]
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Dotted names of all that a module imports, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(path)}: relative import in line {node.lineno}"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def rooms_used(path: Path) -> Iterator[str]:
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] == "estimica":
+            yield parts[1] if len(parts) > 1 else ""
+
+
+in_rooms = pytest.mark.parametrize(
+    "path", [m for m in MODULES if m.parent != PACKAGE], ids=name_of
+)
+everywhere = pytest.mark.parametrize("path", MODULES, ids=name_of)
+
+
+def test_every_folder_is_a_room() -> None:
+    folders = {p.name for p in PACKAGE.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders <= set(ROOMS)
+
+
+@in_rooms
+def test_imports_point_up_the_list_of_rooms(path: Path) -> None:
+    here = ROOMS.index(room_of(path))
+    for room in rooms_used(path):
+        assert room in ROOMS, f"{name_of(path)} imports from the package root"
+        assert ROOMS.index(room) <= here, f"{name_of(path)} imports {room}, a room below its own"
+
+
+@in_rooms
+def test_structure_does_not_know_where_equations_come_from(path: Path) -> None:
+    if room_of(path) == "structure":
+        assert "source" not in rooms_used(path)
+
+
+@in_rooms
+def test_casadi_stays_where_equations_are_compiled(path: Path) -> None:
+    if room_of(path) in WITHOUT_CASADI:
+        assert not any(name.split(".")[0] == "casadi" for name in imported(path))
+
+
+@everywhere
+def test_heavy_libraries_stay_in_their_rooms(path: Path) -> None:
+    for name in imported(path):
+        homes = HOMES.get(name.split(".")[0])
+        if homes:
+            assert any(name_of(path).startswith(home + "/") for home in homes), (
+                f"{name_of(path)} imports {name}"
+            )
+
+
+@everywhere
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@everywhere
+def test_everything_public_is_documented(path: Path) -> None:
+    def walk(body: list[ast.stmt], prefix: str) -> Iterator[str]:
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                if node.name.startswith("_") or _is_overload(node):
+                    continue
+                if not ast.get_docstring(node):
+                    yield prefix + node.name
+                if isinstance(node, ast.ClassDef):
+                    yield from walk(node.body, f"{prefix}{node.name}.")
+
+    silent = list(walk(ast.parse(path.read_text(encoding="utf-8")).body, ""))
+    assert not silent, f"{name_of(path)}: no docstring on {', '.join(silent)}"
+
+
+def _is_overload(node: ast.stmt) -> bool:
+    names = {getattr(d, "id", getattr(d, "attr", "")) for d in getattr(node, "decorator_list", [])}
+    return bool(names & {"overload", "setter"})
+
+
+def test_exported_names_are_pinned() -> None:
+    import estimica
+
+    assert set(estimica.__all__) == EXPORTED
+    assert all(hasattr(estimica, name) for name in EXPORTED)
+    assert set(estimica.__all__) <= set(dir(estimica))
+
+
+def test_import_is_quick_and_leaves_tables_and_plots_alone() -> None:
+    code = (
+        "import time, sys; t = time.perf_counter(); import estimica; t = time.perf_counter() - t;"
+        "heavy = {'plotly', 'pandas', 'xarray', 'jinja2', 'typer', 'rich', 'pydantic'};"
+        "print(t, *sorted(heavy & set(sys.modules)))"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    seconds, *heavy = min(runs, key=lambda run: float(run.stdout.split()[0])).stdout.split()
+    assert not heavy
+    assert float(seconds) < 1.0
