@@ -1,0 +1,26 @@
+"""Figures, pages and tables of results; importing this room registers how results are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from estimica.base.show import Curves, Form, Table, register
+
+
+def _on_use(module: str, function: str) -> Callable[[Any], Any]:
+    """`function` of `module`, imported when first called: plotting libraries are slow to load."""
+
+    def call(shown: Any) -> Any:
+        return getattr(import_module(module), function)(shown)
+
+    return call
+
+
+register(Curves, Form.FIGURE, _on_use("estimica.report.plots", "figure"))
+register(Curves, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
+register(Curves, Form.TEXT, _on_use("estimica.report.text", "curves_text"))
+register(Table, Form.FIGURE, _on_use("estimica.report.plots", "table_figure"))
+register(Table, Form.HTML, _on_use("estimica.report.document", "table_fragment"))
+register(Table, Form.TEXT, _on_use("estimica.report.text", "table_text"))

@@ -1,0 +1,126 @@
+"""How results show themselves: they say what there is to see, and `report` has registered how
+to draw it, so that no room upstream knows a plotting library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+T = TypeVar("T")
+
+
+class Form(StrEnum):
+    """The ways in which something can be shown."""
+
+    FIGURE = "figure"  # an interactive figure
+    HTML = "html"  # a fragment of a page, for notebooks
+    TEXT = "text"  # plain text, for terminals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """One line over time. `stepped` holds each value until the next stamp."""
+
+    name: str
+    time: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float64]
+    unit: str = ""
+    description: str = ""
+    stepped: bool = False
+    dotted: bool = False  # drawn as points: measurements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """Curves that share one vertical axis."""
+
+    label: str
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Panels one below the other that share the time axis."""
+
+    panels: tuple[Panel, ...]
+    title: str = ""
+    time_label: str = "time [s]"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under named columns; numbers stay numbers until they are printed."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    title: str = ""
+    note: str = ""
+
+
+_renderers: dict[tuple[type, Form], Callable[[Any], Any]] = {}
+
+
+def register(kind: type[T], form: Form, renderer: Callable[[T], object]) -> None:
+    """Have `renderer` show every value of `kind` in `form`."""
+    _renderers[kind, form] = renderer
+
+
+def render(shown: Curves | Table, form: Form) -> Any:
+    """What the registered renderer makes of `shown`."""
+    return _renderers[type(shown), form](shown)
+
+
+def figure(shown: Curves | Table) -> Any:
+    """An interactive Plotly figure."""
+    return render(shown, Form.FIGURE)
+
+
+def html(shown: Curves | Table) -> str:
+    """A fragment of HTML for notebooks."""
+    return str(render(shown, Form.HTML))
+
+
+def text(shown: Curves | Table) -> str:
+    """Plain text for terminals."""
+    return str(render(shown, Form.TEXT))
+
+
+def trajectories(curves: Sequence[Curve], title: str = "") -> Curves:
+    """One panel for each curve."""
+    return Curves(tuple(Panel(labelled(c.name, c.unit), (c,)) for c in curves), title)
+
+
+def labelled(name: str, unit: str) -> str:
+    """A name with its unit in brackets, where it has one."""
+    return f"{name} [{unit}]" if unit and unit != "1" else name
+
+
+def sensitivities(
+    time: npt.NDArray[np.float64],
+    jacobian: npt.NDArray[np.float64],
+    outputs: Sequence[tuple[str, str]],
+    wrt: Sequence[tuple[str, float]],
+    title: str = "",
+) -> Curves:
+    """One panel for each output y with the curves p·∂y/∂p, all in the unit of y.
+
+    `jacobian` is (samples, outputs, parameters), `outputs` has names and units, `wrt` names and
+    values; a parameter that is zero is shown as ∂y/∂p.
+    """
+
+    def curve(i: int, j: int) -> Curve:
+        (output, unit), (name, value) = outputs[i], wrt[j]
+        scaled = value != 0 and np.isfinite(value)
+        label = f"{name}·∂{output}/∂{name}" if scaled else f"∂{output}/∂{name}"
+        return Curve(label, time, jacobian[:, i, j] * (value if scaled else 1.0), unit)
+
+    panels = [
+        Panel(labelled(f"p·∂{output}/∂p", unit), tuple(curve(i, j) for j in range(len(wrt))))
+        for i, (output, unit) in enumerate(outputs)
+    ]
+    return Curves(tuple(panels), title)

@@ -1,0 +1,77 @@
+"""Pages: one HTML file with texts, tables and figures that needs nothing from the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import cast
+
+import jinja2
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from estimica.base.errors import EstimicaError
+from estimica.base.show import Curves, Table
+from estimica.report.plots import figure
+from estimica.report.text import printed
+
+
+class ReportError(EstimicaError):
+    """P…: a report that cannot be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, a few sentences, and what there is to see."""
+
+    heading: str
+    text: str = ""
+    shown: tuple[Curves | Table, ...] = ()
+
+
+def write_page(path: str | Path, title: str, sections: Sequence[Section], lead: str = "") -> Path:
+    """Write a self-contained page to `path` and return where it is."""
+    path = Path(path)
+    page = _template("page.html.jinja").render(
+        title=title,
+        lead=lead,
+        sections=[(s.heading, s.text, [fragment(x) for x in s.shown]) for s in sections],
+        plotly=Markup(get_plotlyjs()),
+        made=f"estimica {version('estimica')}, {datetime.now():%Y-%m-%d %H:%M}",
+    )
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ReportError("P001", f"cannot write '{path}': {error.strerror}") from None
+    return path
+
+
+def fragment(shown: Curves | Table) -> Markup:
+    """A figure or a table as HTML for a page that has plotly.js."""
+    if isinstance(shown, Table):
+        return Markup(table_fragment(shown))
+    return Markup(figure(shown).to_html(include_plotlyjs=False, full_html=False, config=_BUTTONS))
+
+
+def curves_fragment(curves: Curves) -> str:
+    """A figure as HTML that brings plotly.js along, for notebooks."""
+    return str(figure(curves).to_html(include_plotlyjs=True, full_html=False, config=_BUTTONS))
+
+
+def table_fragment(table: Table) -> str:
+    """A table as HTML."""
+    rows = [[(printed(c), isinstance(c, (int, float))) for c in row] for row in table.rows]
+    return _template("table.html.jinja").render(table=table, rows=rows)
+
+
+_BUTTONS = {"displaylogo": False, "responsive": True}
+
+
+def _template(name: str) -> jinja2.Template:
+    source = files("estimica.report").joinpath("templates", name).read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return cast(jinja2.Template, environment.from_string(source))

@@ -1,0 +1,82 @@
+"""Tables and small pictures in plain text, by rich."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import numpy.typing as npt
+import rich.table
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from estimica.base.show import Curve, Curves, Table
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def printed(value: object) -> str:
+    """A cell as text: numbers with six digits, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return str(value)
+
+
+def rich_table(table: Table) -> RenderableType:
+    """A table for a rich console: names to the left, numbers to the right."""
+    drawn = rich.table.Table(
+        title=table.title or None, title_justify="left", title_style="bold", header_style="bold"
+    )
+    for k, column in enumerate(table.columns):
+        numeric = any(isinstance(row[k], (int, float, np.number)) for row in table.rows)
+        drawn.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(printed(cell)) for cell in row))
+    return Group(drawn, Text(table.note, style="dim")) if table.note else drawn
+
+
+def table_text(table: Table) -> str:
+    """A table as plain text."""
+    return plain(rich_table(table))
+
+
+def curves_text(curves: Curves) -> str:
+    """One line for each curve: its range, its end, and its course in miniature."""
+    rows = [_summary(curve) for panel in curves.panels for curve in panel.curves]
+    columns = ("name", "unit", "smallest", "largest", "at the end", "course")
+    return table_text(Table(columns, tuple(rows), curves.title))
+
+
+def sparkline(value: npt.NDArray[np.float64], width: int = 24) -> str:
+    """The course of a signal in one line of blocks; a gap where it is not a number."""
+    if len(value) == 0:
+        return ""
+    sampled = value[np.linspace(0, len(value) - 1, min(width, len(value))).astype(int)]
+    finite = np.isfinite(sampled)
+    if not finite.any():
+        return " " * len(sampled)
+    low, high = float(sampled[finite].min()), float(sampled[finite].max())
+    share = np.zeros(len(sampled)) if high == low else (sampled - low) / (high - low)
+    level = np.where(finite, np.nan_to_num(share) * (len(BARS) - 1), 0).round().astype(int)
+    return "".join(BARS[k] if ok else " " for k, ok in zip(level, finite, strict=True))
+
+
+def plain(renderable: RenderableType, width: int = 100) -> str:
+    """What rich would print, without colours."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
+    console.print(renderable)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().rstrip("\n")
+
+
+def _summary(curve: Curve) -> tuple[object, ...]:
+    finite = curve.value[np.isfinite(curve.value)]
+    if len(finite) == 0:
+        return curve.name, curve.unit, None, None, None, ""
+    low, high, end = float(finite.min()), float(finite.max()), float(finite[-1])
+    return curve.name, curve.unit, low, high, end, sparkline(curve.value)
