@@ -67,7 +67,7 @@ class Equations:
             return found
         alias = self.system.aliases.get(name)
         if alias is not None:
-            return translate([alias], self._leaf)[0]
+            return translate([alias], self.leaf_with({}))[0]
         if name.startswith("der(") and name.endswith(")"):
             return self._derivative(name[4:-1])
         known = [v.name for v in self.system.flat.variables if v.kind is not Kind.STRING]
@@ -83,8 +83,13 @@ class Equations:
             raise ModelError("M002", f"der({name}) is not computed by the model; ask for '{name}'")
         return ca.jtimes(e, self.x, self.f) + ca.jacobian(e, self.t)
 
-    def _leaf(self, e: Expression) -> ca.SX:
-        return _leaf(e, self.environment, self.t, {}, self.d, {}, self.flags)
+    def leaf_with(self, modes: Mapping[int, ca.SX]) -> Callable[[Expression], ca.SX]:
+        """How to write a leaf outside the blocks; pre(x) is then x itself."""
+
+        def leaf(e: Expression) -> ca.SX:
+            return _leaf(e, self.environment, self.t, modes, self.environment, self.flags)
+
+        return leaf
 
 
 def assemble(system: SortedSystem) -> Equations:
@@ -135,7 +140,7 @@ class _Assembler:
         self.previous.update(zip(system.logicals, _elements(self.d_pre[first:]), strict=True))
 
     def leaf(self, e: Expression) -> ca.SX:
-        return _leaf(e, self.environment, self.t, self.modes, self.d, self.previous, self.flags)
+        return _leaf(e, self.environment, self.t, self.modes, self.previous, self.flags)
 
     def write(self, *roots: Expression) -> list[ca.SX]:
         return translate(roots, self.leaf, self.memo, self.homotopy)
@@ -257,7 +262,6 @@ def _leaf(
     environment: Mapping[str, ca.SX],
     t: ca.SX,
     modes: Mapping[int, ca.SX],
-    d: ca.SX,
     previous: Mapping[str, ca.SX],
     flags: ca.SX,
 ) -> ca.SX:
@@ -297,7 +301,7 @@ def translate(
             memo[e] = leaf(e)
         elif e.op == "homotopy" and homotopy is not None:
             actual, simplified = (memo[a] for a in e.operands)
-            memo[e] = ca.if_else(homotopy >= 1, actual, homotopy * actual + (1 - homotopy) * simplified)
+            memo[e] = homotopy * actual + (1 - homotopy) * simplified
         else:
             memo[e] = _RULES[e.op](*(memo[a] for a in e.operands))
     return [memo[r] for r in roots]

@@ -1,0 +1,223 @@
+"""Tuning: which run constants are set from outside, and how all others and their derivatives follow.
+
+The run constants P are the parameters and the start values. Those with a number as default, and
+those that the user sets or tunes, are independent; the rest follow from them once per run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import ModelError
+from estimica.base.suggest import did_you_mean
+from estimica.compiled.equations import Equations, tunable
+from estimica.compiled.hybrid import HybridSystem
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An entry of P that a user's name stands for; `sign` is -1 for the start of a negated alias."""
+
+    name: str
+    sign: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """A hybrid system for one choice of tuners, and the function that prepares a run."""
+
+    equations: Equations
+    hybrid: HybridSystem
+    independent: tuple[str, ...]
+    index: dict[str, int]
+    defaults: Vector  # of the independent constants
+    wrt: tuple[Constant, ...]
+    n_free: int
+    _function: ca.Function
+    _values: ca.Function
+
+    def values_of(self, p: ca.SX) -> ca.SX:
+        """All parameters and start values as expressions of the independent ones."""
+        return self._values(p)
+
+    def prepare(self, values: Vector, free_rates: Vector | None = None) -> tuple[Vector, Vector, Vector]:
+        """(P, x0, S0) for values of the independent constants; `free_rates` is d(free)/dθ."""
+        h, n = self.hybrid, len(self.wrt)
+        P, x0, S0 = np.empty(h.nP), np.empty(h.nx), np.empty((h.nx, n))
+        rates = np.zeros((self.n_free, n)) if free_rates is None else free_rates
+        buffer, evaluate = self._function.buffer()
+        kept = np.ascontiguousarray(values, float), np.ascontiguousarray(rates.T, float)
+        for i, a in enumerate(kept):
+            buffer.set_arg(i, memoryview(a))
+        for i, a in enumerate((P, x0, S0)):
+            buffer.set_res(i, memoryview(a))
+        evaluate()
+        return P, x0, S0
+
+
+def find_constant(equations: Equations, name: str) -> Constant:
+    """The run constant that a user's name means: a parameter, or the start value of a variable."""
+    system = equations.system
+    if name in equations.constants:
+        return Constant(name)
+    variable = name[6:-1] if name.startswith("start(") and name.endswith(")") else name
+    sign = 1.0
+    alias = system.aliases.get(variable)
+    if alias is not None and alias.op == "neg":
+        sign, alias = -1.0, alias.operands[0]
+    if alias is not None and alias.op == "name":
+        variable = alias.target
+    if f"start({variable})" in equations.constants:
+        return Constant(f"start({variable})", sign)
+    flat = system.flat.by_name
+    if name in flat and name not in system.parameters:
+        states = ", ".join(system.states[:6]) or "none"
+        raise ModelError(
+            "M003",
+            f"'{name}' is neither a parameter nor a state of '{system.flat.name}', so it has no "
+            f"start value to set (states: {states})",
+        )
+    known = [*system.parameters, *system.states]
+    raise ModelError(
+        "M004",
+        f"model '{system.flat.name}' has no parameter or state '{name}'{did_you_mean(name, known)}",
+    )
+
+
+def require_tunable(equations: Equations, name: str, sense: str = "tuned") -> Constant:
+    """Like `find_constant`, refusing what cannot change after loading, with the reason."""
+    constant = find_constant(equations, name)
+    if constant.name in equations.system.parameters:
+        reason = tunable(equations.system, constant.name)
+        if reason:
+            raise ModelError(
+                "M005",
+                f"parameter '{name}' cannot be {sense}: it is {reason}; "
+                f"set it when the model is loaded, with fix={{'{name}': ...}}",
+            )
+    return constant
+
+
+def tune(
+    equations: Equations, wrt: Sequence[Constant] = (), overridden: Iterable[str] = ()
+) -> Tuning:
+    """Choose the tuners; `overridden` are further constants that the user sets to a number."""
+    made_free = {c.name for c in wrt} | set(overridden)
+    free = equations.system.free_parameters
+    independent: list[str] = []
+    numbers: list[float] = []
+    dependent: list[str] = []
+    for name in equations.constants:
+        default = equations.defaults.get(name, ca.SX(0))
+        if name in made_free or name in free or default.is_constant():
+            independent.append(name)
+            numbers.append(float(default) if default.is_constant() else np.nan)
+        else:
+            dependent.append(name)
+    position = {n: i for i, n in enumerate(equations.constants)}
+    symbols = {n: equations.P[position[n]] for n in equations.constants}
+    resolved = _resolve([symbols[n] for n in dependent], [equations.defaults[n] for n in dependent])
+    by_name = dict(symbols) | dict(zip(dependent, resolved, strict=True))
+    values = ca.vertcat(*(by_name[n] for n in equations.constants)) if by_name else ca.SX(0, 1)
+    p = ca.vertcat(*(symbols[n] for n in independent)) if independent else ca.SX(0, 1)
+    rates = ca.SX.sym("free_rates", len(wrt), len(free))
+    seed = _seed(values, [symbols[c.name] for c in wrt], [symbols[n] for n in free], rates, wrt)
+    hybrid, tail = _with_seed(equations, seed)
+    carried = ca.vertcat(values, tail)
+    first = len(equations.system.parameters)
+    dense = ca.densify(seed)
+    function = ca.Function(
+        "prepare",
+        [p, rates],
+        [ca.densify(carried), ca.densify(values[first:]), ca.densify(dense[first:, :].T)],
+        {"cse": True},
+    )
+    return Tuning(
+        equations=equations,
+        hybrid=hybrid,
+        independent=tuple(independent),
+        index={n: i for i, n in enumerate(independent)},
+        defaults=np.array(numbers, float),
+        wrt=tuple(wrt),
+        n_free=len(free),
+        _function=function,
+        _values=ca.Function("values", [p], [ca.densify(values)]),
+    )
+
+
+def _resolve(symbols: list[ca.SX], definitions: list[ca.SX]) -> list[ca.SX]:
+    """Definitions that use one another in order, written in terms of what is not defined here."""
+    if not symbols:
+        return []
+    resolved, _ = ca.substitute_inplace(symbols, definitions, [], False)
+    return list(resolved)
+
+
+def _seed(
+    values: ca.SX,
+    tuners: list[ca.SX],
+    free: list[ca.SX],
+    rates: ca.SX,
+    wrt: Sequence[Constant],
+) -> ca.SX:
+    """dP/dθ, where the free parameters move with θ at the given rates."""
+    if not tuners:
+        return ca.SX(values.shape[0], 0)
+    seed = ca.jacobian(values, ca.vertcat(*tuners))
+    if free:
+        seed = seed + ca.mtimes(ca.jacobian(values, ca.vertcat(*free)), rates.T)
+    return ca.mtimes(seed, ca.diag(ca.DM([c.sign for c in wrt])))
+
+
+def _with_seed(equations: Equations, seed: ca.SX) -> tuple[HybridSystem, ca.SX]:
+    """The hybrid system whose seed is written with numbers and extra run constants."""
+    seed = ca.sparsify(seed)
+    entries = seed.nonzeros()
+    changing = [e for e in entries if not e.is_constant()]
+    extra = [ca.SX.sym(f"seed{i}") for i in range(len(changing))]
+    replacement = iter(extra)
+    written = [e if e.is_constant() else next(replacement) for e in entries]
+    symbolic = ca.SX(seed.sparsity(), ca.vertcat(*written)) if written else ca.SX(*seed.shape)
+    P = ca.vertcat(equations.P, *extra)
+    e = equations
+    actual = _actual(e)
+    hybrid = HybridSystem(
+        t=e.t,
+        x=e.x,
+        z=e.z,
+        w=e.w,
+        P=P,
+        u=e.u,
+        d=e.d,
+        x_pre=e.x_pre,
+        d_pre=e.d_pre,
+        flags=e.flags,
+        strict=e.strict,
+        until=e.until,
+        n_memory=len(e.system.memories),
+        seed=symbolic,
+        x0=e.P[len(e.system.parameters) :],
+        z0=np.zeros(e.z.shape[0]),
+        d0=np.zeros(e.d.shape[0]),
+        **actual,
+    )
+    return hybrid, ca.vertcat(*changing) if changing else ca.SX(0, 1)
+
+
+#: the expressions that a run uses with homotopy at its end, 1
+_EXPRESSIONS = (
+    "f g zero instants event_x reinit_fired event_l constraints delayed delays checks".split()
+)
+
+
+def _actual(equations: Equations) -> dict[str, ca.SX]:
+    expressions = [getattr(equations, n) for n in _EXPRESSIONS]
+    written = ca.substitute(expressions, [equations.homotopy], [ca.SX(1)])
+    return dict(zip(_EXPRESSIONS, written, strict=True))

@@ -1,0 +1,338 @@
+"""Consistent initial values and their sensitivities.
+
+Fixed start values are taken as they stand. Initial equations, fixed values of algebraic variables,
+constraints between states and parameters with fixed=false make a nonlinear system R(U; p) = 0,
+solved by a damped Newton method, with continuation where that fails; dU/dθ follows from the implicit
+function theorem. Where the conditions are too few, start values are held in addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import SimulationError
+from estimica.compiled.equations import Equations, translate
+from estimica.compiled.tuning import Tuning
+from estimica.flat import expression as ex
+from estimica.simulate import newton
+
+Vector = npt.NDArray[np.float64]
+CONTINUATION_STEPS = 40
+MODE_ROUNDS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a run begins: independent constants (free parameters found), P, x, S, z, modes."""
+
+    values: Vector
+    P: Vector
+    x: Vector
+    S: Vector
+    z: Vector
+    d: Vector
+
+
+class Initialiser:
+    """Finds the start of a run for one choice of tuners."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
+        e = self.equations = tuning.equations
+        self.residuals, self.labels = _conditions(e)
+        self.n_carried = len(e.system.states) + len(e.system.memories)
+        self.free = [tuning.index[n] for n in e.system.free_parameters]
+        self.implicit = bool(self.residuals.shape[0] > e.z.shape[0] or self.free)
+        self._guess = self._guess_function()
+        self._modes = _mode_function(tuning)
+        self.has_modes = e.d.shape[0] > 0
+        if self.implicit or e.z.shape[0]:
+            self._build()
+
+    # -- the system R(U; p) ----------------------------------------------------------------------
+
+    def _build(self) -> None:
+        e, tuning = self.equations, self.tuning
+        self.open = self._open_states()
+        p = ca.SX.sym("p", len(tuning.independent))
+        values = tuning.values_of(p)
+        first = len(e.system.parameters)
+        held = [i for i in range(self.n_carried) if i not in self.open]
+        U = ca.SX.sym("U", len(self.open) + len(self.free) + e.z.shape[0])
+        n_open, n_free = len(self.open), len(self.free)
+        x = ca.SX(self.n_carried, 1)
+        for k, i in enumerate(self.open):
+            x[i] = U[k]
+        for i in held:
+            x[i] = values[first + i]
+        for k, i in enumerate(self.free):
+            values = ca.substitute(values, p[i], U[n_open + k])
+            x = ca.substitute(x, p[i], U[n_open + k])
+        old = ca.vertcat(e.x, e.x_pre, e.z, e.P)
+        new = ca.vertcat(x, x, U[n_open + n_free :], values)
+        R = ca.substitute(self.residuals, old, new)
+        arguments = [U, p, e.t, e.u, e.d, e.homotopy]
+        if e.w.shape[0]:  # before its duration has passed a delayed signal is its first value
+            R = ca.substitute(R, e.w, ca.substitute(e.delayed, old, new))
+        forward = {"allow_reverse": False}
+        self._R = ca.Function("R", arguments, [R, ca.jacobian(R, U, forward)], {"cse": True})
+        wrt = [p[tuning.index[c.name]] for c in tuning.wrt]
+        if wrt:
+            rates = ca.jacobian(R, ca.vertcat(*wrt), forward)
+            signs = ca.DM([c.sign for c in tuning.wrt]).T
+            self._R_theta = ca.Function("R_theta", arguments, [rates * ca.repmat(signs, R.shape[0], 1)])
+
+    def _open_states(self) -> list[int]:
+        """States that the conditions determine; all others are held at their start values.
+
+        Which ones is decided by the numerical rank at a generic point: a state is held if the
+        conditions can still be met by the remaining unknowns; states with a start value of their
+        own are tried first.
+        """
+        e = self.equations
+        names = e.system.states
+        fixed = e.system.fixed
+        candidates = [i for i, n in enumerate(names) if n not in fixed]
+        if not self.implicit or not candidates:
+            return []
+        matrix, n_free = self._generic_jacobian(candidates)
+        others = list(range(len(candidates), matrix.shape[1]))
+        rank = _rank(matrix)
+        order = sorted(candidates, key=lambda i: (names[i] not in e.system.starts, i))
+        remaining = list(candidates)
+        for i in order:
+            trial = [c for c in remaining if c != i]
+            columns = [candidates.index(c) for c in trial] + others
+            if _rank(matrix[:, columns]) == rank:
+                remaining = trial
+        return remaining
+
+    def _generic_jacobian(self, candidates: Sequence[int]) -> tuple[Vector, int]:
+        e = self.equations
+        free = [e.P[e.constants.index(n)] for n in e.system.free_parameters]
+        unknowns = ca.vertcat(*(e.x[i] for i in candidates), *free, e.z)
+        J = ca.jacobian(self.residuals, unknowns, {"allow_reverse": False})
+        symbols = [e.x, e.x_pre, e.z, e.w, e.P, e.u, e.d, e.t, e.homotopy]
+        function = ca.Function("J", symbols, [J], {"cse": True})
+        rng = np.random.default_rng(0)
+        best: Vector = np.zeros(J.shape)
+        for _ in range(5):
+            point = [rng.uniform(0.3, 1.7, s.shape[0]) for s in symbols[:-1]] + [np.ones(1)]
+            point[6] = np.round(rng.uniform(0, 1, e.d.shape[0]))
+            found = np.array(function(*point))
+            if np.isfinite(found).all() and _rank(found) >= _rank(best):
+                best = found
+        return best, len(free)
+
+    def _guess_function(self) -> ca.Function:
+        """Guesses of the torn unknowns from their start attributes, as functions of p."""
+        e, system = self.equations, self.equations.system
+        guesses = []
+        for name in e.torn:
+            start = system.starts.get(name)
+            guesses.append(_write(e, start) if start is not None else ca.SX(0))
+        p = ca.SX.sym("p", len(self.tuning.independent))
+        z = ca.vertcat(*guesses) if guesses else ca.SX(0, 1)
+        z = ca.substitute(ca.densify(z), e.P, self.tuning.values_of(p))
+        logical = [
+            _write(e, system.starts[n]) if n in system.starts else ca.SX(0)
+            for n in system.logicals
+        ]
+        l = ca.vertcat(*logical) if logical else ca.SX(0, 1)
+        l = ca.substitute(ca.densify(l), e.P, self.tuning.values_of(p))
+        return ca.Function("guess", [p], [z, l])
+
+    # -- one start -------------------------------------------------------------------------------
+
+    def start(self, values: Vector, time: float, u: Vector) -> Start:
+        """The consistent start for values of the independent constants."""
+        e = self.equations
+        d = np.zeros(e.d.shape[0])
+        z = np.zeros(0)
+        if e.z.shape[0] or len(e.system.logicals):
+            guess, logical = (np.array(g, float).ravel() for g in self._guess(values))
+            z = guess
+            d[len(e.system.relations) :] = logical
+        P, x, S = self.tuning.prepare(values)
+        if not (self.implicit or z.size):
+            return Start(values, P, x, S, z, d)
+        if not self.implicit:
+            return Start(values, P, x, S, self._consistent_z(values, time, u, d, x, z, P), d)
+        d_pre = d.copy()
+        U = np.concatenate([x[self.open], values[self.free], z])
+        for _ in range(MODE_ROUNDS):
+            U = self._solve(U, values, time, u, d)
+            found = self._start_from(U, values, d, time, u)
+            new = self._settled_modes(found, d_pre, time, u)
+            if np.array_equal(new, d):
+                return found
+            d = new
+        return found
+
+    def operating_point(self, values: Vector, time: float, u: Vector) -> Start:
+        """Like `start`, with modes and logicals settled as the initial event leaves them."""
+        found = self.start(values, time, u)
+        d = self._settled_modes(found, found.d, time, u)
+        return Start(found.values, found.P, found.x, found.S, found.z, d)
+
+    def settled(self, start: Start, time: float, u: Vector) -> Vector:
+        """Modes and logicals that agree with the given values."""
+        return self._settled_modes(start, start.d, time, u)
+
+    def _consistent_z(
+        self, values: Vector, time: float, u: Vector, d: Vector, x: Vector, z: Vector, P: Vector
+    ) -> Vector:
+        """Algebraic unknowns at the start, with the modes that they imply."""
+        d_pre = d.copy()
+        for _ in range(MODE_ROUNDS):
+            z = self._solve(z, values, time, u, d)
+            new = self._settled_modes(Start(values, P, x, np.zeros((0, 0)), z, d), d_pre, time, u)
+            if np.array_equal(new, d):
+                break
+            d = new
+        return z
+
+    def _start_from(self, U: Vector, values: Vector, d: Vector, time: float, u: Vector) -> Start:
+        n_open, n_free = len(self.open), len(self.free)
+        values = values.copy()
+        values[self.free] = U[n_open : n_open + n_free]
+        rates = np.zeros((U.size, len(self.tuning.wrt)))
+        if rates.size:
+            arguments = (U, values, time, u, d, 1.0)
+            J = np.array(self._R(*arguments)[1])
+            rates = -np.linalg.lstsq(J, np.array(self._R_theta(*arguments)), rcond=1e-12)[0]
+        P, x, S = self.tuning.prepare(values, rates[n_open : n_open + n_free])
+        x[self.open] = U[:n_open]
+        S[self.open] = rates[:n_open]
+        return Start(values, P, x, S, U[n_open + n_free :].copy(), d)
+
+    def _settled_modes(self, start: Start, d_pre: Vector, time: float, u: Vector) -> Vector:
+        if not self.has_modes:
+            return start.d
+        d = start.d
+        for _ in range(MODE_ROUNDS):
+            new = np.array(self._modes(time, start.x, start.z, start.P, u, d, start.x, d_pre)).ravel()
+            if np.array_equal(new, d):
+                return new
+            d = new
+        return d
+
+    # -- Newton ----------------------------------------------------------------------------------
+
+    def _solve(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> Vector:
+        found = self._newton(U, values, time, u, d, 1.0, None)
+        if found is None and ca.depends_on(self.residuals, self.equations.homotopy):
+            found = self._continue(U, values, time, u, d, homotopy=True)
+        if found is None:
+            found = self._continue(U, values, time, u, d, homotopy=False)
+        if found is None:
+            self._fail(U, values, time, u, d)
+        assert found is not None
+        return found
+
+    def _newton(
+        self,
+        U: Vector,
+        values: Vector,
+        time: float,
+        u: Vector,
+        d: Vector,
+        homotopy: float,
+        offset: Vector | None,
+    ) -> Vector | None:
+        """Damped Newton (least-norm steps where J is singular); None where it does not converge."""
+
+        def evaluate(point: Vector) -> tuple[Vector, Vector]:
+            R, J = (np.array(a) for a in self._R(point, values, time, u, d, homotopy))
+            return (R.ravel() if offset is None else R.ravel() - offset), J
+
+        return newton.solve(evaluate, U)
+
+    def _continue(
+        self, U: Vector, values: Vector, time: float, u: Vector, d: Vector, *, homotopy: bool
+    ) -> Vector | None:
+        """From an easier system to the real one: the model's own homotopy, or R = (1−λ)·R(U₀)."""
+        start = np.array(self._R(U, values, time, u, d, 1.0)[0]).ravel()
+        reached, step = 0.0, 0.1
+        if homotopy:
+            begun = self._newton(U, values, time, u, d, 0.0, None)
+            if begun is None:
+                return None
+            U = begun
+        elif not np.isfinite(start).all():
+            return None
+        for _ in range(CONTINUATION_STEPS):
+            trial = min(1.0, reached + step)
+            offset = None if homotopy else (1 - trial) * start
+            found = self._newton(U, values, time, u, d, trial if homotopy else 1.0, offset)
+            if found is None:
+                step *= 0.25
+                continue
+            U, reached, step = found, trial, 2 * step
+            if reached >= 1.0:
+                return U
+        return None
+
+    def _fail(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> None:
+        R = np.array(self._R(U, values, time, u, d, 1.0)[0]).ravel()
+        worst = int(np.argmax(np.where(np.isfinite(R), np.abs(R), np.inf)))
+        raise SimulationError(
+            "R001",
+            f"no consistent initial values found at time {time:g}: {self.labels[worst]} is off by "
+            f"{R[worst]:g}; give start values nearer to the solution",
+        )
+
+
+def _rank(matrix: Vector) -> int:
+    if not matrix.size:
+        return 0
+    scaled = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-300)
+    return int(np.linalg.matrix_rank(scaled, tol=1e-9))
+
+
+def _write(e: Equations, expression: ex.Expression) -> ca.SX:
+    modes = {index: e.d[k] for k, index in enumerate(e.state_modes + e.time_modes)}
+    return translate([expression], e.leaf_with(modes), None, e.homotopy)[0]
+
+
+def _conditions(e: Equations) -> tuple[ca.SX, list[str]]:
+    """What must vanish at the initial time besides the fixed states, with its words."""
+    system = e.system
+    parts: list[ca.SX] = []
+    labels: list[str] = []
+    for equation in system.initial_equations:
+        parts.append(_write(e, ex.sub(equation.lhs, equation.rhs)))
+        labels.append(str(equation.origin))
+    states = set(system.states) | set(system.memories)
+    for name in sorted(system.fixed - states):
+        parts.append(e.value(name) - _write(e, system.starts[name]))
+        labels.append(f"the fixed start value of '{name}'")
+    for k in range(e.constraints.shape[0]):
+        parts.append(e.constraints[k])
+        labels.append(f"the constraint {system.constraints[k].origin}")
+    for k, name in enumerate(e.torn):
+        parts.append(e.g[k])
+        labels.append(f"the equation for '{name}'")
+    return (ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)), labels
+
+
+def _mode_function(tuning: Tuning) -> ca.Function:
+    """One sweep of the modes and logicals at the initial event."""
+    h = tuning.hybrid
+    state = [
+        (h.zero[i] > 0) if strict else (h.zero[i] >= 0) for i, strict in enumerate(h.strict)
+    ]
+    timed = [
+        ca.logic_not(h.t >= h.instants[i]) if until else (h.t >= h.instants[i])
+        for i, until in enumerate(h.until)
+    ]
+    new = ca.vertcat(*state, *timed, h.event_l)
+    new = ca.substitute(ca.densify(new), h.flags, ca.DM([1, 0]))
+    if h.nh:
+        new = ca.substitute(new, h.w, h.delayed)
+    return ca.Function("modes", [h.t, h.x, h.z, h.P, h.u, h.d, h.x_pre, h.d_pre], [new])

@@ -1,0 +1,361 @@
+"""ModelicaModel: a Modelica class that simulates, with exact sensitivities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import ModelError, SimulationError
+from estimica.base.quantities import Quantity
+from estimica.compiled.equations import Equations, assemble, tunable
+from estimica.compiled.model import Model
+from estimica.compiled.tuning import require_tunable
+from estimica.flat.expression import Expression
+from estimica.flat.system import Experiment, FlatSystem, Kind, Variability
+from estimica.simulate.engine import Options, Run
+from estimica.simulate.failure import describe
+from estimica.simulate.inputs import pieces_of, signals_of
+from estimica.simulate.linear import Linearisation, linearise
+from estimica.simulate.response import Configurations, Response, numbers
+from estimica.simulate.steady import steady_state
+from estimica.simulate.trajectory import Sensitivities, Trajectory, check_times
+from estimica.source.load import load_flat
+from estimica.structure.sort import sort_system
+from estimica.structure.sorted_system import SortedSystem
+
+Vector = npt.NDArray[np.float64]
+Numbers = Mapping[str, float]
+
+
+def load_model(
+    source: str | PathLike[str],
+    class_: str | None = None,
+    *,
+    fix: Mapping[str, float | bool | int | str] | None = None,
+    libraries: Sequence[str | PathLike[str]] = (),
+) -> ModelicaModel:
+    """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
+
+    `class_` is the class where the source holds several, `fix` sets parameters (dotted names
+    included) before anything is evaluated, `libraries` are further Modelica folders.
+    """
+    text = source if isinstance(source, str) else Path(source)
+    flat = load_flat(text, class_, fix=dict(fix or {}), libraries=[Path(p) for p in libraries])
+    return ModelicaModel(flat)
+
+
+class ModelicaModel(Model):
+    """A model given by equations."""
+
+    def __init__(self, flat: FlatSystem) -> None:
+        self.flat = flat
+        self.name = flat.name
+        self.description = flat.description
+        self.system: SortedSystem = sort_system(flat)
+        self.equations: Equations = assemble(self.system)
+        self._configurations = Configurations(self.equations)
+
+    # -- what there is ---------------------------------------------------------------------------
+
+    @property
+    def experiment(self) -> Experiment:
+        """Start, stop and tolerance that the model's author suggests."""
+        return self.flat.experiment
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was rewritten, reduced or assumed on the way, in words."""
+        return self.flat.notes + self.system.notes
+
+    def output_names(self) -> tuple[str, ...]:
+        """Variables declared as outputs at the top level."""
+        return tuple(v.name for v in self.flat.variables if v.causality == "output")
+
+    @cached_property
+    def _roles(self) -> dict[str, str]:
+        system = self.system
+        roles = {v.name: "algebraic" for v in self.flat.variables}
+        for names, role in (
+            (system.aliases, "alias"),
+            (system.parameters, "parameter"),
+            (system.inputs, "input"),
+            (system.states, "state"),
+            (system.memories, "memory"),
+            (system.logicals, "logical"),
+        ):
+            roles.update(dict.fromkeys(names, role))
+        for v in self.flat.variables:
+            if v.variability is Variability.CONSTANT:
+                roles[v.name] = "constant"
+            elif v.variability is Variability.PARAMETER:
+                roles[v.name] = "parameter"
+        return roles
+
+    def quantities(self) -> list[Quantity]:
+        """Every parameter and variable with its metadata."""
+        return self._quantities
+
+    @cached_property
+    def _quantities(self) -> list[Quantity]:
+        number = self._numbers_of_attributes()
+        found = []
+        for v in self.flat.variables:
+            role = self._roles.get(v.name, "algebraic")
+            reason = tunable(self.system, v.name) if role in ("parameter", "constant") else ""
+            value: float | str | bool | int | None = number(v.binding if role in ("parameter", "constant") else v.start)
+            if role in ("parameter", "constant") and v.name in self._defaults:
+                value = self._defaults[v.name]
+            if v.kind is Kind.STRING:
+                value, reason = v.text, "of type String"
+            elif v.kind is Kind.BOOLEAN and value is not None:
+                value = bool(value)
+            elif v.kind in (Kind.INTEGER, Kind.ENUMERATION) and isinstance(value, float):
+                value = v.literals[int(value) - 1] if v.literals and 0 < value <= len(v.literals) else int(value)
+            low, high = number(v.minimum), number(v.maximum)
+            found.append(
+                Quantity(
+                    v.name,
+                    value,
+                    v.unit,
+                    v.description,
+                    -np.inf if low is None else low,
+                    np.inf if high is None else high,
+                    number(v.nominal),
+                    str(v.kind),
+                    role,
+                    role == "parameter" and not reason,
+                    reason,
+                )
+            )
+        return found
+
+    @cached_property
+    def _defaults(self) -> dict[str, float]:
+        """Parameter values as the model is loaded; NaN where only initialisation finds them."""
+        tuning = self._configurations.get(()).tuning
+        P = tuning.prepare(tuning.defaults)[0]
+        values = dict(zip(self.equations.constants, map(float, P), strict=False))
+        return values | dict.fromkeys(self.system.free_parameters, float("nan"))
+
+    def _numbers_of_attributes(self):  # type: ignore[no-untyped-def]
+        e = self.equations
+        P = np.array([self._defaults[n] for n in e.constants])
+        cache: dict[Expression, float | None] = {}
+
+        def number(expression: Expression | None) -> float | None:
+            if expression is None:
+                return None
+            if expression.op == "const":
+                return expression.value
+            if expression not in cache:
+                cache[expression] = _evaluated(e, expression, P)
+            return cache[expression]
+
+        return number
+
+    # -- running ---------------------------------------------------------------------------------
+
+    def response(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        wrt: Sequence[str] = (),
+        begin: float | None = None,
+        options: Options | None = None,
+    ) -> Response:
+        """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
+        grid = check_times(times)
+        begin = float(grid[0]) if begin is None else float(begin)
+        if begin > grid[0]:
+            raise ModelError("M036", f"begin {begin:g} is after the first output time {grid[0]:g}")
+        names = self._outputs(outputs)
+        tuners = [require_tunable(self.equations, n) for n in wrt]
+        given = numbers(self.equations, parameters, start)
+        configuration = self._configurations.get(names, tuners, sorted(given))
+        tuning = configuration.tuning
+        values = tuning.defaults.copy()
+        for name, value in given.items():
+            values[tuning.index[name]] = value
+        for c in tuners:
+            if c.name not in given and np.isnan(values[tuning.index[c.name]]):
+                values[tuning.index[c.name]] = self._default_of(c.name, given)
+        self._require_values(configuration.tuning.independent, values)
+        signals = signals_of(self.system.inputs, inputs, self._input_defaults)
+        pieces = pieces_of(signals, begin, float(grid[-1]))
+        return Response(configuration, values, pieces, grid, begin, options or Options())
+
+    def simulate(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        begin: float | None = None,
+        options: Options | None = None,
+    ) -> Trajectory:
+        """Simulate and sample the outputs (or any variables) at `times`.
+
+        `inputs` maps names to a number, (times, values), a pandas Series, or
+        {"time", "value", "hold"}; `parameters` and `start` override values of this run. The run
+        begins at `begin`, the first output time by default.
+        """
+        names = self._outputs(outputs)
+        response = self.response(
+            times, inputs, parameters, start, outputs=names, begin=begin, options=options
+        )
+        run = response.at()
+        self.require(run, response)
+        return Trajectory(values=run.Y, **self._labels(response, run))
+
+    def sensitivities(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        wrt: Sequence[str],
+        outputs: Sequence[str] | None = None,
+        begin: float | None = None,
+        options: Options | None = None,
+    ) -> Sensitivities:
+        """Like `simulate`, with the exact derivatives with respect to parameters and start values.
+
+        A state's name in `wrt` means its start value.
+        """
+        if not wrt:
+            raise ModelError("M037", "wrt is empty; name at least one parameter or state")
+        names = self._outputs(outputs)
+        response = self.response(
+            times, inputs, parameters, start, outputs=names, wrt=wrt, begin=begin, options=options
+        )
+        run = response.at()
+        self.require(run, response)
+        labels = self._labels(response, run)
+        return Sensitivities(values=run.Y, jacobian=run.YS, wrt=tuple(wrt), **labels)
+
+    def linearise(
+        self,
+        inputs: Mapping[str, float] | None = None,
+        parameters: Numbers | None = None,
+        states: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        time: float = 0.0,
+        steady: bool = False,
+    ) -> Linearisation:
+        """A, B, C, D at an operating point: the given states, the start, or the steady state."""
+        names = self._outputs(outputs)
+        response = self.response([time], inputs, parameters, states, outputs=names)
+        return linearise(response, steady=steady)
+
+    def steady_state(
+        self,
+        inputs: Mapping[str, float] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        time: float = 0.0,
+    ) -> dict[str, float]:
+        """States and outputs where all derivatives vanish, found from the start values."""
+        names = self._outputs(outputs)
+        response = self.response([time], inputs, parameters, start, outputs=names)
+        return steady_state(response)
+
+    def write_sensitivity_system(self, path: str | PathLike[str], wrt: Sequence[str]) -> Path:
+        """Write the model and its sensitivity equations as one Modelica class."""
+        from estimica.simulate.sensitivity_system import write_sensitivity_system
+
+        return write_sensitivity_system(self.system, Path(path), wrt)
+
+    # -- details ---------------------------------------------------------------------------------
+
+    def require(self, run: Run, response: Response) -> None:
+        """Raise for a run that ended early, with the time, the state and the likely equation."""
+        if not run.ok:
+            raise SimulationError(*describe(self.equations, run, response))
+
+    def _outputs(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
+        if isinstance(outputs, str):
+            outputs = [outputs]
+        if outputs is not None:
+            for n in outputs:
+                self.equations.value(n)
+            return tuple(outputs)
+        return tuple(dict.fromkeys(self.output_names() + self.system.states)) or self._some()
+
+    def _some(self) -> tuple[str, ...]:
+        """What to show of a model without outputs and states."""
+        kept = [v.name for v in self.flat.variables if self._roles[v.name] in ("algebraic", "memory", "logical")]
+        return tuple(kept[:20])
+
+    @cached_property
+    def _input_defaults(self) -> dict[str, float]:
+        number = self._numbers_of_attributes()
+        return {n: number(self.flat.by_name[n].start) or 0.0 for n in self.system.inputs}
+
+    def _default_of(self, constant: str, given: Mapping[str, float]) -> float:
+        """The value a dependent constant has before it is tuned on its own."""
+        base = self._configurations.get((), (), sorted(given)).tuning
+        values = base.defaults.copy()
+        for name, value in given.items():
+            values[base.index[name]] = value
+        P = base.prepare(values)[0]
+        return float(P[self.equations.constants.index(constant)])
+
+    def _require_values(self, names: Sequence[str], values: Vector) -> None:
+        missing = [n for n, v in zip(names, values, strict=True) if np.isnan(v)]
+        missing = [n for n in missing if n not in self.system.free_parameters]
+        if missing:
+            raise ModelError(
+                "M038",
+                f"parameter '{missing[0]}' of '{self.name}' has no value; give it with "
+                f"parameters={{'{missing[0]}': ...}}",
+            )
+
+    def _labels(self, response: Response, run: Run) -> dict[str, object]:
+        by_name = self.flat.by_name
+        names = response.configuration.outputs
+        return {
+            "model": self.name,
+            "time": response.times,
+            "names": names,
+            "units": {n: by_name[n].unit for n in names if n in by_name},
+            "descriptions": {n: by_name[n].description for n in names if n in by_name},
+            "statistics": run.statistics,
+            "events": tuple(float(t) for t in run.event_times),
+        }
+
+    def __repr__(self) -> str:
+        s = self.system
+        return (
+            f"<Modelica model {self.name}: {len(s.states)} states, {len(s.inputs)} inputs, "
+            f"{len(self.output_names())} outputs, {len(s.parameters)} parameters>"
+        )
+
+
+def _evaluated(e: Equations, expression: Expression, P: Vector) -> float | None:
+    """The number an attribute's expression has at the loaded parameter values."""
+    from estimica.compiled.equations import translate
+
+    try:
+        value = translate([expression], e.leaf_with({}))[0]
+        result = ca.Function("value", [e.P], [value], {"allow_free": False})(P)
+    except (KeyError, RuntimeError):
+        return None
+    return float(result)
+
+

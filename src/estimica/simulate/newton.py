@@ -1,0 +1,67 @@
+"""A damped Newton method for small dense systems, with least-norm steps where they are singular."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+Evaluate = Callable[[Vector], tuple[Vector, Vector]]  # U -> (R, dR/dU)
+STEPS = 60
+SOLVED = 1e-9  # of each residual's scale: what counts as a solution
+EXACT = 1e-14  # ... and when there is nothing left to gain
+
+
+def solve(evaluate: Evaluate, U: Vector) -> Vector | None:
+    """The root of R near `U`, or None where the method does not get there."""
+    R, J = evaluate(U)
+    if not np.isfinite(R).all():
+        return None
+    scale = np.full(R.shape, 1e-12)
+    for _ in range(STEPS):
+        if not np.isfinite(J).all():
+            return None
+        scale = np.maximum(scale, np.abs(J) @ np.abs(U))
+        scale = np.maximum(scale, 1e-8 * np.abs(J).max(axis=1, initial=0.0))
+        if (np.abs(R) <= EXACT * scale).all():
+            return U
+        moved = _damped(evaluate, U, newton_step(J, R), R, scale)
+        if moved is None:
+            break
+        U, R, J, length = moved
+        if length <= 1e-13 and (np.abs(R) <= SOLVED * scale).all():
+            return U
+    return U if (np.abs(R) <= SOLVED * scale).all() else None
+
+
+def newton_step(J: Vector, R: Vector) -> Vector:
+    """−J⁻¹R; the least-norm least-squares step where J is singular or not square."""
+    if J.shape[0] == J.shape[1] and J.shape[0]:
+        try:
+            step = np.linalg.solve(J, -R)
+            if np.isfinite(step).all() and np.linalg.cond(J) < 1e13:
+                return step
+        except np.linalg.LinAlgError:
+            pass
+    return np.asarray(np.linalg.lstsq(J, -R, rcond=1e-12)[0], float)
+
+
+def _damped(
+    evaluate: Evaluate, U: Vector, step: Vector, R: Vector, scale: Vector
+) -> tuple[Vector, Vector, Vector, float] | None:
+    """Halve the step until the scaled residual falls; None where it never does."""
+    size = float(np.linalg.norm(R / scale))
+    damping = 1.0
+    for _ in range(30):
+        trial = U + damping * step
+        R_new, J_new = evaluate(trial)
+        if (
+            np.isfinite(R_new).all()
+            and np.linalg.norm(R_new / scale) <= (1 - 1e-4 * damping) * size
+        ):
+            length = np.abs(damping * step) / (1e-300 + np.abs(trial) + np.abs(U))
+            return trial, R_new, J_new, float(length.max(initial=0.0))
+        damping *= 0.5
+    return None

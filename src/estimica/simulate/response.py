@@ -1,0 +1,151 @@
+"""Response: a model with inputs, output times and tuners chosen, to be evaluated at many points.
+
+Everything that does not depend on the tuners' values is done once; one evaluation is then one call
+of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import ModelError
+from estimica.compiled.equations import Equations
+from estimica.compiled.kernel import Kernel, build_kernel
+from estimica.compiled.tuning import Constant, Tuning, find_constant, require_tunable, tune
+from estimica.simulate.engine import Options, Run, integrate
+from estimica.simulate.initial import Initialiser
+from estimica.simulate.inputs import Pieces
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Configuration:
+    """A model compiled for some tuners and outputs; shared by all responses that want the same."""
+
+    tuning: Tuning
+    initialiser: Initialiser
+    kernel: Kernel
+    outputs: tuple[str, ...]
+
+
+class Configurations:
+    """Compiles configurations of one model and keeps them."""
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+        self._tunings: dict[tuple[object, ...], tuple[Tuning, Initialiser]] = {}
+        self._found: dict[tuple[object, ...], Configuration] = {}
+
+    def get(
+        self, outputs: Sequence[str], wrt: Sequence[Constant] = (), overridden: Sequence[str] = ()
+    ) -> Configuration:
+        """The configuration for these outputs, tuners and constants set from outside."""
+        key = (tuple(wrt), frozenset(overridden))
+        full = (*key, tuple(outputs))
+        if full not in self._found:
+            if key not in self._tunings:
+                tuning = tune(self.equations, wrt, overridden)
+                self._tunings[key] = tuning, Initialiser(tuning)
+            tuning, initialiser = self._tunings[key]
+            values = [self.equations.value(n) for n in outputs]
+            y = ca.substitute(_column(values), self.equations.homotopy, ca.SX(1))
+            kernel = build_kernel(tuning.hybrid, y, sensitivities=bool(wrt))
+            self._found[full] = Configuration(tuning, initialiser, kernel, tuple(outputs))
+        return self._found[full]
+
+
+def _column(parts: list[ca.SX]) -> ca.SX:
+    return ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
+
+
+class Response:
+    """y(t; θ) of one experiment and, where there are tuners, its exact Jacobian."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        values: Vector,
+        pieces: Pieces,
+        times: Vector,
+        begin: float,
+        options: Options,
+    ) -> None:
+        self.configuration = configuration
+        self.values = values
+        self.pieces = pieces
+        self.times = times
+        self.begin = begin
+        self.options = options
+        tuning = configuration.tuning
+        self._index = np.array([tuning.index[c.name] for c in tuning.wrt], dtype=int)
+        self._sign = np.array([c.sign for c in tuning.wrt])
+
+    @property
+    def tuners(self) -> Vector:
+        """The values of the tuners at which the response was set up."""
+        return self.values[self._index] * self._sign
+
+    def at(self, theta: Vector | None = None) -> Run:
+        """Integrate at tuner values `theta`; a failed run is a value, with its status."""
+        values = self.values
+        if theta is not None and len(self._index):
+            values = values.copy()
+            values[self._index] = theta * self._sign
+        c = self.configuration
+        start = c.initialiser.start(values, self.begin, self._first_input)
+        scale = np.abs(values[self._index])
+        return integrate(
+            c.kernel,
+            P=start.P,
+            x0=start.x,
+            S0=start.S,
+            z0=start.z,
+            d0=start.d,
+            pieces=self.pieces,
+            begin=self.begin,
+            times=self.times,
+            scale=scale,
+            options=self.options,
+        )
+
+    @property
+    def _first_input(self) -> Vector:
+        return self.pieces.value[0]
+
+
+def numbers(
+    equations: Equations,
+    parameters: Mapping[str, float] | None,
+    start: Mapping[str, float] | None,
+) -> dict[str, float]:
+    """Run constants set by the user, checked: {entry of P: value}."""
+    found: dict[str, float] = {}
+    for name, value in (parameters or {}).items():
+        constant = require_tunable(equations, name, "changed")
+        if constant.name.startswith("start("):
+            raise ModelError(
+                "M040", f"'{name}' is a state, not a parameter; set its start value with start="
+            )
+        found[constant.name] = _finite(name, value)
+    for name, value in (start or {}).items():
+        constant = find_constant(equations, name)
+        if not constant.name.startswith("start("):
+            raise ModelError("M041", f"'{name}' is a parameter; set it with parameters=")
+        found[constant.name] = constant.sign * _finite(name, value)
+    return found
+
+
+def _finite(name: str, value: object) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ModelError("M042", f"'{name}': {value!r} is not a number") from None
+    if not np.isfinite(number):
+        raise ModelError("M043", f"'{name}': {number} is not finite")
+    return number

@@ -1,0 +1,164 @@
+"""Trajectory and Sensitivities: what a simulation returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import ModelError
+from estimica.base import show
+from estimica.base.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Values of named variables over time; `values` is (samples, names)."""
+
+    model: str
+    time: Vector
+    names: tuple[str, ...]
+    values: Vector
+    units: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    statistics: Mapping[str, float] = field(default_factory=dict)
+    events: tuple[float, ...] = ()  # times of the events, in order
+
+    def __getitem__(self, name: str) -> xr.DataArray:
+        """One variable with its time axis."""
+        self._column(name)
+        return self.dataset[name]
+
+    def value(self, name: str) -> Vector:
+        """One variable as a plain array."""
+        return self.values[:, self._column(name)]
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """All variables as an xarray Dataset over `time`."""
+        import xarray as xr
+
+        return xr.Dataset(
+            {
+                n: ("time", self.values[:, k], self._attributes(n))
+                for k, n in enumerate(self.names)
+            },
+            coords={"time": ("time", self.time, {"units": "s"})},
+            attrs={"model": self.model},
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """All variables as columns over the time index."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            self.values, index=pd.Index(self.time, name="time"), columns=list(self.names)
+        )
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write time and all variables, full precision, one row a sample."""
+        self.to_frame().to_csv(path, float_format="%.17g")
+
+    def plot(self) -> object:
+        """A Plotly figure with one panel a variable."""
+        return show.figure(self.curves())
+
+    def curves(self) -> show.Curves:
+        """What there is to draw: one panel a variable."""
+        curves = [
+            show.Curve(
+                n, self.time, self.value(n), self.units.get(n, ""), self.descriptions.get(n, "")
+            )
+            for n in self.names
+        ]
+        return show.trajectories(curves, self.model)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.curves())
+
+    def __repr__(self) -> str:
+        span = f"{self.time[0]:g} … {self.time[-1]:g}" if len(self.time) else "empty"
+        return f"<{type(self).__name__} of {self.model}: {', '.join(self.names)} at {len(self.time)} times, {span}>"
+
+    def _column(self, name: str) -> int:
+        try:
+            return self.names.index(name)
+        except ValueError:
+            hint = did_you_mean(name, self.names) or f" (there are {', '.join(self.names)})"
+            raise ModelError(
+                "M030", f"the trajectory holds no '{name}'{hint}; ask for it with outputs=[...]"
+            ) from None
+
+    def _attributes(self, name: str) -> dict[str, str]:
+        found = {"units": self.units.get(name, ""), "long_name": self.descriptions.get(name, "")}
+        return {k: v for k, v in found.items() if v}
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivities(Trajectory):
+    """A trajectory with its derivatives; `jacobian` is (samples, names, tuners)."""
+
+    wrt: tuple[str, ...] = ()
+    jacobian: Vector = field(default_factory=lambda: np.zeros((0, 0, 0)))
+
+    def derivative(self, name: str, tuner: str) -> Vector:
+        """d(name)/d(tuner) over time."""
+        if tuner not in self.wrt:
+            hint = did_you_mean(tuner, self.wrt) or f" (there are {', '.join(self.wrt)})"
+            raise ModelError("M031", f"no sensitivity with respect to '{tuner}'{hint}")
+        return self.jacobian[:, self._column(name), self.wrt.index(tuner)]
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """The variables over `time`, and `d_<name>` over (`time`, `tuner`)."""
+        base = super().dataset
+        columns = {
+            f"d_{n}": (("time", "tuner"), self.jacobian[:, k, :]) for k, n in enumerate(self.names)
+        }
+        return base.assign_coords(tuner=list(self.wrt)).assign(columns)
+
+    def sensitivity_curves(self) -> show.Curves:
+        """One panel a variable: its derivatives with respect to every tuner."""
+        panels = [
+            show.Panel(
+                f"d({n})/d(tuner)",
+                tuple(show.Curve(p, self.time, self.derivative(n, p)) for p in self.wrt),
+            )
+            for n in self.names
+        ]
+        return show.Curves(tuple(panels), f"{self.model}: sensitivities")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Variables and derivatives as columns, the latter named d(y)/d(p)."""
+        frame = super().to_frame()
+        for n in self.names:
+            for p in self.wrt:
+                frame[f"d({n})/d({p})"] = self.derivative(n, p)
+        return frame
+
+
+def check_times(times: Sequence[float] | Vector) -> Vector:
+    """Output times as a sorted float array, or a clear error."""
+    try:
+        t = np.atleast_1d(np.asarray(times, float))
+    except (TypeError, ValueError):
+        raise ModelError("M032", f"times must be numbers, not {times!r}") from None
+    if t.ndim != 1 or t.size == 0:
+        raise ModelError("M033", "times is empty; give at least one output time")
+    if not np.isfinite(t).all():
+        raise ModelError("M034", "times holds a value that is not finite")
+    back = np.flatnonzero(np.diff(t) < 0)
+    if back.size:
+        k = int(back[0])
+        raise ModelError("M035", f"times must not decrease: {t[k + 1]:g} follows {t[k]:g}")
+    return np.ascontiguousarray(t)
