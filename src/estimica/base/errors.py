@@ -34,3 +34,11 @@ class ModelError(EstimicaError):
 
 class SimulationError(EstimicaError):
     """R…: a run that ended early; it says when, in which state, and which equation is to blame."""
+
+
+class DataError(EstimicaError):
+    """D…: a table of data that cannot be read, or lacks a column."""
+
+
+class ReportError(EstimicaError):
+    """P…: a figure, page or table that cannot be written."""

@@ -8,20 +8,15 @@ from datetime import datetime
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
 
 import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from estimica.base.errors import EstimicaError
+from estimica.base.errors import ReportError
 from estimica.base.show import Curves, Table
 from estimica.report.plots import figure
 from estimica.report.text import printed
-
-
-class ReportError(EstimicaError):
-    """P…: a report that cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +69,4 @@ _BUTTONS = {"displaylogo": False, "responsive": True}
 def _template(name: str) -> jinja2.Template:
     source = files("estimica.report").joinpath("templates", name).read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return cast(jinja2.Template, environment.from_string(source))
+    return environment.from_string(source)

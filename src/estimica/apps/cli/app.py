@@ -1,0 +1,41 @@
+"""The commands and what they share: help, version."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from estimica.apps.cli.demo_command import demo
+from estimica.apps.cli.inspect_command import inspect
+from estimica.apps.cli.simulate_command import simulate
+
+app = typer.Typer(
+    name="estimica",
+    help="Modelica models in, exact trajectories and parameter sensitivities out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(inspect)
+app.command()(simulate)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"estimica {version('estimica')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and end."
+        ),
+    ] = False,
+) -> None:
+    """Modelica models in, exact trajectories and parameter sensitivities out."""

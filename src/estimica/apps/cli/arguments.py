@@ -1,0 +1,102 @@
+"""Arguments of the form NAME=VALUE, and files that stand for inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estimica.base.errors import ModelError
+from estimica.data.readers import read_signal
+
+if TYPE_CHECKING:
+    from estimica.simulate.modelica_model import ModelicaModel
+
+Value = float | int | bool | str
+
+
+def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` texts as a dictionary."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise ModelError(
+                "M050", f"{option} '{text}': write it as NAME=VALUE, as in {option} R=2"
+            )
+        if name in found:
+            raise ModelError(
+                "M051", f"{option}: '{name}' is given twice, as {found[name]} and {value}"
+            )
+        found[name] = value
+    return found
+
+
+def numbers(option: str, texts: Sequence[str]) -> dict[str, float]:
+    """`NAME=NUMBER` texts as a dictionary."""
+    found = {}
+    for name, value in assignments(option, texts).items():
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise ModelError("M052", f"{option} '{name}': '{value}' is not a number") from None
+    return found
+
+
+def values(option: str, texts: Sequence[str]) -> dict[str, Value]:
+    """`NAME=VALUE` texts with numbers, true and false, and texts told apart."""
+    return {name: _value(text) for name, text in assignments(option, texts).items()}
+
+
+def inputs(texts: Sequence[str], hold: str) -> dict[str, object]:
+    """`NAME=NUMBER` and `NAME=FILE[:COLUMN]` texts as inputs of a simulation."""
+    found: dict[str, object] = {}
+    for name, text in assignments("--input", texts).items():
+        value = _value(text)
+        if isinstance(value, str):
+            path, column = _split(text)
+            time, samples = read_signal(path, column, prefer=name)
+            found[name] = {"time": time, "value": samples, "hold": hold}
+        else:
+            found[name] = float(value)
+    return found
+
+
+def load(
+    source: str, class_: str | None, given: Mapping[str, Value], libraries: Sequence[Path]
+) -> tuple[ModelicaModel, dict[str, float]]:
+    """The model, and those of the given values that are set at run time.
+
+    A parameter that shapes the equations (a size, a switch) is set before the model is compiled.
+    """
+    from estimica.simulate.modelica_model import load_model
+
+    model = load_model(source, class_, libraries=libraries)
+    table = model.parameters
+    built_in = {n: v for n, v in given.items() if n in table.index and not table.tunable[n]}
+    if built_in:
+        model = load_model(source, class_, fix=built_in, libraries=libraries)
+    at_run = {n: v for n, v in given.items() if n not in built_in}
+    for name, value in at_run.items():
+        if isinstance(value, str):
+            raise ModelError("M052", f"--set '{name}': '{value}' is not a number")
+    return model, {n: float(v) for n, v in at_run.items()}
+
+
+def _value(text: str) -> Value:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _split(text: str) -> tuple[Path, str | None]:
+    """`FILE:COLUMN` in two; a colon in the file's own name is left alone."""
+    path, colon, column = text.rpartition(":")
+    if colon and column and not Path(text).exists() and len(path) > 1:
+        return Path(path), column
+    return Path(text), None
