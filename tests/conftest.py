@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def standard_library() -> Path | None:
     """The folder of a Modelica Standard Library on MODELICAPATH, if there is one."""
     for entry in os.environ.get("MODELICAPATH", "").split(os.pathsep):
-        if entry and any((folder / "package.mo").is_file() for folder in Path(entry).glob("Modelica*")):
+        if entry and any(
+            (folder / "package.mo").is_file() for folder in Path(entry).glob("Modelica*")
+        ):
             return Path(entry)
     return None
 

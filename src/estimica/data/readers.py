@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ def read_csv(path: str | Path) -> pd.DataFrame:
         table = pd.read_csv(path, sep=None, engine="python", skipinitialspace=True, comment="#")
     except FileNotFoundError:
         raise DataError("D001", f"there is no file '{path}'") from None
-    except (OSError, ValueError, pd.errors.ParserError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise DataError("D002", f"cannot read '{path}': {error}") from None
     table.columns = [str(c).strip() for c in table.columns]
     if table.empty:

@@ -21,9 +21,7 @@ def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
-            raise ModelError(
-                "M050", f"{option} '{text}': write it as NAME=VALUE, as in {option} R=2"
-            )
+            raise ModelError("M050", f"{option} '{text}': write NAME=VALUE, as in {option} R=2")
         if name in found:
             raise ModelError(
                 "M051", f"{option}: '{name}' is given twice, as {found[name]} and {value}"

@@ -12,7 +12,7 @@ Source = Annotated[
     typer.Argument(metavar="MODEL", help="A Modelica file or folder, or a class of a library."),
 ]
 ClassName = Annotated[
-    str | None, typer.Argument(metavar="[CLASS]", help="The class, where there are several.")
+    str | None, typer.Argument(metavar="CLASS", help="The class, where there are several.")
 ]
 Fix = Annotated[list[str] | None, typer.Option("--set", help="Set a parameter: NAME=VALUE.")]
 Libraries = Annotated[

@@ -1,0 +1,42 @@
+"""Results show themselves through the registry, without importing what draws them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimica.base import show
+from estimica.base.show import Curve, Curves, Form, Panel, Table
+
+TIME = np.linspace(0.0, 1.0, 5)
+
+
+def test_each_trajectory_gets_a_panel_with_its_unit() -> None:
+    shown = show.trajectories([Curve("E", TIME, TIME, "MW"), Curve("A4", TIME, TIME, "1")])
+    assert [panel.label for panel in shown.panels] == ["E [MW]", "A4"]
+
+
+def test_sensitivities_are_scaled_by_the_parameter_unless_it_is_zero() -> None:
+    jacobian = np.ones((5, 1, 2))
+    shown = show.sensitivities(TIME, jacobian, [("y", "V")], [("R", 2.0), ("w", 0.0)])
+    first, second = shown.panels[0].curves
+    assert (first.name, second.name) == ("R·∂y/∂R", "∂y/∂w")
+    assert first.value == pytest.approx(2.0)
+    assert second.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize(
+    "shown",
+    [Curves((Panel("y", (Curve("y", TIME, TIME),)),)), Table(("a",), ((1.0,),))],
+    ids=["curves", "table"],
+)
+def test_everything_that_can_be_shown_has_a_renderer(shown: Curves | Table, form: Form) -> None:
+    import estimica.report  # noqa: F401  (what importing the package does)
+
+    assert show.render(shown, form) is not None
+
+
+def test_a_registered_renderer_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(show._renderers, (Table, Form.TEXT), lambda table: table.columns[0])
+    assert show.text(Table(("only",), ())) == "only"
