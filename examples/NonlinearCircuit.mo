@@ -50,7 +50,7 @@ package NonlinearCircuit "A circuit from components of our own; its resistor mak
     p.v = 0;
   end Ground;
 
-  model Circuit "Source and nonlinear resistor feed a capacitor and an inductor in parallel"
+  partial model Parts "The parts of both circuits and what they are made of"
     parameter Real R1(unit = "Ohm", min = 0.01, max = 10) = 0.5 "Linear part of the resistor";
     parameter Real R2(unit = "V/A5", min = 0, max = 10) = 1 "Fifth-power part of the resistor";
     parameter Real C(unit = "F", min = 0.01, max = 10) = 0.5 "Capacitance";
@@ -58,10 +58,27 @@ package NonlinearCircuit "A circuit from components of our own; its resistor mak
     input Real u(unit = "V", start = 10) "Source voltage";
     output Real i(unit = "A") "Current through the inductor";
     VoltageSource source(voltage = u);
-    NonlinearResistor resistor(R1 = R1, R2 = R2, i(start = 1));
+    NonlinearResistor resistor(R1 = R1, R2 = R2);
     Capacitor capacitor(C = C, u(start = 0, fixed = true));
     Inductor inductor(L = L, i(start = 0, fixed = true));
     Ground ground;
+  equation
+    i = inductor.i;
+  end Parts;
+
+  model Circuit "Everything in series: the current of the inductor flows through the resistor"
+    extends Parts;
+  equation
+    connect(source.p, resistor.p);
+    connect(resistor.n, inductor.p);
+    connect(inductor.n, capacitor.p);
+    connect(capacitor.n, source.n);
+    connect(source.n, ground.p);
+    annotation(experiment(StopTime = 20));
+  end Circuit;
+
+  model ParallelCircuit "Capacitor and inductor in parallel: the resistor's current must be solved for"
+    extends Parts(resistor(i(start = 1)));
   equation
     connect(source.p, resistor.p);
     connect(resistor.n, capacitor.p);
@@ -69,7 +86,6 @@ package NonlinearCircuit "A circuit from components of our own; its resistor mak
     connect(capacitor.n, ground.p);
     connect(inductor.n, ground.p);
     connect(source.n, ground.p);
-    i = inductor.i;
     annotation(experiment(StopTime = 10));
-  end Circuit;
+  end ParallelCircuit;
 end NonlinearCircuit;
