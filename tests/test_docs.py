@@ -1,0 +1,62 @@
+"""What the pages and the examples show, runs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODELS = [
+    *sorted((ROOT / "examples").glob("*.mo")),
+    ROOT / "src" / "estimica" / "apps" / "cli" / "demo" / "DrumBoiler.mo",
+]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def run(code: list[str], folder: Path) -> None:
+    done = subprocess.run(
+        code, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
+def test_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    for model in MODELS:
+        shutil.copy(model, tmp_path)
+    for text in blocks(page, "modelica"):
+        name = re.match(r"(?:model|package) (\w+)", text)
+        assert name, "a Modelica block begins with its class"
+        (tmp_path / f"{name[1]}.mo").write_text(text, encoding="utf-8")
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    run([sys.executable, "-W", "error", str(script)], tmp_path)
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda p: p.stem)
+def test_example_runs(script: Path, tmp_path: Path) -> None:
+    run([sys.executable, "-W", "error", str(script)], tmp_path)
+
+
+def test_every_example_model_has_a_script() -> None:
+    def plain(path: Path) -> str:
+        return path.stem.replace("_", "").lower()
+
+    assert {plain(m) for m in MODELS} == {plain(s) for s in EXAMPLES}
+
+
+def test_pages_do_not_name_files_that_are_missing() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} points to {target}"
