@@ -1,0 +1,92 @@
+"""Numbers for expressions, without any compiler: for checks, tests and structural decisions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from estimica.flat.expression import Expression, fold, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What the leaves are worth; a missing name is a KeyError."""
+
+    names: Mapping[str, float] = field(default_factory=dict)
+    derivatives: Mapping[str, float] = field(default_factory=dict)
+    previous: Mapping[str, float] = field(default_factory=dict)
+    time: float = 0.0
+    initial: bool = False
+    terminal: bool = False
+    modes: Mapping[int, bool] = field(default_factory=dict)
+
+
+def evaluate(
+    expression: Expression, names: Mapping[str, float] | None = None, values: Values | None = None
+) -> float:
+    """The number that `expression` has for the given values; NaN where it is undefined.
+
+    `sample`, `edge` and `change` are worth 0 unless `previous` values make them true;
+    `delay` is its undelayed argument; `homotopy` its actual one.
+    """
+    point = values or Values(names=names or {})
+    memo: dict[Expression, float] = {}
+    for e in walk(expression):
+        memo[e] = _leaf(e, point) if not e.operands else _node(e, memo, point)
+    return memo[expression]
+
+
+def _leaf(e: Expression, point: Values) -> float:
+    match e.op:
+        case "const":
+            return e.value
+        case "name":
+            return float(point.names[e.target])
+        case "der":
+            return float(point.derivatives[e.target])
+        case "pre":
+            return float(point.previous[e.target])
+        case "time":
+            return point.time
+        case "initial":
+            return float(point.initial)
+        case "terminal":
+            return float(point.terminal)
+        case _:
+            return float(point.modes[e.args[0]])  # type: ignore[index]
+
+
+def _node(e: Expression, memo: dict[Expression, float], point: Values) -> float:
+    arguments = [memo[a] for a in e.operands]
+    match e.op:
+        case "if":
+            return arguments[1] if arguments[0] else arguments[2]
+        case "and":
+            return float(bool(arguments[0]) and bool(arguments[1]))
+        case "or":
+            return float(bool(arguments[0]) or bool(arguments[1]))
+        case "noEvent" | "smooth" | "homotopy" | "delay":
+            return arguments[0]
+        case "sample":
+            return _sample(*arguments, time=point.time)
+        case "edge":
+            return float(bool(arguments[0]) and not _previous(e.operands[0], point))
+        case "change":
+            return float(arguments[0] != _previous(e.operands[0], point))
+        case _:
+            value = fold(e.op, *arguments)
+            return math.nan if value is None else value
+
+
+def _previous(e: Expression, point: Values) -> float:
+    if e.op == "name" and e.target in point.previous:
+        return float(point.previous[e.target])
+    return evaluate(e, values=point)
+
+
+def _sample(start: float, interval: float, time: float) -> float:
+    if time < start:
+        return 0.0
+    periods = (time - start) / interval
+    return float(abs(periods - round(periods)) < 1e-12 * max(1.0, abs(periods)))

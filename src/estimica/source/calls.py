@@ -1,0 +1,204 @@
+"""Calls of functions and record constructors, written out in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from estimica.base.errors import SourceError, UnsupportedError
+from estimica.flat import expression as ex
+from estimica.source import statements
+from estimica.source.nodes import Node, argument_name, argument_value
+from estimica.source.values import Value, ValueMismatch, broadcast, elementwise, full, is_array
+
+if TYPE_CHECKING:
+    from estimica.source.interpreter import Frame, Interpreter
+
+#: functions that call themselves more deeply than this are refused
+MAX_DEPTH = 60
+#: functions of the C library whose meaning is that of a built-in one
+_LIBRARY = {
+    "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "exp": "exp", "log": "log", "log10": "log10",
+    "sqrt": "sqrt", "fabs": "abs", "floor": "floor", "ceil": "ceil", "atan2": "atan2", "pow": "pow",
+    "fmin": "min", "fmax": "max",
+}  # fmt: skip
+
+
+class FunctionTable:
+    """The functions of a flat model."""
+
+    def __init__(self, functions: Mapping[str, Node]) -> None:
+        self._by_name = functions
+        self._by_number = {f["instance_id"]: f for f in functions.values()}
+
+    def find(self, reference: Node) -> Node | None:
+        """The function that a call's name refers to."""
+        resolved = reference.get("resolved_function")
+        if resolved is not None and resolved["instance_id"] in self._by_number:
+            return self._by_number[resolved["instance_id"]]
+        name: str = reference["name"]
+        if name in self._by_name:
+            return self._by_name[name]
+        last = name.rsplit(".", 1)[-1]
+        found = [f for n, f in self._by_name.items() if n.rsplit(".", 1)[-1] == last]
+        return found[0] if len(found) == 1 else None
+
+
+def call(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
+    """The value of a function call node (a tuple for several outputs)."""
+    name: str = content["name"]["name"]
+    if argument_name({"FunctionCall": content}) is not None:
+        return interpreter.value(content["args"][0], frame)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(interpreter, content["args"], frame)
+    function = interpreter.functions.find(content["name"])
+    if function is None:
+        raise UnsupportedError(
+            "U002",
+            f"{interpreter.place}: the function '{name}' is not supported: its body is not part of "
+            "the model; write it as a Modelica function with an algorithm section",
+        )
+    return _evaluate(interpreter, function, content["args"], frame)
+
+
+def call_statement(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
+    """The value of a call that stands as a statement."""
+    name = ".".join(part["ident"] for part in content["comp"]["parts"])
+    reference = {
+        "name": name,
+        **{k: v for k, v in content["comp"].items() if k == "resolved_function"},
+    }
+    return call(interpreter, {"name": reference, "args": content["args"]}, frame)
+
+
+def _evaluate(interpreter: Interpreter, function: Node, nodes: list[Any], frame: Frame) -> Value:
+    arguments = _bound_arguments(interpreter, function, nodes, frame)
+    if function["is_constructor"]:
+        return arguments
+    if function["external"] is not None:
+        return _external(interpreter, function, arguments)
+    interpreter.depth += 1
+    try:
+        if interpreter.depth > MAX_DEPTH:
+            interpreter.refuse(
+                f"the function '{function['name']}', which calls itself more than {MAX_DEPTH} times "
+                "deep,",
+                "write it as a loop",
+            )
+        local = _with_locals(interpreter, function, arguments)
+        after = statements.finished(interpreter, function["body"], local)
+    finally:
+        interpreter.depth -= 1
+    return _outputs(interpreter, function, after)
+
+
+def _bound_arguments(
+    interpreter: Interpreter, function: Node, nodes: list[Any], frame: Frame
+) -> Frame:
+    inputs = function["inputs"]
+    given: Frame = {}
+    for position, node in enumerate(nodes):
+        name = argument_name(node)
+        if name is None and position >= len(inputs):
+            raise ValueMismatch(f"'{function['name']}' takes {len(inputs)} arguments")
+        value = interpreter.value(argument_value(node), frame)
+        if isinstance(value, tuple):
+            value = value[0]
+        given[name or inputs[position]["name"]] = value
+    bound: Frame = {}
+    for declaration in inputs:
+        name = declaration["name"]
+        if name in given:
+            bound[name] = given[name]
+        elif declaration["default"] is not None:
+            bound[name] = interpreter.value(declaration["default"], bound)
+        else:
+            raise ValueMismatch(f"'{function['name']}' is called without its argument '{name}'")
+    return bound
+
+
+def _with_locals(interpreter: Interpreter, function: Node, arguments: Frame) -> Frame:
+    local = dict(arguments)
+    for declaration in [*function["outputs"], *function["locals"]]:
+        if declaration["default"] is not None:
+            value = interpreter.value(declaration["default"], local)
+            shape = _shape(interpreter, declaration, local)
+            if shape and None not in shape:
+                value = broadcast(value, tuple(n for n in shape if n is not None))
+            local[declaration["name"]] = value
+        else:
+            local[declaration["name"]] = _unassigned(interpreter, declaration, local)
+    return local
+
+
+def _unassigned(interpreter: Interpreter, declaration: Node, local: Frame) -> Value:
+    shape = _shape(interpreter, declaration, local)
+    if None in shape:
+        return None
+    if declaration.get("type_class") == "Record":
+        return {} if not shape else full([n for n in shape if n is not None], {})
+    return full([n for n in shape if n is not None], None) if shape else None
+
+
+def _shape(interpreter: Interpreter, declaration: Node, local: Frame) -> list[int | None]:
+    shape: list[int | None] = []
+    for subscript in declaration["shape_expr"]:
+        if subscript == "Colon" or "Colon" in subscript:
+            shape.append(None)
+        elif "Index" in subscript:
+            shape.append(int(subscript["Index"]["value"]))
+        else:
+            value = interpreter.value(subscript["Expr"]["expr"], local)
+            shape.append(int(interpreter.number(value, "it sets the size of an array")))
+    return shape
+
+
+def _outputs(interpreter: Interpreter, function: Node, frame: Frame) -> Value:
+    results = []
+    for declaration in function["outputs"]:
+        value = frame[declaration["name"]]
+        if value is None or (is_array(value) and any(v is None for v in value.flat)):
+            raise SourceError(
+                "S014",
+                f"{interpreter.place}: the function '{function['name']}' ends without a value for "
+                f"its output '{declaration['name']}'",
+            )
+        results.append(value)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _external(interpreter: Interpreter, function: Node, arguments: Frame) -> Value:
+    external = function["external"]
+    name = external["function_name"] or function["name"].rsplit(".", 1)[-1]
+    if name not in _LIBRARY or len(function["outputs"]) != 1:
+        raise UnsupportedError(
+            "U003",
+            f"{interpreter.place}: the function '{function['name']}' is external (it calls "
+            f"'{name}' of language {external['language']}) and cannot be differentiated; write it "
+            "as a Modelica function with an algorithm section, or as a table",
+        )
+    values = (
+        [interpreter.value(a, arguments) for a in external["args"]]
+        if external.get("args")
+        else list(arguments.values())
+    )
+    return elementwise(lambda *a: ex.build(_LIBRARY[name], *a), *values)
+
+
+def _integer_of(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
+    """Integer(e): the ordinal of an enumeration value, which is how it is held anyway."""
+    return interpreter.value(nodes[0], frame)
+
+
+def _string_of(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
+    from estimica.source.operators import as_text
+
+    return as_text(interpreter.value(nodes[0], frame))
+
+
+_SPECIAL = {
+    "Integer": _integer_of,
+    "String": _string_of,
+}

@@ -1,0 +1,95 @@
+"""Flat JSON of the compiler to FlatSystem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimica.base.errors import SourceError, UnsupportedError
+from estimica.flat.system import Experiment, FlatSystem
+from estimica.source.equations import (
+    decode_assertions,
+    decode_equations,
+    decode_initial_equations,
+)
+from estimica.source.flattener import RUMOCA_VERSION
+from estimica.source.interpreter import Interpreter
+from estimica.source.origins import SourceFiles
+from estimica.source.variables import decode_variables
+from estimica.source.whens import decode_whens, discrete_targets
+
+#: raised whenever the same JSON would decode to something else, so that old cache entries die
+DECODER_VERSION = 1
+
+_NEEDED = frozenset(
+    """predefined_types effective_types variables record_instances variable_type_names
+    variable_final_flags equations structured_equations assert_equations initial_equations
+    initial_structured_equations initial_assert_equations algorithms initial_algorithms when_chains
+    functions class_type model_description top_level_input_components enum_literal_ordinals""".split()
+)
+_IGNORED = frozenset(
+    """predefined_string_declaration enumeration_types type_ids_by_def_id enumeration_type_roots
+    record_types is_partial definite_roots branches optional_edges potential_roots
+    top_level_connectors oc_break_edge_scalar_count instance_relations
+    parameter_branch_selections""".split()
+)
+
+
+def decode(flat: Mapping[str, Any], name: str, files: SourceFiles, source: str = "") -> FlatSystem:
+    """The flat model `flat` of class `name` as scalar variables and equations."""
+    check_keys(flat)
+    interpreter = Interpreter(flat)
+    _mark_selected(interpreter, flat)
+    equations = decode_equations(interpreter, flat, files)
+    initial = decode_initial_equations(interpreter, flat, files)
+    decode_assertions(interpreter, flat, files)
+    whens = decode_whens(interpreter, flat, files)
+    for section in ("algorithms", "initial_algorithms"):
+        if flat[section]:
+            raise UnsupportedError("U004", f"{name}: an algorithm section is not supported yet")
+    variables = decode_variables(interpreter, flat, files, discrete_targets(whens))
+    return FlatSystem(
+        name=name,
+        variables=(*variables, *whens.flags),
+        equations=tuple(equations),
+        initial_equations=tuple(initial),
+        whens=tuple(whens.clauses),
+        assertions=(*interpreter.assertions.values(), *whens.assertions),
+        description=flat["model_description"] or "",
+        experiment=Experiment(),
+        notes=tuple(dict.fromkeys(interpreter.notes)),
+        source=source,
+    )
+
+
+def check_keys(flat: Mapping[str, Any]) -> None:
+    """Refuse a flat JSON of another make than the one this decoder was written for."""
+    missing = _NEEDED - flat.keys()
+    unknown = {k for k in flat.keys() - _NEEDED - _IGNORED if flat[k] not in (None, [], {}, False)}
+    if missing or unknown:
+        raise SourceError(
+            "S008",
+            f"the flat model of the compiler has other parts than those of rumoca {RUMOCA_VERSION}: "
+            f"missing {sorted(missing)}, unknown {sorted(unknown)}; install rumoca=={RUMOCA_VERSION}",
+        )
+
+
+_SELECTIONS = {
+    "ArrayDimension": "it sets the size of an array",
+    "ForRange": "it sets the range of a loop",
+    "BranchSelection": "it selects a branch",
+    "ConditionalComponent": "it decides whether a component exists",
+}
+
+
+def _mark_selected(interpreter: Interpreter, flat: Mapping[str, Any]) -> None:
+    """Parameters that the compiler itself has built in."""
+    for selection in flat.get("parameter_branch_selections") or ():
+        why = _SELECTIONS.get(selection["kind"], "it shapes the equations")
+        for reference in selection["references"]:
+            name = reference if isinstance(reference, str) else ".".join(reference)
+            declared = interpreter.names.declared.get(name)
+            if declared is not None:
+                interpreter.parameters.mark([n for n, _ in declared.elements()], why)
+            elif name in interpreter.names.owner:
+                interpreter.parameters.mark([name], why)

@@ -1,0 +1,198 @@
+"""Equation sections of the flat model as scalar equations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
+from estimica.flat.system import Equation, Origin
+from estimica.source.interpreter import Frame, Interpreter
+from estimica.source.nodes import Node, span_of
+from estimica.source.operators import as_text
+from estimica.source.origins import SourceFiles
+from estimica.source.values import Value, ValueMismatch, is_array, scalars
+from estimica.source.variables import declaration_origin
+
+_KINDS = {
+    "ComponentEquation": "equation",
+    "Connection": "connection",
+    "FlowSum": "flow sum",
+    "UnconnectedFlow": "unconnected flow",
+    "Binding": "binding",
+}
+
+
+def decode_equations(
+    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles
+) -> list[Equation]:
+    """The equation section, bindings of variables included."""
+    found = _section(interpreter, files, flat["equations"], flat["structured_equations"], "")
+    return [*found, *_bindings(interpreter, files)]
+
+
+def decode_initial_equations(
+    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles
+) -> list[Equation]:
+    """The initial equation section."""
+    return _section(
+        interpreter,
+        files,
+        flat["initial_equations"],
+        flat["initial_structured_equations"],
+        "initial ",
+    )
+
+
+def decode_assertions(
+    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles
+) -> None:
+    """The assertions of equation sections go where those of functions go."""
+    for raw in [*flat["assert_equations"], *flat["initial_assert_equations"]]:
+        origin = _origin(files, raw, "")
+        origin = Origin(origin.text, origin.component, "assertion", origin.file, origin.line)
+        with interpreter.at(origin):
+            condition = interpreter.truth(raw["condition"], {})
+            message = as_text(interpreter.value(raw["message"], {}))
+            level = interpreter.value(raw["level"], {}) if raw["level"] else None
+            warning = isinstance(level, Expression) and ex.is_const(level, 1.0)
+            interpreter.check(condition, message, warning, origin)
+
+
+def equated(lhs: Value, rhs: Value) -> Iterator[tuple[Expression, Expression]]:
+    """The scalar pairs of lhs = rhs for values of any shape; a skipped output gives none."""
+    if isinstance(lhs, tuple) or isinstance(rhs, tuple):
+        left = lhs if isinstance(lhs, tuple) else (lhs,)
+        right = rhs if isinstance(rhs, tuple) else (rhs,)
+        for a, b in zip(left, right, strict=False):
+            yield from equated(a, b)
+    elif lhs is None or rhs is None:
+        return
+    elif isinstance(lhs, dict) and isinstance(rhs, dict):
+        for key in lhs:
+            if key not in rhs:
+                raise ValueMismatch(f"the right side has no field '{key}'")
+            yield from equated(lhs[key], rhs[key])
+    elif is_array(lhs) or is_array(rhs):
+        yield from _equated_arrays(lhs, rhs)
+    elif isinstance(lhs, Expression) and isinstance(rhs, Expression):
+        yield lhs, rhs
+    elif not (isinstance(lhs, str) and isinstance(rhs, str)):
+        raise ValueMismatch("the two sides are of different kinds")
+
+
+def _equated_arrays(lhs: Value, rhs: Value) -> Iterator[tuple[Expression, Expression]]:
+    left, right = list(_items(lhs)), list(_items(rhs))
+    shapes = [v.shape for v in (lhs, rhs) if is_array(v)]
+    if len(shapes) == 2 and shapes[0] != shapes[1]:
+        raise ValueMismatch(f"the sides have the sizes {shapes[0]} and {shapes[1]}")
+    if len(left) != len(right):
+        if len(left) > 1 and len(right) > 1:
+            raise ValueMismatch(f"the sides have {len(left)} and {len(right)} elements")
+        left = left * len(right) if len(left) == 1 else left
+        right = right * len(left) if len(right) == 1 else right
+    for a, b in zip(left, right, strict=True):
+        yield from equated(a, b)
+
+
+def _items(value: Value) -> Iterator[Value]:
+    if is_array(value):
+        yield from value.flat
+    else:
+        yield value
+
+
+def _section(
+    interpreter: Interpreter,
+    files: SourceFiles,
+    equations: list[Node],
+    families: list[Node],
+    prefix: str,
+) -> list[Equation]:
+    result: list[Equation] = []
+    hidden, unrolled = _families(families)
+    for i, raw in enumerate(equations):
+        for body, frame in unrolled.get(i, ()):
+            result += _decoded(interpreter, files, raw, body, frame, prefix)
+        if i not in hidden:
+            result += _decoded(interpreter, files, raw, raw["residual"], {}, prefix)
+    return result
+
+
+def _families(families: list[Node]) -> tuple[set[int], dict[int, list[tuple[Node, Frame]]]]:
+    """Which equations are placeholders, and what stands in their place at the first of them."""
+    hidden: set[int] = set()
+    unrolled: dict[int, list[tuple[Node, Frame]]] = {}
+    for family in families:
+        if family["interiors_materialized"]:
+            continue
+        binders = family["domain"]["binders"]
+        ranges = [range(b["lower"], b["upper"] + _sign(b["step"]), b["step"]) for b in binders]
+        points = list(itertools.product(*ranges))
+        first = family["first_equation_index"]
+        hidden.update(range(first, first + len(points) * family["equations_per_point"]))
+        names = [b["display_name"] for b in binders]
+        unrolled[first] = [
+            (body, {n: ex.const(v) for n, v in zip(names, point, strict=True)})
+            for point in points
+            for body in family["template"]["body"]
+        ]
+    return hidden, unrolled
+
+
+def _sign(step: int) -> int:
+    return 1 if step > 0 else -1
+
+
+def _decoded(
+    interpreter: Interpreter, files: SourceFiles, raw: Node, body: Node, frame: Frame, prefix: str
+) -> list[Equation]:
+    origin = _origin(files, raw, prefix)
+    with interpreter.at(origin):
+        pairs = _sides(interpreter, raw["origin"], body, frame)
+        return [Equation(lhs, rhs, origin) for lhs, rhs in pairs]
+
+
+def _sides(
+    interpreter: Interpreter, origin: Node, body: Node, frame: Frame
+) -> list[tuple[Expression, Expression]]:
+    sub = body.get("Binary")
+    if sub is None or sub["op"] != "Sub" or next(iter(origin)) in ("FlowSum", "UnconnectedFlow"):
+        residual = interpreter.value(body, frame)
+        return [(e, ex.ZERO) for e in scalars(residual) if isinstance(e, Expression)]
+    lhs = interpreter.value(sub["lhs"], frame)
+    rhs = interpreter.value(sub["rhs"], frame)
+    if not isinstance(lhs, tuple) and isinstance(rhs, tuple):
+        rhs = rhs[0]
+    return list(equated(lhs, rhs))
+
+
+def _origin(files: SourceFiles, raw: Node, prefix: str) -> Origin:
+    word, content = next(iter(raw["origin"].items()))
+    kind = prefix + _KINDS.get(word, "equation")
+    component = content.get("component", "")
+    span = raw.get("span") or span_of(raw.get("residual", raw))
+    origin = files.origin(span, kind, component)
+    match word:
+        case "Connection":
+            text = f"{content['lhs']} = {content['rhs']}"
+        case "FlowSum":
+            text = content["description"]
+        case "UnconnectedFlow":
+            text = f"{content['variable']} = 0"
+        case _:
+            return origin
+    return Origin(text, component, kind, origin.file, origin.line)
+
+
+def _bindings(interpreter: Interpreter, files: SourceFiles) -> Iterator[Equation]:
+    for declared in interpreter.names.declared.values():
+        if declared.is_parameter or declared.raw["binding"] is None:
+            continue
+        origin = declaration_origin(declared, files, "binding")
+        with interpreter.at(origin):
+            value = interpreter.value(declared.raw["binding"], {})
+            for lhs, rhs in equated(declared.symbol, value):
+                yield Equation(lhs, rhs, origin)

@@ -1,0 +1,167 @@
+"""The flattener: rumoca in a process of its own, kept alive, with a time limit for every request."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from estimica.base.errors import SourceError
+
+#: the only version whose flat JSON this package understands
+RUMOCA_VERSION = "0.10.2"
+_WORKER = Path(__file__).with_name("flattener_worker.py")
+
+
+class Refusal(Exception):
+    """The compiler did not accept the source; `diagnostics` as it gave them."""
+
+    def __init__(self, message: str, diagnostics: Sequence[dict[str, Any]]) -> None:
+        super().__init__(message)
+        self.message = message
+        self.diagnostics = tuple(diagnostics)
+
+
+def flatten(text: str, model: str, roots: Sequence[Path], time_limit: float) -> dict[str, Any]:
+    """The flat JSON of class `model` of `text`, which may refer to the libraries under `roots`.
+
+    Raises Refusal where the compiler refuses the source, SourceError where it hangs or crashes.
+    """
+    kind, content = _process_for(bool(roots)).ask(
+        {"text": text, "model": model, "roots": [str(r) for r in roots]}, time_limit
+    )
+    answer: dict[str, Any] = json.loads(content)
+    if kind == "refused":
+        raise Refusal(answer["message"], answer["diagnostics"])
+    if kind == "crashed":
+        raise SourceError(
+            "S006",
+            f"the Modelica compiler rumoca {RUMOCA_VERSION} broke down on '{model}': "
+            f"{answer['message']}; simplify the class until it passes, or use another front end",
+        )
+    return answer
+
+
+def stop_flatteners() -> None:
+    """End every worker process that this process started."""
+    for process in list(_processes.values()):
+        process.stop()
+    _processes.clear()
+
+
+class _Process:
+    """One worker; requests are answered in turn."""
+
+    def __init__(self) -> None:
+        _check_version()
+        self._popen = subprocess.Popen(
+            [sys.executable, "-P", str(_WORKER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=_WORKER.parent,
+        )
+        self._answers: queue.Queue[tuple[str, bytes]] = queue.Queue()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self._greeted = False
+
+    @property
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def ask(self, request: dict[str, Any], time_limit: float) -> tuple[str, bytes]:
+        with self._lock:
+            if not self._greeted:
+                self._wait("its start", 60.0)
+                self._greeted = True
+            assert self._popen.stdin is not None
+            try:
+                self._popen.stdin.write(json.dumps(request).encode() + b"\n")
+                self._popen.stdin.flush()
+            except OSError:
+                self.stop()
+                raise _died(request["model"]) from None
+            return self._wait(f"'{request['model']}'", time_limit)
+
+    def stop(self) -> None:
+        if self.alive:
+            self._popen.kill()
+        self._popen.wait()
+
+    def _wait(self, what: str, time_limit: float) -> tuple[str, bytes]:
+        try:
+            kind, content = self._answers.get(timeout=time_limit)
+        except queue.Empty:
+            self.stop()
+            raise SourceError(
+                "S005",
+                f"the Modelica compiler did not finish {what} within {time_limit:g} s and was "
+                "stopped; raise time_limit, or simplify the class",
+            ) from None
+        if kind == "ended":
+            self.stop()
+            raise _died(what)
+        return kind, content
+
+    def _listen(self) -> None:
+        stream = self._popen.stdout
+        assert stream is not None
+        while header := stream.readline():
+            kind, length = header.split()
+            self._answers.put((kind.decode(), stream.read(int(length))))
+        self._answers.put(("ended", b""))
+
+
+def _died(what: str) -> SourceError:
+    return SourceError(
+        "S006",
+        f"the process of the Modelica compiler died on {what}; it may have run out of memory: "
+        "close other programs, or load a smaller class",
+    )
+
+
+def _check_version() -> None:
+    try:
+        found = metadata.version("rumoca")
+    except metadata.PackageNotFoundError:
+        raise SourceError(
+            "S007", f"rumoca is not installed; run: pip install rumoca=={RUMOCA_VERSION}"
+        ) from None
+    if found != RUMOCA_VERSION:
+        raise SourceError(
+            "S007",
+            f"rumoca {found} is installed, but its flat format is understood for {RUMOCA_VERSION} "
+            f"only; run: pip install rumoca=={RUMOCA_VERSION}",
+        )
+
+
+_processes: dict[tuple[int, bool], _Process] = {}
+_processes_lock = threading.Lock()
+
+
+def _process_for(libraries: bool) -> _Process:
+    """The worker of this process; a forked child starts its own."""
+    with _processes_lock:
+        key = (os.getpid(), libraries)
+        process = _processes.get(key)
+        if process is None or not process.alive:
+            process = _processes[key] = _Process()
+        return process
+
+
+def _stop_own() -> None:
+    for (pid, _), process in _processes.items():
+        if pid == os.getpid():
+            process.stop()
+
+
+atexit.register(_stop_own)

@@ -1,0 +1,109 @@
+"""The door of this room: Modelica text, files, packages and library classes as FlatSystems."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimica.base.errors import SourceError
+from estimica.flat import expression as ex
+from estimica.flat.system import FlatSystem
+from estimica.source.decode import decode
+from estimica.source.diagnostics import explained
+from estimica.source.flattener import Refusal, flatten
+from estimica.source.modifiers import WRAPPER, Fixed, check_names, wrapper_text
+from estimica.source.origins import SourceFiles, source_number
+from estimica.source.outline import experiment_of
+from estimica.source.request import Request, read_request
+
+
+def load_flat(
+    source: str | Path,
+    class_name: str | None = None,
+    *,
+    fix: Mapping[str, Fixed] | None = None,
+    libraries: Sequence[Path] = (),
+    cache: bool = True,
+    time_limit: float = 120.0,
+) -> FlatSystem:
+    """The class `class_name` of `source` as scalar variables and equations.
+
+    source: a .mo file, a package's folder, Modelica text, or the name of a library's class.
+    class_name: dotted; without it the last class of the file.
+    fix: parameter values, by dotted name, put in as modifiers.
+    libraries: more places of libraries, besides MODELICAPATH and the usual folders.
+    cache: keep the result on disk and use it again while nothing has changed.
+    time_limit: seconds that the compiler may take.
+    """
+    request = read_request(source, class_name, [Path(p) for p in libraries])
+    fixed = dict(fix or {})
+    whole = {k: v for k, v in fixed.items() if "[" not in k}
+    elements = {k: v for k, v in fixed.items() if "[" in k}
+    system = None
+    if fixed:
+        system = _plain_or_none(request, time_limit)
+        if system is not None:
+            check_names(fixed, system)
+    if whole or system is None:
+        system = _flattened(request, whole, system, time_limit)
+    return _with_elements(system, elements)
+
+
+def _plain_or_none(request: Request, time_limit: float) -> FlatSystem | None:
+    """The class without modifiers; None where it needs them to make sense."""
+    try:
+        return _flattened(request, {}, None, time_limit)
+    except SourceError:
+        return None
+
+
+def _flattened(
+    request: Request, fix: Mapping[str, Fixed], plain: FlatSystem | None, time_limit: float
+) -> FlatSystem:
+    text, model = request.document, request.class_name
+    if fix or not request.document:
+        text += "\n" + wrapper_text(request.class_name, fix, plain)
+        model = WRAPPER
+    roots = [library.root for library in request.libraries]
+    try:
+        flat = flatten(text, model, roots, time_limit)
+    except Refusal as refusal:
+        raise explained(refusal, request) from None
+    return _decoded(flat, request, text)
+
+
+def _decoded(flat: Mapping[str, Any], request: Request, text: str) -> FlatSystem:
+    label = Path(request.label).name if request.label else ""
+    paths = {source_number(str(f)): f for lib in request.libraries for f in lib.files()}
+    system = decode(
+        flat, request.class_name, SourceFiles(text, label, paths), request.label or "text"
+    )
+    found = request.outlined.find(request.local_name)
+    return dataclasses.replace(
+        system,
+        description=system.description or (found.description if found else ""),
+        experiment=experiment_of(request.outlined, request.local_name),
+    )
+
+
+def _with_elements(system: FlatSystem, elements: Mapping[str, Fixed]) -> FlatSystem:
+    """Single elements of arrays, which no modifier can reach, take their value here."""
+    if not elements:
+        return system
+    variables = []
+    for variable in system.variables:
+        if variable.name in elements:
+            value = elements[variable.name]
+            if variable.evaluated:
+                raise SourceError(
+                    "S022",
+                    f"fix: '{variable.name}' cannot be set alone, because {variable.evaluated}; "
+                    "set the whole array in the source",
+                )
+            if isinstance(value, str):
+                raise SourceError("S022", f"fix: '{variable.name}' takes a number, not '{value}'")
+            variable = dataclasses.replace(variable, binding=ex.const(float(value)))
+        variables.append(variable)
+    return dataclasses.replace(system, variables=tuple(variables))

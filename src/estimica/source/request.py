@@ -1,0 +1,181 @@
+"""What the user asks for: which text, which class, which libraries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from estimica.base.errors import SourceError
+from estimica.base.suggest import did_you_mean
+from estimica.source.libraries import (
+    Library,
+    class_file,
+    enclosing_package,
+    find_library,
+    library_folders,
+    names_used,
+    needed_libraries,
+    package_name,
+)
+from estimica.source.outline import CLASS_WORDS, Outline, outline
+
+_CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A class to be flattened.
+
+    `document` is the text that is handed to the compiler as it stands (empty where the class comes
+    out of a library folder); `text` is the one that describes the class.
+    """
+
+    class_name: str
+    document: str
+    text: str
+    label: str  # the file's name, or "" for a text
+    libraries: tuple[Library, ...]
+    outlined: Outline
+
+    @property
+    def local_name(self) -> str:
+        """The class's name within `text`."""
+        prefix = self.outlined.within
+        return self.class_name[len(prefix) + 1 :] if prefix else self.class_name
+
+
+def read_request(source: str | Path, class_name: str | None, extra: Sequence[Path]) -> Request:
+    """Find out what `source` is (a text, a file, a package's folder, a class's name) and read it."""
+    if isinstance(source, str) and is_text(source):
+        return _of_text(source, "", class_name, extra)
+    path = Path(source)
+    if path.is_dir() or path.name == "package.mo" and path.is_file():
+        return _of_package(path if path.is_dir() else path.parent, class_name, extra)
+    if path.is_file():
+        return _of_file(path, class_name, extra)
+    if isinstance(source, str) and _CLASS_NAME.match(source) and path.suffix != ".mo":
+        return _of_library(source if class_name is None else f"{source}.{class_name}", extra)
+    near = [p.name for p in path.parent.glob("*.mo")] if path.parent.is_dir() else []
+    raise SourceError("S001", f"no such file: {path}{did_you_mean(path.name, near)}")
+
+
+def is_text(source: str) -> bool:
+    """Whether `source` is Modelica itself, not the name of a file or class."""
+    if "\n" in source:
+        return True
+    words = source.split()
+    return len(words) > 2 and any(w in CLASS_WORDS for w in words[:3])
+
+
+def _of_text(text: str, label: str, class_name: str | None, extra: Sequence[Path]) -> Request:
+    outlined = outline(text)
+    name = _chosen(outlined, class_name, label or "the text")
+    own = {c.name.partition(".")[0] for c in outlined.classes}
+    libraries = needed_libraries(names_used([text]) - own, extra)
+    return Request(name, text, text, label, tuple(libraries), outlined)
+
+
+def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Request:
+    text = _read(path)
+    package = enclosing_package(path)
+    outlined = outline(text)
+    if package is None or not outlined.within:
+        return _of_text(text, str(path), class_name, extra)
+    name = f"{outlined.within}.{_chosen(outlined, class_name, str(path))}"
+    return _in_package(package, name, extra)
+
+
+def _of_package(folder: Path, class_name: str | None, extra: Sequence[Path]) -> Request:
+    top = enclosing_package(folder)
+    if top is None:
+        names = sorted(p.name for p in folder.glob("*.mo"))
+        hint = f"; it holds {', '.join(names[:5])}" if names else ""
+        raise SourceError("S001", f"{folder} is no Modelica package: there is no package.mo{hint}")
+    name = package_name(top)
+    for part in folder.resolve().relative_to(top.resolve()).parts:
+        name += f".{part}"
+    if class_name is None:
+        models = [m for f in sorted(folder.rglob("*.mo")) for m in _full_models(_read(f))]
+        if len(models) != 1:
+            listed = ", ".join(models[:8]) + (", …" if len(models) > 8 else "")
+            raise SourceError(
+                "S002", f"{folder}: say which class to load; the package has {listed or 'no model'}"
+            )
+        name = models[0]
+    elif class_name.partition(".")[0] == name.partition(".")[0]:
+        name = class_name
+    else:
+        name = f"{name}.{class_name}"
+    return _in_package(top, name, extra)
+
+
+def _full_models(text: str) -> list[str]:
+    outlined = outline(text)
+    prefix = f"{outlined.within}." if outlined.within else ""
+    return [prefix + m for m in outlined.models()]
+
+
+def _in_package(top: Path, name: str, extra: Sequence[Path]) -> Request:
+    own = Library(package_name(top), top)
+    used = names_used(_read(f) for f in own.files()) | own.uses()
+    libraries = [own, *needed_libraries(used - {own.name}, extra)]
+    return _of_class(own, name, tuple(libraries))
+
+
+def _of_library(name: str, extra: Sequence[Path]) -> Request:
+    top = name.partition(".")[0]
+    library = find_library(top, extra)
+    if library is None:
+        folders = ", ".join(map(str, library_folders())) or "none; set MODELICAPATH"
+        raise SourceError(
+            "S003",
+            f"'{name}' is neither a file nor a class of a library: no library '{top}' in the "
+            f"library folders ({folders})",
+        )
+    return _of_class(library, name, tuple(needed_libraries([top], extra)))
+
+
+def _of_class(library: Library, name: str, libraries: tuple[Library, ...]) -> Request:
+    path = class_file(library, name)
+    assert path is not None
+    text = _read(path)
+    outlined = outline(text)
+    prefix = f"{outlined.within}." if outlined.within else ""
+    if outlined.find(name[len(prefix) :]) is None or not name.startswith(prefix):
+        known = [prefix + c.name for c in outlined.classes]
+        known += [f"{name.rpartition('.')[0]}.{p.stem}" for p in path.parent.glob("*.mo")]
+        raise SourceError(
+            "S002", f"no class '{name}' in library {library.root}{did_you_mean(name, known)}"
+        )
+    return Request(name, "", text, str(path), libraries, outlined)
+
+
+def _chosen(outlined: Outline, class_name: str | None, where: str) -> str:
+    if not outlined.classes:
+        raise SourceError(
+            "S004", f"{where} holds no complete Modelica class; check its 'end …;' lines"
+        )
+    names = [c.name for c in outlined.classes]
+    if class_name is None:
+        top = [c for c in outlined.classes if "." not in c.name]
+        models = [c.name for c in top if c.word in ("model", "block", "class")]
+        inner = outlined.models()
+        return (models or inner or [top[-1].name])[-1]
+    if class_name in names:
+        return class_name
+    inside = [n for n in names if n.endswith(f".{class_name}")]
+    if len(inside) == 1:
+        return inside[0]
+    raise SourceError(
+        "S002", f"no class '{class_name}' in {where}{did_you_mean(class_name, names)}"
+    )
+
+
+def _read(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
