@@ -1,0 +1,368 @@
+"""Kernel: the compiled functions of a HybridSystem that the engine calls, with their derivatives.
+
+Every function takes the same table of arguments (`ARGUMENTS`), so that the engine fills one table and
+calls any of them. Sensitivities are stored row-major: S (nx, m), V (nz + nh, m), yS (ny, m), for m
+tuners. v = [z; w] stacks the algebraic unknowns and the delayed signals.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from estimica.compiled.hybrid import HybridSystem
+from estimica.compiled.machine_code import MachineCode, compile_functions
+
+#: the argument table; k and Wk (a direction, [x; z] and its sensitivities) serve the stiff method
+ARGUMENTS = (
+    "t", "x", "v", "P", "u", "d", "x_pre", "d_pre", "flags",
+    "S", "V", "xdot", "vdot", "udot", "dt", "S_pre", "k", "step", "w", "W",
+)  # fmt: skip
+#: the functions, in the order of the table of addresses
+FUNCTIONS = (
+    "rhs",  # f
+    "both",  # f, S' = f_x S + f_v V + f_P seed
+    "linear",  # f and the nonzeros of f_x, f_v, f_P seed
+    "output",  # y, yS
+    "algebraic",  # g and the nonzeros of g_z
+    "algebraic_sens",  # g_x S + g_w W + g_P seed
+    "algebraic_total",  # ... + (g_t + g_u u') dt
+    "algebraic_rate",  # g_t + g_x x' + g_w w' + g_u u'
+    "zero",
+    "zero_rate",  # its time derivative, and zero_x S + zero_v V + zero_P seed
+    "instants",  # and their sensitivities
+    "event",  # event_x, reinit_fired, event_l
+    "event_sens",  # the total derivative of event_x
+    "constraint",  # c, c_x
+    "constraint_sens",  # c_x S + c_P seed
+    "check",
+    "delayed",  # and their sensitivities
+    "delays",  # and their sensitivities
+    "stiff_jacobian",  # F, nonzeros of F_w, F_t + F_u u' of F = [f; g], w = [x; z]
+    "stiff_both",  # F, F_w W + F_P seed
+    "stiff_second",  # (F_w k + step F_t)_w W + (F_w k + step F_t)_P seed
+    "stiff_linear",  # F, nonzeros of F_w, F_P seed, and F_t + F_u u'
+    "stiff_second_linear",  # nonzeros of (F_w k + step F_t)_w and of (...)_P seed
+)
+#: products nx * m above which sparse Jacobians beat one long expression
+DIRECT_LIMIT = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Triplet:
+    """Rows and columns of the nonzeros that a compiled function writes."""
+
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+
+    @staticmethod
+    def of(matrix: ca.SX) -> Triplet:
+        rows, columns = matrix.sparsity().get_triplet()
+        return Triplet(np.array(rows, np.int64), np.array(columns, np.int64))
+
+
+NO_TRIPLET = Triplet(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class StiffPart:
+    """What the Rosenbrock method needs besides; its vectors are ordered by `order`, so that the
+    Jacobian has a narrow band where it can. `lower` < 0: use a dense factorisation."""
+
+    order: npt.NDArray[np.int64]  # place in the stiff vector -> place in [x; z]
+    jacobian: Triplet
+    tuners: Triplet
+    second: Triplet
+    second_tuners: Triplet
+    lower: int
+    upper: int
+    direct: bool
+    addresses: npt.NDArray[np.int64]
+    code: MachineCode
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A compiled model for the engine. `m` tuners (0: no sensitivities), `ny` outputs."""
+
+    hybrid: HybridSystem
+    ny: int
+    m: int
+    direct: bool  # S' by one function, not by sparse products
+    linear_algebraic: bool  # g is linear in z: one Newton step solves it
+    zero_needs_z: bool
+    constraint_needs_z: bool
+    terminal: bool  # something waits for terminal()
+    has_events: bool
+    state_jacobian: Triplet
+    algebraic_jacobian: Triplet
+    z_jacobian: Triplet
+    tuner_jacobian: Triplet
+    addresses: npt.NDArray[np.int64]
+    code: MachineCode
+    symbols: dict[str, ca.SX] = field(repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @cached_property
+    def stiff(self) -> StiffPart:
+        """The stiff functions, compiled when a run first needs them."""
+        with self._lock:
+            if "stiff" in self.__dict__:
+                return self.__dict__["stiff"]  # type: ignore[no-any-return]
+            return _build_stiff(self.hybrid, self.symbols, self.m)
+
+
+def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = True) -> Kernel:
+    """Compiles the model, the given outputs (functions of t, x, z, w, P, u, d) and derivatives."""
+    m = hybrid.ntheta if sensitivities else 0
+    symbols = _symbols(hybrid, m)
+    outputs = ca.SX(outputs)
+    builder = _Builder(hybrid, symbols, m)
+    sparse = builder.continuous(outputs)
+    builder.algebraic()
+    builder.events()
+    builder.rest()
+    code = compile_functions(list(builder.functions.values()))
+    v, flags = ca.vertcat(hybrid.z, hybrid.w), hybrid.flags
+    decisions = ca.vertcat(hybrid.event_x, hybrid.reinit_fired, hybrid.event_l)
+    return Kernel(
+        hybrid=hybrid,
+        ny=outputs.shape[0],
+        m=m,
+        direct=builder.direct,
+        linear_algebraic=_linear_in(hybrid.g, hybrid.z),
+        zero_needs_z=hybrid.ng > 0 and bool(ca.depends_on(hybrid.zero, v)),
+        constraint_needs_z=bool(ca.depends_on(hybrid.constraints, v)),
+        terminal=bool(ca.depends_on(decisions, flags[1])),
+        has_events=has_events(hybrid),
+        state_jacobian=sparse[0],
+        algebraic_jacobian=sparse[1],
+        tuner_jacobian=sparse[2],
+        z_jacobian=Triplet.of(ca.jacobian(hybrid.g, hybrid.z)),
+        addresses=_table(code),
+        code=code,
+        symbols=symbols,
+    )
+
+
+def has_events(h: HybridSystem) -> bool:
+    """Whether anything can change at an instant."""
+    return h.nd + h.n_memory > 0 or not ca.SX(h.reinit_fired).is_zero()
+
+
+def _linear_in(expression: ca.SX, unknowns: ca.SX) -> bool:
+    if unknowns.shape[0] == 0:
+        return True
+    return not any(ca.which_depends(expression, unknowns, 2, True))
+
+
+def _table(code: MachineCode) -> npt.NDArray[np.int64]:
+    return np.array([code.addresses.get(name, 0) for name in FUNCTIONS], np.int64)
+
+
+def _symbols(h: HybridSystem, m: int) -> dict[str, ca.SX]:
+    """The argument table as symbols; matrices are flat, row by row."""
+    sym = ca.SX.sym
+    nv, n = h.nz + h.nh, h.nx + h.nz
+    table = {
+        "t": h.t, "x": h.x, "v": ca.vertcat(h.z, h.w), "P": h.P, "u": h.u, "d": h.d,
+        "x_pre": h.x_pre, "d_pre": h.d_pre, "flags": h.flags, "S": sym("S", h.nx * m),
+        "V": sym("V", nv * m), "xdot": sym("xdot", h.nx), "vdot": sym("vdot", nv),
+        "udot": sym("udot", h.nu), "dt": sym("dt", m), "S_pre": sym("S_pre", h.nx * m),
+        "k": sym("k", n), "step": sym("step"), "w": sym("w", n), "W": sym("W", n * m),
+    }  # fmt: skip
+    assert tuple(table) == ARGUMENTS
+    return table
+
+
+def _rows(flat: ca.SX, rows: int, columns: int) -> ca.SX:
+    """The matrix whose rows stand one after another in `flat`."""
+    return ca.reshape(flat, columns, rows).T
+
+
+def _flat(matrix: ca.SX) -> ca.SX:
+    """The rows of a matrix one after another, zeros included."""
+    return ca.densify(ca.vec(ca.SX(matrix).T))
+
+
+def _push(
+    expression: ca.SX, pairs: list[tuple[ca.SX, ca.SX]], columns: int
+) -> ca.SX:
+    """sum of (d expression / d symbol) times direction, column by column."""
+    pairs = [(s, ca.SX(direction)) for s, direction in pairs if s.shape[0] > 0]
+    if not pairs or columns == 0 or expression.shape[0] == 0:
+        return ca.SX(expression.shape[0], columns)
+    symbols = ca.vertcat(*(s for s, _ in pairs))
+    directions = ca.vertcat(*(direction for _, direction in pairs))
+    return ca.jtimes(expression, symbols, ca.densify(directions))
+
+
+class _Builder:
+    """Collects the functions of a kernel, each over the whole table of arguments."""
+
+    def __init__(self, h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> None:
+        self.h, self.m, self.s = h, m, symbols
+        self.inputs = list(symbols.values())
+        self.functions: dict[str, ca.Function] = {}
+        nv = h.nz + h.nh
+        self.seed = ca.densify(h.seed) if m else ca.SX(h.nP, 0)
+        self.S = _rows(symbols["S"], h.nx, m)
+        self.V = _rows(symbols["V"], nv, m)
+        self.direct = h.nx * m <= DIRECT_LIMIT
+
+    def add(self, name: str, *results: ca.SX) -> None:
+        """Results are written densely unless they are sparse on purpose (nonzeros only)."""
+        self.functions[name] = ca.Function(name, self.inputs, list(results), {"cse": True})
+
+    def tuned(self, expression: ca.SX) -> ca.SX:
+        """The sensitivity of an expression at fixed time."""
+        s = self.s
+        pairs = [(s["x"], self.S), (s["v"], self.V), (s["P"], self.seed)]
+        return _push(expression, pairs, self.m)
+
+    def rate(self, expression: ca.SX) -> ca.SX:
+        """The derivative of an expression along time."""
+        s = self.s
+        pairs = [
+            (s["t"], ca.SX(1)), (s["x"], s["xdot"]), (s["v"], s["vdot"]), (s["u"], s["udot"]),
+        ]  # fmt: skip
+        return ca.densify(_push(expression, pairs, 1))
+
+    def explicit_rate(self, expression: ca.SX) -> ca.SX:
+        """The derivative along time with the states and unknowns held."""
+        pairs = [(self.s["t"], ca.SX(1)), (self.s["u"], self.s["udot"])]
+        return ca.densify(_push(expression, pairs, 1))
+
+    def continuous(self, outputs: ca.SX) -> tuple[Triplet, Triplet, Triplet]:
+        """The right-hand side and the outputs; comes back with the sparsities of `linear`."""
+        h, s = self.h, self.s
+        f = ca.densify(h.f)
+        self.add("rhs", f)
+        self.add("output", ca.densify(outputs), _flat(self.tuned(outputs)))
+        if not self.m:
+            return NO_TRIPLET, NO_TRIPLET, NO_TRIPLET
+        if self.direct:
+            self.add("both", f, _flat(self.tuned(f)))
+            return NO_TRIPLET, NO_TRIPLET, NO_TRIPLET
+        fx, fv = ca.jacobian(h.f, s["x"]), ca.jacobian(h.f, s["v"])
+        fp = ca.jacobian(h.f, s["P"]) @ ca.sparsify(h.seed)
+        self.add("linear", f, fx, fv, fp)
+        return Triplet.of(fx), Triplet.of(fv), Triplet.of(fp)
+
+    def algebraic(self) -> None:
+        """The equations of the algebraic unknowns."""
+        h, s = self.h, self.s
+        if not h.nz:
+            return
+        self.add("algebraic", ca.densify(h.g), ca.jacobian(h.g, h.z))
+        W = self.V[h.nz :, :]
+        plain = _push(h.g, [(s["x"], self.S), (h.w, W), (s["P"], self.seed)], self.m)
+        moved = self.explicit_rate(h.g) @ s["dt"].T
+        self.add("algebraic_sens", _flat(plain))
+        self.add("algebraic_total", _flat(plain + moved))
+        wdot = s["vdot"][h.nz :]
+        pairs = [(s["t"], ca.SX(1)), (s["x"], s["xdot"]), (h.w, wdot), (s["u"], s["udot"])]
+        self.add("algebraic_rate", ca.densify(_push(h.g, pairs, 1)))
+
+    def events(self) -> None:
+        """Relations, instants and the map that an event applies."""
+        h, s = self.h, self.s
+        if h.ng:
+            self.add("zero", ca.densify(h.zero))
+            self.add("zero_rate", self.rate(h.zero), _flat(self.tuned(h.zero)))
+        if h.nt:
+            self.add("instants", ca.densify(h.instants), _flat(self.tuned(h.instants)))
+        if not has_events(h):
+            return
+        parts = [ca.densify(e) for e in (h.event_x, h.reinit_fired, h.event_l)]
+        self.add("event", *parts)
+        before = _rows(s["S_pre"], h.nx, self.m)
+        jump = self.tuned(h.event_x) + _push(h.event_x, [(s["x_pre"], before)], self.m)
+        moved = self.explicit_rate(h.event_x) @ s["dt"].T
+        self.add("event_sens", _flat(jump + moved))
+
+    def rest(self) -> None:
+        """Constraints, checks and delays."""
+        h, s = self.h, self.s
+        if h.constraints.shape[0]:
+            self.add("constraint", ca.densify(h.constraints),
+                     _flat(ca.jacobian(h.constraints, s["x"])))  # fmt: skip
+            self.add("constraint_sens", _flat(self.tuned(h.constraints)))
+        if h.checks.shape[0]:
+            self.add("check", ca.densify(h.checks))
+        if h.nh:
+            self.add("delayed", ca.densify(h.delayed), _flat(self.tuned(h.delayed)))
+            self.add("delays", ca.densify(h.delays), _flat(self.tuned(h.delays)))
+
+
+def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffPart:
+    """F = [f; g] in the order of a narrow band, with first and second derivatives."""
+    n, s = h.nx + h.nz, symbols
+    plain = ca.vertcat(h.f, h.g)
+    order, lower, upper = _band(ca.jacobian_sparsity(plain, ca.vertcat(h.x, h.z)))
+    w = s["w"]
+    place = np.argsort(order)
+    mapped = [w[int(k)] for k in place]
+    F = ca.substitute(plain, ca.vertcat(h.x, h.z), ca.vertcat(*mapped))[[int(k) for k in order]]
+    jacobian = ca.jacobian(F, w)
+    along = ca.densify(_push(F, [(h.t, ca.SX(1)), (h.u, s["udot"])], 1))
+    second = ca.jtimes(F, w, s["k"]) + s["step"] * along
+    inputs = list(symbols.values())
+    functions: list[ca.Function] = []
+
+    def add(name: str, *results: ca.SX) -> None:
+        functions.append(ca.Function(name, inputs, list(results), {"cse": True}))
+
+    direct = n * m <= DIRECT_LIMIT
+    tuners = second_w = second_tuners = ca.SX(n, 0)
+    add("stiff_jacobian", ca.densify(F), jacobian, along)
+    W = _rows(s["W"], n, m)
+    if direct:
+        pairs = [(w, W), (h.P, ca.densify(h.seed) if m else ca.SX(h.nP, 0))]
+        add("stiff_both", ca.densify(F), _flat(_push(F, pairs, m)))
+        add("stiff_second", _flat(_push(second, pairs, m)))
+    else:
+        seed = ca.sparsify(h.seed)
+        tuners = ca.jacobian(F, h.P) @ seed
+        second_w, second_tuners = ca.jacobian(second, w), ca.jacobian(second, h.P) @ seed
+        add("stiff_linear", ca.densify(F), jacobian, tuners, along)
+        add("stiff_second_linear", second_w, second_tuners)
+    code = compile_functions(functions)
+    return StiffPart(
+        order=order, jacobian=Triplet.of(jacobian), tuners=Triplet.of(tuners),
+        second=Triplet.of(second_w), second_tuners=Triplet.of(second_tuners), lower=lower,
+        upper=upper, direct=direct, addresses=_table(code), code=code,
+    )  # fmt: skip
+
+
+def _band(sparsity: ca.Sparsity) -> tuple[npt.NDArray[np.int64], int, int]:
+    """An order of the unknowns with a narrow band and its widths, or (as it is, -1, -1)."""
+    n = sparsity.shape[0]
+    rows, columns = (np.array(a, np.int64) for a in sparsity.get_triplet())
+    natural = np.arange(n, dtype=np.int64)
+    if n < 10:
+        return natural, -1, -1
+    ones = np.ones(len(rows))
+    pattern = csr_array((ones, (rows, columns)), shape=(n, n))
+    candidates = [natural, reverse_cuthill_mckee(pattern + pattern.T, symmetric_mode=True)]
+    best = min(candidates, key=lambda order: sum(_widths(order, rows, columns)))
+    lower, upper = _widths(best, rows, columns)
+    if 2 * lower + upper + 1 > n // 2:
+        return natural, -1, -1
+    return np.asarray(best, np.int64), lower, upper
+
+
+def _widths(
+    order: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]
+) -> tuple[int, int]:
+    place = np.argsort(order)
+    distance = place[rows] - place[columns]
+    return max(0, int(distance.max(initial=0))), max(0, int((-distance).max(initial=0)))
+

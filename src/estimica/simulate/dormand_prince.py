@@ -1,0 +1,219 @@
+"""One step of the Dormand-Prince 5(4) pair for states and sensitivities, with dense output.
+
+J. R. Dormand, P. J. Prince, A family of embedded Runge-Kutta formulae, J. Comp. Appl. Math. 6 (1980);
+dense output and stiffness test: E. Hairer, S. P. Norsett, G. Wanner, Solving ODEs I (1993).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimica.simulate import layout as at
+from estimica.simulate.calls import engine_function, loop_function, view
+from estimica.simulate.evaluation import derivative
+
+Vector = Any
+
+C2, C3, C4, C5 = 0.2, 0.3, 0.8, 8 / 9
+A21 = 0.2
+A31, A32 = 3 / 40, 9 / 40
+A41, A42, A43 = 44 / 45, -56 / 15, 32 / 9
+A51, A52, A53, A54 = 19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729
+A61, A62, A63, A64, A65 = 9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656
+B1, B3, B4, B5, B6 = 35 / 384, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84
+E1, E3, E4, E5, E6, E7 = 71 / 57600, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40
+D1, D3, D4 = -12715105075 / 11282082432, 87487479700 / 32700410799, -10690763975 / 1880347072
+D5, D6, D7 = 701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423
+
+
+@loop_function
+def _sum1(y: Vector, w: Vector, a1: float, k1: Vector) -> None:
+    for i in range(y.size):
+        y[i] = w[i] + a1 * k1[i]
+
+
+@loop_function
+def _sum2(y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector) -> None:
+    for i in range(y.size):
+        y[i] = w[i] + (a1 * k1[i] + a2 * k2[i])
+
+
+@loop_function
+def _sum3(
+    y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector, a3: float, k3: Vector
+) -> None:
+    for i in range(y.size):
+        y[i] = w[i] + (a1 * k1[i] + a2 * k2[i] + a3 * k3[i])
+
+
+@loop_function
+def _stage5(y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, k4: Vector) -> None:
+    for i in range(y.size):
+        y[i] = w[i] + h * (A51 * k1[i] + A52 * k2[i] + A53 * k3[i] + A54 * k4[i])
+
+
+@loop_function
+def _stage6(
+    y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, k4: Vector, k5: Vector
+) -> None:
+    for i in range(y.size):
+        y[i] = w[i] + h * (A61 * k1[i] + A62 * k2[i] + A63 * k3[i] + A64 * k4[i] + A65 * k5[i])
+
+
+@loop_function
+def _result(
+    y: Vector, w: Vector, h: float, k1: Vector, k3: Vector, k4: Vector, k5: Vector, k6: Vector
+) -> None:
+    for i in range(y.size):
+        y[i] = w[i] + h * (B1 * k1[i] + B3 * k3[i] + B4 * k4[i] + B5 * k5[i] + B6 * k6[i])
+
+
+@loop_function
+def _combination(
+    e: Vector, c1: float, k1: Vector, c3: float, k3: Vector, c4: float, k4: Vector,
+    c5: float, k5: Vector, c6: float, k6: Vector, c7: float, k7: Vector,
+) -> None:  # fmt: skip
+    for i in range(e.size):
+        e[i] = (c1 * k1[i] + c3 * k3[i] + c4 * k4[i]) + (c5 * k5[i] + c6 * k6[i] + c7 * k7[i])
+
+
+@engine_function
+def attempt(iw: Vector, rw: Vector, t: float, h: float, sens: bool) -> bool:
+    """One trial step from W0, K1 to W1, K7; False where the model cannot be evaluated."""
+    n = iw[at.N] if sens else iw[at.NX]
+    wt, k2, k3, k4 = iw[at.O_WT], iw[at.O_K2], iw[at.O_K3], iw[at.O_K4]
+    k5, k6, k7, w1 = iw[at.O_K5], iw[at.O_K6], iw[at.O_K7], iw[at.O_W1]
+    W0, Wt, W1 = view(rw, iw[at.O_W0], n), view(rw, wt, n), view(rw, w1, n)
+    K1, K2, K3 = view(rw, iw[at.O_K1], n), view(rw, k2, n), view(rw, k3, n)
+    K4, K5, K6 = view(rw, k4, n), view(rw, k5, n), view(rw, k6, n)
+    iw[at.DENSE] = 0
+    _sum1(Wt, W0, h * A21, K1)
+    if derivative(iw, rw, t + C2 * h, wt, k2, sens):
+        return False
+    _sum2(Wt, W0, h * A31, K1, h * A32, K2)
+    if derivative(iw, rw, t + C3 * h, wt, k3, sens):
+        return False
+    _sum3(Wt, W0, h * A41, K1, h * A42, K2, h * A43, K3)
+    if derivative(iw, rw, t + C4 * h, wt, k4, sens):
+        return False
+    _stage5(Wt, W0, h, K1, K2, K3, K4)
+    if derivative(iw, rw, t + C5 * h, wt, k5, sens):
+        return False
+    _stage6(Wt, W0, h, K1, K2, K3, K4, K5)
+    if derivative(iw, rw, t + h, wt, k6, sens):
+        return False
+    _result(W1, W0, h, K1, K3, K4, K5, K6)
+    return derivative(iw, rw, t + h, w1, k7, sens) == 0
+
+
+@engine_function
+def local_error(iw: Vector, rw: Vector, h: float) -> None:
+    """E := the difference of the two formulae of the pair."""
+    n = iw[at.N] if iw[at.ERROR_TEST] else iw[at.NX]
+    _combination(
+        view(rw, iw[at.O_E], n), h * E1, view(rw, iw[at.O_K1], n), h * E3, view(rw, iw[at.O_K3], n),
+        h * E4, view(rw, iw[at.O_K4], n), h * E5, view(rw, iw[at.O_K5], n),
+        h * E6, view(rw, iw[at.O_K6], n), h * E7, view(rw, iw[at.O_K7], n),
+    )  # fmt: skip
+
+
+@loop_function
+def _scale(e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float) -> float:
+    """e := e / tolerance; the sum of squares comes back."""
+    total = 0.0
+    for i in range(e.size):
+        q = e[i] / (atol[i] + rtol * max(abs(w0[i]), abs(w1[i])))
+        e[i] = q
+        total += q * q
+    return total
+
+
+@loop_function
+def _scale_rows(
+    e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float, total: Vector, rows: int
+) -> None:
+    """The same for a matrix, with one sum for each column."""
+    m = total.size
+    for j in range(m):
+        total[j] = 0.0
+    for i in range(rows):
+        for j in range(m):
+            k = i * m + j
+            q = e[k] / (atol[j] + rtol * max(abs(w0[k]), abs(w1[k])))
+            e[k] = q
+            total[j] += q * q
+
+
+@engine_function
+def error_norm(iw: Vector, rw: Vector) -> float:
+    """The root mean square of E over the states, of the states or of the worst tuner; NaN wins."""
+    nx, m, rtol = iw[at.NX], iw[at.M], rw[iw[at.O_SETTING] + at.RTOL]
+    rows = max(1, nx - iw[at.NMEMORY])
+    e, w0, w1 = iw[at.O_E], iw[at.O_W0], iw[at.O_W1]
+    worst = _scale(
+        view(rw, e, nx), view(rw, w0, nx), view(rw, w1, nx), view(rw, iw[at.O_ATOL], nx), rtol
+    )
+    if m and iw[at.ERROR_TEST]:
+        total = view(rw, iw[at.O_ACC], m)
+        size = nx * m
+        _scale_rows(
+            view(rw, e + nx, size), view(rw, w0 + nx, size), view(rw, w1 + nx, size),
+            view(rw, iw[at.O_ATOL_S], m), rtol, total, nx,
+        )  # fmt: skip
+        for j in range(m):
+            if not total[j] <= worst:
+                worst = total[j]
+    return np.sqrt(worst / rows)
+
+
+@engine_function
+def stiffness(iw: Vector, rw: Vector, h: float) -> float:
+    """|h lambda| of the dominant eigenvalue, from the last two stages, which share their time."""
+    nx = iw[at.NX]
+    k6, k7 = view(rw, iw[at.O_K6], nx), view(rw, iw[at.O_K7], nx)
+    wt, w1 = view(rw, iw[at.O_WT], nx), view(rw, iw[at.O_W1], nx)
+    top, bottom = 0.0, 0.0
+    for i in range(nx):
+        top += (k7[i] - k6[i]) ** 2
+        bottom += (w1[i] - wt[i]) ** 2
+    return h * np.sqrt(top / bottom) if bottom > 0.0 else 0.0
+
+
+@loop_function
+def _polynomial(
+    w0: Vector, w1: Vector, k1: Vector, k7: Vector, h: float, r2: Vector, r3: Vector, r4: Vector
+) -> None:
+    for i in range(r2.size):
+        rise = w1[i] - w0[i]
+        bend = h * k1[i] - rise
+        r2[i] = rise
+        r3[i] = bend
+        r4[i] = rise - h * k7[i] - bend
+
+
+@engine_function
+def prepare_dense(iw: Vector, rw: Vector, h: float, n: int) -> None:
+    """The coefficients R2 ... R5 of the interpolating polynomial for the first n components."""
+    k1, k7 = view(rw, iw[at.O_K1], n), view(rw, iw[at.O_K7], n)
+    _polynomial(
+        view(rw, iw[at.O_W0], n), view(rw, iw[at.O_W1], n), k1, k7, h,
+        view(rw, iw[at.O_R2], n), view(rw, iw[at.O_R3], n), view(rw, iw[at.O_R4], n),
+    )  # fmt: skip
+    _combination(
+        view(rw, iw[at.O_R5], n), h * D1, k1, h * D3, view(rw, iw[at.O_K3], n),
+        h * D4, view(rw, iw[at.O_K4], n), h * D5, view(rw, iw[at.O_K5], n),
+        h * D6, view(rw, iw[at.O_K6], n), h * D7, k7,
+    )  # fmt: skip
+    iw[at.DENSE] = n
+
+
+@loop_function
+def interpolate(
+    out: Vector, theta: float, w0: Vector, r2: Vector, r3: Vector, r4: Vector, r5: Vector
+) -> None:
+    """out := the step's polynomial at the fraction theta of the step."""
+    rest = 1.0 - theta
+    for i in range(out.size):
+        out[i] = w0[i] + theta * (r2[i] + rest * (r3[i] + theta * (r4[i] + rest * r5[i])))

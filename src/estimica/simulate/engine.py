@@ -1,0 +1,389 @@
+"""integrate: runs a compiled model over given inputs and hands back outputs and sensitivities."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.compiled.kernel import Kernel, Triplet
+from estimica.simulate import layout as at
+from estimica.simulate import status as outcome
+from estimica.simulate.driver import drive
+
+Reals = npt.NDArray[np.float64]
+Wholes = npt.NDArray[np.int64]
+METHODS = {"auto": at.AUTOMATIC, "explicit": at.EXPLICIT, "implicit": at.IMPLICIT}
+LOG_SIZE = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Tolerances and limits of a run.
+
+    The local error of a step is at most `rtol` |x| + `atol`; for sensitivities `atol` is divided by
+    the tuner's scale. `max_steps` counts between two samples or input changes.
+    """
+
+    rtol: float = 1e-6
+    atol: float | tuple[float, ...] = 1e-8  # one for all states, or one each
+    tuner_scales: tuple[float, ...] = ()  # typical sizes of the tuners; empty: 1
+    method: str = "auto"  # "explicit", "implicit"
+    sensitivities_in_error_test: bool = True
+    max_step: float = math.inf  # with events at most a hundredth of the run
+    first_step: float = 0.0  # 0: chosen
+    max_steps: int = 100_000
+
+
+DEFAULT = Options()
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Inputs, piece by piece: u(t) = values[q] + slopes[q] (t - starts[q]) from starts[q] on."""
+
+    starts: Reals  # (nq,), the first is the start of the run
+    values: Reals  # (nq, nu)
+    slopes: Reals  # (nq, nu)
+
+    @staticmethod
+    def of(
+        starts: npt.ArrayLike, values: npt.ArrayLike = (), slopes: npt.ArrayLike | None = None
+    ) -> Pieces:
+        """Pieces from anything array-like; no slopes: constant pieces."""
+        begin = np.atleast_1d(np.ascontiguousarray(starts, np.float64))
+        level = np.ascontiguousarray(values, np.float64).reshape(len(begin), -1)
+        rise = np.zeros_like(level) if slopes is None else np.asarray(slopes, np.float64)
+        return Pieces(begin, level, np.ascontiguousarray(rise).reshape(level.shape))
+
+    @staticmethod
+    def none(start: float = 0.0) -> Pieces:
+        """For a model without inputs."""
+        return Pieces(np.array([start]), np.zeros((1, 0)), np.zeros((1, 0)))
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened: `kind` is "state", "time", "input" or "delay"."""
+
+    time: float
+    kind: str
+    index: int  # of the relation; -1 for inputs and delays
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a run has cost."""
+
+    steps: int
+    rejected: int
+    evaluations: int
+    newton: int
+    events: int
+    stiff_steps: int
+    switches: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Samples at the wished times up to where the run came; the rest is NaN.
+
+    `status` is a number of simulate.status; `index` names the state, equation, relation, check or
+    output to blame, `tuner` the tuner whose sensitivity fails (-1: none).
+    """
+
+    times: Reals
+    Y: Reals  # (N, ny)
+    YS: Reals  # (N, ny, m)
+    status: int
+    time: float  # where it ended
+    step: float
+    index: int
+    tuner: int
+    x: Reals  # the last point
+    S: Reals
+    z: Reals
+    d: Reals
+    statistics: Statistics
+    events: tuple[Event, ...]
+    samples: int  # how many are valid
+
+    @property
+    def ok(self) -> bool:
+        """Whether the end was reached."""
+        return self.status == outcome.DONE
+
+    @property
+    def text(self) -> str:
+        """What happened, in words."""
+        return outcome.TEXTS[self.status]
+
+
+_KINDS = ("state", "time", "input", "delay")
+
+
+class Workspace:
+    """The arrays of one run at a time. Everything compiled code touches is owned here."""
+
+    def __init__(self, kernel: Kernel, stiff: bool = False, segments: int = 0) -> None:
+        self.stiff = stiff
+        self.segments = segments
+        sizes = _real_sizes(kernel, stiff, segments)
+        self.iw = _whole_numbers(kernel, stiff, sizes, segments)
+        self.rw = np.zeros(sum(sizes.values()))
+        self.log = np.zeros(LOG_SIZE * at.LOG_WIDTH if kernel.has_events or kernel.hybrid.nh else 0)
+        base = self.rw.ctypes.data
+        self.iw[at.BASE] = base
+        for argument, offset in _ARGUMENT_PLACES:
+            self.iw[argument] = base + 8 * self.iw[offset]
+        h = kernel.hybrid
+        part = self._part
+        self.P, self.z, self.d = part(at.O_P, h.nP), part(at.O_V, h.nz), part(at.O_D, h.nd)
+        self.setting = part(at.O_SETTING, at.N_SETTING)
+        self.report = part(at.O_REPORT, at.N_REPORT)
+        self.atol, self.atol_s = part(at.O_ATOL, h.nx), part(at.O_ATOL_S, kernel.m)
+        self.options: Options | None = None
+
+    def _part(self, place: int, size: int) -> Reals:
+        start = int(self.iw[place])
+        return self.rw[start : start + size]
+
+    def set_options(self, options: Options) -> None:
+        """Writes the options into the arrays, where they are not there already."""
+        if options is self.options:
+            return
+        self.setting[at.RTOL] = options.rtol
+        self.setting[at.FIRST_STEP] = options.first_step
+        self.setting[at.MAX_STEPS] = options.max_steps
+        self.atol[:] = options.atol
+        self.setting[at.ATOL_CHECK] = 10.0 * self.atol.max(initial=1e-300)
+        scales = np.asarray(options.tuner_scales if options.tuner_scales else 1.0)
+        self.atol_s[:] = self.atol.min(initial=1.0) / np.maximum(np.abs(scales), 1e-12)
+        self.iw[at.METHOD] = METHODS[options.method]
+        self.iw[at.ERROR_TEST] = options.sensitivities_in_error_test
+        self.options = options
+
+
+_ARGUMENT_PLACES = (
+    (at.T, at.O_TIME), (at.V, at.O_V), (at.P, at.O_P), (at.U, at.O_INPUT), (at.D, at.O_D),
+    (at.X_PRE, at.O_X_PRE), (at.D_PRE, at.O_D_PRE), (at.FLAGS, at.O_FLAGS), (at.VS, at.O_VS),
+    (at.XDOT, at.O_XDOT), (at.VDOT, at.O_VDOT), (at.UDOT, at.O_UDOT), (at.DT, at.O_DT),
+    (at.S_PRE, at.O_S_PRE), (at.STEP, at.O_SSTEP),
+)  # fmt: skip
+
+
+def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
+    """How long each vector in rw is."""
+    h, m = kernel.hybrid, kernel.m
+    nx, nz, nv, nc, ng, nt = h.nx, h.nz, h.nz + h.nh, h.constraints.shape[0], h.ng, h.nt
+    n = nx * (1 + m)
+    sizes = {
+        at.O_TIME: 1, at.O_INPUT: h.nu, at.O_UDOT: h.nu, at.O_BEGIN: 1, at.O_VALUE: h.nu,
+        at.O_P: h.nP, at.O_D: h.nd, at.O_V: nv, at.O_VS: nv * m, at.O_V_GOOD: nv, at.O_G: nz,
+        at.O_GZ: len(kernel.z_jacobian.rows), at.O_LUZ: nz * nz, at.O_DZ: nz,
+        at.O_FX: len(kernel.state_jacobian.rows), at.O_FV: len(kernel.algebraic_jacobian.rows),
+        at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: nx, at.O_ATOL_S: m, at.O_ACC: m,
+        at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_RZ: 5 * nz * (1 + m),
+        at.O_X_PRE: nx, at.O_D_PRE: h.nd, at.O_FLAGS: 2, at.O_S_PRE: nx * m, at.O_XDOT: nx,
+        at.O_VDOT: nv, at.O_DT: m, at.O_ZERO: ng, at.O_ZERO_LOW: ng, at.O_ZERO_RATE: ng,
+        at.O_ZERO_S: ng * m, at.O_SLACK: ng, at.O_TRIGGERED: ng, at.O_INSTANT: nt,
+        at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
+        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: at.WINDOW + 1, at.O_C: nc,
+        at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: h.checks.shape[0],
+        at.O_SSTEP: 1,
+    }  # fmt: skip
+    for vector in range(at.O_W0, at.O_R5 + 1):
+        sizes[vector] = n
+    return {place: _padded(size) for place, size in sizes.items()}
+
+
+def _padded(size: int) -> int:
+    """Whole cache lines, so that vectors begin aligned and empty ones have an address."""
+    return 8 * max(1, -(-size // 8))
+
+
+def _whole_numbers(
+    kernel: Kernel, stiff: bool, sizes: dict[int, int], segments: int
+) -> Wholes:
+    """iw with sizes, switches, function addresses, offsets and index vectors filled in."""
+    h, m = kernel.hybrid, kernel.m
+    nc = h.constraints.shape[0]
+    indices: dict[int, Iterable[int]] = {
+        at.I_PIVOT: range(max(h.nz, nc)),
+        at.I_GZ: kernel.z_jacobian.rows * h.nz + kernel.z_jacobian.columns,
+        at.I_STRICT: map(int, h.strict),
+        at.I_UNTIL: map(int, h.until),
+    }
+    for place, triplet in (
+        (at.I_FX_ROW, kernel.state_jacobian), (at.I_FV_ROW, kernel.algebraic_jacobian),
+        (at.I_FP_ROW, kernel.tuner_jacobian),
+    ):  # fmt: skip
+        _add_triplet(indices, place, triplet)
+    vectors = {place: np.fromiter(v, np.int64) for place, v in indices.items()}
+    iw = np.zeros(at.FIRST_INDEX + sum(len(v) + 1 for v in vectors.values()), np.int64)
+    start = at.FIRST_INDEX
+    for place, vector in vectors.items():
+        iw[place] = start
+        iw[start : start + len(vector)] = vector
+        start += len(vector) + 1
+    offset = 0
+    for place, size in sizes.items():
+        iw[place] = offset
+        offset += size
+    iw[at.RHS : at.RHS + len(kernel.addresses)] = kernel.addresses
+    for place, value in {
+        at.NX: h.nx, at.NZ: h.nz, at.NH: h.nh, at.NV: h.nz + h.nh, at.NU: h.nu, at.ND: h.nd,
+        at.NG: h.ng, at.NT: h.nt, at.NL: h.nl, at.NC: nc, at.NK: h.checks.shape[0],
+        at.NY: kernel.ny, at.M: m, at.N: h.nx * (1 + m), at.NMEMORY: h.n_memory,
+        at.NNZ_X: len(kernel.state_jacobian.rows), at.NNZ_V: len(kernel.algebraic_jacobian.rows),
+        at.NNZ_P: len(kernel.tuner_jacobian.rows), at.NNZ_Z: len(kernel.z_jacobian.rows),
+        at.DIRECT: kernel.direct, at.LINEAR_Z: kernel.linear_algebraic,
+        at.ZERO_NEEDS_Z: kernel.zero_needs_z, at.CONSTRAINT_NEEDS_Z: kernel.constraint_needs_z,
+        at.TERMINAL: kernel.terminal, at.HAS_EVENTS: kernel.has_events, at.LOG_SIZE: LOG_SIZE,
+        at.SEGMENTS: segments,
+    }.items():  # fmt: skip
+        iw[place] = value
+    return iw
+
+
+def _add_triplet(indices: dict[int, Iterable[int]], place: int, triplet: Triplet) -> None:
+    indices[place], indices[place + 1] = triplet.rows, triplet.columns
+
+
+@dataclass(eq=False)
+class _Pool:
+    """Workspaces of one kernel that no run is using."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    free: list[Workspace] = field(default_factory=list)
+    stiff: bool = False
+    segments: int = 0
+
+    def take(self, kernel: Kernel) -> Workspace:
+        with self.lock:
+            if self.free:
+                return self.free.pop()
+        return Workspace(kernel, self.stiff, self.segments)
+
+    def give(self, workspace: Workspace) -> None:
+        with self.lock:
+            if (workspace.stiff, workspace.segments) == (self.stiff, self.segments):
+                self.free.append(workspace)
+
+
+_pools: WeakKeyDictionary[Kernel, _Pool] = WeakKeyDictionary()
+_pools_lock = threading.Lock()
+
+
+def _pool(kernel: Kernel) -> _Pool:
+    pool = _pools.get(kernel)
+    if pool is None:
+        with _pools_lock:
+            pool = _pools.setdefault(kernel, _Pool())
+    return pool
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a run begins: states and their sensitivities (nx, m), unknowns, modes."""
+
+    x: Reals
+    S: Reals
+    z: Reals
+    d: Reals
+
+
+def integrate(
+    kernel: Kernel,
+    P: Reals,
+    start: Start,
+    pieces: Pieces,
+    times: Reals,
+    options: Options = DEFAULT,
+) -> Run:
+    """Simulates from the first piece's start to the last of the ascending times.
+
+    A sample at a jump or an event sees the value after it.
+    """
+    times = np.ascontiguousarray(times, np.float64)
+    n, ny, m = len(times), kernel.ny, kernel.m
+    Y, YS = np.empty((n, ny)), np.empty((n, ny, m))
+    pool = _pool(kernel)
+    while True:
+        workspace = pool.take(kernel)
+        _load(workspace, kernel, P, start, pieces, times, options)
+        code = drive(
+            workspace.iw, workspace.rw, times, pieces.starts, pieces.values.ravel(),
+            pieces.slopes.ravel(), Y.ravel(), YS.ravel(), workspace.log,
+        )  # fmt: skip
+        if code not in (outcome.NEEDS_STIFF, outcome.HISTORY_FULL):
+            break
+        with pool.lock:
+            pool.free.clear()
+            if code == outcome.NEEDS_STIFF:
+                pool.stiff = True
+            else:
+                pool.segments = max(2 * workspace.segments, pool.segments)
+    run = _collect(workspace, kernel, times, Y, YS, code)
+    pool.give(workspace)
+    return run
+
+
+def _load(
+    workspace: Workspace, kernel: Kernel, P: Reals, start: Start, pieces: Pieces, times: Reals,
+    options: Options,
+) -> None:  # fmt: skip
+    """Puts everything about this run into the workspace."""
+    iw, rw = workspace.iw, workspace.rw
+    h = kernel.hybrid
+    assert pieces.values.shape == (len(pieces.starts), h.nu)
+    workspace.set_options(options)
+    begin = pieces.starts[0]
+    end = times[-1] if len(times) else begin
+    setting = workspace.setting
+    setting[at.END] = end
+    setting[at.SPAN] = end - begin
+    limit = options.max_step
+    setting[at.MAX_STEP] = min(limit, (end - begin) / 100) if h.ng else limit
+    workspace.P[:] = P
+    workspace.z[:] = start.z
+    workspace.d[:] = start.d
+    w0 = iw[at.O_W0]
+    rw[w0 : w0 + h.nx] = start.x
+    if kernel.m:
+        rw[w0 + h.nx : w0 + h.nx * (1 + kernel.m)] = start.S.ravel()
+    iw[at.STEPS : at.BREAK_COUNT + 1] = 0
+    iw[at.STIFF] = workspace.stiff and options.method == "implicit"
+
+
+def _collect(
+    workspace: Workspace, kernel: Kernel, times: Reals, Y: Reals, YS: Reals, code: int
+) -> Run:
+    """The Run, with what was not reached set to NaN."""
+    iw, rw, h = workspace.iw, workspace.rw, kernel.hybrid
+    samples = int(iw[at.EMITTED])
+    if code != outcome.DONE:
+        Y[samples:] = np.nan
+        YS[samples:] = np.nan
+    counters = iw[at.STEPS : at.BREAK_COUNT + 1].tolist()
+    steps, rejected, evaluations, newton, events, switches, stiff_steps = counters[:7]
+    w0 = int(iw[at.O_W0])
+    logged = workspace.log[: at.LOG_WIDTH * min(events, LOG_SIZE)].reshape(-1, at.LOG_WIDTH)
+    return Run(
+        times=times, Y=Y, YS=YS, status=code, time=float(workspace.report[at.R_TIME]),
+        step=float(workspace.report[at.R_STEP]), index=int(iw[at.INDEX]),
+        tuner=int(iw[at.TUNER]), x=rw[w0 : w0 + h.nx].copy(),
+        S=rw[w0 + h.nx : w0 + h.nx * (1 + kernel.m)].reshape(h.nx, kernel.m).copy(),
+        z=workspace.z.copy(), d=workspace.d.copy(),
+        statistics=Statistics(
+            steps=steps, rejected=rejected, evaluations=evaluations, newton=newton, events=events,
+            stiff_steps=stiff_steps, switches=switches,
+        ),
+        events=tuple(Event(float(t), _KINDS[int(kind)], int(k)) for t, kind, k in logged),
+        samples=samples,
+    )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Where everything stands in the engine's two arrays: `iw` (whole numbers, addresses and offsets) and
+`rw` (reals). One pair serves one run at a time; compiled code finds all it needs through them.
+
+iw[T..] is the table of argument addresses that model functions are called with, iw[RESULT..] that of
+their results, iw[RHS..] their own addresses; then come sizes, switches, counters, and the offsets
+(O_...) of the vectors inside rw and (I_...) of the index vectors inside iw.
+"""
+
+from __future__ import annotations
+
+# argument table, in the order of compiled.kernel.ARGUMENTS
+(T, X, V, P, U, D, X_PRE, D_PRE, FLAGS, S, VS,
+ XDOT, VDOT, UDOT, DT, S_PRE, K, STEP, W, WS) = range(20)  # fmt: skip
+RESULT = 24
+
+# functions, in the order of compiled.kernel.FUNCTIONS
+(RHS, BOTH, LINEAR, OUTPUT, ALGEBRAIC, ALGEBRAIC_SENS, ALGEBRAIC_TOTAL, ALGEBRAIC_RATE, ZERO,
+ ZERO_RATE, INSTANTS, EVENT, EVENT_SENS, CONSTRAINT, CONSTRAINT_SENS, CHECK, DELAYED, DELAYS,
+ STIFF_JACOBIAN, STIFF_BOTH, STIFF_SECOND, STIFF_LINEAR, STIFF_SECOND_LINEAR) = range(32, 55)  # fmt: skip
+
+# sizes
+(NX, NZ, NH, NV, NU, ND, NG, NT, NL, NC, NK, NY, M, N, NMEMORY, NSTIFF, LOWER, UPPER,
+ NNZ_X, NNZ_V, NNZ_P, NNZ_Z, NNZ_J, NNZ_JP, NNZ_J2, NNZ_J2P, LOG_SIZE, SEGMENTS,
+ BREAKS) = range(64, 93)  # fmt: skip
+# switches
+(DIRECT, LINEAR_Z, ZERO_NEEDS_Z, CONSTRAINT_NEEDS_Z, TERMINAL, HAS_EVENTS, SLOPED, METHOD, STIFF,
+ STIFF_READY, STIFF_DIRECT, ERROR_TEST, BASE, DENSE) = range(100, 114)  # fmt: skip
+# counters and what failed last
+(STEPS, REJECTED, EVALUATIONS, NEWTON, EVENTS, SWITCHES, STIFF_STEPS, FACTORISATIONS, FAIL, INDEX,
+ TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT) = range(120, 136)  # fmt: skip
+
+# offsets of vectors in rw: one evaluation
+(O_TIME, O_INPUT, O_UDOT, O_BEGIN, O_VALUE, O_P, O_D, O_V, O_VS, O_V_GOOD, O_G, O_GZ, O_LUZ, O_DZ,
+ O_FX, O_FV, O_FP, O_ATOL, O_ATOL_S, O_ACC, O_SETTING, O_REPORT) = range(140, 162)  # fmt: skip
+# the explicit method and its dense output
+(O_W0, O_W1, O_WT, O_WD, O_K1, O_K2, O_K3, O_K4, O_K5, O_K6, O_K7, O_E, O_R2, O_R3, O_R4, O_R5,
+ O_RZ) = range(170, 187)  # fmt: skip
+# events
+(O_X_PRE, O_D_PRE, O_FLAGS, O_S_PRE, O_XDOT, O_VDOT, O_DT, O_ZERO, O_ZERO_LOW, O_ZERO_RATE,
+ O_ZERO_S, O_SLACK, O_TRIGGERED, O_INSTANT, O_INSTANT_S, O_EVENT_X, O_FIRED, O_EVENT_L, O_EVENT_S,
+ O_S_OLD, O_WINDOW) = range(190, 211)  # fmt: skip
+# constraints, checks, delays
+(O_C, O_CX, O_CC, O_CS, O_CHECK, O_Q, O_QS, O_TAU, O_TAU_S, O_HISTORY, O_BREAKS,
+ O_W_BEFORE) = range(215, 227)  # fmt: skip
+# the stiff method
+(O_SW0, O_SWT, O_SK, O_SF, O_SFT, O_SJ, O_SJP, O_SJS, O_SJSP, O_SJ2, O_SJ2P, O_SA, O_SL, O_SC,
+ O_SSTEP) = range(230, 245)  # fmt: skip
+# offsets of index vectors in iw
+(I_PIVOT, I_FX_ROW, I_FX_COL, I_FV_ROW, I_FV_COL, I_FP_ROW, I_FP_COL, I_GZ, I_STRICT, I_UNTIL,
+ I_ORDER, I_PIVOT_STIFF, I_J_ROW, I_J_COL, I_JP_ROW, I_JP_COL, I_J2_ROW, I_J2_COL, I_J2P_ROW,
+ I_J2P_COL) = range(250, 270)  # fmt: skip
+FIRST_INDEX = 280  # index vectors begin here
+
+# places in the settings vector
+RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END = range(7)
+N_SETTING = 8
+# places in the report vector
+R_TIME, R_STEP, R_VALUE = range(3)
+N_REPORT = 8
+# what METHOD says
+AUTOMATIC, EXPLICIT, IMPLICIT = range(3)
+# events are remembered by (time, kind, index)
+LOG_WIDTH = 3
+AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)
+# so many state events within a sliver of the run are an accumulation
+WINDOW = 40
