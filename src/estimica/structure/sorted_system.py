@@ -85,22 +85,30 @@ class SortedSystem:
     """
 
     flat: FlatSystem
-    parameters: tuple[str, ...]  # every Real/Integer/Boolean/enumeration parameter and constant, each after those its binding needs
+    parameters: tuple[
+        str, ...
+    ]  # every Real/Integer/Boolean/enumeration parameter and constant, each after those its binding needs
     bindings: dict[str, Expression]  # of those that have one
     free_parameters: tuple[str, ...]  # fixed=false: found by the initial equations
     inputs: tuple[str, ...]
     states: tuple[str, ...]
     memories: tuple[str, ...]  # discrete Reals
-    logicals: tuple[str, ...]  # Boolean, Integer and enumeration variables and hidden when-conditions
+    logicals: tuple[
+        str, ...
+    ]  # Boolean, Integer and enumeration variables and hidden when-conditions
     relations: tuple[Relation, ...]  # mode(i) is relations[i]
     blocks: tuple[Assignment | Block, ...]  # gives every der(state) and every algebraic variable
     constraints: tuple[Equation, ...]  # kept invariants between states, to be projected on
-    aliases: dict[str, Expression]  # removed variables in terms of kept ones; an alias may be a parameter or constant too
+    aliases: dict[
+        str, Expression
+    ]  # removed variables in terms of kept ones; an alias may be a parameter or constant too
     logical_equations: tuple[Assignment, ...]  # one for each logical: its value at an event
     memory_equations: tuple[Assignment, ...]  # one for each memory
     reinits: tuple[Reinit, ...]
     delays: tuple[Delay, ...]
-    initial_equations: tuple[Equation, ...]  # in kept variables; fixed start values are not among them
+    initial_equations: tuple[
+        Equation, ...
+    ]  # in kept variables; fixed start values are not among them
     starts: dict[str, Expression]  # start values (or guesses) of kept variables that have one
     fixed: frozenset[str]  # kept continuous variables whose start value holds at the initial time
     assertions: tuple[Assertion, ...]

@@ -1,0 +1,117 @@
+"""Equations that are linear in an unknown: the test, the coefficient, the solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from estimica.flat import expression as ex
+from estimica.flat.calculus import partial
+from estimica.flat.evaluate import Values, evaluate
+from estimica.flat.expression import Expression
+
+_NONLINEAR = 2
+
+
+def degree(e: Expression, unknowns: Collection[Expression]) -> int:
+    """0: free of the unknowns, 1: linear in all of them together, 2: anything else."""
+    memo: dict[Expression, int] = {}
+    for node in ex.walk(e):
+        if not node.operands:
+            memo[node] = int(node in unknowns)
+        else:
+            memo[node] = _node_degree(node, [memo[a] for a in node.operands])
+    return memo[e]
+
+
+def _node_degree(e: Expression, d: list[int]) -> int:
+    match e.op:
+        case "add" | "sub" | "neg" | "noEvent":
+            return max(d)
+        case "smooth":
+            return d[-1]
+        case "mul":
+            return min(_NONLINEAR, d[0] + d[1])
+        case "div":
+            return _NONLINEAR if d[1] else d[0]
+        case "if":
+            return _NONLINEAR if d[0] else max(d[1], d[2])
+        case _:
+            return _NONLINEAR if any(d) else 0
+
+
+def split(e: Expression, leaf: Expression) -> tuple[Expression, Expression] | None:
+    """(a, b) with e = a·leaf + b and both free of `leaf`; None where e is not linear in it."""
+    if degree(e, (leaf,)) > 1:
+        return None
+    return partial(e, leaf), without(e, leaf)
+
+
+def without(e: Expression, leaf: Expression) -> Expression:
+    """`e` with `leaf` set to zero."""
+    return ex.rewrite([e], lambda other: ex.ZERO if other is leaf else other)[0]
+
+
+def solve_for(lhs: Expression, rhs: Expression, leaf: Expression) -> Expression | None:
+    """The value of `leaf` by which lhs = rhs holds; None where that is not linear."""
+    for one, other in ((lhs, rhs), (rhs, lhs)):
+        if one is leaf and not contains(other, leaf):
+            return other
+    parts = split(ex.sub(lhs, rhs), leaf)
+    if parts is None or ex.is_const(parts[0], 0.0):
+        return None
+    factor, rest = parts
+    if ex.is_const(factor):
+        return ex.div(ex.neg(rest), factor) if factor.value > 0 else ex.div(rest, ex.neg(factor))
+    if factor.op == "neg":
+        return ex.div(rest, factor.operands[0])
+    return ex.div(ex.neg(rest), factor)
+
+
+def contains(e: Expression, leaf: Expression) -> bool:
+    """Whether `leaf` stands below `e`."""
+    return any(node is leaf for node in ex.walk(e))
+
+
+class Safety:
+    """Says which factors may be divided by: those that cannot vanish as the model stands."""
+
+    def __init__(self, values: dict[str, float]) -> None:
+        """`values` are the numbers of the parameters as the model gives them."""
+        self.values = values
+        self._memo: dict[Expression, bool] = {}
+
+    def constant(self, e: Expression) -> float | None:
+        """The number of an expression of parameters; None for anything else."""
+        for node in ex.walk(e):
+            if node.op == "name":
+                if node.target not in self.values:
+                    return None
+            elif node.op != "const" and not node.operands:
+                return None
+        value = evaluate(e, values=Values(names=self.values))
+        return value if value == value else None
+
+    def nonzero(self, e: Expression) -> bool:
+        """Whether `e` is a parameter expression, a choice or product of such, and not zero."""
+        if e not in self._memo:
+            for node in ex.walk(e):
+                if node not in self._memo:
+                    self._memo[node] = self._node_nonzero(node)
+        return self._memo[e]
+
+    def _node_nonzero(self, e: Expression) -> bool:
+        known: Callable[[Expression], bool] = self._memo.__getitem__
+        match e.op:
+            case "const":
+                return e.value != 0.0
+            case "if":
+                return known(e.operands[1]) and known(e.operands[2])
+            case "neg" | "noEvent" | "abs":
+                return known(e.operands[0])
+            case "mul" | "div":
+                if known(e.operands[0]) and known(e.operands[1]):
+                    return True
+            case "exp" | "cosh":
+                return True
+        value = self.constant(e)
+        return value is not None and abs(value) > 1e-300

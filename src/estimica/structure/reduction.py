@@ -1,0 +1,329 @@
+"""Continuous equations of any index → a square system of index one, its states and invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from estimica.base.errors import StructureError
+from estimica.flat import expression as ex
+from estimica.flat.calculus import DerivativeError, partial, tangent
+from estimica.flat.expression import Expression
+from estimica.flat.system import Equation, FlatSystem, StateSelect
+from estimica.structure.blocks import weak_unknowns
+from estimica.structure.diagnose import refuse
+from estimica.structure.graph import match
+from estimica.structure.index_reduction import Offsets, reduce_index
+from estimica.structure.linear import Safety, degree
+from estimica.structure.sorted_system import Assignment
+from estimica.structure.state_selection import Factor, Selection, Wishes, select_states
+
+
+@dataclass(frozen=True, slots=True)
+class Continuous:
+    """The continuous part of a model: what the equations must determine, and what is known."""
+
+    flat: FlatSystem
+    equations: tuple[Equation, ...]
+    unknowns: tuple[str, ...]
+    inputs: frozenset[str]
+    delayed: frozenset[str]
+    starts: dict[str, Expression]
+    fixed: frozenset[str]
+    state_select: dict[str, StateSelect]
+    reinitialised: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """As many equations as unknowns; the unknowns are leaves `name` or `der`."""
+
+    equations: tuple[Equation, ...]
+    unknowns: tuple[Expression, ...]
+    states: tuple[str, ...]
+    links: tuple[Assignment, ...]  # der(x) := $der(x), where a derivative itself is a state
+    constraints: tuple[Equation, ...]
+    notes: tuple[str, ...]
+
+
+def reduce(system: Continuous, safety: Safety) -> Reduced:
+    """Differentiate what must be differentiated and choose the states."""
+    return _Reducer(system, safety).run()
+
+
+class _Reducer:
+    """The variables by number, their derivatives by leaf, and the equations on every level."""
+
+    def __init__(self, system: Continuous, safety: Safety) -> None:
+        self.system, self.safety = system, safety
+        self.names = list(system.unknowns)
+        self.place: dict[Expression, tuple[int, int]] = {}
+        for v, name in enumerate(self.names):
+            self.place[ex.name(name)] = (v, 0)
+            self.place[ex.der(name)] = (v, 1)
+        self.rates: dict[Expression, Expression] = {}
+        roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
+        self.differentiated = {leaf.target for leaf in ex.walk(*roots) if leaf.op == "der"}
+
+    def run(self) -> Reduced:
+        orders = [self._orders(e) for e in self.system.equations]
+        self._check_regular(orders)
+        weak = self._weak(orders)
+        offsets = reduce_index(orders, weak, len(self.names))
+        levels = self._differentiated(offsets)
+        selection = self._selection(offsets, orders, levels)
+        return self._assembled(offsets, levels, selection)
+
+    def _orders(self, e: Equation) -> dict[int, int]:
+        """The variables of `e` with the order of their highest derivative in it."""
+        found: dict[int, int] = {}
+        for leaf in ex.walk(e.lhs, e.rhs):
+            at = self.place.get(leaf)
+            if at is not None:
+                found[at[0]] = max(found.get(at[0], 0), at[1])
+        return dict(sorted(found.items()))
+
+    def _check_regular(self, orders: Sequence[dict[int, int]]) -> None:
+        rows = [list(row) for row in orders]
+        matching = match(rows, len(self.names))
+        if matching.unmatched_rows or matching.unmatched_columns:
+            system = self.system
+            raise refuse(system.flat, system.equations, system.unknowns, rows, matching)
+
+    def _weak(self, orders: Sequence[dict[int, int]]) -> list[frozenset[int]]:
+        """Variables whose highest derivative vanishes with the parameters as they stand."""
+        leaves = [leaf for leaf in self.place]
+        number = {at: k for k, at in enumerate(self.place.values())}
+        rows = [[number[v, order] for v, order in row.items()] for row in orders]
+        vanishing = weak_unknowns(self.system.equations, rows, leaves, self.safety.values)
+        result = [frozenset(self.place[leaves[k]][0] for k in w) for w in vanishing]
+        kept = [[v for v in row if v not in w] for row, w in zip(orders, result, strict=True)]
+        if match(kept, len(self.names)).unmatched_rows:
+            return [frozenset() for _ in orders]
+        return result
+
+    # -- differentiation -------------------------------------------------------------------------
+
+    def _differentiated(self, offsets: Offsets) -> list[list[Equation]]:
+        """Every equation with its derivatives, up to the order that `offsets` asks for."""
+        levels = []
+        for e, c in zip(self.system.equations, offsets.c, strict=True):
+            chain = [e]
+            for _ in range(c):
+                chain.append(self._rate_of(chain[-1], e))
+            levels.append(chain)
+        return levels
+
+    def _rate_of(self, e: Equation, original: Equation) -> Equation:
+        try:
+            lhs, rhs = tangent((e.lhs, e.rhs), self._rate, self.rates)
+        except DerivativeError as error:
+            raise StructureError(
+                "E302",
+                f"{original.origin} ties states together and must be differentiated, "
+                f"but {error}; choose the states by stateSelect or write it differently",
+            ) from None
+        origin = original.origin
+        kind = (
+            origin.kind if origin.kind.startswith("derivative") else f"derivative of {origin.kind}"
+        )
+        return replace(e, lhs=lhs, rhs=rhs, origin=replace(origin, kind=kind))
+
+    def _rate(self, leaf: Expression) -> Expression:
+        if leaf.op == "time":
+            return ex.ONE
+        at = self.place.get(leaf)
+        if at is not None:
+            v, order = at
+            following = ex.der(leaf.target if order == 0 else f"der({leaf.target})")
+            if order == 0:
+                return following
+            self.place[following] = (v, order + 1)
+            return following
+        if leaf.op == "name" and leaf.target in self.system.inputs:
+            raise DerivativeError(
+                f"that needs the derivative of input '{leaf.target}' "
+                "(put a filter behind the input, or make the prescribed variable the input)"
+            )
+        if leaf.op == "name" and leaf.target in self.system.delayed:
+            raise DerivativeError("a delayed signal has no derivative in closed form")
+        return ex.ZERO
+
+    # -- choice of states ------------------------------------------------------------------------
+
+    def _selection(
+        self,
+        offsets: Offsets,
+        orders: Sequence[dict[int, int]],
+        levels: Sequence[Sequence[Equation]],
+    ) -> Selection:
+        factors: list[dict[int, Factor]] = [
+            self._factors(e, row, c, offsets) if c else {}
+            for e, row, c in zip(self.system.equations, orders, offsets.c, strict=True)
+        ]
+        pairs = [(v, s) for v, d in enumerate(offsets.d) for s in range(1, d + 1)]
+        reluctance = {(v, s): self._reluctance(v, offsets.d[v] - s) for v, s in pairs}
+        whole = {(v, s): self.names[v] for v, s in pairs if offsets.d[v] == s}
+        select = self.system.state_select
+        wishes = Wishes(
+            always=frozenset(
+                at
+                for at, name in whole.items()
+                if select.get(name) is StateSelect.ALWAYS or name in self.system.reinitialised
+            ),
+            prefer=frozenset(at for at, n in whole.items() if select.get(n) is StateSelect.PREFER),
+        )
+        return select_states(offsets, factors, reluctance, wishes)
+
+    def _factors(
+        self, e: Equation, row: dict[int, int], c: int, offsets: Offsets
+    ) -> dict[int, Factor]:
+        """The constant factors of the variables that drive the derivatives of `e`."""
+        residual = ex.sub(e.lhs, e.rhs)
+        result: dict[int, Factor] = {}
+        for v, order in row.items():
+            if order + c != offsets.d[v]:
+                continue
+            leaf = ex.name(self.names[v]) if order == 0 else ex.der(self.names[v])
+            if degree(residual, (leaf,)) > 1:
+                result[v] = None
+                continue
+            factor = self.safety.constant(partial(residual, leaf))
+            if factor != 0.0:
+                result[v] = factor
+        return result
+
+    def _reluctance(self, v: int, order: int) -> int:
+        """How much derivative `order` of variable v wants to stay a state."""
+        if order > 0:
+            return 0
+        name, system = self.names[v], self.system
+        select = system.state_select.get(name, StateSelect.DEFAULT)
+        if select is not StateSelect.DEFAULT:
+            return {"never": 1, "avoid": 2, "prefer": 8, "always": 9}[select]
+        if name in system.fixed:
+            return 7
+        if name not in self.differentiated:
+            return 3
+        return 5 if name in system.starts else 4
+
+    # -- the result ------------------------------------------------------------------------------
+
+    def _assembled(
+        self, offsets: Offsets, levels: Sequence[Sequence[Equation]], selection: Selection
+    ) -> Reduced:
+        used, constraints = self._divided(offsets, levels, selection)
+        spelling, links = _Spelling(self.names, offsets, selection), list[Assignment]()
+        unknowns, states = list[Expression](), list[str]()
+        for v, d in enumerate(offsets.d):
+            for order in range(d + 1):
+                if order == d or d - order in selection.demoted[v]:
+                    unknowns.append(spelling.leaf(v, order))
+                else:
+                    states.append(spelling.leaf(v, order).target)
+            links += spelling.links(v)
+        if links:
+            used, constraints = self._respelt(used, spelling), self._respelt(constraints, spelling)
+        return Reduced(
+            equations=tuple(used),
+            unknowns=tuple(unknowns),
+            states=tuple(states),
+            links=tuple(links),
+            constraints=tuple(constraints),
+            notes=self._notes(offsets, selection, constraints),
+        )
+
+    def _divided(
+        self, offsets: Offsets, levels: Sequence[Sequence[Equation]], selection: Selection
+    ) -> tuple[list[Equation], list[Equation]]:
+        """Equations that determine something, and invariants, the least differentiated first."""
+        used, kept = list[Equation](), list[tuple[int, Equation]]()
+        for e, c in enumerate(offsets.c):
+            for times, equation in enumerate(levels[e]):
+                if times == c or c - times in selection.used[e]:
+                    used.append(equation)
+                else:
+                    kept.append((times, equation))
+        return used, [equation for _, equation in sorted(kept, key=lambda k: k[0])]
+
+    def _respelt(self, equations: list[Equation], spelling: _Spelling) -> list[Equation]:
+        def leaf(x: Expression) -> Expression:
+            at = self.place.get(x)
+            return x if at is None else spelling.leaf(*at)
+
+        memo: dict[Expression, Expression] = {}
+        result = []
+        for e in equations:
+            lhs, rhs = ex.rewrite((e.lhs, e.rhs), leaf, memo)
+            result.append(replace(e, lhs=lhs, rhs=rhs))
+        return result
+
+    def _notes(
+        self, offsets: Offsets, selection: Selection, constraints: Sequence[Equation]
+    ) -> tuple[str, ...]:
+        if not any(offsets.c):
+            return ()
+        tied = [e for e, c in zip(self.system.equations, offsets.c, strict=True) if c]
+        notes = [
+            f"the equations have index {offsets.index}: {len(tied)} of them "
+            f"{'was' if len(tied) == 1 else 'were'} differentiated"
+        ]
+        lost = [
+            self.names[v]
+            for v, d in enumerate(offsets.d)
+            if d in selection.demoted[v] and self.names[v] in self.differentiated
+        ]
+        if lost:
+            notes.append(f"no states, because constraints give them: {_quoted(lost)}")
+        if constraints:
+            origins = dict.fromkeys(
+                str(e.origin).removeprefix("derivative of ") for e in constraints
+            )
+            notes.append(
+                "all variables of these constraints are kept as states, and every step is "
+                f"projected onto them: {'; '.join(origins)}"
+            )
+        if selection.by_wish:
+            names = _quoted([self.names[v] for v in selection.by_wish])
+            notes.append(
+                f"{names} follow from the states by stateSelect; "
+                "the run fails where that choice becomes singular"
+            )
+        return tuple(notes)
+
+
+class _Spelling:
+    """Leaves for derivatives: where x' itself is a state it gets a name of its own, `$der(x)`."""
+
+    def __init__(self, names: Sequence[str], offsets: Offsets, selection: Selection) -> None:
+        self.names = names
+        self.own = [
+            sum(1 for order in range(1, d) if d - order not in selection.demoted[v])
+            for v, d in enumerate(offsets.d)
+        ]
+
+    def leaf(self, v: int, order: int) -> Expression:
+        """The leaf for derivative `order` of variable v."""
+        named = min(order, self.own[v])
+        base = self._named(v, named)
+        for _ in range(order - named - 1):
+            base = f"der({base})"
+        return ex.der(base) if order > named else ex.name(base)
+
+    def links(self, v: int) -> list[Assignment]:
+        """der(x) := $der(x), and so on."""
+        return [
+            Assignment(f"der({self._named(v, k)})", ex.name(self._named(v, k + 1)))
+            for k in range(self.own[v])
+        ]
+
+    def _named(self, v: int, times: int) -> str:
+        name = self.names[v]
+        for _ in range(times):
+            name = f"$der({name})"
+        return name
+
+
+def _quoted(names: Sequence[str]) -> str:
+    shown = [f"'{n}'" for n in names]
+    return ", ".join(shown if len(shown) <= 8 else [*shown[:8], f"and {len(shown) - 8} more"])
