@@ -7,7 +7,7 @@ import pytest
 
 from estimica.base.errors import ModelError
 from estimica.base.signals import as_signal
-from estimica.simulate.inputs import pieces_of, signals_of
+from estimica.simulate.inputs import inputs_at, pieces_of, signals_of
 
 
 def test_pieces_reproduce_every_signal():
@@ -21,25 +21,25 @@ def test_pieces_reproduce_every_signal():
     pieces = pieces_of(signals, 0.0, 12.0)
     for time in np.concatenate([rng.uniform(0, 12, 200), t]):
         np.testing.assert_allclose(
-            pieces.at(time), [s.at(np.array([time]))[0] for s in signals], atol=1e-12
+            inputs_at(pieces, time), [s.at(np.array([time]))[0] for s in signals], atol=1e-12
         )
 
 
 def test_constant_runs_are_merged():
     pieces = pieces_of([as_signal("a", (np.arange(100), np.repeat([1.0, 2.0], 50)))], 0, 100)
-    assert pieces.start.tolist() == [0, 50]
+    assert pieces.starts.tolist() == [0, 50]
 
 
 def test_stamps_before_the_begin_are_passed_over():
     pieces = pieces_of([as_signal("a", ([0, 1, 2], [1, 2, 3]))], 1.5, 5)
-    assert pieces.start.tolist() == [1.5, 2]
-    assert pieces.value.ravel().tolist() == [2, 3]
+    assert pieces.starts.tolist() == [1.5, 2]
+    assert pieces.values.ravel().tolist() == [2, 3]
 
 
 def test_a_million_stamps_are_no_trouble():
     t = np.arange(1_000_000.0)
     pieces = pieces_of([as_signal("a", (t, np.sin(t)))], 0, 1e6)
-    assert len(pieces.start) == 1_000_000
+    assert len(pieces.starts) == 1_000_000
 
 
 def test_an_unknown_input_is_named_with_a_suggestion():

@@ -6,7 +6,6 @@ Right-continuous: at a jump the value after it holds, so that a sample at that s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,22 +13,15 @@ import numpy.typing as npt
 from estimica.base.errors import ModelError
 from estimica.base.signals import Hold, Signal, as_signal
 from estimica.base.suggest import did_you_mean
+from estimica.simulate.engine import Pieces
 
 Vector = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Start times (nq,), values and slopes (nq, nu); the last piece goes on for ever."""
-
-    start: Vector
-    value: Vector
-    slope: Vector
-
-    def at(self, time: float) -> Vector:
-        """The inputs at one time."""
-        k = max(int(np.searchsorted(self.start, time, side="right")) - 1, 0)
-        return self.value[k] + self.slope[k] * (time - self.start[k])
+def inputs_at(pieces: Pieces, time: float) -> Vector:
+    """All inputs at one time."""
+    k = max(int(np.searchsorted(pieces.starts, time, side="right")) - 1, 0)
+    return pieces.values[k] + pieces.slopes[k] * (time - pieces.starts[k])
 
 
 def signals_of(

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import SimulationError
+from estimica.simulate.inputs import inputs_at
 from estimica.simulate.response import Response
 from estimica.simulate.steady import outputs_at, steady_point
 
@@ -46,7 +47,7 @@ def linearise(response: Response, *, steady: bool = False) -> Linearisation:
     """Differentiate the model at its start, or at its steady state; algebraic unknowns follow."""
     c = response.configuration
     e = c.tuning.equations
-    u = response.pieces.at(response.begin)
+    u = inputs_at(response.pieces, response.begin)
     if steady:
         point = steady_point(response)
     else:

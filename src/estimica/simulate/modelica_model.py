@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -335,8 +336,8 @@ class ModelicaModel(Model):
             "names": names,
             "units": {n: by_name[n].unit for n in names if n in by_name},
             "descriptions": {n: by_name[n].description for n in names if n in by_name},
-            "statistics": run.statistics,
-            "events": tuple(float(t) for t in run.event_times),
+            "statistics": asdict(run.statistics),
+            "events": tuple(e.time for e in run.events),
         }
 
     def __repr__(self) -> str:

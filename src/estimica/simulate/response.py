@@ -7,7 +7,7 @@ of the engine.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -17,9 +17,10 @@ from estimica.base.errors import ModelError
 from estimica.compiled.equations import Equations
 from estimica.compiled.kernel import Kernel, build_kernel
 from estimica.compiled.tuning import Constant, Tuning, find_constant, require_tunable, tune
-from estimica.simulate.engine import Options, Run, integrate
+from estimica.flat.system import Variable
+from estimica.simulate import engine
+from estimica.simulate.engine import Options, Pieces, Run, integrate
 from estimica.simulate.initial import Initialiser
-from estimica.simulate.inputs import Pieces
 
 Vector = npt.NDArray[np.float64]
 
@@ -81,10 +82,10 @@ class Response:
         self.pieces = pieces
         self.times = times
         self.begin = begin
-        self.options = options
         tuning = configuration.tuning
         self._index = np.array([tuning.index[c.name] for c in tuning.wrt], dtype=int)
         self._sign = np.array([c.sign for c in tuning.wrt])
+        self.options = _scaled(options, tuning, values[self._index])
 
     @property
     def tuners(self) -> Vector:
@@ -98,25 +99,27 @@ class Response:
             values = values.copy()
             values[self._index] = theta * self._sign
         c = self.configuration
-        start = c.initialiser.start(values, self.begin, self._first_input)
-        scale = np.abs(values[self._index])
-        return integrate(
-            c.kernel,
-            P=start.P,
-            x0=start.x,
-            S0=start.S,
-            z0=start.z,
-            d0=start.d,
-            pieces=self.pieces,
-            begin=self.begin,
-            times=self.times,
-            scale=scale,
-            options=self.options,
-        )
+        start = c.initialiser.start(values, self.begin, self.pieces.values[0])
+        begun = engine.Start(start.x, start.S, start.z, start.d)
+        return integrate(c.kernel, start.P, begun, self.pieces, self.times, self.options)
 
-    @property
-    def _first_input(self) -> Vector:
-        return self.pieces.value[0]
+
+def _scaled(options: Options, tuning: Tuning, values: Vector) -> Options:
+    """Absolute tolerances in the states' own units, tuner scales from the tuners' values."""
+    system = tuning.equations.system
+    nominal = [_nominal(system.flat.by_name.get(n)) for n in system.states + system.memories]
+    atol = options.atol
+    if not isinstance(atol, tuple) and any(n != 1.0 for n in nominal):
+        atol = tuple(atol * n for n in nominal)
+    scales = options.tuner_scales or tuple(float(v) if v else 1.0 for v in np.abs(values))
+    return replace(options, atol=atol, tuner_scales=scales)
+
+
+def _nominal(variable: Variable | None) -> float:
+    """A positive number given as nominal value; 1 where there is none."""
+    if variable is None or variable.nominal is None or variable.nominal.op != "const":
+        return 1.0
+    return abs(variable.nominal.value) or 1.0
 
 
 def numbers(

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from estimica.base.errors import SimulationError
 from estimica.simulate import newton
-from estimica.simulate.engine import integrate
+from estimica.simulate import engine
+from estimica.simulate.engine import Pieces, integrate
 from estimica.simulate.initial import MODE_ROUNDS, Start
-from estimica.simulate.inputs import Pieces
+from estimica.simulate.inputs import inputs_at
 from estimica.simulate.response import Response
 
 Vector = npt.NDArray[np.float64]
@@ -31,7 +32,7 @@ def steady_state(response: Response) -> dict[str, float]:
 def steady_point(response: Response) -> Start:
     """The steady operating point; modes and logicals agree with it."""
     configuration = response.configuration
-    u = response.pieces.at(response.begin)
+    u = inputs_at(response.pieces, response.begin)
     initialiser = configuration.initialiser
     point = initialiser.operating_point(response.values, response.begin, u)
     function = _derivatives(response)
@@ -59,7 +60,7 @@ def outputs_at(response: Response, point: Start) -> Vector:
     y = ca.vertcat(*(e.value(n) for n in response.configuration.outputs), ca.SX(0, 1))
     y = ca.substitute(y, ca.vertcat(e.homotopy, e.w), ca.vertcat(ca.SX(1), e.delayed))
     function = ca.Function("y", [e.t, e.x, e.z, e.P, e.u, e.d], [y])
-    u = response.pieces.at(response.begin)
+    u = inputs_at(response.pieces, response.begin)
     P = point.P[: e.P.shape[0]]
     return np.array(function(response.begin, point.x, point.z, P, u, point.d)).ravel()
 
@@ -90,23 +91,13 @@ def _newton(function: ca.Function, point: Start, time: float, u: Vector, n: int)
 def _simulated(response: Response, point: Start) -> Start:
     """The state after a long run with constant inputs: where Newton may succeed."""
     c = response.configuration
-    u = response.pieces.at(response.begin)
+    u = inputs_at(response.pieces, response.begin)
     constant = Pieces(np.array([response.begin]), u[None, :], np.zeros((1, u.size)))
     span = 1.0
     for _ in range(12):
-        run = integrate(
-            c.kernel,
-            P=point.P,
-            x0=point.x,
-            S0=point.S,
-            z0=point.z,
-            d0=point.d,
-            pieces=constant,
-            begin=response.begin,
-            times=np.array([response.begin + span]),
-            scale=np.ones(len(c.tuning.wrt)),
-            options=response.options,
-        )
+        begun = engine.Start(point.x, point.S, point.z, point.d)
+        times = np.array([response.begin + span])
+        run = integrate(c.kernel, point.P, begun, constant, times, response.options)
         if not run.ok:
             return point
         moved = np.abs(run.x - point.x).max(initial=0.0)

@@ -1,0 +1,87 @@
+"""What to tell a user about a run that ended early: when, in which state, because of what."""
+
+from __future__ import annotations
+
+from estimica.compiled.equations import Equations
+from estimica.simulate import status
+from estimica.simulate.engine import Run
+from estimica.simulate.response import Response
+from estimica.structure.sorted_system import Assignment, Block
+
+_CODES = {code: f"R{100 + code}" for code in status.TEXTS}
+
+_ADVICE = {
+    status.STEP_TOO_SMALL: "look at that equation, or try other start values or looser tolerances",
+    status.TOO_MANY_STEPS: "try method='implicit', looser tolerances, or a larger max_steps",
+    status.NOT_FINITE_START: "check the start values and parameters that this equation uses",
+    status.ALGEBRAIC: "give start values (start=) of its unknowns nearer to the solution",
+    status.SINGULAR: "the equations do not determine these unknowns at this point",
+    status.ACCUMULATION: "let the model come to rest below a threshold",
+    status.EVENT_ITERATION: "the discrete equations contradict one another at this point",
+    status.CHATTERING: "give the switch a hysteresis",
+    status.CHECK_VIOLATED: "mend the model or its parameters",
+    status.NOT_FINITE_OUTPUT: "check the expression of that output",
+    status.DELAY_NOT_POSITIVE: "give the delay a positive duration",
+}
+
+
+def describe(equations: Equations, run: Run, response: Response) -> tuple[str, str]:
+    """(code, message) of a failed run."""
+    if run.status == status.CHECK_VIOLATED:
+        return _CODES[run.status], _assertion(equations, run)
+    blame = _blame(equations, run, response)
+    advice = _ADVICE.get(run.status, "")
+    message = f"the simulation stopped at time {run.time:g}: {run.text}"
+    if blame:
+        message += f"; {blame}"
+    message += f"; state there: {_state(equations, run)}"
+    return _CODES[run.status], f"{message}; {advice}" if advice else message
+
+
+def _assertion(equations: Equations, run: Run) -> str:
+    found = [a for a in equations.system.assertions if not a.warning]
+    if 0 <= run.index < len(found):
+        a = found[run.index]
+        return f"an assertion failed at time {run.time:g}: {a.message} ({a.origin})"
+    return f"a check failed at time {run.time:g}"
+
+
+def _state(equations: Equations, run: Run) -> str:
+    names = (equations.system.states + equations.system.memories)[: len(run.x)]
+    pairs = [f"{n} = {v:.6g}" for n, v in zip(names, run.x, strict=False)]
+    return ", ".join(pairs[:6]) + (" …" if len(pairs) > 6 else "") if pairs else "none"
+
+
+def _blame(equations: Equations, run: Run, response: Response) -> str:
+    """The likely equation, unknown, relation or output, in the user's words."""
+    system, k = equations.system, run.index
+    carried = system.states + system.memories
+    if run.status in (status.STEP_TOO_SMALL, status.NOT_FINITE_START, status.TOO_MANY_STEPS):
+        if not 0 <= k < len(carried):
+            return ""
+        tuner = ""
+        if 0 <= run.tuner < len(response.configuration.tuning.wrt):
+            tuner = f" (its sensitivity to '{response.configuration.tuning.wrt[run.tuner].name}')"
+        origin = _origin(equations, f"der({carried[k]})")
+        return f"worst is '{carried[k]}'{tuner}" + (f", {origin}" if origin else "")
+    if run.status in (status.ALGEBRAIC, status.SINGULAR) and 0 <= k < len(equations.torn):
+        origin = _origin(equations, equations.torn[k])
+        return f"worst is the equation for '{equations.torn[k]}'" + (f", {origin}" if origin else "")
+    if run.status in (status.ACCUMULATION, status.CHATTERING, status.EVENT_ITERATION):
+        order = equations.state_modes + equations.time_modes
+        return f"at the {system.relations[order[k]].origin}" if 0 <= k < len(order) else ""
+    if run.status == status.NOT_FINITE_OUTPUT and 0 <= k < len(response.configuration.outputs):
+        return f"output '{response.configuration.outputs[k]}'"
+    return ""
+
+
+def _origin(equations: Equations, unknown: str) -> str:
+    for block in equations.system.blocks:
+        if isinstance(block, Assignment) and block.unknown == unknown:
+            return str(block.origin)
+        if isinstance(block, Block) and unknown in block.unknowns:
+            for a in block.inner:
+                if a.unknown == unknown:
+                    return str(a.origin)
+            return str(block.origins[0]) if block.origins else ""
+    return ""
