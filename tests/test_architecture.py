@@ -77,9 +77,7 @@ def rooms_used(path: Path) -> Iterator[str]:
             yield parts[1] if len(parts) > 1 else ""
 
 
-in_rooms = pytest.mark.parametrize(
-    "path", [m for m in MODULES if m.parent != PACKAGE], ids=name_of
-)
+in_rooms = pytest.mark.parametrize("path", [m for m in MODULES if m.parent != PACKAGE], ids=name_of)
 everywhere = pytest.mark.parametrize("path", MODULES, ids=name_of)
 
 

@@ -38,7 +38,10 @@ def test_sparkline_leaves_gaps_and_survives_constants_and_nothing() -> None:
 
 
 def test_table_keeps_brackets_that_look_like_markup() -> None:
-    text = table_text(Table(("name", "note"), (("x[1]", "[bold]not markup[/bold]"),), note="end"))
+    text = table_text(
+        Table(("name [bar]", "note"), (("x[1]", "[bold]not markup[/bold]"),), note="end")
+    )
+    assert "name [bar]" in text
     assert "x[1]" in text
     assert "[bold]not markup[/bold]" in text
     assert text.endswith("end")

@@ -30,11 +30,14 @@ def printed(value: object) -> str:
 def rich_table(table: Table) -> RenderableType:
     """A table for a rich console: names to the left, numbers to the right."""
     drawn = rich.table.Table(
-        title=table.title or None, title_justify="left", title_style="bold", header_style="bold"
+        title=Text(table.title) if table.title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
     )
     for k, column in enumerate(table.columns):
         numeric = any(isinstance(row[k], (int, float, np.number)) for row in table.rows)
-        drawn.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        drawn.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
     for row in table.rows:
         drawn.add_row(*(Text(printed(cell)) for cell in row))
     return Group(drawn, Text(table.note, style="dim")) if table.note else drawn

@@ -245,7 +245,9 @@ class ModelicaModel(Model):
         run = response.at()
         self.require(run, response)
         labels = self._labels(response, run)
-        return Sensitivities(values=run.Y, jacobian=run.YS, wrt=tuple(wrt), **labels)
+        return Sensitivities(
+            values=run.Y, jacobian=run.YS, wrt=tuple(wrt), point=response.tuners, **labels
+        )
 
     def linearise(
         self,

@@ -109,6 +109,7 @@ class Sensitivities(Trajectory):
     """A trajectory with its derivatives; `jacobian` is (samples, names, tuners)."""
 
     wrt: tuple[str, ...] = ()
+    point: Vector = field(default_factory=lambda: np.zeros(0))  # values of the tuners
     jacobian: Vector = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
     def derivative(self, name: str, tuner: str) -> Vector:
@@ -128,15 +129,11 @@ class Sensitivities(Trajectory):
         return base.assign_coords(tuner=list(self.wrt)).assign(columns)
 
     def sensitivity_curves(self) -> show.Curves:
-        """One panel a variable: its derivatives with respect to every tuner."""
-        panels = [
-            show.Panel(
-                f"d({n})/d(tuner)",
-                tuple(show.Curve(p, self.time, self.derivative(n, p)) for p in self.wrt),
-            )
-            for n in self.names
-        ]
-        return show.Curves(tuple(panels), f"{self.model}: sensitivities")
+        """One panel a variable y with the curves p·∂y/∂p, all in the unit of y."""
+        outputs = [(n, self.units.get(n, "")) for n in self.names]
+        tuners = list(zip(self.wrt, map(float, self.point), strict=True))
+        title = f"{self.model}: sensitivities"
+        return show.sensitivities(self.time, self.jacobian, outputs, tuners, title)
 
     def to_frame(self) -> pd.DataFrame:
         """Variables and derivatives as columns, the latter named d(y)/d(p)."""

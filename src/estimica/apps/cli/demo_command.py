@@ -34,7 +34,7 @@ def demo(
 ) -> None:
     """Simulate a drum boiler with exact sensitivities and write a page with the curves."""
     with reported("demo", as_json):
-        say("Loading the drum boiler (the very first run compiles the engine, some 20 s) ...")
+        say("Loading the drum boiler ...")
         model = load()
         inputs = steps(seed)
         model.sensitivities(TIMES, inputs, wrt=TUNERS, outputs=OUTPUTS)
@@ -47,7 +47,7 @@ def demo(
             print_json(as_object("demo", result) | {"report": str(page)})
         else:
             print_text(text(table))
-            print_text(f"\\nThe curves are in {page}: open it in a browser.")
+            print_text(f"\nThe curves are in {page}: open it in a browser.")
 
 
 TIMES = np.linspace(0.0, DURATION, SAMPLES)
@@ -80,7 +80,7 @@ def influence(model: ModelicaModel, result: Sensitivities) -> Table:
     for name in result.wrt:
         value = float(parameters.value[name])
         moved = [
-            float(np.abs(0.01 * value * result.derivative(output, name)).max())
+            _short(np.abs(0.01 * value * result.derivative(output, name)).max())
             for output in result.names
         ]
         rows.append((name, value, parameters.unit[name], *moved, parameters.description[name]))
@@ -109,6 +109,10 @@ def _sections(result: Sensitivities, inputs: Steps, table: Table) -> list[Sectio
 def _to_the_end(signal: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     time, value = signal
     return np.append(time, DURATION), np.append(value, value[-1])
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 def _lead(seconds: float) -> str:

@@ -99,7 +99,7 @@ def _line(name: str, q: dict[str, object]) -> str:
     text = escape(name)
     if q["value"] is not None:
         text += f" = {escape(printed(q['value']))}"
-    if q["unit"]:
+    if q["unit"] and q["unit"] != "1":
         text += f" [green]{escape(str(q['unit']))}[/green]"
     low, high = q["min"], q["max"]
     if low != float("-inf") or high != float("inf"):
