@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import sys
+import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +16,38 @@ import numba
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
-_NOTICE = "estimica: compiling the engine once, this takes about half a minute ..."
-_SETTINGS = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_NOTICE = "estimica: compiling the engine (once on this computer, some ten seconds) ..."
+_SETTINGS = {"error_model": "numpy", "boundscheck": False}
 #: reorder and fuse, but keep NaN and infinity: they are how a failed trial step shows itself
 _LOOSE = {"contract", "reassoc", "nsz"}
 
-#: an inner function of the engine
-engine_function = njit(**_SETTINGS)
-#: one that is loops of arithmetic only
-loop_function = njit(fastmath=_LOOSE, **_SETTINGS)
+
+def _inner(settings: dict[str, Any], function: Callable[..., Any]) -> Any:
+    """A function for compiled callers only, compiled once however they spell their constants."""
+    dispatcher = njit(no_cpython_wrapper=True, **settings)(function)
+    template = dispatcher.get_call_template
+
+    def plain_template(args: Any, kws: Any) -> Any:
+        return template(
+            tuple(types.unliteral(a) for a in args),
+            {name: types.unliteral(a) for name, a in kws.items()},
+        )
+
+    dispatcher.get_call_template = plain_template
+    return dispatcher
+
+
+def engine_function(function: Callable[..., Any]) -> Any:
+    """An inner function of the engine."""
+    return _inner(_SETTINGS, function)
+
+
+def loop_function(function: Callable[..., Any]) -> Any:
+    """One that is loops of arithmetic only."""
+    return _inner({"fastmath": _LOOSE, **_SETTINGS}, function)
 
 
 @cache
@@ -36,24 +59,108 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-def entry_point(function: Callable[..., Any]) -> Any:
-    """A function that Python calls; kept on disk, compiled again when any engine file changes."""
-    try:
-        dispatcher = njit(cache=True, **_SETTINGS)(function)
-    except RuntimeError:  # no folder can be written to: compile in every process
-        return njit(**_SETTINGS)(function)
-    storage = dispatcher._cache
+#: every unit: (iw, rw: addresses; t, h: reals; a, b: whole numbers) -> whole number
+_UNIT = types.int64(
+    types.int64, types.int64, types.float64, types.float64, types.int64, types.int64
+)
+_told = False
+
+
+class Unit:
+    """A part of the engine that is compiled when it is first needed, kept on disk, and called by
+    its address; so a plain model does not wait for the parts that only others use."""
+
+    def __init__(self, function: Callable[..., int]) -> None:
+        self._function = function
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _compiled(self) -> Any:
+        with self._lock:
+            if "_compiled" in self.__dict__:
+                return self.__dict__["_compiled"]
+            unit = CFunc(self._function, (_UNIT.args, _UNIT.return_type), {}, dict(_SETTINGS))
+            try:
+                unit.enable_caching()
+                _watch(unit._cache)
+            except RuntimeError:  # no folder can be written to: compile in every process
+                pass
+            unit.compile()
+            return unit
+
+    @property
+    def address(self) -> int:
+        """Where the machine code is."""
+        return int(self._compiled.address)
+
+    @cached_property
+    def run(self) -> Callable[..., int]:
+        """The unit as a Python function, which lets go of the interpreter's lock."""
+        whole, real = ctypes.c_int64, ctypes.c_double
+        prototype = ctypes.CFUNCTYPE(whole, whole, whole, real, real, whole, whole)
+        return prototype(self.address)
+
+
+def _watch(storage: Any) -> None:
+    """Ties the disk cache to the whole engine, and says so when there is something to compile."""
     storage._cache_file._source_stamp = _stamp()
     load = storage.load_overload
 
     def load_or_tell(signature: Any, context: Any) -> Any:
+        global _told
         found = load(signature, context)
-        if found is None:
+        if found is None and not _told:
+            _told = True
             print(_NOTICE, file=sys.stderr, flush=True)
         return found
 
     storage.load_overload = load_or_tell
-    return dispatcher
+
+
+@intrinsic  # type: ignore[misc]
+def call_unit(
+    typing: Any, unit: Any, iw: Any, rw: Any, t: Any, h: Any, a: Any, b: Any
+) -> Any:
+    """Calls a unit by its address."""
+    word, real = types.int64, types.float64
+    signature = word(word, word, word, real, real, word, word)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        whole, number = ir.IntType(64), ir.DoubleType()
+        kind = ir.FunctionType(whole, [whole, whole, number, number, whole, whole])
+        pointer = builder.inttoptr(values[0], kind.as_pointer())
+        return builder.call(pointer, list(values[1:]))
+
+    return signature, generate
+
+
+def _array_at(kind: Any) -> Any:
+    """An intrinsic that makes an unowned flat array of what stands at an address."""
+    result_type = types.Array(kind, 1, "C")
+
+    @intrinsic  # type: ignore[misc]
+    def array_at(typing: Any, place: Any, size: Any) -> Any:
+        signature = result_type(types.int64, types.int64)
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            result = context.make_array(result_type)(context, builder)
+            item = ir.Constant(ir.IntType(64), 8)
+            result.meminfo = ir.Constant(result.meminfo.type, None)
+            result.parent = ir.Constant(result.parent.type, None)
+            result.itemsize = item
+            result.data = builder.inttoptr(values[0], result.data.type)
+            result.nitems = values[1]
+            result.shape = cgutils.pack_array(builder, [values[1]])
+            result.strides = cgutils.pack_array(builder, [item])
+            return result._getvalue()
+
+        return signature, generate
+
+    return array_at
+
+
+reals_at = _array_at(types.float64)
+wholes_at = _array_at(types.int64)
 
 
 @intrinsic  # type: ignore[misc]
@@ -79,20 +186,6 @@ def address(typing: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, values[0]).data
         return builder.ptrtoint(data, ir.IntType(64))
-
-    return signature, generate
-
-
-@intrinsic  # type: ignore[misc]
-def unowned(typing: Any, array: Any) -> Any:
-    """The same array without a reference count; the caller keeps it alive."""
-    signature = array(array)
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        result = context.make_array(signature.args[0])(context, builder, values[0])
-        result.meminfo = ir.Constant(result.meminfo.type, None)
-        result.parent = ir.Constant(result.parent.type, None)
-        return result._getvalue()
 
     return signature, generate
 

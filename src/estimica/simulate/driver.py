@@ -9,9 +9,9 @@ import numpy as np
 
 from estimica.simulate import dormand_prince as explicit
 from estimica.simulate import layout as at
-from estimica.simulate.calls import address, entry_point, engine_function, unowned, view
+from estimica.simulate.calls import Unit, call_unit, engine_function, reals_at, view, wholes_at
 from estimica.simulate.evaluation import (
-    call, derivative, project, set_inputs, set_result, settle_unknowns, write_output,
+    call, derivative, set_result, settle_unknowns,
 )  # fmt: skip
 from estimica.simulate.status import (
     ALGEBRAIC, DONE, NOT_FINITE_OUTPUT, NOT_FINITE_START, STEP_TOO_SMALL, TOO_MANY_STEPS,
@@ -122,14 +122,18 @@ def dense(iw: Vector, rw: Vector, t: float, h: float, time: float, n: int) -> in
 
 
 @engine_function
-def emit(iw: Vector, rw: Vector, t: float, w: int, k: int, Y: Vector, YS: Vector) -> int:
+def emit(iw: Vector, rw: Vector, t: float, w: int, k: int) -> int:
     """Writes sample k from the point rw[w ...]."""
     ny, m = iw[at.NY], iw[at.M]
     failed = settle_unknowns(iw, rw, t, w, m > 0)
     if failed:
         return ALGEBRAIC if failed == 1 else SINGULAR
-    write_output(iw, rw, address(Y) + 8 * k * ny, address(YS) + 8 * k * ny * m)
-    row, total = view(Y, k * ny, ny), 0.0
+    place = iw[at.OUT] + 8 * k * ny
+    iw[at.RESULT] = place
+    iw[at.RESULT + 1] = iw[at.OUT_S] + 8 * k * ny * m
+    call(iw, at.OUTPUT)
+    iw[at.EMITTED] = k + 1
+    row, total = reals_at(place, ny), 0.0
     for j in range(ny):
         total += row[j] * 0.0
     if total == 0.0:
@@ -178,16 +182,11 @@ def swap(iw: Vector, a: int, b: int) -> None:
     iw[a], iw[b] = iw[b], iw[a]
 
 
-@entry_point
-def drive(
-    iw: Vector, rw: Vector, times: Vector, starts: Vector, values: Vector, slopes: Vector,
-    Y: Vector, YS: Vector, log: Vector,
-) -> int:  # fmt: skip
+def _drive(iw_at: int, rw_at: int, unused_t: float, unused_h: float, a: int, b: int) -> int:
     """A whole run; comes back with a status, everything else is in the arrays."""
-    iw, rw, times, starts = unowned(iw), unowned(rw), unowned(times), unowned(starts)
-    values, slopes, Y, YS, log = (
-        unowned(values), unowned(slopes), unowned(Y), unowned(YS), unowned(log),
-    )  # fmt: skip
+    iw, rw = wholes_at(iw_at, 0), reals_at(rw_at, 0)
+    times, starts = reals_at(iw[at.TIMES], iw[at.N_TIMES]), reals_at(iw[at.STARTS], iw[at.N_STARTS])
+    values, slopes = reals_at(iw[at.VALUES], 0), reals_at(iw[at.SLOPES], 0)
     setting = iw[at.O_SETTING]
     nu, n_times, n_pieces = iw[at.NU], times.size, starts.size
     end, span = rw[setting + at.END], rw[setting + at.SPAN]
@@ -216,7 +215,7 @@ def drive(
                 return fail(iw, rw, status, t, 0.0)
             before, since = 1e-4, 0
         while k < n_times and times[k] <= t:
-            status = emit(iw, rw, times[k], iw[at.O_W0], k, Y, YS)
+            status = emit(iw, rw, times[k], iw[at.O_W0], k)
             k += 1
             since = 0
             if status:
@@ -262,8 +261,8 @@ def drive(
         while k < n_times and times[k] < arrival - (blur if last else 0.0):
             w = dense(iw, rw, t, step, times[k], iw[at.N])
             if iw[at.NC]:
-                project(iw, rw, times[k], w)
-            status = emit(iw, rw, times[k], w, k, Y, YS)
+                call_unit(iw[at.UNIT_PROJECTION], iw_at, rw_at, times[k], 0.0, w, 0)
+            status = emit(iw, rw, times[k], w, k)
             k += 1
             since = 0
             if status:
@@ -273,7 +272,7 @@ def drive(
         swap(iw, at.O_K1, at.O_K7)
         t, h = arrival, step / factor
         if iw[at.NC]:
-            project(iw, rw, t, iw[at.O_W0])
+            call_unit(iw[at.UNIT_PROJECTION], iw_at, rw_at, t, 0.0, iw[at.O_W0], 0)
             status = begin(iw, rw, t)
             if status:
                 return fail(iw, rw, status, t, h)
@@ -284,3 +283,6 @@ def drive(
                 return fail(iw, rw, CHECK_VIOLATED, t, step)
     rw[iw[at.O_REPORT] + at.R_TIME] = t
     return DONE
+
+
+drive = Unit(_drive)

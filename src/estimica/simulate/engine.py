@@ -11,9 +11,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.errors import ModelError
 from estimica.compiled.kernel import Kernel, Triplet
 from estimica.simulate import layout as at
 from estimica.simulate import status as outcome
+from estimica.simulate.algebraic import algebraic_unit, projection_unit
 from estimica.simulate.driver import drive
 
 Reals = npt.NDArray[np.float64]
@@ -38,6 +40,14 @@ class Options:
     max_step: float = math.inf  # with events at most a hundredth of the run
     first_step: float = 0.0  # 0: chosen
     max_steps: int = 100_000
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ModelError("M060", f"method '{self.method}' is none of {', '.join(METHODS)}")
+        if not 1e-15 <= self.rtol < 1:
+            raise ModelError("M061", f"rtol {self.rtol:g} is not between 1e-15 and 1")
+        if not np.all(np.asarray(self.atol) > 0):
+            raise ModelError("M062", f"atol {self.atol} is not positive")
 
 
 DEFAULT = Options()
@@ -137,7 +147,8 @@ class Workspace:
         self.iw = _whole_numbers(kernel, stiff, sizes, segments)
         self.rw = np.zeros(sum(sizes.values()))
         self.log = np.zeros(LOG_SIZE * at.LOG_WIDTH if kernel.has_events or kernel.hybrid.nh else 0)
-        base = self.rw.ctypes.data
+        self.iw_at, self.rw_at = self.iw.ctypes.data, self.rw.ctypes.data
+        base = self.rw_at
         self.iw[at.BASE] = base
         for argument, offset in _ARGUMENT_PLACES:
             self.iw[argument] = base + 8 * self.iw[offset]
@@ -245,7 +256,8 @@ def _whole_numbers(
         at.DIRECT: kernel.direct, at.LINEAR_Z: kernel.linear_algebraic,
         at.ZERO_NEEDS_Z: kernel.zero_needs_z, at.CONSTRAINT_NEEDS_Z: kernel.constraint_needs_z,
         at.TERMINAL: kernel.terminal, at.HAS_EVENTS: kernel.has_events, at.LOG_SIZE: LOG_SIZE,
-        at.SEGMENTS: segments,
+        at.SEGMENTS: segments, at.UNIT_ALGEBRAIC: algebraic_unit.address if h.nz else 0,
+        at.UNIT_PROJECTION: projection_unit.address if nc else 0,
     }.items():  # fmt: skip
         iw[place] = value
     return iw
@@ -317,10 +329,12 @@ def integrate(
     while True:
         workspace = pool.take(kernel)
         _load(workspace, kernel, P, start, pieces, times, options)
-        code = drive(
-            workspace.iw, workspace.rw, times, pieces.starts, pieces.values.ravel(),
-            pieces.slopes.ravel(), Y.ravel(), YS.ravel(), workspace.log,
+        workspace.iw[at.TIMES : at.LOG + 1] = (
+            times.ctypes.data, n, pieces.starts.ctypes.data, len(pieces.starts),
+            pieces.values.ctypes.data, pieces.slopes.ctypes.data, Y.ctypes.data, YS.ctypes.data,
+            workspace.log.ctypes.data,
         )  # fmt: skip
+        code = drive.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, 0, 0)
         if code not in (outcome.NEEDS_STIFF, outcome.HISTORY_FULL):
             break
         with pool.lock:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from estimica.simulate import layout as at
-from estimica.simulate.calls import address, call_model, engine_function, view
-from estimica.simulate.history import look_up
-from estimica.simulate.linear_algebra import add_entries, add_product, factor, solve
+from estimica.simulate.calls import address, call_model, call_unit, engine_function, view
+from estimica.simulate.linear_algebra import add_entries, add_product
 
 Vector = Any
-NEWTON_LIMIT = 30
-ALGEBRAIC_FAILED, ALGEBRAIC_SINGULAR = 1, 2
 
 
 @engine_function
@@ -41,102 +36,16 @@ def set_inputs(iw: Vector, rw: Vector, t: float) -> None:
 
 
 @engine_function
-def factor_algebraic(iw: Vector, rw: Vector) -> int:
-    """g and the factorised g_z at the current point."""
-    nz = iw[at.NZ]
-    set_result(iw, 0, iw[at.O_G])
-    set_result(iw, 1, iw[at.O_GZ])
-    call(iw, at.ALGEBRAIC)
-    matrix, values = view(rw, iw[at.O_LUZ], nz * nz), view(rw, iw[at.O_GZ], iw[at.NNZ_Z])
-    places = view(iw, iw[at.I_GZ], iw[at.NNZ_Z])
-    for k in range(nz * nz):
-        matrix[k] = 0.0
-    for k in range(places.size):
-        matrix[places[k]] = values[k]
-    return factor(matrix, view(iw, iw[at.I_PIVOT], nz), nz)
-
-
-@engine_function
-def blame_residual(iw: Vector, rw: Vector, code: int) -> int:
-    """Remembers the worst algebraic equation."""
-    worst, index = -1.0, 0
-    for k in range(iw[at.NZ]):
-        size = abs(rw[iw[at.O_G] + k])
-        if not np.isfinite(size):
-            index = k
-            break
-        if size > worst:
-            worst, index = size, k
-    iw[at.LAST_FAIL], iw[at.INDEX] = code, index
-    return code
-
-
-@engine_function
-def solve_algebraic(iw: Vector, rw: Vector) -> int:
-    """Newton's method for z from where it is; 0, or what failed."""
-    nz = iw[at.NZ]
-    z, step = view(rw, iw[at.O_V], nz), view(rw, iw[at.O_DZ], nz)
-    residual = view(rw, iw[at.O_G], nz)
-    before, halvings = 0.0, 0
-    for iteration in range(NEWTON_LIMIT):
-        iw[at.NEWTON] += 1
-        singular = factor_algebraic(iw, rw)
-        total = 0.0
-        for k in range(nz):
-            total += residual[k]
-        if not np.isfinite(total) and iteration > 0 and halvings < 10:
-            halvings += 1
-            for k in range(nz):
-                step[k] *= 0.5
-                z[k] += step[k]
-            continue
-        if singular or not np.isfinite(total):
-            return blame_residual(iw, rw, ALGEBRAIC_SINGULAR if singular else ALGEBRAIC_FAILED)
-        halvings = 0
-        for k in range(nz):
-            step[k] = residual[k]
-        solve(view(rw, iw[at.O_LUZ], nz * nz), view(iw, iw[at.I_PIVOT], nz), nz, step, 1)
-        size, largest, longest = 0.0, 0.0, 0.0
-        for k in range(nz):
-            z[k] -= step[k]
-            size = max(size, abs(step[k]) / (abs(z[k]) + 1e-9))
-            largest, longest = max(largest, abs(z[k])), max(longest, abs(step[k]))
-        if iw[at.LINEAR_Z] or size <= 1e-9 or longest <= 1e-14 * largest:
-            return 0
-        if iteration > 0 and size < 1e-3 and size * size <= 1e-11 * before:
-            return 0
-        before = size
-    return blame_residual(iw, rw, ALGEBRAIC_FAILED)
-
-
-@engine_function
-def differentiate_algebraic(iw: Vector, rw: Vector, function: int) -> int:
-    """Z = -g_z^-1 (g_x S + ...) by the implicit function theorem, at a solved point."""
-    nz, m = iw[at.NZ], iw[at.M]
-    if not iw[at.LINEAR_Z] and factor_algebraic(iw, rw):
-        return blame_residual(iw, rw, ALGEBRAIC_SINGULAR)
-    set_result(iw, 0, iw[at.O_VS])
-    call(iw, function)
-    sens = view(rw, iw[at.O_VS], nz * m)
-    for k in range(nz * m):
-        sens[k] = -sens[k]
-    solve(view(rw, iw[at.O_LUZ], nz * nz), view(iw, iw[at.I_PIVOT], nz), nz, sens, m)
-    return 0
-
-
-@engine_function
 def settle_unknowns(iw: Vector, rw: Vector, t: float, w: int, sens: bool) -> int:
     """Brings inputs, delayed signals and algebraic unknowns to (t, rw[w ...])."""
     set_inputs(iw, rw, t)
     iw[at.X] = iw[at.BASE] + 8 * w
     iw[at.S] = iw[at.X] + 8 * iw[at.NX]
     if iw[at.NH]:
-        look_up(iw, rw, t)
+        call_unit(iw[at.UNIT_HISTORY], address(iw), iw[at.BASE], t, 0.0, 0, 0)
     if iw[at.NZ]:
-        failed = solve_algebraic(iw, rw)
-        if failed == 0 and sens:
-            failed = differentiate_algebraic(iw, rw, at.ALGEBRAIC_SENS)
-        return failed
+        function = at.ALGEBRAIC_SENS if sens else 0
+        return call_unit(iw[at.UNIT_ALGEBRAIC], address(iw), iw[at.BASE], t, 0.0, function, 0)
     return 0
 
 
@@ -178,64 +87,3 @@ def sparse_derivative(iw: Vector, rw: Vector, w: int, k: int) -> None:
     n = iw[at.NNZ_P]
     add_entries(view(iw, iw[at.I_FP_ROW], n), view(iw, iw[at.I_FP_COL], n),
                 view(rw, iw[at.O_FP], n), m, out)  # fmt: skip
-
-
-@engine_function
-def write_output(iw: Vector, rw: Vector, y: int, ys: int) -> bool:
-    """Outputs and their sensitivities at the current point, to two addresses."""
-    iw[at.RESULT] = y
-    iw[at.RESULT + 1] = ys
-    call(iw, at.OUTPUT)
-    return True
-
-
-@engine_function
-def project(iw: Vector, rw: Vector, t: float, w: int) -> None:
-    """Moves x by the least amount onto the constraints, and S onto their linearisation."""
-    nx, nc, m = iw[at.NX], iw[at.NC], iw[at.M]
-    if iw[at.CONSTRAINT_NEEDS_Z]:
-        settle_unknowns(iw, rw, t, w, False)
-    set_inputs(iw, rw, t)
-    iw[at.X] = iw[at.BASE] + 8 * w
-    iw[at.S] = iw[at.X] + 8 * nx
-    x, c = view(rw, w, nx), view(rw, iw[at.O_C], nc)
-    for _ in range(4):
-        set_result(iw, 0, iw[at.O_C])
-        set_result(iw, 1, iw[at.O_CX])
-        call(iw, at.CONSTRAINT)
-        if least_move(iw, rw, c, 1, x) <= 1e-14:
-            break
-    if m:
-        sens = view(rw, iw[at.O_CS], nc * m)
-        set_result(iw, 0, iw[at.O_CS])
-        call(iw, at.CONSTRAINT_SENS)
-        least_move(iw, rw, sens, m, view(rw, w + nx, nx * m))
-
-
-@engine_function
-def least_move(iw: Vector, rw: Vector, c: Vector, m: int, x: Vector) -> float:
-    """x -= C^T (C C^T)^-1 c for all columns; comes back with the largest relative move."""
-    nx, nc = iw[at.NX], iw[at.NC]
-    jacobian, gram = view(rw, iw[at.O_CX], nc * nx), view(rw, iw[at.O_CC], nc * nc)
-    pivot = view(iw, iw[at.I_PIVOT], nc)
-    for i in range(nc):
-        for j in range(nc):
-            total = 0.0
-            for k in range(nx):
-                total += jacobian[i * nx + k] * jacobian[j * nx + k]
-            gram[i * nc + j] = total
-    for i in range(nc):  # keeps repeated constraints solvable
-        gram[i * nc + i] = gram[i * nc + i] * (1.0 + 1e-13) + 1e-300
-    if factor(gram, pivot, nc):
-        return 0.0
-    solve(gram, pivot, nc, c, m)
-    size = 0.0
-    for k in range(nx):
-        for j in range(m):
-            move = 0.0
-            for i in range(nc):
-                move += jacobian[i * nx + k] * c[i * m + j]
-            if np.isfinite(move):
-                x[k * m + j] -= move
-                size = max(size, abs(move) / (abs(x[k * m + j]) + 1e-6))
-    return size
