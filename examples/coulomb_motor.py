@@ -13,4 +13,4 @@ result = model.sensitivities(
     times, {"u": voltage, "load": 0.0}, wrt=["tau_c", "tau_s", "J", "R"], outputs=["w", "i", "mode"]
 )
 print("stuck, or turning the other way, from", np.round(result.events, 4), "s")
-print(result.to_frame().iloc[::40].round(4))
+print(result.to_frame().iloc[::40].round(4).to_string())

@@ -17,6 +17,6 @@ inputs = {
 }
 times = np.linspace(0.0, 1000.0, 501)
 result = model.sensitivities(times, inputs, wrt=["T_D", "T_R", "A4"], outputs=["E", "P"])
-print(result.to_frame().iloc[::50].round(4))
+print(result.to_frame().iloc[::50].round(4).to_string())
 
 # result.plot().show()  # opens the curves in a browser

@@ -21,4 +21,4 @@ print(f"energy without friction: {np.ptp(free.value('energy')):.1e} J apart at m
 
 pulse = (np.array([0.0, 0.5, 1.0]), np.array([0.05, -0.05, 0.0]))
 driven = model.sensitivities(times, {"tau": pulse}, wrt=["m", "l", "J", "theta0"], outputs=outputs)
-print(driven.to_frame().iloc[::50].round(4))
+print(driven.to_frame().iloc[::50].round(4).to_string())

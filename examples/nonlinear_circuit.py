@@ -6,13 +6,18 @@ import numpy as np
 
 import estimica as es
 
-model = es.load_model(Path(__file__).with_name("NonlinearCircuit.mo"), "NonlinearCircuit.Circuit")
-times = np.linspace(0.0, 10.0, 201)
-result = model.sensitivities(
-    times, inputs={"u": 10.0}, wrt=["R1", "R2", "C", "L"], outputs=["i", "resistor.u"]
-)
-print(result.to_frame().iloc[::20].round(5))
+source = Path(__file__).with_name("NonlinearCircuit.mo")
+wrt = ["R1", "R2", "C", "L"]
 
-# In the end the inductor carries no voltage, so that R1 i + R2 i^5 = 10 V.
-i = result.value("i")[-1]
-print(f"at the end: i = {i:.4f} A, R1 i + R2 i^5 = {0.5 * i + i**5:.3f} V")
+series = es.load_model(source, "NonlinearCircuit.Circuit")
+result = series.sensitivities(np.linspace(0.0, 20.0, 201), {"u": 10.0}, wrt=wrt, outputs=["i"])
+print("in series:")
+print(result.to_frame().iloc[::20].round(5).to_string())
+
+# In parallel the capacitor's voltage fixes that of the resistor, and its current must be solved for.
+parallel = es.load_model(source, "NonlinearCircuit.ParallelCircuit")
+result = parallel.sensitivities(
+    np.linspace(0.0, 10.0, 201), {"u": 10.0}, wrt=wrt, outputs=["i", "resistor.i"]
+)
+print("in parallel:")
+print(result.to_frame().iloc[::20].round(5).to_string())

@@ -15,4 +15,4 @@ result = model.sensitivities(
 )
 length = np.hypot(result.value("x"), result.value("y"))
 print(f"the length stays within {np.abs(length - 1).max():.1e} m of one metre")
-print(result.to_frame().iloc[::50].round(4))
+print(result.to_frame().iloc[::50].round(4).to_string())

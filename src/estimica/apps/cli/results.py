@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from estimica.base.show import Curves
 from estimica.report.document import Section
 from estimica.simulate.trajectory import Sensitivities, Trajectory
@@ -39,6 +41,6 @@ def sections(trajectory: Trajectory) -> list[Section]:
     """What a page about a simulation says."""
     headings = ("Trajectories", "Sensitivities")
     return [
-        Section(heading, shown=(curves,))
+        Section(heading, shown=(replace(curves, title=""),))
         for heading, curves in zip(headings, curves_of(trajectory), strict=False)
     ]
