@@ -177,10 +177,10 @@ def _atan2(e: Expression, a: Operands, d: list[Expression]) -> Expression:
 
 
 def _smooth(e: Expression, a: Operands, d: list[Expression]) -> Expression:
-    order = a[0]
+    order = a[1]
     if order.op == "const" and order.value >= 1:
-        return ex.node("smooth", ex.const(order.value - 1), d[1])
-    return ex.node("noEvent", d[1])
+        return ex.node("smooth", d[0], ex.const(order.value - 1))
+    return ex.node("noEvent", d[0])
 
 
 def _table(e: Expression, a: Operands, d: list[Expression]) -> Expression:

@@ -28,7 +28,7 @@ def _node_degree(e: Expression, d: list[int]) -> int:
         case "add" | "sub" | "neg" | "noEvent":
             return max(d)
         case "smooth":
-            return d[-1]
+            return d[0]
         case "mul":
             return min(_NONLINEAR, d[0] + d[1])
         case "div":

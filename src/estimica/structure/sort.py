@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from estimica.base.errors import StructureError
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
 from estimica.flat.system import FlatSystem, Kind
 from estimica.structure.aliases import remove_aliases
 from estimica.structure.blocks import sort_blocks
 from estimica.structure.causality import with_inputs
 from estimica.structure.draft import Draft
+from estimica.structure.events import EventSystem, extract_events
 from estimica.structure.linear import Safety
 from estimica.structure.parameters import is_parameter, order_parameters
+from estimica.structure.past import with_known_past
 from estimica.structure.reduction import Continuous, reduce
-from estimica.structure.sorted_system import SortedSystem
+from estimica.structure.sorted_system import Assignment, Block, Reinit, SortedSystem
 
 
 def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem:
@@ -23,11 +27,14 @@ def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem
     of unconnected flows make room for them.
     """
     draft = remove_aliases(with_inputs(_draft(flat), inputs))
+    events = extract_events(draft)
     safety = Safety(draft.parameters.values)
-    reduced = reduce(_continuous(draft), safety)
+    reduced = reduce(_continuous(events), safety)
     blocks = sort_blocks(reduced.equations, reduced.unknowns, safety)
     if blocks is None:
         raise StructureError("E303", f"model '{flat.name}': no evaluation order was found")
+    _check_reinits(events.reinits, reduced.states)
+    actions = with_known_past(events, reduced.states, blocks)
     return SortedSystem(
         flat=flat,
         parameters=draft.parameters.order,
@@ -35,21 +42,21 @@ def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem
         free_parameters=draft.parameters.free,
         inputs=draft.inputs,
         states=reduced.states,
-        memories=(),
-        logicals=(),
-        relations=(),
-        blocks=reduced.links + blocks,
+        memories=actions.memories,
+        logicals=actions.logicals,
+        relations=actions.relations,
+        blocks=reduced.links + _without_unused(blocks),
         constraints=reduced.constraints,
         aliases=draft.aliases,
-        logical_equations=(),
-        memory_equations=(),
-        reinits=(),
-        delays=(),
-        initial_equations=draft.initial_equations,
-        starts=draft.starts,
-        fixed=draft.fixed,
-        assertions=draft.assertions,
-        notes=draft.notes + reduced.notes,
+        logical_equations=actions.logical_equations,
+        memory_equations=actions.memory_equations,
+        reinits=actions.reinits,
+        delays=actions.delays,
+        initial_equations=actions.initial_equations,
+        starts=actions.starts,
+        fixed=draft.fixed & frozenset(events.unknowns),
+        assertions=actions.assertions,
+        notes=draft.notes + events.notes + reduced.notes,
     )
 
 
@@ -74,15 +81,45 @@ def _draft(flat: FlatSystem) -> Draft:
     )
 
 
-def _continuous(draft: Draft) -> Continuous:
+def _continuous(events: EventSystem) -> Continuous:
+    draft = events.draft
     return Continuous(
         flat=draft.flat,
-        equations=draft.equations,
-        unknowns=draft.unknowns,
+        equations=events.equations,
+        unknowns=events.unknowns,
         inputs=frozenset(draft.inputs),
-        delayed=frozenset(),
+        delayed=frozenset(d.name for d in events.delays),
         starts=draft.starts,
         fixed=draft.fixed,
         state_select=draft.state_select,
         reinitialised=draft.reinitialised,
     )
+
+
+def _check_reinits(reinits: Iterable[Reinit], states: Sequence[str]) -> None:
+    for r in reinits:
+        if r.state not in states:
+            raise StructureError(
+                "E407",
+                f"{r.origin}: '{r.state}' is no state, so it cannot be set; "
+                "reinit the state that it follows from",
+            )
+
+
+def _without_unused(
+    blocks: Sequence[Assignment | Block],
+) -> tuple[Assignment | Block, ...]:
+    """The blocks less assignments of second derivatives that nothing needs."""
+    needed: set[Expression] = set()
+    kept: list[Assignment | Block] = []
+    for block in reversed(blocks):
+        if isinstance(block, Assignment):
+            roots = [block.value]
+            second = block.unknown.startswith("der(der(")
+            if second and ex.der(block.unknown[4:-1]) not in needed:
+                continue
+        else:
+            roots = [*block.residuals, *(a.value for a in block.inner)]
+        needed |= {e for e in ex.walk(*roots) if e.op == "der"}
+        kept.append(block)
+    return tuple(reversed(kept))
