@@ -14,7 +14,7 @@ result = series.sensitivities(np.linspace(0.0, 20.0, 201), {"u": 10.0}, wrt=wrt,
 print("in series:")
 print(result.to_frame().iloc[::20].round(5).to_string())
 
-# In parallel the capacitor's voltage fixes that of the resistor, and its current must be solved for.
+# In parallel the capacitor fixes the resistor's voltage, and its current must be solved for.
 parallel = es.load_model(source, "NonlinearCircuit.ParallelCircuit")
 result = parallel.sensitivities(
     np.linspace(0.0, 10.0, 201), {"u": 10.0}, wrt=wrt, outputs=["i", "resistor.i"]
