@@ -130,14 +130,14 @@ class _Assembler:
     def _bind(self) -> None:
         system, env = self.system, self.environment
         n = len(system.parameters)
-        env.update(zip(system.parameters, _elements(self.P[:n]), strict=True))
+        env.update(zip(system.parameters, _elements(self.P)[:n], strict=True))
         env.update(zip(system.inputs, _elements(self.u), strict=True))
         env.update(zip(self.carried, _elements(self.x), strict=True))
         env.update(zip((d.name for d in system.delays), _elements(self.w), strict=True))
         first = len(system.relations)
-        env.update(zip(system.logicals, _elements(self.d[first:]), strict=True))
+        env.update(zip(system.logicals, _elements(self.d)[first:], strict=True))
         self.previous.update(zip(self.carried, _elements(self.x_pre), strict=True))
-        self.previous.update(zip(system.logicals, _elements(self.d_pre[first:]), strict=True))
+        self.previous.update(zip(system.logicals, _elements(self.d_pre)[first:], strict=True))
 
     def leaf(self, e: Expression) -> ca.SX:
         return _leaf(e, self.environment, self.t, self.modes, self.previous, self.flags)

@@ -136,7 +136,7 @@ def tune(
     function = ca.Function(
         "prepare",
         [p, rates],
-        [ca.densify(carried), ca.densify(values[first:]), ca.densify(dense[first:, :].T)],
+        [ca.densify(carried), _tail(values, first), _tail(dense, first).T],
         {"cse": True},
     )
     return Tuning(
@@ -203,12 +203,18 @@ def _with_seed(equations: Equations, seed: ca.SX) -> tuple[HybridSystem, ca.SX]:
         until=e.until,
         n_memory=len(e.system.memories),
         seed=symbolic,
-        x0=e.P[len(e.system.parameters) :],
+        x0=_tail(e.P, len(e.system.parameters)),
         z0=np.zeros(e.z.shape[0]),
         d0=np.zeros(e.d.shape[0]),
         **actual,
     )
     return hybrid, ca.vertcat(*changing) if changing else ca.SX(0, 1)
+
+
+def _tail(matrix: ca.SX, first: int) -> ca.SX:
+    """Rows from `first` on; plain slicing of CasADi has its own idea of an empty slice."""
+    n = matrix.shape[0]
+    return ca.densify(matrix[first:, :]) if first < n else ca.SX(0, matrix.shape[1])
 
 
 #: the expressions that a run uses with homotopy at its end, 1
