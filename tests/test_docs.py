@@ -60,3 +60,12 @@ def test_pages_do_not_name_files_that_are_missing() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
+
+
+def test_every_construct_of_the_page_names_a_test_that_exists() -> None:
+    page = (ROOT / "docs" / "supported-modelica.md").read_text(encoding="utf-8")
+    tests = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
+    named = re.findall(r"`(test_\w+)` \|$", page, flags=re.MULTILINE)
+    assert named
+    missing = [name for name in named if f"def {name}(" not in tests]
+    assert not missing
