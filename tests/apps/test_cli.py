@@ -60,6 +60,7 @@ def test_inspect_shows_values_units_and_descriptions(model: str) -> None:
     result = estimica("inspect", model)
     assert result.exit_code == 0, result.output
     assert "k = 2 1/s in 0 … 10  Rate" in result.stdout
+    assert "y = 1 mol  Amount" in result.stdout
     assert "not tunable" in result.stdout
     assert "parameters" in result.stdout
 

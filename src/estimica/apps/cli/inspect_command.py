@@ -97,18 +97,27 @@ def _grow(branch: Tree, rows: Iterable[Row]) -> None:
 
 def _line(name: str, q: dict[str, object]) -> str:
     text = escape(name)
+    unit = "" if q["unit"] == "1" else str(q["unit"])
     if q["value"] is not None:
         text += f" = {escape(printed(q['value']))}"
-    if q["unit"] and q["unit"] != "1":
-        text += f" [green]{escape(str(q['unit']))}[/green]"
-    low, high = q["min"], q["max"]
-    if low != float("-inf") or high != float("inf"):
-        text += escape(f" in {printed(low)} … {printed(high)}")
+        text += f" [green]{escape(unit)}[/green]" if unit else ""
+    elif unit:
+        text += f" [green]({escape(unit)})[/green]"
+    text += _bounds(q["min"], q["max"])
     if q["description"]:
         text += f"  [dim]{escape(str(q['description']))}[/dim]"
     if q["why_not"]:
         text += f"  [yellow]not tunable: {escape(str(q['why_not']))}[/yellow]"
     return text
+
+
+def _bounds(low: object, high: object) -> str:
+    below, above = low == float("-inf"), high == float("inf")
+    if below and above:
+        return ""
+    if above:
+        return f" ≥ {printed(low)}"
+    return f" ≤ {printed(high)}" if below else f" in {printed(low)} … {printed(high)}"
 
 
 def _parts(name: str) -> list[str]:
