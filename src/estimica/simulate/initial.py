@@ -8,7 +8,7 @@ function theorem. Where the conditions are too few, start values are held in add
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -63,7 +63,8 @@ class Initialiser:
         values = tuning.values_of(p)
         first = len(e.system.parameters)
         held = [i for i in range(self.n_carried) if i not in self.open]
-        U = ca.SX.sym("U", len(self.open) + len(self.free) + e.z.shape[0])
+        unknowns = [ca.SX.sym("U") for _ in range(len(self.open) + len(self.free) + e.z.shape[0])]
+        U = ca.vertcat(*unknowns, ca.SX(0, 1))
         n_open, n_free = len(self.open), len(self.free)
         x = ca.SX(self.n_carried, 1)
         for k, i in enumerate(self.open):
@@ -74,7 +75,7 @@ class Initialiser:
             values = ca.substitute(values, p[i], U[n_open + k])
             x = ca.substitute(x, p[i], U[n_open + k])
         old = ca.vertcat(e.x, e.x_pre, e.z, e.P)
-        new = ca.vertcat(x, x, U[n_open + n_free :], values)
+        new = ca.vertcat(x, x, *unknowns[n_open + n_free :], values)
         R = ca.substitute(self.residuals, old, new)
         arguments = [U, p, e.t, e.u, e.d, e.homotopy]
         if e.w.shape[0]:  # before its duration has passed a delayed signal is its first value
@@ -119,15 +120,27 @@ class Initialiser:
         J = ca.jacobian(self.residuals, unknowns, {"allow_reverse": False})
         symbols = [e.x, e.x_pre, e.z, e.w, e.P, e.u, e.d, e.t, e.homotopy]
         function = ca.Function("J", symbols, [J], {"cse": True})
-        rng = np.random.default_rng(0)
         best: Vector = np.zeros(J.shape)
-        for _ in range(5):
-            point = [rng.uniform(0.3, 1.7, s.shape[0]) for s in symbols[:-1]] + [np.ones(1)]
-            point[6] = np.round(rng.uniform(0, 1, e.d.shape[0]))
+        for point in self._generic_points():
             found = np.array(function(*point))
-            if np.isfinite(found).all() and _rank(found) >= _rank(best):
+            if np.isfinite(found).all() and _rank(found) > _rank(best):
                 best = found
         return best, len(free)
+
+    def _generic_points(self) -> Iterator[list[Vector]]:
+        """Points near the start values first, then anywhere, as arguments of the Jacobian."""
+        e, rng = self.equations, np.random.default_rng(0)
+        sizes = [s.shape[0] for s in (e.x, e.x, e.z, e.w)]
+        defaults = np.where(np.isnan(self.tuning.defaults), 1.0, self.tuning.defaults)
+        P, x, _ = self.tuning.prepare(defaults)
+        P = np.where(np.isfinite(P[: e.P.shape[0]]), P[: e.P.shape[0]], 1.0)
+        for spread in (1e-3, 1e-2, 0.1, 1.0, 1.0):
+            near = [spread * rng.uniform(0.3, 1.7, n) for n in sizes]
+            base = [x, x, np.zeros(sizes[2]), np.zeros(sizes[3])]
+            u = spread * rng.uniform(0.3, 1.7, e.u.shape[0])
+            d = np.round(rng.uniform(0, 1, e.d.shape[0]))
+            moved = P * (1 + spread * rng.uniform(-0.3, 0.3, P.size))
+            yield [*(a + b for a, b in zip(base, near, strict=True)), moved, u, d, np.ones(1), np.ones(1)]
 
     def _guess_function(self) -> ca.Function:
         """Guesses of the torn unknowns from their start attributes, as functions of p."""

@@ -76,11 +76,11 @@ def _matrices(
     n = len(e.system.states)
     y = ca.vertcat(*(e.value(k) for k in response.configuration.outputs), ca.SX(0, 1))
     y = ca.substitute(y, e.homotopy, ca.SX(1))
-    expressions = [h.f[:n], y, h.g]
+    expressions = [h.f[:n, :], y, h.g]
     if h.nh:
         expressions = ca.substitute(expressions, [h.w], [h.delayed])
     forward = {"allow_reverse": False}
-    jacobians = [ca.jacobian(a, b, forward) for a in expressions for b in (h.x[:n], h.u, h.z)]
+    jacobians = [ca.jacobian(a, b, forward) for a in expressions for b in (h.x[:n, :], h.u, h.z)]
     function = ca.Function("matrices", [h.t, h.x, h.z, h.P, h.u, h.d], jacobians, {"cse": True})
     M = [np.array(m) for m in function(response.begin, x, z, P, u, d)]
     f_x, f_u, f_z, y_x, y_u, y_z, g_x, g_u, g_z = M

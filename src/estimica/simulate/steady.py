@@ -68,10 +68,10 @@ def outputs_at(response: Response, point: Start) -> Vector:
 def _derivatives(response: Response) -> ca.Function:
     h = response.configuration.tuning.hybrid
     n = h.nx - h.n_memory
-    R = ca.vertcat(h.f[:n], h.g, h.constraints)
+    R = ca.vertcat(h.f[:n, :], h.g, h.constraints)
     if h.nh:
         R = ca.substitute(R, h.w, h.delayed)
-    unknowns = ca.vertcat(h.x[:n], h.z)
+    unknowns = ca.vertcat(h.x[:n, :], h.z)
     J = ca.jacobian(R, unknowns, {"allow_reverse": False})
     return ca.Function("steady", [h.t, h.x, h.z, h.P, h.u, h.d], [R, J], {"cse": True})
 
