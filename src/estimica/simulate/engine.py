@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -61,6 +62,14 @@ class Pieces:
     values: Reals  # (nq, nu)
     slopes: Reals  # (nq, nu)
 
+    @cached_property
+    def addresses(self) -> tuple[int, int, int, int]:
+        """For compiled code: where starts are, how many, where values and slopes are."""
+        arrays = (self.starts, self.values, self.slopes)
+        assert all(a.flags.c_contiguous and a.dtype == np.float64 for a in arrays)
+        starts, values, slopes = (a.ctypes.data for a in arrays)
+        return starts, len(self.starts), values, slopes
+
     @staticmethod
     def of(
         starts: npt.ArrayLike, values: npt.ArrayLike = (), slopes: npt.ArrayLike | None = None
@@ -95,8 +104,8 @@ class Statistics:
     evaluations: int
     newton: int
     events: int
-    stiff_steps: int
     switches: int
+    stiff_steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,17 +120,13 @@ class Run:
     Y: Reals  # (N, ny)
     YS: Reals  # (N, ny, m)
     status: int
-    time: float  # where it ended
-    step: float
-    index: int
-    tuner: int
-    x: Reals  # the last point
-    S: Reals
+    counters: Wholes = field(repr=False)
+    report: Reals = field(repr=False)
+    last: Reals = field(repr=False)  # [x; S] where it ended
     z: Reals
     d: Reals
-    statistics: Statistics
-    events: tuple[Event, ...]
-    samples: int  # how many are valid
+    nx: int
+    log: Reals = field(repr=False)
 
     @property
     def ok(self) -> bool:
@@ -132,6 +137,52 @@ class Run:
     def text(self) -> str:
         """What happened, in words."""
         return outcome.TEXTS[self.status]
+
+    @property
+    def time(self) -> float:
+        """Where the run ended."""
+        return float(self.report[at.R_TIME])
+
+    @property
+    def step(self) -> float:
+        """The last step size."""
+        return float(self.report[at.R_STEP])
+
+    @property
+    def index(self) -> int:
+        """What is to blame."""
+        return int(self.counters[at.INDEX - at.STEPS])
+
+    @property
+    def tuner(self) -> int:
+        """Whose sensitivity is to blame, -1: none."""
+        return int(self.counters[at.TUNER - at.STEPS])
+
+    @property
+    def samples(self) -> int:
+        """How many samples are valid."""
+        return int(self.counters[at.EMITTED - at.STEPS])
+
+    @property
+    def x(self) -> Reals:
+        """The states where the run ended."""
+        return self.last[: self.nx]
+
+    @property
+    def S(self) -> Reals:
+        """Their sensitivities."""
+        return self.last[self.nx :].reshape(self.nx, -1)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the run has cost."""
+        return Statistics(*(int(c) for c in self.counters[:7]))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened when (the first few thousand)."""
+        rows = self.log.reshape(-1, at.LOG_WIDTH)
+        return tuple(Event(float(t), _KINDS[int(kind)], int(k)) for t, kind, k in rows)
 
 
 _KINDS = ("state", "time", "input", "delay")
@@ -154,10 +205,16 @@ class Workspace:
             self.iw[argument] = base + 8 * self.iw[offset]
         h = kernel.hybrid
         part = self._part
+        self.nx, self.nu, self.m, self.relations = h.nx, h.nu, kernel.m, h.ng
         self.P, self.z, self.d = part(at.O_P, h.nP), part(at.O_V, h.nz), part(at.O_D, h.nd)
+        n = self.nx * (1 + self.m)
+        self.vectors = self.iw[at.O_W0 : at.O_K7 + 1].copy()
+        self.start_x, self.start_S = part(at.O_W0, n)[: self.nx], part(at.O_W0, n)[self.nx :]
         self.setting = part(at.O_SETTING, at.N_SETTING)
         self.report = part(at.O_REPORT, at.N_REPORT)
         self.atol, self.atol_s = part(at.O_ATOL, h.nx), part(at.O_ATOL_S, kernel.m)
+        self.counters = self.iw[at.STEPS : at.BREAK_COUNT + 1]
+        self.log_at = self.log.ctypes.data
         self.options: Options | None = None
 
     def _part(self, place: int, size: int) -> Reals:
@@ -165,9 +222,7 @@ class Workspace:
         return self.rw[start : start + size]
 
     def set_options(self, options: Options) -> None:
-        """Writes the options into the arrays, where they are not there already."""
-        if options is self.options:
-            return
+        """Writes the options into the arrays."""
         self.setting[at.RTOL] = options.rtol
         self.setting[at.FIRST_STEP] = options.first_step
         self.setting[at.MAX_STEPS] = options.max_steps
@@ -323,16 +378,15 @@ def integrate(
     A sample at a jump or an event sees the value after it.
     """
     times = np.ascontiguousarray(times, np.float64)
-    n, ny, m = len(times), kernel.ny, kernel.m
-    Y, YS = np.empty((n, ny)), np.empty((n, ny, m))
+    n = len(times)
+    Y, YS = np.empty((n, kernel.ny)), np.empty((n, kernel.ny, kernel.m))
+    outputs = (Y.ctypes.data, YS.ctypes.data)
     pool = _pool(kernel)
     while True:
         workspace = pool.take(kernel)
-        _load(workspace, kernel, P, start, pieces, times, options)
+        _load(workspace, P, start, pieces, times, options)
         workspace.iw[at.TIMES : at.LOG + 1] = (
-            times.ctypes.data, n, pieces.starts.ctypes.data, len(pieces.starts),
-            pieces.values.ctypes.data, pieces.slopes.ctypes.data, Y.ctypes.data, YS.ctypes.data,
-            workspace.log.ctypes.data,
+            times.ctypes.data, n, *pieces.addresses, *outputs, workspace.log_at,
         )  # fmt: skip
         code = drive.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, 0, 0)
         if code not in (outcome.NEEDS_STIFF, outcome.HISTORY_FULL):
@@ -343,61 +397,47 @@ def integrate(
                 pool.stiff = True
             else:
                 pool.segments = max(2 * workspace.segments, pool.segments)
-    run = _collect(workspace, kernel, times, Y, YS, code)
+    run = _collect(workspace, times, Y, YS, code)
     pool.give(workspace)
     return run
 
 
 def _load(
-    workspace: Workspace, kernel: Kernel, P: Reals, start: Start, pieces: Pieces, times: Reals,
-    options: Options,
-) -> None:  # fmt: skip
+    workspace: Workspace, P: Reals, start: Start, pieces: Pieces, times: Reals, options: Options
+) -> None:
     """Puts everything about this run into the workspace."""
-    iw, rw = workspace.iw, workspace.rw
-    h = kernel.hybrid
-    assert pieces.values.shape == (len(pieces.starts), h.nu)
-    workspace.set_options(options)
+    iw, setting = workspace.iw, workspace.setting
+    assert pieces.values.shape[1] == workspace.nu
+    if options is not workspace.options:
+        workspace.set_options(options)
     begin = pieces.starts[0]
     end = times[-1] if len(times) else begin
-    setting = workspace.setting
     setting[at.END] = end
-    setting[at.SPAN] = end - begin
+    setting[at.SPAN] = span = end - begin
     limit = options.max_step
-    setting[at.MAX_STEP] = min(limit, (end - begin) / 100) if h.ng else limit
+    setting[at.MAX_STEP] = min(limit, span / 100) if workspace.relations else limit
+    iw[at.O_W0 : at.O_K7 + 1] = workspace.vectors  # the driver exchanges them as it goes
     workspace.P[:] = P
     workspace.z[:] = start.z
     workspace.d[:] = start.d
-    w0 = iw[at.O_W0]
-    rw[w0 : w0 + h.nx] = start.x
-    if kernel.m:
-        rw[w0 + h.nx : w0 + h.nx * (1 + kernel.m)] = start.S.ravel()
-    iw[at.STEPS : at.BREAK_COUNT + 1] = 0
+    workspace.start_x[:] = start.x
+    if workspace.m:
+        workspace.start_S[:] = start.S.ravel()
+    workspace.counters[:] = 0
     iw[at.STIFF] = workspace.stiff and options.method == "implicit"
 
 
-def _collect(
-    workspace: Workspace, kernel: Kernel, times: Reals, Y: Reals, YS: Reals, code: int
-) -> Run:
+def _collect(workspace: Workspace, times: Reals, Y: Reals, YS: Reals, code: int) -> Run:
     """The Run, with what was not reached set to NaN."""
-    iw, rw, h = workspace.iw, workspace.rw, kernel.hybrid
-    samples = int(iw[at.EMITTED])
+    counters = workspace.counters.copy()
     if code != outcome.DONE:
+        samples = counters[at.EMITTED - at.STEPS]
         Y[samples:] = np.nan
         YS[samples:] = np.nan
-    counters = iw[at.STEPS : at.BREAK_COUNT + 1].tolist()
-    steps, rejected, evaluations, newton, events, switches, stiff_steps = counters[:7]
-    w0 = int(iw[at.O_W0])
-    logged = workspace.log[: at.LOG_WIDTH * min(events, LOG_SIZE)].reshape(-1, at.LOG_WIDTH)
+    w0 = workspace.iw[at.O_W0]
+    logged = at.LOG_WIDTH * min(int(counters[at.EVENTS - at.STEPS]), LOG_SIZE)
     return Run(
-        times=times, Y=Y, YS=YS, status=code, time=float(workspace.report[at.R_TIME]),
-        step=float(workspace.report[at.R_STEP]), index=int(iw[at.INDEX]),
-        tuner=int(iw[at.TUNER]), x=rw[w0 : w0 + h.nx].copy(),
-        S=rw[w0 + h.nx : w0 + h.nx * (1 + kernel.m)].reshape(h.nx, kernel.m).copy(),
-        z=workspace.z.copy(), d=workspace.d.copy(),
-        statistics=Statistics(
-            steps=steps, rejected=rejected, evaluations=evaluations, newton=newton, events=events,
-            stiff_steps=stiff_steps, switches=switches,
-        ),
-        events=tuple(Event(float(t), _KINDS[int(kind)], int(k)) for t, kind, k in logged),
-        samples=samples,
+        times, Y, YS, code, counters, workspace.report.copy(),
+        workspace.rw[w0 : w0 + workspace.nx * (1 + workspace.m)].copy(), workspace.z.copy(),
+        workspace.d.copy(), workspace.nx, workspace.log[:logged].copy(),
     )  # fmt: skip
