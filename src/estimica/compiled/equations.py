@@ -400,7 +400,7 @@ _RULES: dict[str, Callable[..., ca.SX]] = {
     "atan2": ca.atan2,
     "sqrt": _root,
     "noEvent": lambda a: a,
-    "smooth": lambda order, a: a,
+    "smooth": lambda a, order: a,
     "homotopy": lambda actual, simplified: actual,
     "table": _table,
     "table_slope": _table_slope,

@@ -27,6 +27,7 @@ from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.steady import steady_state
 from estimica.simulate.trajectory import Sensitivities, Trajectory, check_times
 from estimica.source.load import load_flat
+from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
 from estimica.structure.sort import sort_system
 from estimica.structure.sorted_system import SortedSystem
 
@@ -278,11 +279,14 @@ class ModelicaModel(Model):
         response = self.response([time], inputs, parameters, start, outputs=names)
         return steady_state(response)
 
-    def write_sensitivity_system(self, path: str | PathLike[str], wrt: Sequence[str]) -> Path:
-        """Write the model and its sensitivity equations as one Modelica class."""
-        from estimica.simulate.sensitivity_system import write_sensitivity_system
+    def write_sensitivity_system(
+        self, path: str | PathLike[str], wrt: Sequence[str]
+    ) -> SensitivitySystem:
+        """Write the model and its sensitivity equations as one Modelica class.
 
-        return write_sensitivity_system(self.system, Path(path), wrt)
+        What comes back says where each sensitivity stands: `.sensitivities["x", "R"]`.
+        """
+        return write_sensitivity_system(self.flat, Path(path), wrt)
 
     # -- details ---------------------------------------------------------------------------------
 
