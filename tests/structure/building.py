@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import fsolve
 
 from estimica.flat import expression as ex
+from estimica.flat.calculus import time_derivative
 from estimica.flat.evaluate import Values, evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.system import (
@@ -176,7 +177,7 @@ class Point:
         modes: Mapping[int, bool] | None = None,
     ) -> None:
         self.system, self.time = system, time
-        self.names = self._parameters() | dict(known)
+        self.names = self.parameters(system) | dict(known)
         self.rates: dict[str, float] = {}
         self.modes = modes or {}
         for block in system.blocks:
@@ -186,13 +187,15 @@ class Point:
                 self._solve(block)
         for name, e in system.aliases.items():
             self.names[name] = self.value(e)
+            rate = time_derivative(e, lambda leaf: ex.const(self.rates.get(leaf.target, 0.0)))
+            self.rates.setdefault(name, self.value(rate))
 
-    def _parameters(self) -> dict[str, float]:
+    @staticmethod
+    def parameters(system: SortedSystem) -> dict[str, float]:
+        """The parameters by their bindings; 1 for those that have none."""
         values: dict[str, float] = {}
-        for p in self.system.parameters:
-            values[p] = (
-                evaluate(self.system.bindings[p], values) if p in self.system.bindings else 1
-            )
+        for p in system.parameters:
+            values[p] = evaluate(system.bindings[p], values) if p in system.bindings else 1.0
         return values
 
     def _set(self, unknown: str, value: float) -> None:
@@ -227,11 +230,5 @@ class Point:
         return self.value(parse(text))
 
     def worst_residual(self) -> float:
-        """The largest error in the equations of the flat system, der of non-states left out."""
-        worst = 0.0
-        for e in self.system.flat.equations:
-            try:
-                worst = max(worst, abs(self.value(ex.sub(e.lhs, e.rhs))))
-            except KeyError as missing:
-                assert missing.args[0] not in self.names, missing
-        return worst
+        """The largest error in the equations of the flat system (without events)."""
+        return max(abs(self.value(ex.sub(e.lhs, e.rhs))) for e in self.system.flat.equations)

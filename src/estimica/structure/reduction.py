@@ -213,9 +213,11 @@ class _Reducer:
         self, offsets: Offsets, levels: Sequence[Sequence[Equation]], selection: Selection
     ) -> Reduced:
         used, constraints = self._divided(offsets, levels, selection)
-        spelling, links = _Spelling(self.names, offsets, selection), list[Assignment]()
-        unknowns, states = list[Expression](), list[str]()
+        spelling = _Spelling(self.names, offsets, selection, self._rate_names(offsets))
+        unknowns, states, links = list[Expression](), list[str](), list[Assignment]()
         for v, d in enumerate(offsets.d):
+            if self.names[v] in spelling.borrowed:
+                continue
             for order in range(d + 1):
                 if order == d or d - order in selection.demoted[v]:
                     unknowns.append(spelling.leaf(v, order))
@@ -224,6 +226,7 @@ class _Reducer:
             links += spelling.links(v)
         if links:
             used, constraints = self._respelt(used, spelling), self._respelt(constraints, spelling)
+            used = [e for e in used if e.lhs is not e.rhs]
         return Reduced(
             equations=tuple(used),
             unknowns=tuple(unknowns),
@@ -232,6 +235,18 @@ class _Reducer:
             constraints=tuple(constraints),
             notes=self._notes(offsets, selection, constraints),
         )
+
+    def _rate_names(self, offsets: Offsets) -> dict[int, str]:
+        """Variables w that are nothing but the derivative of x, for every such x."""
+        result: dict[int, str] = {}
+        for e, c in zip(self.system.equations, offsets.c, strict=True):
+            for rate, w in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+                if c or rate.op != "der" or w.op != "name":
+                    continue
+                other = self.place.get(w)
+                if other is not None and offsets.d[other[0]] == 0:
+                    result.setdefault(self.place[rate][0], w.target)
+        return result
 
     def _divided(
         self, offsets: Offsets, levels: Sequence[Sequence[Equation]], selection: Selection
@@ -293,14 +308,25 @@ class _Reducer:
 
 
 class _Spelling:
-    """Leaves for derivatives: where x' itself is a state it gets a name of its own, `$der(x)`."""
+    """Leaves for derivatives: where x' itself is a state it needs a name of its own.
 
-    def __init__(self, names: Sequence[str], offsets: Offsets, selection: Selection) -> None:
+    That is w where the model says w = der(x), and `$der(x)` where it says nothing of the kind.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        offsets: Offsets,
+        selection: Selection,
+        rate_names: dict[int, str],
+    ) -> None:
         self.names = names
         self.own = [
             sum(1 for order in range(1, d) if d - order not in selection.demoted[v])
             for v, d in enumerate(offsets.d)
         ]
+        self.rate_names = {v: w for v, w in rate_names.items() if self.own[v]}
+        self.borrowed = frozenset(self.rate_names.values())
 
     def leaf(self, v: int, order: int) -> Expression:
         """The leaf for derivative `order` of variable v."""
@@ -311,7 +337,7 @@ class _Spelling:
         return ex.der(base) if order > named else ex.name(base)
 
     def links(self, v: int) -> list[Assignment]:
-        """der(x) := $der(x), and so on."""
+        """der(x) := w, or der(x) := $der(x), and so on."""
         return [
             Assignment(f"der({self._named(v, k)})", ex.name(self._named(v, k + 1)))
             for k in range(self.own[v])
@@ -319,8 +345,8 @@ class _Spelling:
 
     def _named(self, v: int, times: int) -> str:
         name = self.names[v]
-        for _ in range(times):
-            name = f"$der({name})"
+        for k in range(times):
+            name = self.rate_names[v] if k == 0 and v in self.rate_names else f"$der({name})"
         return name
 
 

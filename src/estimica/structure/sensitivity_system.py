@@ -109,7 +109,11 @@ class _Writer:
         if v.causality in ("input", "output"):
             prefix = f"{v.causality} "
         attributes = {}
-        if v.start is not None and v.variability not in (Variability.CONSTANT,) and v.binding is None:
+        if (
+            v.start is not None
+            and v.variability not in (Variability.CONSTANT,)
+            and v.binding is None
+        ):
             attributes["start"] = self._value(v, v.start)
         if v.variability is Variability.PARAMETER and _is_free(v):
             attributes["fixed"] = "false"
@@ -134,7 +138,9 @@ class _Writer:
             prefix, attributes["fixed"] = "parameter Real", "false"
         elif v.fixed:
             attributes["fixed"] = "true"
-        return self._line(prefix, self.tilde[v.name, tuner], attributes, "", f"d({v.name})/d({tuner})")
+        return self._line(
+            prefix, self.tilde[v.name, tuner], attributes, "", f"d({v.name})/d({tuner})"
+        )
 
     @staticmethod
     def _line(kind: str, name: str, attributes: dict[str, str], value: str, words: str) -> str:
@@ -181,15 +187,18 @@ def _refuse(flat: FlatSystem, wrt: Sequence[str]) -> None:
 
 def _is_continuous(v: Variable) -> bool:
     return (
-        v.kind is Kind.REAL
-        and v.variability is Variability.CONTINUOUS
-        and v.causality != "input"
+        v.kind is Kind.REAL and v.variability is Variability.CONTINUOUS and v.causality != "input"
     )
 
 
 def _is_free(v: Variable) -> bool:
     """A parameter that the initial equations determine."""
-    return v.variability is Variability.PARAMETER and v.kind is Kind.REAL and v.binding is None and not v.fixed
+    return (
+        v.variability is Variability.PARAMETER
+        and v.kind is Kind.REAL
+        and v.binding is None
+        and not v.fixed
+    )
 
 
 def _spellings(names: Iterable[str]) -> dict[str, str]:

@@ -1,0 +1,213 @@
+"""Expressions and equations as Modelica text, with no more brackets than needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
+from estimica.flat.system import Equation
+
+# How tightly each operator binds; Modelica's `^` does not associate, and unary minus stands at the
+# level of addition.
+_IF, _OR, _AND, _NOT, _RELATION, _SUM, _PRODUCT, _POWER, _ATOM = range(9)
+_SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "<>"}
+_FUNCTIONS = {"idiv": "div", "min": "min", "max": "max"}
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_KEYWORDS = frozenset(
+    [
+        "algorithm",
+        "and",
+        "annotation",
+        "block",
+        "break",
+        "class",
+        "connect",
+        "connector",
+        "constant",
+        "constrainedby",
+        "der",
+        "discrete",
+        "each",
+        "else",
+        "elseif",
+        "elsewhen",
+        "encapsulated",
+        "end",
+        "enumeration",
+        "equation",
+        "expandable",
+        "extends",
+        "external",
+        "false",
+        "final",
+        "flow",
+        "for",
+        "function",
+        "if",
+        "import",
+        "impure",
+        "in",
+        "initial",
+        "inner",
+        "input",
+        "loop",
+        "model",
+        "not",
+        "operator",
+        "or",
+        "outer",
+        "output",
+        "package",
+        "parameter",
+        "partial",
+        "protected",
+        "public",
+        "pure",
+        "record",
+        "redeclare",
+        "replaceable",
+        "return",
+        "stream",
+        "then",
+        "true",
+        "type",
+        "when",
+        "while",
+        "within",
+        "time",
+    ]
+)
+
+Piece = tuple[str, int]
+
+
+def identifier(name: str) -> str:
+    """`name` itself where it is a plain identifier, quoted otherwise: 'a.b[2]'."""
+    if _IDENTIFIER.match(name) and name not in _KEYWORDS:
+        return name
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def write_equation(e: Equation, spell: Callable[[str], str] = identifier) -> str:
+    """`lhs = rhs`, without a semicolon."""
+    lhs, rhs = (write_expression(side, spell) for side in (e.lhs, e.rhs))
+    return f"({lhs}) = {rhs}" if e.lhs.op == "if" else f"{lhs} = {rhs}"
+
+
+def write_expression(
+    e: Expression, spell: Callable[[str], str] = identifier, modes: dict[int, str] | None = None
+) -> str:
+    """`e` as Modelica text; `spell` writes names, `modes` the relations behind mode leaves.
+
+    Booleans that are numbers here are written as numbers, as no type is known; see `write_truth`.
+    """
+    return _Writer(spell, modes or {}).text(e)
+
+
+def write_truth(
+    e: Expression, spell: Callable[[str], str] = identifier, modes: dict[int, str] | None = None
+) -> str:
+    """`e` as the text of a Boolean expression: the numbers 1 and 0 are true and false."""
+    if e.op == "const":
+        return "true" if e.value else "false"
+    return write_expression(e, spell, modes)
+
+
+class _Writer:
+    """Writes shared nodes once; the pieces carry how tightly they bind."""
+
+    def __init__(self, spell: Callable[[str], str], modes: dict[int, str]) -> None:
+        self.spell, self.modes = spell, modes
+        self.memo: dict[Expression, Piece] = {}
+
+    def text(self, e: Expression) -> str:
+        for node in ex.walk(e):
+            if node not in self.memo:
+                self.memo[node] = self._piece(node)
+        return self.memo[e][0]
+
+    def _at(self, e: Expression, level: int) -> str:
+        """The text of `e`, in brackets where it binds less tightly than `level`."""
+        text, own = self.memo[e]
+        return text if own >= level else f"({text})"
+
+    def _truth(self, e: Expression, level: int) -> str:
+        if e.op == "const":
+            return "true" if e.value else "false"
+        return self._at(e, level)
+
+    def _piece(self, e: Expression) -> Piece:
+        if not e.operands:
+            return self._leaf(e)
+        a = e.operands
+        match e.op:
+            case "add" | "sub":
+                sign = "+" if e.op == "add" else "-"
+                right = self._at(a[1], _PRODUCT)
+                return f"{self._at(a[0], _SUM)} {sign} {right}", _SUM
+            case "neg":
+                return f"-{self._at(a[0], _PRODUCT)}", _SUM
+            case "mul" | "div":
+                sign = "*" if e.op == "mul" else "/"
+                return f"{self._at(a[0], _PRODUCT)}{sign}{self._at(a[1], _POWER)}", _PRODUCT
+            case "pow":
+                return f"{self._at(a[0], _ATOM)}^{self._at(a[1], _ATOM)}", _POWER
+            case "and":
+                return f"{self._truth(a[0], _AND)} and {self._truth(a[1], _NOT)}", _AND
+            case "or":
+                return f"{self._truth(a[0], _OR)} or {self._truth(a[1], _AND)}", _OR
+            case "not":
+                return f"not {self._truth(a[0], _RELATION)}", _NOT
+            case "if":
+                condition = self._truth(a[0], _OR)
+                return f"if {condition} then {self._at(a[1], _OR)} else {self._at(a[2], _IF)}", _IF
+            case "smooth":
+                return f"smooth({self._at(a[1], _IF)}, {self._at(a[0], _IF)})", _ATOM
+            case "table" | "table_slope":
+                return self._table(e), _ATOM
+        if e.op in _SYMBOLS:
+            return f"{self._at(a[0], _SUM)} {_SYMBOLS[e.op]} {self._at(a[1], _SUM)}", _RELATION
+        listed = ", ".join(self._at(x, _IF) for x in a)
+        return f"{_FUNCTIONS.get(e.op, e.op)}({listed})", _ATOM
+
+    def _leaf(self, e: Expression) -> Piece:
+        match e.op:
+            case "const":
+                return _number(e.value)
+            case "name":
+                return self.spell(e.target), _ATOM
+            case "der" | "pre":
+                return f"{e.op}({self.spell(e.target)})", _ATOM
+            case "time":
+                return "time", _ATOM
+            case "mode":
+                return self.modes[e.args[0]], _IF  # type: ignore[index]
+            case _:
+                return f"{e.op}()", _ATOM
+
+    def _table(self, e: Expression) -> str:
+        """A piecewise linear function as a chain of lines: Modelica has no such operator."""
+        u = self._at(e.operands[0], _POWER)
+        points = [self._at(p, _POWER) for p in e.operands[1:]]
+        xs, ys = points[0::2], points[1::2]
+        lines = []
+        for x0, x1, y0, y1 in zip(xs, xs[1:], ys, ys[1:], strict=False):
+            slope = f"({y1} - {y0})/({x1} - {x0})"
+            lines.append(slope if e.op == "table_slope" else f"{y0} + {slope}*({u} - {x0})")
+        if not lines:
+            return "0" if e.op == "table_slope" else ys[0]
+        chain = "".join(
+            f"if {u} < {x} then {line} else " for x, line in zip(xs[1:-1], lines, strict=False)
+        )
+        return f"noEvent({chain}{lines[-1]})"
+
+
+def _number(value: float) -> Piece:
+    """The shortest text that reads back as the same double."""
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError(f"{value} has no Modelica text")
+    text = repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return (text, _ATOM) if value >= 0 and not text.startswith("-") else (text, _SUM)
