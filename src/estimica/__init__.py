@@ -1,10 +1,10 @@
 """Estimica: grey-box identification, calibration and assessment of Modelica models.
 
-    import estimica as es
+import estimica as es
 
-    model = es.load_model("Boiler.mo")
-    model.simulate(times, inputs={"uc": 0.7}).plot()
-    model.sensitivities(times, wrt=["T_D", "T_R"]).jacobian
+model = es.load_model("Boiler.mo")
+model.simulate(times, inputs={"uc": 0.7}).plot()
+model.sensitivities(times, wrt=["T_D", "T_R"]).jacobian
 """
 
 from __future__ import annotations

@@ -171,8 +171,10 @@ def switched(times, f, edges, x, mode, begin=0.0):
         rhs = f(mode)
         events = []
         for g, direction, _, _ in edges[mode]:
+
             def event(s, y, g=g):
                 return g(s, y).real
+
             event.terminal, event.direction = True, direction
             events.append(event)
         shift = 1j * t.imag  # the clock of this stretch started a little off the real axis
@@ -194,7 +196,9 @@ def switched(times, f, edges, x, mode, begin=0.0):
         y = solved.sol(stop)
         for _ in range(3):  # polish the real root and find its imaginary part
             h = 1e-6
-            slope = (g(stop + h, y + h * rhs(stop, y)) - g(stop - h, y - h * rhs(stop, y))) / (2 * h)
+            slope = (g(stop + h, y + h * rhs(stop, y)) - g(stop - h, y - h * rhs(stop, y))) / (
+                2 * h
+            )
             delta = -g(stop, y) / slope
             y = y + delta * rhs(stop, y)
             stop = stop + delta
@@ -230,7 +234,12 @@ def furuta(times: np.ndarray, p: Parameters) -> np.ndarray:
         b = p["Jp"] + p["m"] * p["l"] ** 2
         m11 = p["J"] + p["m"] * p["r"] ** 2 + b * s**2
         m12 = p["m"] * p["r"] * p["l"] * c
-        q1 = tau(t) - p["d_phi"] * wp - 2 * b * s * c * wp * wt + p["m"] * p["r"] * p["l"] * s * wt**2
+        q1 = (
+            tau(t)
+            - p["d_phi"] * wp
+            - 2 * b * s * c * wp * wt
+            + p["m"] * p["r"] * p["l"] * s * wt**2
+        )
         q2 = -p["d_theta"] * wt + b * s * c * wp**2 + p["m"] * p["g"] * p["l"] * s
         det = m11 * b - m12**2
         return [wp, wt, (b * q1 - m12 * q2) / det, (m11 * q2 - m12 * q1) / det]
@@ -288,7 +297,9 @@ def motor(times: np.ndarray, p: Parameters) -> np.ndarray:
             def rhs(t, y):
                 tau = p["k"] * y[0]
                 friction = tau if m == 0 else m * p["tau_c"] + p["d"] * y[1]
-                return np.array([(u - p["R"] * y[0] - p["k"] * y[1]) / p["L"], (tau - friction) / p["J"]])
+                return np.array(
+                    [(u - p["R"] * y[0] - p["k"] * y[1]) / p["L"], (tau - friction) / p["J"]]
+                )
 
             return rhs
 
@@ -319,8 +330,10 @@ def switched_with_mode(grid, f, edges, x, mode, begin):
     while k < len(grid):
         events = []
         for g, direction, _, _ in edges[mode]:
+
             def event(s, y, g=g):
                 return np.real(g(s, y))
+
             event.terminal, event.direction = True, direction
             events.append(event)
         rhs = f(mode)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.examples.references import REFERENCES, Reference
 
 import estimica as es
-from tests.examples.references import REFERENCES, Reference
 
 RTOL = 1e-8
 OPTIONS = es.Options(rtol=RTOL, atol=1e-10)
@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def load(reference: Reference) -> es.ModelicaModel:
-    (path,) = [ROOT / f / reference.file for f in FOLDERS if (ROOT / f / reference.file).is_file()][:1]
+    (path,) = [ROOT / f / reference.file for f in FOLDERS if (ROOT / f / reference.file).is_file()][
+        :1
+    ]
     return es.load_model(path, reference.class_)
 
 

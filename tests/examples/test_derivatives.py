@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.examples.references import REFERENCES, Reference
+from tests.examples.test_accuracy import load
 
 import estimica as es
 from estimica.compiled.kernel import build_kernel
 from estimica.simulate.response import Configuration, Response
-from tests.examples.references import REFERENCES, Reference
-from tests.examples.test_accuracy import load
 
 OPTIONS = es.Options(rtol=1e-10, atol=1e-12)
 TOLERANCE = 1e-4
@@ -19,7 +19,9 @@ TOLERANCE = 1e-4
 
 def response_of(reference: Reference, model: es.ModelicaModel) -> Response:
     # a few samples at odd times: none of them is crossed by an event when a parameter moves a little
-    times = np.unique(reference.times[0] + np.ptp(reference.times) * np.array([0, 0.113, 0.317, 0.571, 0.877]))
+    times = np.unique(
+        reference.times[0] + np.ptp(reference.times) * np.array([0, 0.113, 0.317, 0.571, 0.877])
+    )
     return model.response(
         times, reference.inputs, outputs=list(reference.outputs), wrt=list(reference.wrt),
         options=OPTIONS,

@@ -1,6 +1,6 @@
 """Loads and runs the examples of a Modelica Standard Library, and writes down how each one ends.
 
-    MODELICAPATH=... python -m tests.msl.campaign results.json [PREFIX ...]
+MODELICAPATH=... python -m tests.msl.campaign results.json [PREFIX ...]
 """
 
 from __future__ import annotations

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 Vector = npt.NDArray[np.float64]
 
@@ -25,7 +29,7 @@ class Hold(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """Samples in time order. Two samples at one stamp are a jump; the later one holds from there."""
+    """Samples in time order. Two samples at one stamp are a jump; the later holds from there."""
 
     time: Vector
     value: Vector
@@ -43,7 +47,7 @@ class Signal:
             return self.value[k]
         inside = np.clip(times, self.time[0], self.time[-1])
         if self.hold is Hold.SPLINE:
-            return np.asarray(self._spline()(inside), float)
+            return np.asarray(self._spline()(inside), np.float64)
         nxt = np.minimum(k + 1, len(self.time) - 1)
         width = self.time[nxt] - self.time[k]
         share = np.divide(inside - self.time[k], width, out=np.zeros_like(inside), where=width > 0)
@@ -52,7 +56,9 @@ class Signal:
     def refined(self, tolerance: float = 1e-7) -> Signal:
         """A spline as straight pieces within `tolerance` of its range; other signals unchanged."""
         if self.hold is not Hold.SPLINE or len(self.time) < 3:
-            return self if self.hold is not Hold.SPLINE else Signal(self.time, self.value, Hold.LINEAR)
+            return (
+                self if self.hold is not Hold.SPLINE else Signal(self.time, self.value, Hold.LINEAR)
+            )
         spline = self._spline()
         span = float(np.ptp(self.value)) or 1.0
         curvature = np.abs(spline(self.time, 2))  # linear in between, so largest at an end
@@ -61,12 +67,15 @@ class Signal:
         # a chord of a curve with second derivative b over a length h is off by at most b·h²/8
         pieces = np.ceil(width * np.sqrt(bend / (8 * tolerance * span))).astype(int).clip(1, 10_000)
         grid = np.concatenate(
-            [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(self.time[:-1], self.time[1:], pieces, strict=True)]
+            [
+                np.linspace(a, b, n, endpoint=False)
+                for a, b, n in zip(self.time[:-1], self.time[1:], pieces, strict=True)
+            ]
             + [self.time[-1:]]
         )
-        return Signal(grid, np.asarray(spline(grid), float), Hold.LINEAR)
+        return Signal(grid, np.asarray(spline(grid), np.float64), Hold.LINEAR)
 
-    def _spline(self):  # type: ignore[no-untyped-def]
+    def _spline(self) -> CubicSpline:
         from scipy.interpolate import CubicSpline
 
         return CubicSpline(self.time, self.value)
@@ -136,7 +145,8 @@ def _checked(name: str, time: object, value: object, hold: Hold) -> Signal:
     if back.size:
         k = int(back[0])
         raise ModelError(
-            "M018", f"input '{name}': time goes back from {t[k]:g} to {t[k + 1]:g}; sort the samples"
+            "M018",
+            f"input '{name}': time goes back from {t[k]:g} to {t[k + 1]:g}; sort the samples",
         )
     if hold is Hold.SPLINE and (np.diff(t) == 0).any():
         raise ModelError("M019", f"input '{name}': a spline cannot jump; use hold = 'linear'")

@@ -20,4 +20,8 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     names = [f"'{n}'" for n in close_names(wrong, known)]
     if not names:
         return ""
-    return f"; did you mean {names[0]}?" if len(names) == 1 else f"; did you mean {', '.join(names[:-1])} or {names[-1]}?"
+    return (
+        f"; did you mean {names[0]}?"
+        if len(names) == 1
+        else f"; did you mean {', '.join(names[:-1])} or {names[-1]}?"
+    )

@@ -1,4 +1,4 @@
-"""SortedSystem → CasADi: symbols for everything that can change, expressions for everything else."""
+"""SortedSystem → CasADi: symbols for what can change, expressions for everything else."""
 
 from __future__ import annotations
 
@@ -361,9 +361,7 @@ def _table_slope(u: ca.SX, *points: ca.SX) -> ca.SX:
     xs, ys = points[0::2], points[1::2]
     if len(xs) == 1:
         return ca.SX(0)
-    slopes = [
-        (y1 - y0) / (x1 - x0) for x0, x1, y0, y1 in zip(xs, xs[1:], ys, ys[1:], strict=False)
-    ]
+    slopes = [(y1 - y0) / (x1 - x0) for x0, x1, y0, y1 in zip(xs, xs[1:], ys, ys[1:], strict=False)]
     result = slopes[-1]
     for x, slope in zip(reversed(xs[1:-1]), reversed(slopes[:-1]), strict=True):
         result = ca.if_else(u < x, slope, result)

@@ -1,4 +1,4 @@
-"""Tuning: which run constants are set from outside, and how all others and their derivatives follow.
+"""Tuning: which run constants are set from outside, and how the others and their rates follow.
 
 The run constants P are the parameters and the start values. Those with a number as default, and
 those that the user sets or tunes, are independent; the rest follow from them once per run.
@@ -23,7 +23,7 @@ Vector = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Constant:
-    """An entry of P that a user's name stands for; `sign` is -1 for the start of a negated alias."""
+    """An entry of P that a user's name means; `sign` is -1 for the start of a negated alias."""
 
     name: str
     sign: float = 1.0
@@ -47,7 +47,9 @@ class Tuning:
         """All parameters and start values as expressions of the independent ones."""
         return self._values(p)
 
-    def prepare(self, values: Vector, free_rates: Vector | None = None) -> tuple[Vector, Vector, Vector]:
+    def prepare(
+        self, values: Vector, free_rates: Vector | None = None
+    ) -> tuple[Vector, Vector, Vector]:
         """(P, x0, S0) for values of the independent constants; `free_rates` is d(free)/dθ."""
         h, n = self.hybrid, len(self.wrt)
         P, x0, S0 = np.empty(h.nP), np.empty(h.nx), np.empty((h.nx, n))
@@ -220,9 +222,19 @@ def _tail(matrix: ca.SX, first: int) -> ca.SX:
 
 
 #: the expressions that a run uses with homotopy at its end, 1
-_EXPRESSIONS = (
-    "f g zero instants event_x reinit_fired event_l constraints delayed delays checks".split()
-)
+_EXPRESSIONS = [
+    "f",
+    "g",
+    "zero",
+    "instants",
+    "event_x",
+    "reinit_fired",
+    "event_l",
+    "constraints",
+    "delayed",
+    "delays",
+    "checks",
+]
 
 
 def _actual(equations: Equations) -> dict[str, ca.SX]:

@@ -25,7 +25,7 @@ Argument = "Expression | float | str | int"
 class Expression:
     """One node. Build it through the functions of this module, never directly."""
 
-    __slots__ = ("op", "args", "__weakref__")
+    __slots__ = ("__weakref__", "args", "op")
     op: str
     args: tuple[object, ...]
 
@@ -54,10 +54,25 @@ LEAVES = frozenset({"const", "name", "der", "pre", "time", "initial", "terminal"
 RELATIONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 #: one-argument functions that mean the same in Modelica, CasADi and NumPy
 ELEMENTARY = frozenset(
-    "sin cos tan asin acos atan sinh cosh tanh exp log log10 sqrt abs".split()
+    [
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "exp",
+        "log",
+        "log10",
+        "sqrt",
+        "abs",
+    ]
 )
 #: functions with jumps: outside noEvent each becomes an event
-STEPWISE = frozenset("sign floor ceil integer idiv mod rem".split())
+STEPWISE = frozenset(["sign", "floor", "ceil", "integer", "idiv", "mod", "rem"])
 #: operators that carry their first argument through and only guide the tools
 WRAPPERS = frozenset({"noEvent", "smooth", "homotopy"})
 OPERATIONS = (
@@ -66,7 +81,27 @@ OPERATIONS = (
     | ELEMENTARY
     | STEPWISE
     | WRAPPERS
-    | frozenset("add sub mul div pow neg and or not if min max atan2 sample delay edge change".split())
+    | frozenset(
+        [
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "pow",
+            "neg",
+            "and",
+            "or",
+            "not",
+            "if",
+            "min",
+            "max",
+            "atan2",
+            "sample",
+            "delay",
+            "edge",
+            "change",
+        ]
+    )
     # table(u, x1, y1, x2, y2, ...; kind in the op name): values and slope of a 1-D table
     | frozenset({"table", "table_slope"})
 )
@@ -278,7 +313,7 @@ def _folded(op: str, *args: Expression) -> Expression:
 
 
 def build(op: str, *args: Expression) -> Expression:
-    """The simplified node for any operation: what a rewriting pass calls after mapping arguments."""
+    """The simplified node for any operation: what a rewriting pass calls on mapped arguments."""
     maker = _MAKERS.get(op)
     if maker is not None:
         return maker(*args)

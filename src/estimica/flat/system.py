@@ -47,12 +47,18 @@ class Origin:
 
     text: str = ""  # as the user wrote it, shortened; "" where it was generated
     component: str = ""  # dotted instance name, "" for the top level
-    kind: str = "equation"  # equation, binding, connection, flow sum, unconnected flow, initial equation, when, ...
+    kind: str = "equation"  # binding, connection, flow sum, unconnected flow, when, …
     file: str = ""
     line: int = 0
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.file and self.line else f"line {self.line}" if self.line else ""
+        place = (
+            f"{self.file}:{self.line}"
+            if self.file and self.line
+            else f"line {self.line}"
+            if self.line
+            else ""
+        )
         where = ", ".join(x for x in (f"in {self.component}" if self.component else "", place) if x)
         what = f"{self.kind} '{self.text}'" if self.text else self.kind
         return f"{what} ({where})" if where else what
@@ -82,7 +88,9 @@ class Variable:
     protected: bool = False
     final: bool = False
     flow: bool = False
-    evaluated: str = ""  # why this parameter's value is built into the equations; "" where it is not
+    evaluated: str = (
+        ""  # why this parameter's value is built into the equations; "" where it is not
+    )
     origin: Origin = Origin()
 
 

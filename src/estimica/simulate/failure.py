@@ -66,7 +66,9 @@ def _blame(equations: Equations, run: Run, response: Response) -> str:
         return f"worst is '{carried[k]}'{tuner}" + (f", {origin}" if origin else "")
     if run.status in (status.ALGEBRAIC, status.SINGULAR) and 0 <= k < len(equations.torn):
         origin = _origin(equations, equations.torn[k])
-        return f"worst is the equation for '{equations.torn[k]}'" + (f", {origin}" if origin else "")
+        return f"worst is the equation for '{equations.torn[k]}'" + (
+            f", {origin}" if origin else ""
+        )
     if run.status in (status.ACCUMULATION, status.CHATTERING, status.EVENT_ITERATION):
         order = equations.state_modes + equations.time_modes
         return f"at the {system.relations[order[k]].origin}" if 0 <= k < len(order) else ""

@@ -2,8 +2,8 @@
 
 Fixed start values are taken as they stand. Initial equations, fixed values of algebraic variables,
 constraints between states and parameters with fixed=false make a nonlinear system R(U; p) = 0,
-solved by a damped Newton method, with continuation where that fails; dU/dθ follows from the implicit
-function theorem. Where the conditions are too few, start values are held in addition.
+solved by a damped Newton method, with continuation where that fails; dU/dθ follows from the
+implicit function theorem. Where the conditions are too few, start values are held in addition.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ class Initialiser:
         if wrt:
             rates = ca.jacobian(R, ca.vertcat(*wrt), forward)
             signs = ca.DM([c.sign for c in tuning.wrt]).T
-            self._R_theta = ca.Function("R_theta", arguments, [rates * ca.repmat(signs, R.shape[0], 1)])
+            self._R_theta = ca.Function(
+                "R_theta", arguments, [rates * ca.repmat(signs, R.shape[0], 1)]
+            )
 
     def _open_states(self) -> list[int]:
         """States that the conditions determine; all others are held at their start values.
@@ -101,7 +103,7 @@ class Initialiser:
         candidates = [i for i, n in enumerate(names) if n not in fixed]
         if not self.implicit or not candidates:
             return []
-        matrix, n_free = self._generic_jacobian(candidates)
+        matrix = self._generic_jacobian(candidates)
         others = list(range(len(candidates), matrix.shape[1]))
         rank = _rank(matrix)
         order = sorted(candidates, key=lambda i: (names[i] not in e.system.starts, i))
@@ -113,7 +115,7 @@ class Initialiser:
                 remaining = trial
         return remaining
 
-    def _generic_jacobian(self, candidates: Sequence[int]) -> tuple[Vector, int]:
+    def _generic_jacobian(self, candidates: Sequence[int]) -> Vector:
         e = self.equations
         free = [e.P[e.constants.index(n)] for n in e.system.free_parameters]
         unknowns = ca.vertcat(*(e.x[i] for i in candidates), *free, e.z)
@@ -125,7 +127,7 @@ class Initialiser:
             found = np.array(function(*point))
             if np.isfinite(found).all() and _rank(found) > _rank(best):
                 best = found
-        return best, len(free)
+        return best
 
     def _generic_points(self) -> Iterator[list[Vector]]:
         """Points near the start values first, then anywhere, as arguments of the Jacobian."""
@@ -140,7 +142,14 @@ class Initialiser:
             u = spread * rng.uniform(0.3, 1.7, e.u.shape[0])
             d = np.round(rng.uniform(0, 1, e.d.shape[0]))
             moved = P * (1 + spread * rng.uniform(-0.3, 0.3, P.size))
-            yield [*(a + b for a, b in zip(base, near, strict=True)), moved, u, d, np.ones(1), np.ones(1)]
+            yield [
+                *(a + b for a, b in zip(base, near, strict=True)),
+                moved,
+                u,
+                d,
+                np.ones(1),
+                np.ones(1),
+            ]
 
     def _guess_function(self) -> ca.Function:
         """Guesses of the torn unknowns from their start attributes, as functions of p."""
@@ -153,12 +162,11 @@ class Initialiser:
         z = ca.vertcat(*guesses) if guesses else ca.SX(0, 1)
         z = ca.substitute(ca.densify(z), e.P, self.tuning.values_of(p))
         logical = [
-            _write(e, system.starts[n]) if n in system.starts else ca.SX(0)
-            for n in system.logicals
+            _write(e, system.starts[n]) if n in system.starts else ca.SX(0) for n in system.logicals
         ]
-        l = ca.vertcat(*logical) if logical else ca.SX(0, 1)
-        l = ca.substitute(ca.densify(l), e.P, self.tuning.values_of(p))
-        return ca.Function("guess", [p], [z, l])
+        truth = ca.vertcat(*logical) if logical else ca.SX(0, 1)
+        truth = ca.substitute(ca.densify(truth), e.P, self.tuning.values_of(p))
+        return ca.Function("guess", [p], [z, truth])
 
     # -- one start -------------------------------------------------------------------------------
 
@@ -218,7 +226,8 @@ class Initialiser:
         if rates.size:
             arguments = (U, values, time, u, d, 1.0)
             J = np.array(self._R(*arguments)[1])
-            rates = -np.linalg.lstsq(J, np.array(self._R_theta(*arguments)), rcond=1e-12)[0]
+            R_theta = np.array(self._R_theta(*arguments))
+            rates = -np.asarray(np.linalg.lstsq(J, R_theta, rcond=1e-12)[0], np.float64)
         P, x, S = self.tuning.prepare(values, rates[n_open : n_open + n_free])
         x[self.open] = U[:n_open]
         S[self.open] = rates[:n_open]
@@ -229,7 +238,9 @@ class Initialiser:
             return start.d
         d = start.d
         for _ in range(MODE_ROUNDS):
-            new = np.array(self._modes(time, start.x, start.z, start.P, u, d, start.x, d_pre)).ravel()
+            new = np.array(
+                self._modes(time, start.x, start.z, start.P, u, d, start.x, d_pre)
+            ).ravel()
             if np.array_equal(new, d):
                 return new
             d = new
@@ -337,9 +348,7 @@ def _conditions(e: Equations) -> tuple[ca.SX, list[str]]:
 def _mode_function(tuning: Tuning) -> ca.Function:
     """One sweep of the modes and logicals at the initial event."""
     h = tuning.hybrid
-    state = [
-        (h.zero[i] > 0) if strict else (h.zero[i] >= 0) for i, strict in enumerate(h.strict)
-    ]
+    state = [(h.zero[i] > 0) if strict else (h.zero[i] >= 0) for i, strict in enumerate(h.strict)]
     timed = [
         ca.logic_not(h.t >= h.instants[i]) if until else (h.t >= h.instants[i])
         for i, until in enumerate(h.until)

@@ -21,7 +21,8 @@ Vector = npt.NDArray[np.float64]
 def inputs_at(pieces: Pieces, time: float) -> Vector:
     """All inputs at one time."""
     k = max(int(np.searchsorted(pieces.starts, time, side="right")) - 1, 0)
-    return pieces.values[k] + pieces.slopes[k] * (time - pieces.starts[k])
+    found: Vector = pieces.values[k] + pieces.slopes[k] * (time - pieces.starts[k])
+    return found
 
 
 def signals_of(
@@ -48,8 +49,12 @@ def pieces_of(signals: Sequence[Signal], begin: float, end: float) -> Pieces:
         if len(s.time) > 1:
             stamps.append(inside)
     start = np.unique(np.concatenate(stamps))
-    value = np.column_stack([s.at(start) for s in refined]) if refined else np.zeros((len(start), 0))
-    slope = np.column_stack([_slopes(s, start) for s in refined]) if refined else np.zeros_like(value)
+    value = (
+        np.column_stack([s.at(start) for s in refined]) if refined else np.zeros((len(start), 0))
+    )
+    slope = (
+        np.column_stack([_slopes(s, start) for s in refined]) if refined else np.zeros_like(value)
+    )
     if not len(start) > 1:
         return Pieces(start, np.ascontiguousarray(value), np.ascontiguousarray(slope))
     width = np.diff(start)[:, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from os import PathLike
@@ -110,7 +110,9 @@ class ModelicaModel(Model):
         for v in self.flat.variables:
             role = self._roles.get(v.name, "algebraic")
             reason = tunable(self.system, v.name) if role in ("parameter", "constant") else ""
-            value: float | str | bool | int | None = number(v.binding if role in ("parameter", "constant") else v.start)
+            value: float | str | bool | int | None = number(
+                v.binding if role in ("parameter", "constant") else v.start
+            )
             if role in ("parameter", "constant") and v.name in self._defaults:
                 value = self._defaults[v.name]
             if v.kind is Kind.STRING:
@@ -118,7 +120,11 @@ class ModelicaModel(Model):
             elif v.kind is Kind.BOOLEAN and value is not None:
                 value = bool(value)
             elif v.kind in (Kind.INTEGER, Kind.ENUMERATION) and isinstance(value, float):
-                value = v.literals[int(value) - 1] if v.literals and 0 < value <= len(v.literals) else int(value)
+                value = (
+                    v.literals[int(value) - 1]
+                    if v.literals and 0 < value <= len(v.literals)
+                    else int(value)
+                )
             low, high = number(v.minimum), number(v.maximum)
             found.append(
                 Quantity(
@@ -145,7 +151,8 @@ class ModelicaModel(Model):
         values = dict(zip(self.equations.constants, map(float, P), strict=False))
         return values | dict.fromkeys(self.system.free_parameters, float("nan"))
 
-    def _numbers_of_attributes(self):  # type: ignore[no-untyped-def]
+    def _numbers_of_attributes(self) -> Callable[[Expression | None], float | None]:
+        """A function that gives the number of an attribute at the loaded parameter values."""
         e = self.equations
         P = np.array([self._defaults[n] for n in e.constants])
         cache: dict[Expression, float | None] = {}
@@ -219,7 +226,7 @@ class ModelicaModel(Model):
         )
         run = response.at()
         self.require(run, response)
-        return Trajectory(values=run.Y, **self._labels(response, run))
+        return self._trajectory(response, run)
 
     def sensitivities(
         self,
@@ -245,10 +252,8 @@ class ModelicaModel(Model):
         )
         run = response.at()
         self.require(run, response)
-        labels = self._labels(response, run)
-        return Sensitivities(
-            values=run.Y, jacobian=run.YS, wrt=tuple(wrt), point=response.tuners, **labels
-        )
+        plain = self._trajectory(response, run)
+        return Sensitivities.of(plain, run.YS, tuple(wrt), response.tuners)
 
     def linearise(
         self,
@@ -306,7 +311,11 @@ class ModelicaModel(Model):
 
     def _some(self) -> tuple[str, ...]:
         """What to show of a model without outputs and states."""
-        kept = [v.name for v in self.flat.variables if self._roles[v.name] in ("algebraic", "memory", "logical")]
+        kept = [
+            v.name
+            for v in self.flat.variables
+            if self._roles[v.name] in ("algebraic", "memory", "logical")
+        ]
         return tuple(kept[:20])
 
     @cached_property
@@ -333,18 +342,19 @@ class ModelicaModel(Model):
                 f"parameters={{'{missing[0]}': ...}}",
             )
 
-    def _labels(self, response: Response, run: Run) -> dict[str, object]:
+    def _trajectory(self, response: Response, run: Run) -> Trajectory:
         by_name = self.flat.by_name
         names = response.configuration.outputs
-        return {
-            "model": self.name,
-            "time": response.times,
-            "names": names,
-            "units": {n: by_name[n].unit for n in names if n in by_name},
-            "descriptions": {n: by_name[n].description for n in names if n in by_name},
-            "statistics": asdict(run.statistics),
-            "events": tuple(e.time for e in run.events),
-        }
+        return Trajectory(
+            model=self.name,
+            time=response.times,
+            names=names,
+            values=run.Y,
+            units={n: by_name[n].unit for n in names if n in by_name},
+            descriptions={n: by_name[n].description for n in names if n in by_name},
+            statistics=asdict(run.statistics),
+            events=tuple(e.time for e in run.events),
+        )
 
     def __repr__(self) -> str:
         s = self.system
@@ -364,5 +374,3 @@ def _evaluated(e: Equations, expression: Expression, P: Vector) -> float | None:
     except (KeyError, RuntimeError):
         return None
     return float(result)
-
-

@@ -42,10 +42,10 @@ def newton_step(J: Vector, R: Vector) -> Vector:
         try:
             step = np.linalg.solve(J, -R)
             if np.isfinite(step).all() and np.linalg.cond(J) < 1e13:
-                return step
+                return np.asarray(step, np.float64)
         except np.linalg.LinAlgError:
             pass
-    return np.asarray(np.linalg.lstsq(J, -R, rcond=1e-12)[0], float)
+    return np.asarray(np.linalg.lstsq(J, -R, rcond=1e-12)[0], np.float64)
 
 
 def _damped(

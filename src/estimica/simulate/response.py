@@ -90,7 +90,8 @@ class Response:
     @property
     def tuners(self) -> Vector:
         """The values of the tuners at which the response was set up."""
-        return self.values[self._index] * self._sign
+        tuners: Vector = self.values[self._index] * self._sign
+        return tuners
 
     def at(self, theta: Vector | None = None) -> Run:
         """Integrate at tuner values `theta`; a failed run is a value, with its status."""

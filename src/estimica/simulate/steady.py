@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import SimulationError
-from estimica.simulate import newton
-from estimica.simulate import engine
+from estimica.simulate import engine, newton
 from estimica.simulate.engine import Pieces, integrate
 from estimica.simulate.initial import MODE_ROUNDS, Start
 from estimica.simulate.inputs import inputs_at
@@ -36,7 +35,8 @@ def steady_point(response: Response) -> Start:
     initialiser = configuration.initialiser
     point = initialiser.operating_point(response.values, response.begin, u)
     function = _derivatives(response)
-    n = len(configuration.tuning.equations.system.states)
+    system = configuration.tuning.equations.system
+    name, n = system.flat.name, len(system.states)
     for _ in range(MODE_ROUNDS):
         found = _newton(function, point, response.begin, u, n)
         if found is None:
@@ -44,14 +44,14 @@ def steady_point(response: Response) -> Start:
         if found is None:
             raise SimulationError(
                 "R002",
-                f"no steady state of '{configuration.tuning.equations.system.flat.name}' found from "
-                "these start values and inputs; give start values nearer to it",
+                f"no steady state of '{name}' found from these start values and inputs; give start "
+                "values nearer to it",
             )
         d = initialiser.settled(found, response.begin, u)
         if np.array_equal(d, found.d):
             return found
         point = replace(found, d=d)
-    return found
+    return point
 
 
 def outputs_at(response: Response, point: Start) -> Vector:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import ModelError
 from estimica.base import show
+from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -49,10 +49,7 @@ class Trajectory:
         import xarray as xr
 
         return xr.Dataset(
-            {
-                n: ("time", self.values[:, k], self._attributes(n))
-                for k, n in enumerate(self.names)
-            },
+            {n: ("time", self.values[:, k], self._attributes(n)) for k, n in enumerate(self.names)},
             coords={"time": ("time", self.time, {"units": "s"})},
             attrs={"model": self.model},
         )
@@ -88,7 +85,8 @@ class Trajectory:
 
     def __repr__(self) -> str:
         span = f"{self.time[0]:g} … {self.time[-1]:g}" if len(self.time) else "empty"
-        return f"<{type(self).__name__} of {self.model}: {', '.join(self.names)} at {len(self.time)} times, {span}>"
+        names = ", ".join(self.names)
+        return f"<{type(self).__name__} of {self.model}: {names} at {len(self.time)} times, {span}>"
 
     def _column(self, name: str) -> int:
         try:
@@ -111,6 +109,14 @@ class Sensitivities(Trajectory):
     wrt: tuple[str, ...] = ()
     point: Vector = field(default_factory=lambda: np.zeros(0))  # values of the tuners
     jacobian: Vector = field(default_factory=lambda: np.zeros((0, 0, 0)))
+
+    @classmethod
+    def of(
+        cls, plain: Trajectory, jacobian: Vector, wrt: tuple[str, ...], point: Vector
+    ) -> Sensitivities:
+        """A trajectory with the derivatives that belong to it."""
+        own = {f.name: getattr(plain, f.name) for f in fields(plain)}
+        return cls(**own, jacobian=jacobian, wrt=wrt, point=point)
 
     def derivative(self, name: str, tuner: str) -> Vector:
         """d(name)/d(tuner) over time."""

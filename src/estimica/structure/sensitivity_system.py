@@ -168,8 +168,8 @@ def _refuse(flat: FlatSystem, wrt: Sequence[str]) -> None:
     if flat.whens:
         raise UnsupportedError(
             "U050",
-            f"the sensitivity system of '{flat.name}' cannot be written: {flat.whens[0].origin} makes "
-            "the states jump; use model.sensitivities, which applies the jump formula",
+            f"the sensitivity system of '{flat.name}' cannot be written: {flat.whens[0].origin} "
+            "makes the states jump; use model.sensitivities, which applies the jump formula",
         )
     if not wrt:
         raise ModelError("M037", "wrt is empty; name at least one parameter")
