@@ -30,7 +30,7 @@ class Expression:
     args: tuple[object, ...]
 
     def __repr__(self) -> str:
-        return f"{self.op}({', '.join(map(repr, self.args))})"
+        return _shown(self, 6)
 
     @property
     def operands(self) -> tuple[Expression, ...]:
@@ -48,6 +48,15 @@ class Expression:
         """The variable's name of a `name`, `der` or `pre` leaf."""
         assert self.op in ("name", "der", "pre")
         return self.args[0]  # type: ignore[return-value]
+
+
+def _shown(e: object, depth: int) -> str:
+    """Shared nodes make a whole expression far too long to be written out."""
+    if not isinstance(e, Expression):
+        return repr(e)
+    if depth == 0:
+        return "…"
+    return f"{e.op}({', '.join(_shown(a, depth - 1) for a in e.args)})"
 
 
 LEAVES = frozenset({"const", "name", "der", "pre", "time", "initial", "terminal", "mode"})

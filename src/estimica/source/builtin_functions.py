@@ -63,8 +63,14 @@ def as_matrix(value: Value) -> Array:
 # --- operators that look at their argument's name, not its value ---------------------------------
 
 
+def _indices_only(interpreter: Interpreter, frame: Frame) -> Frame:
+    """A frame without the variables that an algorithm has assigned: these operators mean the name."""
+    return {k: v for k, v in frame.items() if k not in interpreter.names.declared}
+
+
 def _der(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
-    return elementwise(lambda a: _derivative(interpreter, a), interpreter.value(nodes[0], frame))
+    value = interpreter.value(nodes[0], _indices_only(interpreter, frame))
+    return elementwise(lambda a: _derivative(interpreter, a), value)
 
 
 def _derivative(interpreter: Interpreter, a: Expression) -> Expression:
@@ -81,7 +87,8 @@ def _derivative(interpreter: Interpreter, a: Expression) -> Expression:
 
 
 def _pre(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
-    return elementwise(lambda a: _previous(interpreter, a), interpreter.value(nodes[0], frame))
+    value = interpreter.value(nodes[0], _indices_only(interpreter, frame))
+    return elementwise(lambda a: _previous(interpreter, a), value)
 
 
 def _previous(interpreter: Interpreter, a: Expression) -> Expression:
@@ -132,14 +139,14 @@ def _edge(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
     def one(a: Expression) -> Expression:
         return ex.ZERO if a.op == "const" else ex.node("edge", a)
 
-    return elementwise(one, interpreter.value(nodes[0], frame))
+    return elementwise(one, interpreter.value(nodes[0], _indices_only(interpreter, frame)))
 
 
 def _change(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
     def one(a: Expression) -> Expression:
         return ex.ZERO if a.op == "const" else ex.node("change", a)
 
-    return elementwise(one, interpreter.value(nodes[0], frame))
+    return elementwise(one, interpreter.value(nodes[0], _indices_only(interpreter, frame)))
 
 
 def _sample(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:

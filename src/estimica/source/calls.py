@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import SourceError, UnsupportedError
@@ -29,8 +29,25 @@ class FunctionTable:
     """The functions of a flat model."""
 
     def __init__(self, functions: Mapping[str, Node]) -> None:
-        self._by_name = functions
+        self._by_name = dict(functions)
         self._by_number = {f["instance_id"]: f for f in functions.values()}
+
+    def all(self) -> list[Node]:
+        """Every function."""
+        return list(self._by_name.values())
+
+    def named(self, last: str) -> Node | None:
+        """The function whose simple name is `last`."""
+        return next((f for n, f in self._by_name.items() if n.rsplit(".", 1)[-1] == last), None)
+
+    def restore(self, function: Node, body: list[Node], records: Mapping[str, list[str]]) -> None:
+        """Give a function the body that was hidden; `records` are inputs that were expanded."""
+        whole = {**function, "external": None, "body": body, "records": records}
+        self._by_name[function["name"]] = whole
+        for key, other in list(self._by_name.items()):
+            if other is function:
+                self._by_name[key] = whole
+        self._by_number[function["instance_id"]] = whole
 
     def find(self, reference: Node) -> Node | None:
         """The function that a call's name refers to."""
@@ -66,10 +83,7 @@ def call(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
 def call_statement(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
     """The value of a call that stands as a statement."""
     name = ".".join(part["ident"] for part in content["comp"]["parts"])
-    reference = {
-        "name": name,
-        **{k: v for k, v in content["comp"].items() if k == "resolved_function"},
-    }
+    reference = content["comp"].get("reference") or {"name": name}
     return call(interpreter, {"name": reference, "args": content["args"]}, frame)
 
 
@@ -87,7 +101,7 @@ def _evaluate(interpreter: Interpreter, function: Node, nodes: list[Any], frame:
                 "deep,",
                 "write it as a loop",
             )
-        local = _with_locals(interpreter, function, arguments)
+        local = _with_locals(interpreter, function, _regrouped(function, arguments))
         after = statements.finished(interpreter, function["body"], local)
     finally:
         interpreter.depth -= 1
@@ -99,14 +113,27 @@ def _bound_arguments(
 ) -> Frame:
     inputs = function["inputs"]
     given: Frame = {}
-    for position, node in enumerate(nodes):
+    position = 0
+    for node in nodes:
         name = argument_name(node)
-        if name is None and position >= len(inputs):
-            raise ValueMismatch(f"'{function['name']}' takes {len(inputs)} arguments")
         value = interpreter.value(argument_value(node), frame)
         if isinstance(value, tuple):
             value = value[0]
+        if name is None and position >= len(inputs):
+            raise ValueMismatch(f"'{function['name']}' takes {len(inputs)} arguments")
+        if isinstance(value, dict) and (name or inputs[position]["name"]) not in _records(function):
+            # the compiler has made one input of every field
+            fields = list(_fields(value))
+            first = name or inputs[position]["name"].rsplit("_", 1)[0]
+            if name is not None:
+                given.update({f"{first}_{k}": v for k, v in fields})
+                continue
+            for _, field_value in fields:
+                given[inputs[position]["name"]] = field_value
+                position += 1
+            continue
         given[name or inputs[position]["name"]] = value
+        position += 1
     bound: Frame = {}
     for declaration in inputs:
         name = declaration["name"]
@@ -117,6 +144,31 @@ def _bound_arguments(
         else:
             raise ValueMismatch(f"'{function['name']}' is called without its argument '{name}'")
     return bound
+
+
+def _records(function: Node) -> set[str]:
+    """Inputs that really are records: those of constructors."""
+    return {i["name"] for i in function["inputs"] if i.get("type_class") == "Record"}
+
+
+def _fields(record: dict[str, Value], prefix: str = "") -> Iterator[tuple[str, Value]]:
+    for name, value in record.items():
+        if isinstance(value, dict):
+            yield from _fields(value, f"{prefix}{name}_")
+        else:
+            yield prefix + name, value
+
+
+def _regrouped(function: Node, arguments: Frame) -> Frame:
+    """The record inputs that the compiler expanded, as records again, for a body of our reading."""
+    records = function.get("records") or {}
+    return {
+        **arguments,
+        **{
+            name: {field[len(name) + 1 :]: arguments[field] for field in fields}
+            for name, fields in records.items()
+        },
+    }
 
 
 def _with_locals(interpreter: Interpreter, function: Node, arguments: Frame) -> Frame:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimica.base.errors import SourceError, UnsupportedError
+from estimica.base.errors import SourceError
 from estimica.flat.system import Experiment, FlatSystem
+from estimica.source.algorithms import (
+    decode_algorithms,
+    decode_initial_algorithms,
+    sections_of,
+)
 from estimica.source.equations import (
     decode_assertions,
     decode_equations,
     decode_initial_equations,
 )
 from estimica.source.flattener import RUMOCA_VERSION
+from estimica.source.hidden import Hidden, HiddenSections, is_generated
 from estimica.source.interpreter import Interpreter
 from estimica.source.origins import SourceFiles
 from estimica.source.variables import decode_variables
@@ -35,23 +41,39 @@ _IGNORED = frozenset(
 )
 
 
-def decode(flat: Mapping[str, Any], name: str, files: SourceFiles, source: str = "") -> FlatSystem:
-    """The flat model `flat` of class `name` as scalar variables and equations."""
+def decode(
+    flat: Mapping[str, Any],
+    name: str,
+    files: SourceFiles,
+    source: str = "",
+    hidden: Hidden | None = None,
+) -> FlatSystem:
+    """The flat model `flat` of class `name` as scalar variables and equations.
+
+    `hidden` are the sections that were kept from the compiler.
+    """
     check_keys(flat)
     interpreter = Interpreter(flat)
+    sections = hidden.sections(interpreter) if hidden is not None else HiddenSections()
     _mark_selected(interpreter, flat)
-    equations = decode_equations(interpreter, flat, files)
-    initial = decode_initial_equations(interpreter, flat, files)
-    decode_assertions(interpreter, flat, files)
-    whens = decode_whens(interpreter, flat, files)
-    for section in ("algorithms", "initial_algorithms"):
-        if flat[section]:
-            raise UnsupportedError("U004", f"{name}: an algorithm section is not supported yet")
+    whens = decode_whens(interpreter, [*flat["when_chains"], *sections.whens], files)
+    equations = decode_equations(interpreter, flat, files, sections.equations)
+    equations += decode_algorithms(
+        interpreter, [*sections_of(flat, "algorithms"), *sections.algorithms], files, whens
+    )
+    initial = decode_initial_equations(interpreter, flat, files, sections.initial_equations)
+    initial += decode_initial_algorithms(
+        interpreter,
+        [*sections_of(flat, "initial_algorithms"), *sections.initial_algorithms],
+        files,
+        whens,
+    )
+    decode_assertions(interpreter, flat, files, sections.assertions)
     variables = decode_variables(interpreter, flat, files, discrete_targets(whens))
     return FlatSystem(
         name=name,
-        variables=(*variables, *whens.flags),
-        equations=tuple(equations),
+        variables=(*(v for v in variables if not is_generated(v.name)), *whens.flags),
+        equations=(*equations, *whens.equations),
         initial_equations=tuple(initial),
         whens=tuple(whens.clauses),
         assertions=(*interpreter.assertions.values(), *whens.assertions),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, Origin
+from estimica.source.hidden import PADDING, is_generated
 from estimica.source.interpreter import Frame, Interpreter
 from estimica.source.nodes import Node, span_of
 from estimica.source.operators import as_text
@@ -26,31 +27,33 @@ _KINDS = {
 
 
 def decode_equations(
-    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles
+    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles, more: Sequence[Node] = ()
 ) -> list[Equation]:
-    """The equation section, bindings of variables included."""
+    """The equation section, those `more` of hidden sections and bindings of variables included."""
     found = _section(interpreter, files, flat["equations"], flat["structured_equations"], "")
+    found += _section(interpreter, files, more, [], "")
     return [*found, *_bindings(interpreter, files)]
 
 
 def decode_initial_equations(
-    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles
+    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles, more: Sequence[Node] = ()
 ) -> list[Equation]:
-    """The initial equation section."""
-    return _section(
+    """The initial equation section, those `more` of hidden sections included."""
+    found = _section(
         interpreter,
         files,
         flat["initial_equations"],
         flat["initial_structured_equations"],
         "initial ",
     )
+    return [*found, *_section(interpreter, files, more, [], "initial ")]
 
 
 def decode_assertions(
-    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles
+    interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles, more: Sequence[Node] = ()
 ) -> None:
     """The assertions of equation sections go where those of functions go."""
-    for raw in [*flat["assert_equations"], *flat["initial_assert_equations"]]:
+    for raw in [*flat["assert_equations"], *flat["initial_assert_equations"], *more]:
         origin = _origin(files, raw, "")
         origin = Origin(origin.text, origin.component, "assertion", origin.file, origin.line)
         with interpreter.at(origin):
@@ -107,13 +110,15 @@ def _items(value: Value) -> Iterator[Value]:
 def _section(
     interpreter: Interpreter,
     files: SourceFiles,
-    equations: list[Node],
-    families: list[Node],
+    equations: Sequence[Node],
+    families: Sequence[Node],
     prefix: str,
 ) -> list[Equation]:
     result: list[Equation] = []
     hidden, unrolled = _families(families)
     for i, raw in enumerate(equations):
+        if _is_padding(raw["residual"]):
+            continue
         for body, frame in unrolled.get(i, ()):
             result += _decoded(interpreter, files, raw, body, frame, prefix)
         if i not in hidden:
@@ -121,7 +126,7 @@ def _section(
     return result
 
 
-def _families(families: list[Node]) -> tuple[set[int], dict[int, list[tuple[Node, Frame]]]]:
+def _families(families: Sequence[Node]) -> tuple[set[int], dict[int, list[tuple[Node, Frame]]]]:
     """Which equations are placeholders, and what stands in their place at the first of them."""
     hidden: set[int] = set()
     unrolled: dict[int, list[tuple[Node, Frame]]] = {}
@@ -140,6 +145,13 @@ def _families(families: list[Node]) -> tuple[set[int], dict[int, list[tuple[Node
             for body in family["template"]["body"]
         ]
     return hidden, unrolled
+
+
+def _is_padding(residual: Node) -> bool:
+    """Whether an equation is one of those that only even out the count for the compiler."""
+    right = (residual.get("Binary") or {}).get("rhs") or {}
+    call = right.get("FunctionCall")
+    return call is not None and call["name"]["name"].rpartition(".")[2] == PADDING
 
 
 def _sign(step: int) -> int:
@@ -190,6 +202,8 @@ def _origin(files: SourceFiles, raw: Node, prefix: str) -> Origin:
 def _bindings(interpreter: Interpreter, files: SourceFiles) -> Iterator[Equation]:
     for declared in interpreter.names.declared.values():
         if declared.is_parameter or declared.raw["binding"] is None:
+            continue
+        if is_generated(declared.name):
             continue
         origin = declaration_origin(declared, files, "binding")
         with interpreter.at(origin):

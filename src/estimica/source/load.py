@@ -10,10 +10,12 @@ from typing import Any
 from estimica.base.errors import SourceError
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem
+from estimica.source.attempt import Attempt
 from estimica.source.decode import decode
 from estimica.source.diagnostics import explained
 from estimica.source.flattener import Refusal, flatten
-from estimica.source.modifiers import WRAPPER, Fixed, check_names, wrapper_text
+from estimica.source.hidden import OuterNames
+from estimica.source.modifiers import Fixed, check_names
 from estimica.source.origins import SourceFiles, source_number
 from estimica.source.outline import experiment_of
 from estimica.source.request import Request, read_request
@@ -62,29 +64,37 @@ def _plain_or_none(request: Request, time_limit: float) -> FlatSystem | None:
 def _flattened(
     request: Request, fix: Mapping[str, Fixed], plain: FlatSystem | None, time_limit: float
 ) -> FlatSystem:
-    text, model = request.document, request.class_name
-    if fix or not request.document:
-        text += "\n" + wrapper_text(request.class_name, fix, plain)
-        model = WRAPPER
     roots = [library.root for library in request.libraries]
-    try:
-        flat = flatten(text, model, roots, time_limit)
-    except Refusal as refusal:
-        raise explained(refusal, request) from None
-    return _decoded(flat, request, text)
+    attempt = Attempt(request)
+    refused: Refusal | None = None
+    while True:
+        text, model = attempt.document(fix, plain)
+        try:
+            return _decoded(flatten(text, model, roots, time_limit), attempt, text)
+        except OuterNames as unknown:
+            following = attempt.knowing(unknown.names)
+        except Refusal as refusal:
+            refused = refused or refusal
+            following = attempt.after(refusal.message)
+        if following is None:
+            raise explained(refused, request) from None
+        attempt = following
 
 
-def _decoded(flat: Mapping[str, Any], request: Request, text: str) -> FlatSystem:
+def _decoded(flat: Mapping[str, Any], attempt: Attempt, sent: str) -> FlatSystem:
+    request = attempt.request
     label = Path(request.label).name if request.label else ""
     paths = {source_number(str(f)): f for lib in request.libraries for f in lib.files()}
-    system = decode(
-        flat, request.class_name, SourceFiles(text, label, paths), request.label or "text"
-    )
+    hidden = attempt.hidden
+    translate = hidden.original_offset if hidden is not None else None
+    files = SourceFiles(request.document, label, paths, sent, translate)
+    system = decode(flat, request.class_name, files, request.label or "text", hidden)
     found = request.outlined.find(request.local_name)
     return dataclasses.replace(
         system,
         description=system.description or (found.description if found else ""),
         experiment=experiment_of(request.outlined, request.local_name),
+        notes=(*system.notes, *attempt.notes()),
     )
 
 

@@ -15,8 +15,13 @@ _Tree: TypeAlias = "dict[str, _Tree | str]"
 WRAPPER = "EstimicaModified"
 
 
-def wrapper_text(class_name: str, fix: Mapping[str, Fixed], system: FlatSystem | None) -> str:
-    """A class that extends `class_name` with the modifiers `fix`; `system` is the class as it is."""
+def wrapper_text(
+    class_name: str, fix: Mapping[str, Fixed], system: FlatSystem | None, more: str = ""
+) -> str:
+    """A class that extends `class_name` with the modifiers `fix`; `system` is the class as it is.
+
+    `more` goes into the class as it stands.
+    """
     tree: _Tree = {}
     for name, value in fix.items():
         branch = tree
@@ -27,7 +32,8 @@ def wrapper_text(class_name: str, fix: Mapping[str, Fixed], system: FlatSystem |
                 raise SourceError("S020", f"fix: '{name}' and a part of it are both given a value")
             branch = inner
         branch[last] = literal(value, system.by_name.get(name) if system else None)
-    return f"model {WRAPPER}\n  extends {class_name}{_modification(tree)};\nend {WRAPPER};\n"
+    extends = f"extends {class_name}{_modification(tree)};"
+    return f"model {WRAPPER}\n  {extends}\n{more}end {WRAPPER};\n"
 
 
 def check_names(fix: Mapping[str, Fixed], system: FlatSystem) -> None:

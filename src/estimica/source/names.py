@@ -76,6 +76,7 @@ class NameTable:
             for name, index in declared.elements():
                 self.owner[name] = declared
                 self.position[name] = index
+        self._plain: dict[str, list[Declared]] | None = None
         self._components: dict[str, Value] | None = None
         self._found: dict[str, Value] = {}
 
@@ -87,6 +88,17 @@ class NameTable:
         if name not in self._found:
             self._found[name] = self._search(name)
         return self._found[name]
+
+    def by_plain_name(self, name: str) -> list[Declared]:
+        """The variables of that name when the subscripts of components are left out."""
+        if name in self.declared:
+            return [self.declared[name]]
+        if self._plain is None:
+            self._plain = {}
+            for declared in self.declared.values():
+                plain = ".".join(ident for ident, _ in split(declared.name))
+                self._plain.setdefault(plain, []).append(declared)
+        return self._plain.get(name, [])
 
     def literals_of(self, type_name: str) -> tuple[str, ...]:
         """The names of the values of an enumeration, in order."""

@@ -7,14 +7,31 @@ from typing import Any
 
 Node = Mapping[str, Any]
 
-_NAMED_ARGUMENT = "__rumoca_named_arg__."
+#: how the compiler marks a named argument
+NAMED_ARGUMENT = "__rumoca_named_arg__."
+
+#: the built-in functions and the compiler's names for them
+BUILTINS = {
+    "der": "Der", "pre": "Pre", "abs": "Abs", "sign": "Sign", "sqrt": "Sqrt", "div": "Div",
+    "mod": "Mod", "rem": "Rem", "floor": "Floor", "ceil": "Ceil", "min": "Min", "max": "Max",
+    "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan",
+    "atan2": "Atan2", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "exp": "Exp", "log": "Log",
+    "log10": "Log10", "edge": "Edge", "change": "Change", "reinit": "Reinit", "sample": "Sample",
+    "initial": "Initial", "terminal": "Terminal", "noEvent": "NoEvent", "smooth": "Smooth",
+    "homotopy": "Homotopy", "semiLinear": "SemiLinear", "delay": "Delay", "integer": "Integer",
+    "sum": "Sum", "product": "Product", "ndims": "Ndims", "size": "Size", "scalar": "Scalar",
+    "vector": "Vector", "matrix": "Matrix", "identity": "Identity", "diagonal": "Diagonal",
+    "zeros": "Zeros", "ones": "Ones", "fill": "Fill", "linspace": "Linspace",
+    "transpose": "Transpose", "outerProduct": "OuterProduct", "symmetric": "Symmetric",
+    "cross": "Cross", "skew": "Skew", "cat": "Cat",
+}  # fmt: skip
 
 
 def argument_name(node: Node) -> str | None:
     """The name of a named function argument, None for a positional one."""
     call = node.get("FunctionCall")
     name: str = call["name"]["name"] if call else ""
-    return name[len(_NAMED_ARGUMENT) :] if name.startswith(_NAMED_ARGUMENT) else None
+    return name[len(NAMED_ARGUMENT) :] if name.startswith(NAMED_ARGUMENT) else None
 
 
 def argument_value(node: Node) -> Node:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,74 +15,105 @@ from estimica.source.flattener_worker import DOCUMENT
 _LONGEST = 160
 
 
-class SourceFiles:
-    """The texts that spans point into, by the compiler's number for each."""
+#: the number of spans that our own parser makes
+OWN = 0
 
-    def __init__(self, text: str, label: str, files: Mapping[int, Path] | None = None) -> None:
-        self._documents: dict[int, _Document] = {source_number(DOCUMENT): _Document(text, label)}
+
+class SourceFiles:
+    """The texts that spans point into, by the compiler's number for each.
+
+    text: what the user wrote; sent: what the compiler was given, if that differs; `translate` finds
+    for a place in `sent` the one in `text`.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        label: str,
+        files: Mapping[int, Path] | None = None,
+        sent: str | None = None,
+        translate: Callable[[int], int] | None = None,
+    ) -> None:
+        self._own = _Document(text, label)
+        self._sent = _Document(sent, label) if sent is not None else self._own
+        self._translate = translate
         self._files = files or {}
+        self._read: dict[int, _Document] = {}
 
     def origin(self, span: Mapping[str, Any] | None, kind: str, component: str = "") -> Origin:
         """The origin of what stands at `span`; without a place where it was generated."""
-        document = self._document(span["source"]) if span else None
-        if document is None or span is None:
+        if not span:
             return Origin(kind=kind, component=component)
-        start = span["start"]
-        return Origin(
-            text=document.statement(start, span["end"]),
-            component=component,
-            kind=kind,
-            file=document.label,
-            line=document.line(start),
-        )
+        number = span["source"]
+        if number == OWN:
+            document, start, end = self._own, span["start"], span["end"]
+        else:
+            found = self._sent if number == _DOCUMENT_NUMBER else self._library(number)
+            if found is None:
+                return Origin(kind=kind, component=component)
+            document, start, end = (
+                found,
+                found.character(span["start"]),
+                found.character(span["end"]),
+            )
+            if number == _DOCUMENT_NUMBER:
+                document = self._own
+                if self._translate is not None:
+                    start, end = self._translate(start), self._translate(end)
+        if start >= len(document.text):
+            return Origin(kind=kind, component=component)
+        text = document.statement(start, end)
+        return Origin(text, component, kind, document.label, document.line(start))
 
-    def _document(self, number: int) -> _Document | None:
-        found = self._documents.get(number)
+    def _library(self, number: int) -> _Document | None:
+        found = self._read.get(number)
         if found is None and number in self._files:
             path = self._files[number]
             text = path.read_text(encoding="utf-8", errors="replace")
-            found = self._documents[number] = _Document(text, str(path))
+            found = self._read[number] = _Document(text, str(path))
         return found
 
 
 class _Document:
     def __init__(self, text: str, label: str) -> None:
-        self._bytes = text.encode()
+        self.text = text
         self.label = label
-        self._starts = [0]
-        for i, byte in enumerate(self._bytes):
-            if byte == 10:
-                self._starts.append(i + 1)
+        self._bytes = None if text.isascii() else text.encode()
+        self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
+
+    def character(self, byte: int) -> int:
+        if self._bytes is None:
+            return byte
+        return len(self._bytes[:byte].decode(errors="ignore"))
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset)
 
     def statement(self, start: int, end: int) -> str:
         """From `start` to the end of the statement: spans may cover its first word only."""
-        stop = max(end, _semicolon(self._bytes, start))
-        words = self._bytes[start:stop].decode(errors="replace").split()
-        text = " ".join(words)
+        stop = max(end, _statement_end(self.text, start))
+        text = " ".join(self.text[start:stop].split())
         return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _semicolon(content: bytes, start: int) -> int:
+def _statement_end(text: str, start: int) -> int:
     quoted = False
     depth = 0
-    for i in range(start, len(content)):
-        c = content[i]
-        if c == 34 and content[i - 1] != 92:  # " and \
+    for i in range(start, len(text)):
+        c = text[i]
+        if c == '"' and text[i - 1] != "\\":
             quoted = not quoted
         elif quoted:
             continue
-        elif c in b"([{":
+        elif c in "([{":
             depth += 1
-        elif c in b")]}":
+        elif c in ")]}":
             depth -= 1
             if depth < 0:
                 return i
-        elif c == 59 and depth <= 0:  # ;
+        elif c == ";" and depth <= 0:
             return i
-    return len(content)
+    return len(text)
 
 
 @lru_cache(maxsize=4096)
@@ -91,3 +123,6 @@ def source_number(name: str) -> int:
     for byte in name.replace("\\", "/").encode():
         value = ((value ^ byte) * 0x100000001B3) % 2**64
     return value
+
+
+_DOCUMENT_NUMBER = source_number(DOCUMENT)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: more rounds of a loop than this are taken for a mistake
 MAX_ROUNDS = 20_000
+#: and so many rounds of which it is not known whether they take place
+MAX_UNDECIDED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,30 @@ def assign(
     interpreter: Interpreter, frame: Frame, path: Sequence[tuple[str, list[Any]]], value: Value
 ) -> None:
     """frame.path := value, where `path` may go through fields and subscripts."""
+    if path[0][0] not in frame:
+        path = _declared_path(interpreter, frame, path)
     (ident, subscripts), rest = path[0], path[1:]
     old = frame.get(ident)
     frame[ident] = _updated(interpreter, old, subscripts, rest, value, frame)
+
+
+def _declared_path(
+    interpreter: Interpreter, frame: Frame, path: Sequence[tuple[str, list[Any]]]
+) -> Sequence[tuple[str, list[Any]]]:
+    """`path` with as many leading parts as name a variable of the model joined into one."""
+    name = ""
+    for k, (ident, subscripts) in enumerate(path):
+        name += f".{ident}" if name else ident
+        if name in frame:
+            return [(name, subscripts), *path[k + 1 :]]
+        if subscripts:
+            numbers = [interpreter.subscript(s, MAX_ROUNDS, frame) for s in subscripts]
+            if not all(isinstance(n, int) for n in numbers):
+                break
+            name += f"[{','.join(str(n + 1) for n in numbers if isinstance(n, int))}]"
+            if name in frame:
+                return [(name, []), *path[k + 1 :]]
+    raise ValueMismatch(f"'{'.'.join(i for i, _ in path)}' cannot be assigned")
 
 
 def _updated(
@@ -225,20 +248,23 @@ def _while(interpreter: Interpreter, block: Node, frame: Frame) -> tuple[Frame |
     live: Frame | None = frame
     breaks: list[Exit] = []
     returns: list[Exit] = []
+    undecided = 0
     with ExitStack() as guards:
         for _ in range(MAX_ROUNDS):
             assert live is not None
             condition = interpreter.truth(block["cond"], live)
+            if ex.is_const(condition, 0.0):
+                break
             if condition.op != "const":
-                value = interpreter.parameters.number(condition, "it ends a while-loop")
-                if value is None:
+                # the loop may end here, or go on until a bound that is known stops it
+                undecided += 1
+                if undecided > MAX_UNDECIDED:
                     interpreter.refuse(
                         "a while-loop whose number of rounds is known only during the run",
                         "use a for-loop with enough rounds and leave it by break",
                     )
-                condition = ex.const(value)
-            if not condition.value:
-                break
+                breaks.append(Exit(ex.negate(condition), live, returns=False))
+                guards.enter_context(interpreter.guarded(condition))
             live, left = run(interpreter, block["stmts"], live)
             for e in left:
                 (returns if e.returns else breaks).append(e)

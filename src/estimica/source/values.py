@@ -6,7 +6,7 @@ Arrays are NumPy object arrays of scalars, records are dictionaries, several out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 
-Array: TypeAlias = NDArray[np.object_]
+Array: TypeAlias = NDArray[Any]
 Value: TypeAlias = "Expression | str | Array | dict[str, Value] | tuple[Value, ...] | None"
 
 

@@ -52,7 +52,7 @@ class _Reader:
         raw = declared.raw
         origin = declaration_origin(declared, self._files, "declaration")
         with self._interpreter.at(origin):
-            given = _given_start(raw, declared)
+            given = given_start(raw, declared)
             start = self._attribute(declared, raw["start"] if given else None)
             minimum = self._attribute(declared, raw["min"])
             maximum = self._attribute(declared, raw["max"])
@@ -139,7 +139,7 @@ class _Reader:
         return "output" if word == "output" and top else "local"
 
 
-def _given_start(raw: Node, declared: Declared) -> bool:
+def given_start(raw: Node, declared: Declared) -> bool:
     """Whether a start value was written: the compiler puts in zeros, which point at the name."""
     if raw["start"] is None:
         return False

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from estimica.base.errors import SourceError
 from estimica.flat import expression as ex
@@ -13,6 +12,7 @@ from estimica.flat.system import (
     Action,
     Assertion,
     Branch,
+    Equation,
     Kind,
     Origin,
     Variability,
@@ -20,7 +20,7 @@ from estimica.flat.system import (
     When,
 )
 from estimica.source.equations import equated
-from estimica.source.interpreter import Interpreter
+from estimica.source.interpreter import Frame, Interpreter
 from estimica.source.nodes import Node
 from estimica.source.operators import as_text
 from estimica.source.origins import SourceFiles
@@ -33,18 +33,47 @@ class Whens:
 
     clauses: list[When] = field(default_factory=list)
     flags: list[Variable] = field(default_factory=list)
+    equations: list[Equation] = field(default_factory=list)
     assertions: list[Assertion] = field(default_factory=list)
 
+    def flagged(self, interpreter: Interpreter, node: Node, frame: Frame, origin: Origin) -> Action:
+        """`assert` and `terminate` inside a when: what must hold then is kept in a Boolean.
 
-def decode_whens(interpreter: Interpreter, flat: Mapping[str, Any], files: SourceFiles) -> Whens:
+        The Boolean is asserted at all times.
+        """
+        kind, content = next(iter(node.items()))
+        message = as_text(interpreter.value(content["message"], frame))
+        condition = ex.ZERO
+        if kind == "Assert":
+            condition = interpreter.truth(content["condition"], frame)
+        else:
+            message = f"terminated: {message}"
+            interpreter.notes.append("terminate() ends the run like a violated assertion")
+        name = f"$check{len(self.flags) + 1}"
+        self.flags.append(
+            Variable(
+                name,
+                Kind.BOOLEAN,
+                Variability.DISCRETE,
+                start=ex.ONE,
+                fixed=True,
+                protected=True,
+                origin=origin,
+            )
+        )
+        self.assertions.append(Assertion(ex.name(name), message, False, origin))
+        return Action(name, condition, False, origin)
+
+
+def decode_whens(interpreter: Interpreter, chains: Sequence[Node], files: SourceFiles) -> Whens:
     """Every when-clause of the equation sections."""
     whens = Whens()
-    for chain in flat["when_chains"]:
+    for chain in chains:
         branches = []
         for clause in [chain["first"], *chain["else_when"]]:
             origin = files.origin(clause.get("span"), "when")
             with interpreter.at(origin):
-                conditions = _conditions(interpreter, clause["condition"])
+                conditions = conditions_of(interpreter, clause["condition"], {})
                 actions = _Actions(interpreter, files, whens).decode(clause["equations"])
             branches.append(Branch(conditions, actions))
         origin = files.origin(chain["first"].get("span"), "when")
@@ -63,8 +92,9 @@ def discrete_targets(whens: Whens) -> frozenset[str]:
     )
 
 
-def _conditions(interpreter: Interpreter, node: Node) -> tuple[Expression, ...]:
-    value = interpreter.value(node, {})
+def conditions_of(interpreter: Interpreter, node: Node, frame: Frame) -> tuple[Expression, ...]:
+    """The conditions of a when-branch, one or several."""
+    value = interpreter.value(node, frame)
     found = [c for c in scalars(value) if isinstance(c, Expression)]
     settled = (interpreter.parameters.settle(c, "it decides a when-clause") for c in found)
     return tuple(settled)
@@ -100,10 +130,8 @@ class _Actions:
                     return self._outputs(content, origin)
                 case "Conditional":
                     return self._conditional(content, origin)
-                case "Assert":
-                    return [self._flagged(content, origin)]
-                case "Terminate":
-                    return [self._terminated(content, origin)]
+                case "Assert" | "Terminate":
+                    return [self._whens.flagged(self._interpreter, node, {}, origin)]
             self._interpreter.refuse(f"'{kind}' in a when-clause", "write it with other means")
 
     def _target(self, name: str) -> Value:
@@ -154,31 +182,3 @@ class _Actions:
                 value = ex.choose(truth, chosen, value)
             result.append(Action(target, value, reinit, origin))
         return result
-
-    def _flagged(self, content: Node, origin: Origin) -> Action:
-        condition = self._interpreter.truth(content["condition"], {})
-        message = as_text(self._interpreter.value(content["message"], {}))
-        return self._flag(condition, message, origin)
-
-    def _terminated(self, content: Node, origin: Origin) -> Action:
-        message = as_text(self._interpreter.value(content["message"], {}))
-        note = "terminate() ends the run like a violated assertion"
-        if note not in self._interpreter.notes:
-            self._interpreter.notes.append(note)
-        return self._flag(ex.ZERO, f"terminated: {message}", origin)
-
-    def _flag(self, condition: Expression, message: str, origin: Origin) -> Action:
-        """What must hold at an instant is remembered in a variable that is asserted at all times."""
-        name = f"$check{len(self._whens.flags) + 1}"
-        flag = Variable(
-            name,
-            Kind.BOOLEAN,
-            Variability.DISCRETE,
-            start=ex.ONE,
-            fixed=True,
-            protected=True,
-            origin=origin,
-        )
-        self._whens.flags.append(flag)
-        self._whens.assertions.append(Assertion(ex.name(name), message, False, origin))
-        return Action(name, condition, False, origin)
