@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
-from estimica.source import statements
+from estimica.source import library_functions, statements
 from estimica.source.nodes import Node, argument_name, argument_value
 from estimica.source.values import Value, ValueMismatch, broadcast, elementwise, full, is_array
 
@@ -23,6 +23,12 @@ _LIBRARY = {
     "sqrt": "sqrt", "fabs": "abs", "floor": "floor", "ceil": "ceil", "atan2": "atan2", "pow": "pow",
     "fmin": "min", "fmax": "max",
 }  # fmt: skip
+
+
+#: arguments that only say where a search begins; a known beginning lets its loop be unrolled
+_FIRST_GUESSES: dict[str, dict[str, Value]] = {
+    "Modelica.Blocks.Sources.TimeTable.getInterpolationCoefficients": {"last": ex.ONE}
+}
 
 
 class FunctionTable:
@@ -82,13 +88,12 @@ def call(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
 
 def call_statement(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
     """The value of a call that stands as a statement."""
-    name = ".".join(part["ident"] for part in content["comp"]["parts"])
-    reference = content["comp"].get("reference") or {"name": name}
-    return call(interpreter, {"name": reference, "args": content["args"]}, frame)
+    return call(interpreter, {"name": content["comp"], "args": content["args"]}, frame)
 
 
 def _evaluate(interpreter: Interpreter, function: Node, nodes: list[Any], frame: Frame) -> Value:
     arguments = _bound_arguments(interpreter, function, nodes, frame)
+    arguments.update(_FIRST_GUESSES.get(function["name"], {}))
     if function["is_constructor"]:
         return arguments
     if function["external"] is not None:
@@ -224,6 +229,8 @@ def _outputs(interpreter: Interpreter, function: Node, frame: Frame) -> Value:
 def _external(interpreter: Interpreter, function: Node, arguments: Frame) -> Value:
     external = function["external"]
     name = external["function_name"] or function["name"].rsplit(".", 1)[-1]
+    if name in library_functions.FUNCTIONS:
+        return library_functions.FUNCTIONS[name](interpreter, arguments)
     if name not in _LIBRARY or len(function["outputs"]) != 1:
         raise UnsupportedError(
             "U003",

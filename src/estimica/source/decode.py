@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimica.base.errors import SourceError
-from estimica.flat.system import Experiment, FlatSystem
+from estimica.flat.system import Experiment, FlatSystem, Origin, Variability, Variable
 from estimica.source.algorithms import (
     decode_algorithms,
     decode_initial_algorithms,
@@ -72,7 +72,11 @@ def decode(
     variables = decode_variables(interpreter, flat, files, discrete_targets(whens))
     return FlatSystem(
         name=name,
-        variables=(*(v for v in variables if not is_generated(v.name)), *whens.flags),
+        variables=(
+            *(v for v in variables if not is_generated(v.name)),
+            *whens.flags,
+            *_helpers(interpreter),
+        ),
         equations=(*equations, *whens.equations),
         initial_equations=tuple(initial),
         whens=tuple(whens.clauses),
@@ -82,6 +86,22 @@ def decode(
         notes=tuple(dict.fromkeys(interpreter.notes)),
         source=source,
     )
+
+
+def _helpers(interpreter: Interpreter) -> list[Variable]:
+    """Parameters that the decoder introduced, such as the slopes of a spline through a table."""
+    return [
+        Variable(
+            name,
+            variability=Variability.PARAMETER,
+            binding=binding,
+            fixed=True,
+            protected=True,
+            final=True,
+            origin=Origin(kind="helper"),
+        )
+        for name, binding in interpreter.helpers.items()
+    ]
 
 
 def check_keys(flat: Mapping[str, Any]) -> None:

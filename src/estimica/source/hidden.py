@@ -321,9 +321,7 @@ _STATEMENTS = frozenset({"assert", "terminate", "String", "Integer", *BUILTINS})
 
 
 def _called_name(content: Node) -> str:
-    if "comp" in content:
-        return ".".join(p["ident"] for p in content["comp"]["parts"])
-    name: str = content["name"]["name"]
+    name: str = (content.get("comp") or content["name"])["name"]
     return name
 
 

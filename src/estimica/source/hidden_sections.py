@@ -164,9 +164,8 @@ def _renamed_call(
 ) -> Node:
     arguments = _renamed(content["args"], aliases, scope, bound)
     if "comp" in content:
-        name = ".".join(p["ident"] for p in content["comp"]["parts"])
         outputs = [o and _renamed_component(o, aliases, scope, bound) for o in content["outputs"]]
-        comp = {**content["comp"], "reference": _function_reference(name, aliases)}
+        comp = _function_reference(content["comp"]["name"], aliases)
         return {**content, "comp": comp, "args": arguments, "outputs": outputs}
     name = content["name"]["name"]
     if name.startswith(NAMED_ARGUMENT):

@@ -41,6 +41,10 @@ class Interpreter:
         self.place = Origin()
         self.assertions: dict[tuple[Expression, str], Assertion] = {}
         self.notes: list[str] = []
+        #: parameters that the decoder adds, as names and bindings
+        self.helpers: dict[str, Expression] = {}
+        self._flat = flat
+        self._clocks: dict[str, Node] | None = None
         self._guards: list[Expression] = []
         self.depth = 0
 
@@ -54,6 +58,8 @@ class Interpreter:
                 return _literal(content["value"])
             case "VarRef":
                 return self._reference(content, frame)
+            case "Binary" if content["op"] in ("And", "Or"):
+                return self._logical(content, frame)
             case "Binary":
                 return binary(
                     content["op"],
@@ -144,6 +150,31 @@ class Interpreter:
 
     # --- state ---------------------------------------------------------------------------------
 
+    def in_time(self, e: Expression) -> Expression:
+        """`e` with variables that are functions of time alone replaced by these functions.
+
+        Choices on time then happen exactly at their instants.
+        """
+        if e.op != "name":
+            return e
+        if self._clocks is None:
+            self._clocks = dict(self._found_clocks())
+        node = self._clocks.get(e.target)
+        return self.scalar(node, {}) if node is not None else e
+
+    def _found_clocks(self) -> Iterator[tuple[str, Node]]:
+        for raw in self._flat["equations"]:
+            sides = raw["residual"].get("Binary")
+            if sides is None or sides["op"] != "Sub" or "VarRef" not in sides["lhs"]:
+                continue
+            right = sides["rhs"]
+            parts = right["Binary"] if "Binary" in right else None
+            heads = [parts["lhs"], parts["rhs"]] if parts and parts["op"] == "Div" else [right]
+            names = [h["VarRef"]["name"]["name"] if "VarRef" in h else "" for h in heads]
+            settled = (self.names.declared.get(n) for n in names[1:])
+            if names[0] == "time" and all(d is not None and d.is_parameter for d in settled):
+                yield sides["lhs"]["VarRef"]["name"]["name"], right
+
     @contextmanager
     def at(self, place: Origin) -> Iterator[None]:
         """Messages of what is done inside name `place`."""
@@ -203,7 +234,8 @@ class Interpreter:
             local = self._local(name, reference, frame)
             if local is not None:
                 return local
-        value = self.names.lookup(name)
+        handle = self.names.handles.get(name)
+        value = self.value(handle, {}) if handle is not None else self.names.lookup(name)
         if value is None:
             raise SourceError(
                 "S013",
@@ -246,6 +278,16 @@ class Interpreter:
             if not declared.dims and is_array(value) and value.size == 1:
                 value = value.flat[0]
             return value
+
+    def _logical(self, content: Node, frame: Frame) -> Value:
+        """a and b, a or b; b is not looked at where a decides."""
+        left = self.value(content["lhs"], frame)
+        decides = 0.0 if content["op"] == "And" else 1.0
+        if isinstance(left, Expression):
+            left = self.parameters.settle(left, self._why("decides a condition"))
+            if ex.is_const(left, decides):
+                return left
+        return binary(content["op"], left, self.value(content["rhs"], frame))
 
     def _if(self, content: Node, frame: Frame) -> Value:
         chosen: list[tuple[Expression, Value]] = []

@@ -18,7 +18,7 @@ class Declared:
 
     __slots__ = ("name", "raw", "kind", "variability", "dims", "symbol")
 
-    def __init__(self, name: str, raw: Mapping[str, Any], kind: Kind, type_name: str) -> None:
+    def __init__(self, name: str, raw: Mapping[str, Any], kind: Kind) -> None:
         self.name = name
         self.raw = raw
         self.kind = kind
@@ -65,10 +65,15 @@ class NameTable:
 
     def __init__(self, flat: Mapping[str, Any]) -> None:
         kinds = _Kinds(flat)
-        self.declared: dict[str, Declared] = {
-            name: Declared(name, raw, kinds.kind(raw), flat["variable_type_names"].get(name, ""))
-            for name, raw in flat["variables"].items()
-        }
+        self.declared: dict[str, Declared] = {}
+        #: bindings of external objects, which are no variables
+        self.handles: dict[str, Mapping[str, Any]] = {}
+        for name, raw in flat["variables"].items():
+            kind = kinds.kind(raw)
+            if kind is None:
+                self.handles[name] = raw["binding"]
+            else:
+                self.declared[name] = Declared(name, raw, kind)
         self._literals: dict[str, int] = flat["enum_literal_ordinals"]
         self.owner: dict[str, Declared] = {}
         self.position: dict[str, tuple[int, ...]] = {}
@@ -234,10 +239,12 @@ class _Kinds:
             "string": Kind.STRING,
         }
         self._plain = {flat["predefined_types"][n]: kind for n, kind in names.items()}
+        self._plain.update(dict.fromkeys(flat["enumeration_type_roots"], Kind.ENUMERATION))
         self._effective = flat["effective_types"]
 
-    def kind(self, raw: Mapping[str, Any]) -> Kind:
+    def kind(self, raw: Mapping[str, Any]) -> Kind | None:
+        """None for the handle of an external object."""
         number = raw["type_id"]
         effective = self._effective.get(str(number))
         canonical = effective["canonical_type"] if effective else number
-        return self._plain.get(canonical, Kind.ENUMERATION)
+        return self._plain.get(canonical)

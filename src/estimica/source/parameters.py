@@ -78,6 +78,16 @@ class ParameterValues:
         self.mark(names, why)
         return result
 
+    def peek(self, expression: Expression) -> float | None:
+        """The number that `expression` is for the present values, without building anything in."""
+        values = {}
+        for name in ex.names_in(expression):
+            value = self._number_of(name)
+            if value is None:
+                return None
+            values[name] = value
+        return evaluate(expression, values)
+
     def mark(self, names: Iterable[str], why: str) -> None:
         """Remember that these parameters, and those they depend on, are built in."""
         stack = [n for n in names if n not in self.evaluated]

@@ -390,7 +390,7 @@ class Parser:
         function = self.reference()
         return {
             "FunctionCall": {
-                "comp": component_node(function),
+                "comp": {"name": ".".join(ident for ident, _ in function)},
                 "args": self._arguments(),
                 "outputs": outputs,
             }
@@ -409,7 +409,7 @@ class Parser:
                 return {"Reinit": {"target": arguments[0], "value": arguments[1]}}
             case "terminate":
                 return {"Terminate": {"message": arguments[0]}}
-        call = {"comp": component_node(target), "args": arguments, "outputs": []}
+        call = {"comp": {"name": name}, "args": arguments, "outputs": []}
         return {"FunctionCall": call}
 
     # --- equations -------------------------------------------------------------------------------

@@ -253,6 +253,9 @@ def _while(interpreter: Interpreter, block: Node, frame: Frame) -> tuple[Frame |
         for _ in range(MAX_ROUNDS):
             assert live is not None
             condition = interpreter.truth(block["cond"], live)
+            if condition.op != "const":
+                settled = interpreter.parameters.number(condition, "it ends a while-loop")
+                condition = condition if settled is None else ex.const(settled)
             if ex.is_const(condition, 0.0):
                 break
             if condition.op != "const":

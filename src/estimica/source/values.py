@@ -6,6 +6,7 @@ Arrays are NumPy object arrays of scalars, records are dictionaries, several out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -15,7 +16,16 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 
 Array: TypeAlias = NDArray[Any]
-Value: TypeAlias = "Expression | str | Array | dict[str, Value] | tuple[Value, ...] | None"
+Value: TypeAlias = (
+    "Expression | str | Array | dict[str, Value] | tuple[Value, ...] | Handle | None"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """An external object, such as a table: the arguments of its constructor."""
+
+    arguments: dict[str, Value]
 
 
 class ValueMismatch(Exception):
@@ -81,8 +91,7 @@ def scalars(value: Value) -> Iterator[Expression | str]:
     elif is_array(value):
         for element in value.flat:
             yield from scalars(element)
-    elif value is not None:
-        assert not is_array(value) and not isinstance(value, (dict, tuple))
+    elif isinstance(value, (Expression, str)):
         yield value
 
 
