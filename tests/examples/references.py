@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 
 Parameters = dict[str, complex]
 
@@ -27,6 +28,7 @@ class Reference:
     parameters: dict[str, float]
     inputs: dict[str, object] = field(default_factory=dict)
     differences: bool = False  # derivatives of the reference by central differences
+    tolerances: float = 10.0  # how many relative tolerances the trajectory may be off
 
     def values(self) -> np.ndarray:
         return self.solution(self.times, dict(self.parameters)).real
@@ -398,26 +400,38 @@ def four_states(times: np.ndarray, p: Parameters) -> np.ndarray:
     return integrate(f, [p["x10"], p["x20"], p["x30"], p["x40"]], times, [5, 25])
 
 
-def heat_rod(times: np.ndarray, p: Parameters) -> np.ndarray:
-    """Exact by eigenvectors of the tridiagonal matrix; inputs are constant between jumps."""
-    k = np.array([p[f"k[{i + 1}]"] for i in range(20)])
+def _rod(k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """T' = A T + b u of the rod."""
     kc = np.repeat(k, 5)
-    n, dx = 100, 0.01
-    g = np.concatenate([[2 * kc[0]], 2 / (1 / kc[:-1] + 1 / kc[1:]), [2 * kc[-1]]]) / dx**2
+    g = np.concatenate([[2 * kc[0]], 2 / (1 / kc[:-1] + 1 / kc[1:]), [2 * kc[-1]]]) * 1e4
     A = np.diag(-(g[:-1] + g[1:])) + np.diag(g[1:-1], 1) + np.diag(g[1:-1], -1)
-    b = np.zeros(n, complex)
+    b = np.zeros(100, g.dtype)
     b[0] = g[0]
-    w, V = np.linalg.eig(A)
-    inverse = np.linalg.inv(V)
-    steady = np.linalg.solve(A, -b)
-    T = np.zeros(n, complex)
+    return A, b
+
+
+def heat_rod(times: np.ndarray, p: Parameters) -> np.ndarray:
+    """Exact: [T; dT/dθ; u] is linear, so one matrix exponential carries it over a grid step.
+
+    The direction θ is the imaginary part of the parameters, so that a complex step asks for it.
+    """
+    k = np.array([p[f"k[{i + 1}]"] for i in range(20)])
+    (A, b), size = _rod(k.real), max(np.abs(k.imag).max(), 1e-300)
+    moved, forced = _rod(k.real + 1e-30j * k.imag / size)
+    dA, db = moved.imag / 1e-30, forced.imag / 1e-30
+    M = np.zeros((201, 201))
+    M[:100, :100] = M[100:200, 100:200] = A
+    M[100:200, :100] = dA
+    M[:100, 200], M[100:200, 200] = b, db
+    step = float(times[1] - times[0])
+    carry = expm(M * step)
+    state = np.zeros(201)
     rows = np.empty((len(times), 10), complex)
-    stops = [0.0, 1.0, 2.5, times[-1] + 1]
-    for a, e, u in zip(stops[:-1], stops[1:], (1.0, 2.0, 0.5), strict=True):
-        modal = inverse @ (T - u * steady)
-        for j in np.flatnonzero((times >= a) & (times < e)):
-            rows[j] = (u * steady + V @ (np.exp(w * (times[j] - a)) * modal))[4::10]
-        T = u * steady + V @ (np.exp(w * (e - a)) * modal)
+    for j, t in enumerate(times):
+        rows[j] = state[:100][4::10] + 1j * size * state[100:200][4::10]
+        middle = t + step / 2
+        state[200] = 1.0 if middle < 1 else 2.0 if middle < 2.5 else 0.5
+        state = carry @ state
     return rows
 
 
@@ -443,6 +457,8 @@ REFERENCES = {
     "dead zone without events": Reference(
         "DeadZoneCircuit.mo", "DeadZoneCircuit.WithoutEvents", np.linspace(0, 20, 101), ("i",),
         ("R", "d", "C", "L"), dead_zone, {"R": 0.5, "d": 0.4, "C": 0.8, "L": 1}, {"u": 5.0},
+        # a step over a kink is only as good as its error estimate, which assumes smoothness
+        tolerances=50.0,
     ),
     "pendulum": Reference(
         "Pendulum.mo", "Pendulum", np.linspace(0, 10, 101), ("x", "y"),
