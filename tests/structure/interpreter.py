@@ -40,20 +40,25 @@ class Interpreter:
     def __getitem__(self, text: str) -> float:
         return self.point()[text]
 
-    def _truth(self, point: Point, i: int) -> bool:
+    def _truth(self, point: Point, i: int, held: Mapping[int, bool] | None = None) -> bool:
         r = self.system.relations[i]
         if r.instant is not None:
             return self.time >= point.value(r.instant)
         value = point.value(r.difference)
+        if held and i in held and abs(value) < 1e-9:
+            return held[i]
         return value > 0 if r.strict else value >= 0
 
     def event(self, *, initial: bool = False, held: Mapping[int, bool] | None = None) -> None:
-        """Iterate until nothing changes; `held` are modes that the event itself has set."""
+        """Iterate until nothing changes; `held` are modes that the event itself has set.
+
+        At the initial event the previous values are the start values, and they stay so.
+        """
         for _ in range(50):
             before, modes_before = dict(self.values), dict(self.modes)
             self._sweep(before, initial, held or {})
             self._reinit(before, initial)
-            if self.values == before and self.modes == modes_before:
+            if initial or (self.values == before and self.modes == modes_before):
                 break
         else:
             raise AssertionError("the event iteration does not end")
@@ -63,7 +68,7 @@ class Interpreter:
         system = self.system
         for _ in range(50):
             point = self.point()
-            modes = {i: held.get(i, self._truth(point, i)) for i in self.modes}
+            modes = {i: self._truth(point, i, held) for i in self.modes}
             evaluated = self._at(point, before, initial)
             new = {a.unknown: float(evaluated(a.value)) for a in system.logical_equations}
             new |= {a.unknown: evaluated(a.value) for a in system.memory_equations}

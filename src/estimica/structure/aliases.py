@@ -39,6 +39,7 @@ class _Remover:
         self.fixed = set(draft.fixed)
         self.select = dict(draft.state_select)
         self.notes: list[str] = []
+        self.redundant: list[Equation] = []
         roots = [side for e in draft.equations for side in (e.lhs, e.rhs)]
         self.differentiated = {e.target for e in ex.walk(*roots) if e.op == "der"}
         self.position = {n: i for i, n in enumerate(draft.unknowns)}
@@ -61,7 +62,9 @@ class _Remover:
         result = []
         for e in equations:
             lhs, rhs = ex.rewrite((e.lhs, e.rhs), leaf, memo)
-            if lhs is not rhs:
+            if lhs is rhs:
+                self.redundant.append(e)
+            else:
                 result.append(e if lhs is e.lhs and rhs is e.rhs else replace(e, lhs=lhs, rhs=rhs))
         return result
 
@@ -241,6 +244,7 @@ class _Remover:
             state_select={n: s for n, s in self.select.items() if n not in self.removed},
             aliases=dict(self.removed),
             notes=draft.notes + tuple(self.notes),
+            redundant=tuple(self.redundant),
         )
 
     def _when(self, when: When, new: Callable[[Expression], Expression]) -> When:

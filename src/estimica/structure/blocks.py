@@ -1,14 +1,15 @@
-"""A square system in evaluation order: explicit assignments, and blocks that are solved together."""
+"""A square system in evaluation order: assignments, and blocks that are solved together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from estimica.flat import expression as ex
 from estimica.flat.calculus import partial
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
-from estimica.structure.graph import match, strong_components
+from estimica.structure.graph import Matching, decompose, match, strong_components
 from estimica.structure.linear import Safety, degree, solve_for
 from estimica.structure.sorted_system import Assignment, Block
 from estimica.structure.tearing import tear
@@ -28,42 +29,51 @@ def incidence(equations: Sequence[Equation], unknowns: Sequence[Expression]) -> 
     return rows
 
 
-def weak_unknowns(
-    equations: Sequence[Equation],
-    rows: Sequence[Sequence[int]],
-    unknowns: Sequence[Expression],
-    values: dict[str, float],
-) -> list[frozenset[int]]:
-    """For every equation the unknowns that vanish from it with the parameters as they stand."""
-    zero = {ex.name(n) for n, value in values.items() if value == 0.0}
-    memo: dict[Expression, Expression] = {}
-    result = []
-    for e, row in zip(equations, rows, strict=True):
-        roots = ex.rewrite((e.lhs, e.rhs), lambda x: ex.ZERO if x in zero else x, memo)
-        left = set(ex.walk(*roots))
-        result.append(frozenset(k for k in row if unknowns[k] not in left))
-    return result
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks in evaluation order; `zeros` are parameters whose being zero makes them singular."""
+
+    order: tuple[Assignment | Block, ...]
+    zeros: frozenset[str] = frozenset()
 
 
 def sort_blocks(
     equations: Sequence[Equation], unknowns: Sequence[Expression], safety: Safety
-) -> tuple[Assignment | Block, ...] | None:
-    """The blocks in the order in which they can be evaluated; None where no matching exists."""
+) -> Blocks:
+    """The blocks in the order in which they can be evaluated."""
     rows = incidence(equations, unknowns)
-    weak = weak_unknowns(equations, rows, unknowns, safety.values)
-    strong = [[k for k in row if k not in w] for row, w in zip(rows, weak, strict=True)]
-    matching = match(strong, len(unknowns))
-    if matching.unmatched_rows:
-        matching = match(rows, len(unknowns))
-    if matching.unmatched_rows or matching.unmatched_columns:
-        return None
+    matching, zeros = _matched(equations, unknowns, rows, safety)
     successors = [sorted({matching.row_of[k] for k in row} - {e}) for e, row in enumerate(rows)]
     result: list[Assignment | Block] = []
     for component in strong_components(successors):
         members = [equations[e] for e in component]
         leaves = [unknowns[matching.column_of[e]] for e in component]
         result.append(_block(members, leaves, safety))
-    return tuple(result)
+    return Blocks(tuple(result), zeros)
+
+
+def _matched(
+    equations: Sequence[Equation],
+    unknowns: Sequence[Expression],
+    rows: Sequence[Sequence[int]],
+    safety: Safety,
+) -> tuple[Matching, frozenset[str]]:
+    """A matching that avoids factors that are zero as the parameters stand, where there is one."""
+    zero = {ex.name(n): n for n, value in safety.values.items() if value == 0.0}
+    memo: dict[Expression, Expression] = {}
+    strong, vanishing = list[list[int]](), list[set[str]]()
+    for e, row in zip(equations, rows, strict=True):
+        roots = ex.rewrite((e.lhs, e.rhs), lambda x: ex.ZERO if x in zero else x, memo)
+        left = set(ex.walk(*roots))
+        strong.append([k for k in row if unknowns[k] in left])
+        weak = len(strong[-1]) < len(row)
+        vanishing.append({zero[x] for x in ex.walk(e.lhs, e.rhs) if x in zero} if weak else set())
+    matching = match(strong, len(unknowns))
+    if not matching.unmatched_rows:
+        return matching, frozenset()
+    parts = decompose(strong, matching)
+    zeros = {n for e in (*parts.over_rows, *parts.under_rows) for n in vanishing[e]}
+    return match(rows, len(unknowns)), frozenset(zeros)
 
 
 def _block(

@@ -4,40 +4,47 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from estimica.base.errors import StructureError
-from estimica.flat.system import Equation, FlatSystem
+from estimica.flat.system import Equation
 from estimica.structure.graph import Decomposition, Matching, decompose
 
 _SHOWN = 6
 
 
-def refuse(
-    flat: FlatSystem,
-    equations: Sequence[Equation],
-    unknowns: Sequence[str],
-    rows: Sequence[Sequence[int]],
-    matching: Matching,
-) -> StructureError:
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Equations that shall determine unknowns; `redundant` ones were left out before."""
+
+    model: str
+    counts: tuple[int, int]  # equations and unknowns of the whole model
+    equations: Sequence[Equation]
+    unknowns: Sequence[str]
+    redundant: Sequence[Equation] = ()
+    has_flows: bool = False  # connectors with flow variables
+
+
+def refuse(problem: Problem, rows: Sequence[Sequence[int]], matching: Matching) -> StructureError:
     """The error for a system that has no complete matching: counts, culprits, likely cause."""
     parts = decompose(rows, matching)
-    over = [equations[i] for i in parts.over_rows]
+    equations, unknowns = problem.equations, problem.unknowns
+    counts = f"{_count(problem.counts[0], 'equation')} for {_count(problem.counts[1], 'unknown')}"
+    balanced = problem.counts[0] == problem.counts[1]
+    fault = "is singular" if balanced else "is not balanced"
+    tail = ", but they do not fit together" if balanced else ""
+    sentences = [f"model '{problem.model}' {fault}: {counts}{tail}"]
     under = [unknowns[j] for j in parts.under_columns]
-    n_over = len(matching.unmatched_rows)
-    n_under = len(matching.unmatched_columns)
-    counts = f"{_count(len(equations), 'equation')} for {_count(len(unknowns), 'unknown')}"
-    balanced = len(equations) == len(unknowns)
-    head = (
-        f"model '{flat.name}' is singular: {counts}, but they do not fit together"
-        if balanced
-        else f"model '{flat.name}' is not balanced: {counts}"
-    )
-    sentences = [head]
     if under:
-        sentences.append(_under_words(under, n_under))
+        sentences.append(_under_words(under, len(matching.unmatched_columns)))
+    over = [equations[i] for i in parts.over_rows]
     if over:
-        sentences.append(_over_words(over, [unknowns[j] for j in parts.over_columns], n_over))
-    cause = _cause(flat, equations, unknowns, rows, parts)
+        names = [unknowns[j] for j in parts.over_columns]
+        sentences.append(_over_words(over, names, len(matching.unmatched_rows)))
+    if problem.redundant:
+        listed = _listed([str(e.origin) for e in problem.redundant])
+        sentences.append(f"says nothing new: {listed}")
+    cause = _cause(problem, rows, parts)
     if cause:
         sentences.append(f"likely cause: {cause}")
     return StructureError("E202" if balanced else "E201", "; ".join(sentences))
@@ -67,14 +74,9 @@ def _over_words(over: Sequence[Equation], names: Sequence[str], surplus: int) ->
     return f"{_count(surplus, 'equation')} too many for {which} among: {listed}"
 
 
-def _cause(
-    flat: FlatSystem,
-    equations: Sequence[Equation],
-    unknowns: Sequence[str],
-    rows: Sequence[Sequence[int]],
-    parts: Decomposition,
-) -> str:
+def _cause(problem: Problem, rows: Sequence[Sequence[int]], parts: Decomposition) -> str:
     """The first of the common mistakes that fits."""
+    equations, unknowns = problem.equations, problem.unknowns
     under = [unknowns[j] for j in parts.under_columns]
     over = [equations[i] for i in parts.over_rows]
     present = {j for row in rows for j in row}
@@ -82,7 +84,8 @@ def _cause(
     if absent:
         subject = f"'{absent[0]}' stands" if len(absent) == 1 else f"{_listed(absent)} stand"
         return f"{subject} in no equation: connect it, give it a value, or declare it an input"
-    if over and under and any(e.origin.kind == "flow sum" for e in over):
+    balance = problem.has_flows and problem.redundant
+    if under and (balance or any(e.origin.kind == "flow sum" for e in over)):
         return (
             "the flows balance by themselves and no potential is given: "
             "connect a ground, a fixed flange or another reference point"

@@ -1,4 +1,4 @@
-"""A model on its way through the stages: what is still to be sorted, and what has been put aside."""
+"""A model on its way through the stages: what is left to sort, and what has been put aside."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ class Draft:
     state_select: dict[str, StateSelect]
     aliases: dict[str, Expression]
     notes: tuple[str, ...]
+    counts: tuple[int, int] = (0, 0)  # equations and unknowns as the model has them
+    redundant: tuple[Equation, ...] = ()  # equations that turned out to say nothing
 
     def is_real(self, name: str) -> bool:
         """Whether a variable of this name is a Real (generated ones are not looked up here)."""

@@ -56,7 +56,7 @@ def extract_events(draft: Draft) -> EventSystem:
     memories = [a for a in clauses.assignments if a.unknown in roles.memories] + remembered
     given = {a.unknown for a in by_when}
     open_logicals = [n for n in draft.unknowns if n in roles.logicals and n not in given]
-    logicals = [*solve_logic(draft.flat, logical, open_logicals), *by_when]
+    logicals = [*solve_logic(draft, logical, open_logicals), *by_when]
     starts, initial, at_start = _starts(draft, roles, writer)
     logicals = [_from_start(a, at_start) for a in logicals]
     assertions = tuple(

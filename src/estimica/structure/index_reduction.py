@@ -28,13 +28,9 @@ class Offsets:
         return max(self.c, default=0) + int(0 in self.d)
 
 
-def reduce_index(orders: Orders, weak: Sequence[frozenset[int]], n_variables: int) -> Offsets:
-    """The offsets of a system that is structurally regular.
-
-    `weak[e]` are variables whose factor in e is zero as the parameters stand: no equation is
-    solved for them, but their order counts.
-    """
-    search = _Search(orders, weak, n_variables)
+def reduce_index(orders: Orders, n_variables: int) -> Offsets:
+    """The offsets of a system that is structurally regular."""
+    search = _Search(orders, n_variables)
     for e in range(len(orders)):
         if search.column_of[e] < 0:
             search.assign(e)
@@ -44,17 +40,14 @@ def reduce_index(orders: Orders, weak: Sequence[frozenset[int]], n_variables: in
 class _Search:
     """The state of the algorithm: offsets so far and the matching of highest derivatives."""
 
-    def __init__(self, orders: Orders, weak: Sequence[frozenset[int]], n: int) -> None:
-        self.orders, self.weak = orders, weak
+    def __init__(self, orders: Orders, n: int) -> None:
+        self.orders = orders
         self.c = [0] * len(orders)
         self.d = [0] * n
         for row in orders:
             for v, order in row.items():
                 self.d[v] = max(self.d[v], order)
-        rows = [
-            [v for v, order in row.items() if order == self.d[v] and v not in weak[e]]
-            for e, row in enumerate(orders)
-        ]
+        rows = [[v for v, order in row.items() if order == self.d[v]] for row in orders]
         matching = match(rows, n)
         self.column_of = list(matching.column_of)
         self.row_of = list(matching.row_of)
@@ -66,22 +59,17 @@ class _Search:
             if free is not None:
                 self._augment(free, variables)
                 return
-            self._extend(equations, variables)
             for v in variables:
                 self.d[v] += 1
             for other in equations:
                 self.c[other] += 1
 
-    def _highest(self, e: int) -> list[int]:
-        """The variables that stand in equation e with their highest derivative."""
-        return [v for v, order in self.orders[e].items() if order + self.c[e] == self.d[v]]
-
     def _explore(self, start: int) -> tuple[list[int], dict[int, int], int | None]:
         """Breadth first along alternating paths: (equations, variable → equation, a free one)."""
         queue, variables = [start], dict[int, int]()
         for e in queue:
-            for v in self._highest(e):
-                if v in variables or v in self.weak[e]:
+            for v, order in self.orders[e].items():
+                if order + self.c[e] != self.d[v] or v in variables:
                     continue
                 variables[v] = e
                 owner = self.row_of[v]
@@ -89,17 +77,6 @@ class _Search:
                     return queue, variables, v
                 queue.append(owner)
         return queue, variables, None
-
-    def _extend(self, equations: list[int], variables: dict[int, int]) -> None:
-        """Add what weak factors drag along: its highest derivative rises as well."""
-        for e in equations:
-            for v in self._highest(e):
-                if v in variables:
-                    continue
-                variables[v] = e
-                owner = self.row_of[v]
-                if owner >= 0 and owner not in equations:
-                    equations.append(owner)
 
     def _augment(self, v: int, reached_from: dict[int, int]) -> None:
         while True:

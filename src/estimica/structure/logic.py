@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Equation, FlatSystem
-from estimica.structure.diagnose import refuse
+from estimica.flat.system import Equation
+from estimica.structure.diagnose import Problem, refuse
+from estimica.structure.draft import Draft
 from estimica.structure.graph import match, strong_components
 from estimica.structure.linear import contains, solve_for
 from estimica.structure.sorted_system import Assignment
 
 
 def solve_logic(
-    flat: FlatSystem, equations: Sequence[Equation], unknowns: Sequence[str]
+    draft: Draft, equations: Sequence[Equation], unknowns: Sequence[str]
 ) -> tuple[Assignment, ...]:
     """One assignment for each unknown."""
     position = {n: k for k, n in enumerate(unknowns)}
@@ -30,7 +31,8 @@ def solve_logic(
     if matching.unmatched_rows or matching.unmatched_columns:
         structural = match(rows, len(unknowns))
         if structural.unmatched_rows or structural.unmatched_columns:
-            raise refuse(flat, equations, unknowns, rows, structural)
+            problem = Problem(draft.flat.name, draft.counts, equations, unknowns)
+            raise refuse(problem, rows, structural)
         raise _implicit(equations, unknowns, matching.unmatched_columns[0], rows)
     return tuple(
         Assignment(n, solutions[e][k], equations[e].origin)

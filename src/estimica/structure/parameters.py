@@ -1,4 +1,4 @@
-"""The order in which parameters follow from each other, and their numbers as the model gives them."""
+"""The order in which parameters follow from each other, and their values as the model stands."""
 
 from __future__ import annotations
 

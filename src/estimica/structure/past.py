@@ -29,8 +29,9 @@ def with_known_past(
         if past.of.get(name) is None:
             raise StructureError(
                 "E406",
-                f"pre({name}) cannot be evaluated: '{name}' is neither a state nor discrete, and "
-                "it is found by solving several equations together; store it in a discrete variable",
+                f"pre({name}) cannot be evaluated: '{name}' is neither a state nor discrete, "
+                "and it is found by solving several equations together; "
+                "store it in a discrete variable",
             )
     return past.rewritten(events)
 

@@ -10,8 +10,8 @@ from estimica.flat import expression as ex
 from estimica.flat.calculus import DerivativeError, partial, tangent
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, FlatSystem, StateSelect
-from estimica.structure.blocks import weak_unknowns
-from estimica.structure.diagnose import refuse
+from estimica.structure.blocks import incidence
+from estimica.structure.diagnose import Problem, refuse
 from estimica.structure.graph import match
 from estimica.structure.index_reduction import Offsets, reduce_index
 from estimica.structure.linear import Safety, degree
@@ -24,7 +24,9 @@ class Continuous:
     """The continuous part of a model: what the equations must determine, and what is known."""
 
     flat: FlatSystem
+    counts: tuple[int, int]  # equations and unknowns of the whole model
     equations: tuple[Equation, ...]
+    redundant: tuple[Equation, ...]  # left out, because they follow from the others
     unknowns: tuple[str, ...]
     inputs: frozenset[str]
     delayed: frozenset[str]
@@ -68,11 +70,16 @@ class _Reducer:
     def run(self) -> Reduced:
         orders = [self._orders(e) for e in self.system.equations]
         self._check_regular(orders)
-        weak = self._weak(orders)
-        offsets = reduce_index(orders, weak, len(self.names))
+        offsets = reduce_index(orders, len(self.names))
         levels = self._differentiated(offsets)
-        selection = self._selection(offsets, orders, levels)
-        return self._assembled(offsets, levels, selection)
+        reduced = self._assembled(offsets, levels, self._selection(offsets, orders))
+        rows = incidence(reduced.equations, reduced.unknowns)
+        if match(rows, len(reduced.unknowns)).unmatched_rows:
+            # the choice does not determine everything: keep all candidates, project instead
+            nothing = (frozenset[int](),)
+            plain = Selection(nothing * len(offsets.c), nothing * len(offsets.d), ())
+            reduced = self._assembled(offsets, levels, plain)
+        return reduced
 
     def _orders(self, e: Equation) -> dict[int, int]:
         """The variables of `e` with the order of their highest derivative in it."""
@@ -88,19 +95,15 @@ class _Reducer:
         matching = match(rows, len(self.names))
         if matching.unmatched_rows or matching.unmatched_columns:
             system = self.system
-            raise refuse(system.flat, system.equations, system.unknowns, rows, matching)
-
-    def _weak(self, orders: Sequence[dict[int, int]]) -> list[frozenset[int]]:
-        """Variables whose highest derivative vanishes with the parameters as they stand."""
-        leaves = [leaf for leaf in self.place]
-        number = {at: k for k, at in enumerate(self.place.values())}
-        rows = [[number[v, order] for v, order in row.items()] for row in orders]
-        vanishing = weak_unknowns(self.system.equations, rows, leaves, self.safety.values)
-        result = [frozenset(self.place[leaves[k]][0] for k in w) for w in vanishing]
-        kept = [[v for v in row if v not in w] for row, w in zip(orders, result, strict=True)]
-        if match(kept, len(self.names)).unmatched_rows:
-            return [frozenset() for _ in orders]
-        return result
+            problem = Problem(
+                system.flat.name,
+                system.counts,
+                system.equations,
+                system.unknowns,
+                system.redundant,
+                any(e.origin.kind == "flow sum" for e in system.flat.equations),
+            )
+            raise refuse(problem, rows, matching)
 
     # -- differentiation -------------------------------------------------------------------------
 
@@ -151,12 +154,7 @@ class _Reducer:
 
     # -- choice of states ------------------------------------------------------------------------
 
-    def _selection(
-        self,
-        offsets: Offsets,
-        orders: Sequence[dict[int, int]],
-        levels: Sequence[Sequence[Equation]],
-    ) -> Selection:
+    def _selection(self, offsets: Offsets, orders: Sequence[dict[int, int]]) -> Selection:
         factors: list[dict[int, Factor]] = [
             self._factors(e, row, c, offsets) if c else {}
             for e, row, c in zip(self.system.equations, orders, offsets.c, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
@@ -17,6 +18,7 @@ from estimica.structure.linear import Safety
 from estimica.structure.parameters import is_parameter, order_parameters
 from estimica.structure.past import with_known_past
 from estimica.structure.reduction import Continuous, reduce
+from estimica.structure.redundancy import part_redundant
 from estimica.structure.sorted_system import Assignment, Block, Reinit, SortedSystem
 
 
@@ -26,17 +28,33 @@ def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem
     `inputs` are variables that shall be inputs besides those that the model declares; equations
     of unconnected flows make room for them.
     """
-    draft = remove_aliases(with_inputs(_draft(flat), inputs))
+    draft = _counted(with_inputs(_draft(flat), inputs))
+    try:
+        return _sorted(draft)
+    except _VanishingFactors as found:
+        return _sorted(_with_numbers(draft, found.parameters), last=True)
+
+
+class _VanishingFactors(Exception):
+    """Parameters that are zero, where the equations can only be solved if they are not."""
+
+    def __init__(self, parameters: frozenset[str]) -> None:
+        super().__init__(", ".join(sorted(parameters)))
+        self.parameters = parameters
+
+
+def _sorted(draft: Draft, *, last: bool = False) -> SortedSystem:
+    draft = remove_aliases(draft)
     events = extract_events(draft)
     safety = Safety(draft.parameters.values)
     reduced = reduce(_continuous(events), safety)
     blocks = sort_blocks(reduced.equations, reduced.unknowns, safety)
-    if blocks is None:
-        raise StructureError("E303", f"model '{flat.name}': no evaluation order was found")
+    if blocks.zeros and not last:
+        raise _VanishingFactors(blocks.zeros)
     _check_reinits(events.reinits, reduced.states)
-    actions = with_known_past(events, reduced.states, blocks)
+    actions = with_known_past(events, reduced.states, blocks.order)
     return SortedSystem(
-        flat=flat,
+        flat=draft.flat,
         parameters=draft.parameters.order,
         bindings=draft.parameters.bindings,
         free_parameters=draft.parameters.free,
@@ -45,7 +63,7 @@ def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem
         memories=actions.memories,
         logicals=actions.logicals,
         relations=actions.relations,
-        blocks=reduced.links + _without_unused(blocks),
+        blocks=reduced.links + _without_unused(blocks.order),
         constraints=reduced.constraints,
         aliases=draft.aliases,
         logical_equations=actions.logical_equations,
@@ -81,11 +99,36 @@ def _draft(flat: FlatSystem) -> Draft:
     )
 
 
+def _counted(draft: Draft) -> Draft:
+    n_equations = len(draft.equations) + len(draft.assigned_in_whens)
+    return replace(draft, counts=(n_equations, len(draft.unknowns)))
+
+
+def _with_numbers(draft: Draft, zeros: frozenset[str]) -> Draft:
+    """The model with parameters that are zero built in, and marked as such."""
+    reason = "it is zero, and with any other value the equations have another structure"
+    variables = tuple(
+        replace(v, evaluated=v.evaluated or reason) if v.name in zeros else v
+        for v in draft.flat.variables
+    )
+    numbers = draft.parameters.numbers | dict.fromkeys(sorted(zeros), ex.ZERO)
+    listed = ", ".join(f"'{n}'" for n in sorted(zeros))
+    return replace(
+        draft,
+        flat=replace(draft.flat, variables=variables),
+        parameters=replace(draft.parameters, numbers=numbers),
+        notes=(*draft.notes, f"built in because they are zero: {listed}"),
+    )
+
+
 def _continuous(events: EventSystem) -> Continuous:
     draft = events.draft
+    equations, redundant = part_redundant(events.equations)
     return Continuous(
         flat=draft.flat,
-        equations=events.equations,
+        counts=draft.counts,
+        equations=equations,
+        redundant=draft.redundant + redundant,
         unknowns=events.unknowns,
         inputs=frozenset(draft.inputs),
         delayed=frozenset(d.name for d in events.delays),

@@ -1,5 +1,5 @@
 """SortedSystem: what the structure stage hands on: states chosen, aliases gone, equations in the
-order in which they can be evaluated, events made explicit. No CasADi, no numbers, only expressions."""
+order in which they can be evaluated, events made explicit. No CasADi, only expressions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Equation, FlatSystem, Origin
+
+
+_NOWHERE = Origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class Relation:
     strict: bool
     instant: Expression | None = None  # depends on parameters, memories and logicals only
     until: bool = False
-    origin: Origin = Origin()
+    origin: Origin = _NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Assignment:
 
     unknown: str
     value: Expression
-    origin: Origin = Origin()
+    origin: Origin = _NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Reinit:
     state: str
     fired: Expression
     value: Expression
-    origin: Origin = Origin()
+    origin: Origin = _NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Delay:
     name: str
     expression: Expression
     duration: Expression
-    origin: Origin = Origin()
+    origin: Origin = _NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,34 +84,34 @@ class SortedSystem:
     Between events `memories`, `logicals` and modes are constant. Leaves that may occur: const, name
     (of a parameter, input, state, memory, logical, delayed signal, or an unknown that an earlier
     block computes), time, mode, and in `logical_equations`, `memory_equations` and `reinits` also
-    pre, initial and terminal. `der(x)` is spelt as the leaf der(x).
+    pre (of states, memories and logicals), initial and terminal. `der(x)` is spelt as the leaf
+    der(x). Relations that still stand in an expression make no event.
+
+    At the initial event pre is the start value throughout: logicals and memories are swept to their
+    fixed point once, with initial() true. Then an ordinary event iteration follows at the same
+    time, with initial() false, so that sample(t0, ...) and conditions that use initial() come out
+    right. Names that begin with `$` are hidden: the user never wrote them.
     """
 
     flat: FlatSystem
-    parameters: tuple[
-        str, ...
-    ]  # every Real/Integer/Boolean/enumeration parameter and constant, each after those its binding needs
+    #: every Real, Integer, Boolean and enumeration parameter and constant, in the order of need
+    parameters: tuple[str, ...]
     bindings: dict[str, Expression]  # of those that have one
     free_parameters: tuple[str, ...]  # fixed=false: found by the initial equations
     inputs: tuple[str, ...]
     states: tuple[str, ...]
     memories: tuple[str, ...]  # discrete Reals
-    logicals: tuple[
-        str, ...
-    ]  # Boolean, Integer and enumeration variables and hidden when-conditions
+    logicals: tuple[str, ...]  # Booleans, Integers, enumerations, and hidden when-conditions
     relations: tuple[Relation, ...]  # mode(i) is relations[i]
     blocks: tuple[Assignment | Block, ...]  # gives every der(state) and every algebraic variable
     constraints: tuple[Equation, ...]  # kept invariants between states, to be projected on
-    aliases: dict[
-        str, Expression
-    ]  # removed variables in terms of kept ones; an alias may be a parameter or constant too
+    #: removed variables in terms of kept ones, of parameters, or of time
+    aliases: dict[str, Expression]
     logical_equations: tuple[Assignment, ...]  # one for each logical: its value at an event
     memory_equations: tuple[Assignment, ...]  # one for each memory
     reinits: tuple[Reinit, ...]
     delays: tuple[Delay, ...]
-    initial_equations: tuple[
-        Equation, ...
-    ]  # in kept variables; fixed start values are not among them
+    initial_equations: tuple[Equation, ...]  # in kept variables, without fixed start values
     starts: dict[str, Expression]  # start values (or guesses) of kept variables that have one
     fixed: frozenset[str]  # kept continuous variables whose start value holds at the initial time
     assertions: tuple[Assertion, ...]

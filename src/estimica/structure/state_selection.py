@@ -136,7 +136,7 @@ def _combined(old: Factor, ratio: Factor, f: Factor, pivot: float) -> Factor:
 
 
 def _forced(rows: Mapping[int, Mapping[int, Factor]], wished: set[int]) -> list[tuple[int, int]]:
-    """Pairs for groups of constraints in which just enough variables are not wished to be states."""
+    """Pairs for groups of constraints in which just as many variables are not wished for."""
     pairs: list[tuple[int, int]] = []
     for group in _groups(rows):
         inside = {v for e in group for v in rows[e]}

@@ -1,0 +1,73 @@
+"""Matching, decomposition, strong components, index offsets and tearing, on integers."""
+
+from __future__ import annotations
+
+from estimica.structure.graph import decompose, match, strong_components
+from estimica.structure.index_reduction import Offsets, reduce_index
+from estimica.structure.state_selection import Wishes, select_states
+from estimica.structure.tearing import tear
+
+
+def test_matching_is_complete_where_it_can_be() -> None:
+    matching = match([[0, 1], [0], [1, 2]], 3)
+    assert matching.column_of == (1, 0, 2)
+    assert matching.row_of == (1, 0, 2)
+
+
+def test_matching_of_nothing() -> None:
+    assert match([], 2).unmatched_columns == [0, 1]
+    assert match([[], []], 0).unmatched_rows == [0, 1]
+
+
+def test_decomposition_parts_over_and_under_determined() -> None:
+    rows = [[0], [0], [1, 2], [3]]
+    parts = decompose(rows, match(rows, 4))
+    assert parts.over_rows == (0, 1)
+    assert parts.over_columns == (0,)
+    assert parts.under_columns == (1, 2)
+    assert parts.under_rows == (2,)
+
+
+def test_strong_components_come_in_evaluation_order() -> None:
+    assert strong_components([[1], [2], [1], [0]]) == [[1, 2], [0], [3]]
+
+
+def test_long_chain_needs_no_recursion() -> None:
+    n = 20000
+    components = strong_components([[k + 1] if k + 1 < n else [] for k in range(n)])
+    assert components[0] == [n - 1]
+
+
+def test_pendulum_offsets() -> None:
+    # x, y, vx, vy, F; the constraint comes last
+    orders = [{0: 1, 2: 0}, {1: 1, 3: 0}, {2: 1, 4: 0, 0: 0}, {3: 1, 4: 0, 1: 0}, {0: 0, 1: 0}]
+    offsets = reduce_index(orders, 5)
+    assert offsets.c == (1, 1, 0, 0, 2)
+    assert offsets.d == (2, 2, 1, 1, 0)
+    assert offsets.index == 3
+
+
+def test_constant_factors_are_followed_through_elimination() -> None:
+    # two constraints between three variables, the second twice the first plus one more
+    offsets = Offsets(c=(1, 1), d=(1, 1, 1))
+    factors = [{0: 1.0, 1: -1.0}, {0: 2.0, 1: -2.0, 2: None}]
+    rank = {(v, 1): v for v in range(3)}
+    selection = select_states(offsets, factors, rank, Wishes())
+    assert selection.used == (frozenset({1}), frozenset())
+    assert selection.demoted == (frozenset({1}), frozenset(), frozenset())
+
+
+def test_tearing_finds_one_unknown_for_a_chain() -> None:
+    n = 50
+    rows = [frozenset({k, (k + 1) % n}) for k in range(n)]
+    plan = tear(rows, rows)
+    assert len(plan.torn) == 1
+    assert len(plan.inner) == n - 1
+    assert len(plan.residuals) == 1
+
+
+def test_tearing_solves_nothing_that_is_not_solvable() -> None:
+    rows = [frozenset({0, 1}), frozenset({0, 1})]
+    plan = tear(rows, [frozenset(), frozenset()])
+    assert len(plan.torn) == 2
+    assert plan.inner == ()
