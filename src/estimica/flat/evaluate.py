@@ -69,7 +69,7 @@ def _node(e: Expression, memo: dict[Expression, float], point: Values) -> float:
         case "noEvent" | "smooth" | "homotopy" | "delay":
             return arguments[0]
         case "sample":
-            return _sample(*arguments, time=point.time)
+            return _sample(arguments[0], arguments[1], point.time)
         case "edge":
             return float(bool(arguments[0]) and not _previous(e.operands[0], point))
         case "change":

@@ -88,7 +88,7 @@ class _Execution:
         return self._files.origin(span_of(statement), self._kind, self._section.component)
 
     def _before(self, declared: Declared) -> Value:
-        """What a variable is worth before its first assignment: pre() if discrete, else its start."""
+        """What a variable is worth before it is assigned: pre() if discrete, else its start."""
         if self._kind == "initial algorithm":
             return elementwise(lambda s: s, declared.symbol)
         if declared.variability is Variability.DISCRETE or declared.name in self._whenned:
@@ -109,7 +109,7 @@ class _Execution:
                     break
 
     def _counted(self) -> dict[str, int]:
-        """How many when-statements assign each variable; plain assignments beside count as well."""
+        """How many statements assign each variable that a when-statement assigns."""
         counts: dict[str, int] = {}
         whenned: set[str] = set()
         for statement in self._section.statements:
@@ -119,7 +119,7 @@ class _Execution:
                     whenned.add(declared.name)
         return {name: counts[name] for name in whenned}
 
-    # --- when-statements ---------------------------------------------------------------------------
+    # --- when-statements ---
 
     def _when(self, content: Node, frame: Frame) -> Frame:
         branches: list[Branch] = []
@@ -202,10 +202,13 @@ def _is_target(declared: Declared, name: str) -> bool:
 
 def _thrice(a: Value, b: Value, c: Value) -> Iterator[tuple[Expression, Expression, Expression]]:
     if is_array(a):
-        assert is_array(b) and is_array(c)
+        assert is_array(b)
+        assert is_array(c)
         yield from zip(a.flat, b.flat, c.flat, strict=True)
     else:
-        assert isinstance(a, Expression) and isinstance(b, Expression) and isinstance(c, Expression)
+        assert isinstance(a, Expression)
+        assert isinstance(b, Expression)
+        assert isinstance(c, Expression)
         yield a, b, c
 
 

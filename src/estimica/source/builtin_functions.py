@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimica.flat import expression as ex
+from estimica.flat.calculus import DerivativeError, time_derivative
 from estimica.flat.expression import Expression
 from estimica.source.nodes import argument_value, ordered_arguments
 from estimica.source.values import (
@@ -64,7 +65,7 @@ def as_matrix(value: Value) -> Array:
 
 
 def _indices_only(interpreter: Interpreter, frame: Frame) -> Frame:
-    """A frame without the variables that an algorithm has assigned: these operators mean the name."""
+    """A frame without variables that an algorithm has assigned: these operators mean names."""
     return {k: v for k, v in frame.items() if k not in interpreter.names.declared}
 
 
@@ -81,9 +82,18 @@ def _derivative(interpreter: Interpreter, a: Expression) -> Expression:
     if a.op == "name":
         owner = interpreter.names.owner.get(a.target)
         return ex.ZERO if owner is not None and owner.is_parameter else ex.der(a.target)
-    interpreter.refuse(
-        "der() of an expression", "introduce a variable for the expression and differentiate that"
-    )
+    try:
+        return time_derivative(a, lambda leaf: _rate(interpreter, leaf))
+    except DerivativeError as reason:
+        interpreter.refuse(
+            f"der() of an expression that has no derivative ({reason})", "rewrite it"
+        )
+
+
+def _rate(interpreter: Interpreter, leaf: Expression) -> Expression:
+    if leaf.op == "time":
+        return ex.ONE
+    return _derivative(interpreter, leaf) if leaf.op == "name" else ex.ZERO
 
 
 def _pre(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
@@ -202,7 +212,8 @@ def _extreme(op: str) -> Callable[..., Value]:
             raise ValueMismatch(f"{op}() of an empty array")
         result = items[0]
         for item in items[1:]:
-            assert isinstance(result, Expression) and isinstance(item, Expression)
+            assert isinstance(result, Expression)
+            assert isinstance(item, Expression)
             result = ex.call(op, result, item)
         return result
 
@@ -247,12 +258,14 @@ def _skew(a: Value) -> Value:
 
 
 def _outer(a: Value, b: Value) -> Value:
-    assert is_array(a) and is_array(b)
+    assert is_array(a)
+    assert is_array(b)
     return make_array([make_array([ex.mul(x, y) for y in b]) for x in a])
 
 
 def _symmetric(a: Value) -> Value:
-    assert is_array(a) and a.ndim == 2
+    assert is_array(a)
+    assert a.ndim == 2
     result = a.copy()
     for i, j in np.ndindex(*a.shape):
         result[i, j] = a[min(i, j), max(i, j)]
@@ -267,7 +280,8 @@ def _scalar(a: Value) -> Value:
 
 
 def _transpose(a: Value) -> Value:
-    assert is_array(a) and a.ndim >= 2
+    assert is_array(a)
+    assert a.ndim >= 2
     return np.swapaxes(a, 0, 1)
 
 
@@ -303,7 +317,8 @@ def _identity(interpreter: Interpreter, n: Value) -> Value:
 
 def _linspace(interpreter: Interpreter, first: Value, last: Value, n: Value) -> Value:
     (count,) = _sizes(interpreter, (n,))
-    assert isinstance(first, Expression) and isinstance(last, Expression)
+    assert isinstance(first, Expression)
+    assert isinstance(last, Expression)
     step = ex.sub(last, first)
     return make_array(
         [ex.add(first, ex.mul(step, ex.const(k / (count - 1)))) for k in range(count)]

@@ -102,7 +102,7 @@ def _evaluate(interpreter: Interpreter, function: Node, nodes: list[Any], frame:
     try:
         if interpreter.depth > MAX_DEPTH:
             interpreter.refuse(
-                f"the function '{function['name']}', which calls itself more than {MAX_DEPTH} times "
+                f"the function '{function['name']}', whose calls are nested more than {MAX_DEPTH} "
                 "deep,",
                 "write it as a loop",
             )

@@ -27,17 +27,49 @@ from estimica.source.whens import decode_whens, discrete_targets
 #: raised whenever the same JSON would decode to something else, so that old cache entries die
 DECODER_VERSION = 1
 
+#: the parts of a flat model that are read
 _NEEDED = frozenset(
-    """predefined_types effective_types variables record_instances variable_type_names
-    variable_final_flags equations structured_equations assert_equations initial_equations
-    initial_structured_equations initial_assert_equations algorithms initial_algorithms when_chains
-    functions class_type model_description top_level_input_components enum_literal_ordinals""".split()
+    (
+        "predefined_types",
+        "effective_types",
+        "enumeration_type_roots",
+        "variables",
+        "variable_type_names",
+        "variable_final_flags",
+        "equations",
+        "structured_equations",
+        "assert_equations",
+        "initial_equations",
+        "initial_structured_equations",
+        "initial_assert_equations",
+        "algorithms",
+        "initial_algorithms",
+        "when_chains",
+        "functions",
+        "model_description",
+        "top_level_input_components",
+        "enum_literal_ordinals",
+    )
 )
+#: those that may be there and say nothing that is needed
 _IGNORED = frozenset(
-    """predefined_string_declaration enumeration_types type_ids_by_def_id enumeration_type_roots
-    record_types is_partial definite_roots branches optional_edges potential_roots
-    top_level_connectors oc_break_edge_scalar_count instance_relations
-    parameter_branch_selections""".split()
+    (
+        "predefined_string_declaration",
+        "enumeration_types",
+        "type_ids_by_def_id",
+        "record_instances",
+        "record_types",
+        "is_partial",
+        "class_type",
+        "definite_roots",
+        "branches",
+        "optional_edges",
+        "potential_roots",
+        "top_level_connectors",
+        "oc_break_edge_scalar_count",
+        "instance_relations",
+        "parameter_branch_selections",
+    )
 )
 
 
@@ -111,8 +143,9 @@ def check_keys(flat: Mapping[str, Any]) -> None:
     if missing or unknown:
         raise SourceError(
             "S008",
-            f"the flat model of the compiler has other parts than those of rumoca {RUMOCA_VERSION}: "
-            f"missing {sorted(missing)}, unknown {sorted(unknown)}; install rumoca=={RUMOCA_VERSION}",
+            f"the compiler's flat model has other parts than that of rumoca {RUMOCA_VERSION}: "
+            f"missing {sorted(missing)}, unknown {sorted(unknown)}; "
+            f"run: pip install rumoca=={RUMOCA_VERSION}",
         )
 
 

@@ -5,21 +5,67 @@ from __future__ import annotations
 import re
 
 from estimica.base.errors import SourceError
-from estimica.source.flattener import Refusal
+from estimica.base.suggest import did_you_mean
+from estimica.source.flattener import RUMOCA_VERSION, Refusal
+from estimica.source.flattener_worker import DOCUMENT
+from estimica.source.libraries import library_folders
 from estimica.source.request import Request
+
+_PLACE = re.compile(rf"\[{re.escape(DOCUMENT)}:(\d+):\d+\]")
+_UNRESOLVED = re.compile(r"unresolved (?:\w+ )?(?:reference|call): '([^']+)'")
+_NOISE = (
+    re.compile(r"^\w+ failed: "),
+    re.compile(r"^\S+ could not be compiled: "),
+    re.compile(r"^\S+ failed in \w+: "),
+)
 
 
 def explained(refusal: Refusal, request: Request) -> SourceError:
     """The error that tells the user what the compiler did not accept, and where."""
-    where = request.label or "the text"
-    lines = [d["line"] for d in refusal.diagnostics if d.get("line")]
-    if lines:
-        where += f", line {lines[0]}"
+    where = f"class '{request.class_name}' ({request.label or 'text'}{_line(refusal, request)})"
     message = _tidied(refusal.message)
-    return SourceError("S030", f"class '{request.class_name}' ({where}): {message}")
+    unresolved = _UNRESOLVED.search(message)
+    if unresolved is not None:
+        return SourceError("S031", f"{where}: {_unknown(unresolved.group(1), request)}")
+    if "failed in ToDae" in refusal.message:
+        return SourceError(
+            "S032",
+            f"{where}: the Modelica compiler (rumoca {RUMOCA_VERSION}) does not support it: "
+            f"{message}; rewrite that part with other means of the language",
+        )
+    return SourceError("S030", f"{where}: {message}")
+
+
+def _unknown(name: str, request: Request) -> str:
+    head = name.partition(".")[0]
+    known = {t.text for t in request.outlined.tokens if t.kind == "name"} - {name}
+    if head in ("Modelica", "ModelicaServices", "Complex") and not any(
+        library.name == head for library in request.libraries
+    ):
+        folders = ", ".join(str(f) for f in library_folders()) or "none"
+        return (
+            f"'{name}' is of a library that was not found (library folders: {folders}); "
+            "set MODELICAPATH to the folder that holds it"
+        )
+    return f"nothing is called '{name}'{did_you_mean(name, known)}"
+
+
+def _line(refusal: Refusal, request: Request) -> str:
+    for text in (refusal.message, *refusal.findings):
+        found = _PLACE.search(text)
+        if found is not None:
+            return f", line {found.group(1)}"
+    unresolved = _UNRESOLVED.search(refusal.message)
+    if unresolved is not None and request.document:
+        last = unresolved.group(1).rpartition(".")[2]
+        for token in request.outlined.tokens:
+            if token.text == last:
+                return f", line {request.text.count(chr(10), 0, token.start) + 1}"
+    return ""
 
 
 def _tidied(message: str) -> str:
-    first = message.split("\nRelated failures")[0]
-    first = re.sub(r"^\w+ failed: ", "", first)
-    return " ".join(first.split())
+    text = message.split("\nRelated failures")[0]
+    for noise in _NOISE:
+        text = noise.sub("", text)
+    return " ".join(_PLACE.sub("", text).split())

@@ -1,4 +1,4 @@
-"""The flattener: rumoca in a process of its own, kept alive, with a time limit for every request."""
+"""The flattener: rumoca in a process of its own, kept alive, with a time limit for each request."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _WORKER = Path(__file__).with_name("flattener_worker.py")
 
 
 class Refusal(Exception):
-    """The compiler did not accept the source; `diagnostics` as it gave them."""
+    """The compiler did not accept the source; `findings` are what it has to say on the syntax."""
 
-    def __init__(self, message: str, diagnostics: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, message: str, findings: Sequence[str]) -> None:
         super().__init__(message)
         self.message = message
-        self.diagnostics = tuple(diagnostics)
+        self.findings = tuple(findings)
 
 
 def flatten(text: str, model: str, roots: Sequence[Path], time_limit: float) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def flatten(text: str, model: str, roots: Sequence[Path], time_limit: float) -> 
     )
     answer: dict[str, Any] = json.loads(content)
     if kind == "refused":
-        raise Refusal(answer["message"], answer["diagnostics"])
+        raise Refusal(answer["message"], answer["findings"])
     if kind == "crashed":
         raise SourceError(
             "S006",

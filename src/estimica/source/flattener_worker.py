@@ -33,23 +33,15 @@ def answer_requests(requests: BinaryIO, answers: BinaryIO) -> None:
             model = session.loads(request["text"], model=request["model"], filename=DOCUMENT)
             kind, content = "flat", model.to_json("flat", pretty=False).encode()
         except rumoca.RumocaError as error:
-            kind, content = "refused", json.dumps(_described(error)).encode()
+            findings = rumoca.validate_source(request["text"], filename=DOCUMENT)
+            described = {"message": str(error), "findings": [d.message for d in findings]}
+            kind, content = "refused", json.dumps(described).encode()
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic of the compiler is no Exception
             sessions.clear()
             kind, content = "crashed", json.dumps({"message": str(error)}).encode()
         _send(answers, kind, content)
-
-
-def _described(error: Any) -> dict[str, Any]:
-    found = getattr(error, "diagnostics", None) or []
-    return {
-        "message": str(error),
-        "diagnostics": [
-            {"message": d.message, "file": d.file, "line": d.line, "level": d.level} for d in found
-        ],
-    }
 
 
 def _send(answers: BinaryIO, kind: str, content: bytes) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from estimica.base.errors import SourceError
 from estimica.source.nodes import BUILTINS, NAMED_ARGUMENT, Node
 from estimica.source.outline import ClassOutline, Outline, Token
-from estimica.source.parser import Parser, ParseFailure
+from estimica.source.parser import ParseFailure, Parser
 
 if TYPE_CHECKING:
     from estimica.source.interpreter import Interpreter
@@ -28,9 +28,9 @@ _BODY = "estimica_body_"
 _NAME = "estimica_name_"
 
 _SECTION_WORDS = frozenset(
-    "equation algorithm initial public protected external annotation".split()
+    ["equation", "algorithm", "initial", "public", "protected", "external", "annotation"]
 )
-_OPENERS = frozenset("if for while when".split())
+_OPENERS = frozenset(["if", "for", "while", "when"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +356,8 @@ def _visited(node: Any, bound: frozenset[str]) -> Iterator[tuple[str, Any, froze
 def _connects(node: Node) -> bool:
     kind, content = next(iter(node.items()))
     if kind == "Call":
-        return content["name"] == "connect" or content["name"].startswith("Connections.")
+        name: str = content["name"]
+        return name == "connect" or name.startswith("Connections.")
     found = False
     if kind == "ForEquation":
         found = any(_connects(n) for n in content["body"])

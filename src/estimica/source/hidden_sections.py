@@ -1,4 +1,4 @@
-"""Hidden sections put into place: their names become those of the flat model, loops are unrolled."""
+"""Hidden sections in their places: names become those of the flat model, loops are unrolled."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ class _Scope:
 
     def qualified(self, node: Node, bound: frozenset[str]) -> Node:
         """A copy of `node` with flat names."""
-        return _renamed(
-            node, self._aliases, {"member": self._member, "prefix": self._prefix}, bound
-        )
+        scope = {"member": self._member, "prefix": self._prefix}
+        renamed: Node = _renamed(node, self._aliases, scope, bound)
+        return renamed
 
     def _member(self, name: str) -> str | None:
         """The flat name of a member; None where it must be resolved outside."""

@@ -168,7 +168,7 @@ class Interpreter:
             if sides is None or sides["op"] != "Sub" or "VarRef" not in sides["lhs"]:
                 continue
             right = sides["rhs"]
-            parts = right["Binary"] if "Binary" in right else None
+            parts = right.get("Binary")
             heads = [parts["lhs"], parts["rhs"]] if parts and parts["op"] == "Div" else [right]
             names = [h["VarRef"]["name"]["name"] if "VarRef" in h else "" for h in heads]
             settled = (self.names.declared.get(n) for n in names[1:])
@@ -389,5 +389,6 @@ def _select(base: Array, index: list[int | list[int] | Expression]) -> Value:
             value = np.take(value, np.array(i, dtype=int), axis=axis)
             axis += 1
         else:
-            value = value[(slice(None),) * axis + (i,)]  # type: ignore[assignment]
+            assert isinstance(i, int)
+            value = value.take(i, axis=axis)
     return value

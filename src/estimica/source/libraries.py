@@ -34,7 +34,13 @@ class Library:
 
     def files(self) -> list[Path]:
         """All its Modelica files, in a fixed order."""
-        return sorted(self.root.rglob("*.mo")) if self.root.is_dir() else [self.root]
+        if not self.root.is_dir():
+            return [self.root]
+        found = []
+        for folder, inner, files in os.walk(self.root):
+            inner[:] = sorted(n for n in inner if n != "Resources")
+            found += [os.path.join(folder, f) for f in sorted(files) if f.endswith(".mo")]
+        return [Path(f) for f in found]
 
 
 def library_folders() -> list[Path]:

@@ -36,7 +36,8 @@ def _handle(interpreter: Interpreter, arguments: Frame) -> Value:
 def _column(interpreter: Interpreter, handle: Value, column: Value) -> Table:
     assert isinstance(handle, Handle)
     table, columns = handle.arguments["table"], handle.arguments["columns"]
-    assert is_array(table) and is_array(columns)
+    assert is_array(table)
+    assert is_array(columns)
     why = "it selects a column of a table"
     position = int(interpreter.number(column, why)) - 1
     index = int(interpreter.number(columns[position], why)) - 1
@@ -68,7 +69,8 @@ def _time_value(interpreter: Interpreter, arguments: Frame) -> Value:
     assert isinstance(time, Expression)
     time = interpreter.in_time(time)
     shift, start = handle.arguments["shiftTime"], handle.arguments["startTime"]
-    assert isinstance(shift, Expression) and isinstance(start, Expression)
+    assert isinstance(shift, Expression)
+    assert isinstance(start, Expression)
     value = interpolated(interpreter, table, ex.sub(time, shift))
     earliest = interpreter.parameters.peek(start)
     if earliest is not None and earliest <= 0.0 and not ex.names_in(start):

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimica.base.errors import SourceError
+from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem
 from estimica.source.attempt import Attempt
+from estimica.source.cache import fingerprint, key_of, store, stored
 from estimica.source.decode import decode
 from estimica.source.diagnostics import explained
 from estimica.source.flattener import Refusal, flatten
@@ -18,7 +19,7 @@ from estimica.source.hidden import OuterNames
 from estimica.source.modifiers import Fixed, check_names
 from estimica.source.origins import SourceFiles, source_number
 from estimica.source.outline import experiment_of
-from estimica.source.request import Request, read_request
+from estimica.source.request import Request, check_class, read_request
 
 
 def load_flat(
@@ -41,24 +42,56 @@ def load_flat(
     """
     request = read_request(source, class_name, [Path(p) for p in libraries])
     fixed = dict(fix or {})
-    whole = {k: v for k, v in fixed.items() if "[" not in k}
-    elements = {k: v for k, v in fixed.items() if "[" in k}
-    system = None
-    if fixed:
-        system = _plain_or_none(request, time_limit)
-        if system is not None:
-            check_names(fixed, system)
+    key = _key(request, fixed)
+    system = stored(key) if cache else None
+    if system is None:
+        system = _loaded(request, fixed, cache, time_limit)
+        if cache:
+            store(key, system)
+    return system
+
+
+def _key(request: Request, fix: Mapping[str, Fixed]) -> str:
+    files = [f for library in request.libraries for f in library.files()]
+    return key_of(
+        request.class_name,
+        request.document,
+        request.label,
+        sorted((k, type(v).__name__, v) for k, v in fix.items()),
+        fingerprint(files),
+    )
+
+
+def _loaded(
+    request: Request, fix: Mapping[str, Fixed], cache: bool, time_limit: float
+) -> FlatSystem:
+    if not request.document:
+        check_class(request)
+    if not fix:
+        return _flattened(request, {}, None, time_limit)
+    plain = _plain_or_none(request, cache, time_limit)
+    if plain is not None:
+        check_names(fix, plain)
+    whole = {k: v for k, v in fix.items() if "[" not in k}
+    elements = {k: v for k, v in fix.items() if "[" in k}
+    system = plain
     if whole or system is None:
-        system = _flattened(request, whole, system, time_limit)
+        system = _flattened(request, whole, plain, time_limit)
     return _with_elements(system, elements)
 
 
-def _plain_or_none(request: Request, time_limit: float) -> FlatSystem | None:
+def _plain_or_none(request: Request, cache: bool, time_limit: float) -> FlatSystem | None:
     """The class without modifiers; None where it needs them to make sense."""
-    try:
-        return _flattened(request, {}, None, time_limit)
-    except SourceError:
-        return None
+    key = _key(request, {})
+    system = stored(key) if cache else None
+    if system is None:
+        try:
+            system = _flattened(request, {}, None, time_limit)
+        except (SourceError, UnsupportedError):
+            return None
+        if cache:
+            store(key, system)
+    return system
 
 
 def _flattened(
@@ -77,6 +110,7 @@ def _flattened(
             refused = refused or refusal
             following = attempt.after(refusal.message)
         if following is None:
+            assert refused is not None
             raise explained(refused, request) from None
         attempt = following
 

@@ -16,7 +16,7 @@ _PART = re.compile(r"((?:'[^']*'|[^.\[\]']+))((?:\[[^\]]*\])*)")
 class Declared:
     """One declaration of the flat model, perhaps of an array."""
 
-    __slots__ = ("name", "raw", "kind", "variability", "dims", "symbol")
+    __slots__ = ("dims", "kind", "name", "raw", "symbol", "variability")
 
     def __init__(self, name: str, raw: Mapping[str, Any], kind: Kind) -> None:
         self.name = name

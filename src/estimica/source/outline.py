@@ -8,25 +8,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 from estimica.flat.system import Experiment
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|//[^\n]*|/\*.*?\*/)
-    |(?P<string>"(?:[^"\\]|\\.)*")
+    r"""(?:\s+|//[^\n]*|/\*.*?\*/)*
+    (?:(?P<string>"(?:[^"\\]|\\.)*")
     |(?P<name>[A-Za-z_][A-Za-z_0-9]*|'(?:[^'\\]|\\.)*')
     |(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
-    |(?P<symbol>:=|<=|>=|==|<>|\.[+\-*/^]|.)""",
+    |(?P<symbol>:=|<=|>=|==|<>|\.[+\-*/^]|.))""",
     re.VERBOSE | re.DOTALL,
 )
-CLASS_WORDS = frozenset("class model block connector record type package function operator".split())
+CLASS_WORDS = frozenset(
+    ["class", "model", "block", "connector", "record", "type", "package", "function", "operator"]
+)
 _BEFORE = frozenset(
-    "partial encapsulated expandable pure impure final replaceable redeclare".split()
+    ["partial", "encapsulated", "expandable", "pure", "impure", "final", "replaceable", "redeclare"]
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word, number, string or symbol at a place in the text."""
 
     kind: str
@@ -68,13 +71,15 @@ class Outline:
 
 def tokenise(text: str) -> list[Token]:
     """Words, numbers, strings and symbols of `text`, comments left out."""
-    return [
-        Token(str(m.lastgroup), m.group(), m.start(), m.end())
-        for m in _TOKEN.finditer(text)
-        if m.lastgroup != "space"
-    ]
+    tokens = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind is not None:
+            tokens.append(Token(kind, match[kind], *match.span(kind)))
+    return tokens
 
 
+@lru_cache(maxsize=16)
 def outline(text: str) -> Outline:
     """The classes of `text`; an unfinished text gives those that are complete."""
     tokens = tokenise(text)

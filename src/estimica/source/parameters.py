@@ -103,7 +103,7 @@ class ParameterValues:
                 stack.extend(ex.names_in(binding) - self.evaluated.keys())
 
     def settle(self, condition: Expression, why: str) -> Expression:
-        """`condition` with every part that Boolean, Integer and enumeration parameters decide put in.
+        """`condition` with what Boolean, Integer and enumeration parameters decide put in.
 
         What depends on Real parameters stays, so that they remain tunable.
         """

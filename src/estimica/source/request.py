@@ -37,7 +37,11 @@ class Request:
     text: str
     label: str  # the file's name, or "" for a text
     libraries: tuple[Library, ...]
-    outlined: Outline
+
+    @property
+    def outlined(self) -> Outline:
+        """The classes of `text`."""
+        return outline(self.text)
 
     @property
     def local_name(self) -> str:
@@ -47,11 +51,11 @@ class Request:
 
 
 def read_request(source: str | Path, class_name: str | None, extra: Sequence[Path]) -> Request:
-    """Find out what `source` is (a text, a file, a package's folder, a class's name) and read it."""
+    """Find out what `source` is (a text, a file, a package's folder, a class) and read it."""
     if isinstance(source, str) and is_text(source):
         return _of_text(source, "", class_name, extra)
     path = Path(source)
-    if path.is_dir() or path.name == "package.mo" and path.is_file():
+    if path.is_dir() or (path.name == "package.mo" and path.is_file()):
         return _of_package(path if path.is_dir() else path.parent, class_name, extra)
     if path.is_file():
         return _of_file(path, class_name, extra)
@@ -74,7 +78,7 @@ def _of_text(text: str, label: str, class_name: str | None, extra: Sequence[Path
     name = _chosen(outlined, class_name, label or "the text")
     own = {c.name.partition(".")[0] for c in outlined.classes}
     libraries = needed_libraries(names_used([text]) - own, extra)
-    return Request(name, text, text, label, tuple(libraries), outlined)
+    return Request(name, text, text, label, tuple(libraries))
 
 
 def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Request:
@@ -140,16 +144,20 @@ def _of_library(name: str, extra: Sequence[Path]) -> Request:
 def _of_class(library: Library, name: str, libraries: tuple[Library, ...]) -> Request:
     path = class_file(library, name)
     assert path is not None
-    text = _read(path)
-    outlined = outline(text)
-    prefix = f"{outlined.within}." if outlined.within else ""
-    if outlined.find(name[len(prefix) :]) is None or not name.startswith(prefix):
-        known = [prefix + c.name for c in outlined.classes]
-        known += [f"{name.rpartition('.')[0]}.{p.stem}" for p in path.parent.glob("*.mo")]
-        raise SourceError(
-            "S002", f"no class '{name}' in library {library.root}{did_you_mean(name, known)}"
-        )
-    return Request(name, "", text, str(path), libraries, outlined)
+    return Request(name, "", _read(path), str(path), libraries)
+
+
+def check_class(request: Request) -> None:
+    """Raise where the text of a library has no such class."""
+    prefix = f"{request.outlined.within}." if request.outlined.within else ""
+    name = request.class_name
+    if name.startswith(prefix) and request.outlined.find(name[len(prefix) :]) is not None:
+        return
+    known = [prefix + c.name for c in request.outlined.classes]
+    known += [
+        f"{name.rpartition('.')[0]}.{p.stem}" for p in Path(request.label).parent.glob("*.mo")
+    ]
+    raise SourceError("S002", f"no class '{name}' in {request.label}{did_you_mean(name, known)}")
 
 
 def _chosen(outlined: Outline, class_name: str | None, where: str) -> str:

@@ -104,7 +104,7 @@ def _updated(
             raise ValueMismatch("an element is assigned of something that is no array")
         return _array_updated(interpreter, old, subscripts, rest, value, frame)
     if not rest:
-        return value if not is_array(old) or is_array(value) or value is None else value
+        return value
     record = dict(old) if isinstance(old, dict) else {}
     ident, inner = rest[0]
     record[ident] = _updated(interpreter, record.get(ident), inner, rest[1:], value, frame)

@@ -89,9 +89,7 @@ def _segments(interpreter: Interpreter, table: Table) -> list[int]:
     return kept or [0]
 
 
-def _piece(
-    table: Table, slopes: Sequence[Expression] | None, k: int, u: Expression
-) -> Expression:
+def _piece(table: Table, slopes: Sequence[Expression] | None, k: int, u: Expression) -> Expression:
     x0, x1, y0, y1 = table.xs[k], table.xs[k + 1], table.ys[k], table.ys[k + 1]
     if table.smoothness is Smoothness.CONSTANT:
         return y0
@@ -104,9 +102,7 @@ def _piece(
     quadratic = ex.div(
         ex.sub(ex.sub(ex.mul(ex.const(3.0), secant), ex.mul(ex.const(2.0), left)), right), width
     )
-    cubic = ex.div(
-        ex.sub(ex.add(left, right), ex.mul(ex.const(2.0), secant)), ex.mul(width, width)
-    )
+    cubic = ex.div(ex.sub(ex.add(left, right), ex.mul(ex.const(2.0), secant)), ex.mul(width, width))
     inner = ex.add(ex.mul(ex.add(ex.mul(cubic, v), quadratic), v), left)
     return ex.add(y0, ex.mul(inner, v))
 
@@ -160,7 +156,7 @@ def _chosen(u: Expression, cuts: Sequence[Expression], pieces: Sequence[Expressi
     )
 
 
-# --- slopes at the points --------------------------------------------------------------------------
+# --- slopes at the points ---
 
 
 def _slopes(interpreter: Interpreter, table: Table) -> list[Expression] | None:
@@ -237,14 +233,10 @@ def _monotone(
     return [secants[0], *inner, secants[-1]]
 
 
-def _fritsch_butland(
-    d0: Expression, d1: Expression, w0: Expression, w1: Expression
-) -> Expression:
+def _fritsch_butland(d0: Expression, d1: Expression, w0: Expression, w1: Expression) -> Expression:
     """A weighted harmonic mean of the secants (Fritsch and Butland, 1984)."""
     two, three = ex.const(2.0), ex.const(3.0)
-    below = ex.add(
-        ex.div(ex.add(w0, ex.mul(two, w1)), d0), ex.div(ex.add(w1, ex.mul(two, w0)), d1)
-    )
+    below = ex.add(ex.div(ex.add(w0, ex.mul(two, w1)), d0), ex.div(ex.add(w1, ex.mul(two, w0)), d1))
     return ex.div(ex.mul(three, ex.add(w0, w1)), below)
 
 

@@ -16,9 +16,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 
 Array: TypeAlias = NDArray[Any]
-Value: TypeAlias = (
-    "Expression | str | Array | dict[str, Value] | tuple[Value, ...] | Handle | None"
-)
+Value: TypeAlias = "Expression | str | Array | dict[str, Value] | tuple[Value, ...] | Handle | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ def is_array(value: object) -> TypeGuard[Array]:
 
 
 def make_array(elements: Sequence[Value]) -> Array:
-    """An array one dimension higher than its elements, which are all scalars or all of one shape."""
+    """An array one dimension higher than its elements, which are scalars or all of one shape."""
     if elements and all(is_array(e) for e in elements):
         shapes = {e.shape for e in elements if is_array(e)}
         if len(shapes) > 1:

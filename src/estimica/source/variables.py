@@ -131,7 +131,7 @@ class _Reader:
     def _causality(self, declared: Declared) -> str:
         causality = declared.raw["causality"]
         word = next(iter(causality)).lower() if isinstance(causality, dict) else ""
-        if declared.is_parameter or declared.raw["binding"] is not None and word == "input":
+        if declared.is_parameter or (declared.raw["binding"] is not None and word == "input"):
             return "local"
         top = "." not in declared.name
         if word == "input" and (top or split(declared.name)[0][0] in self._inputs):
