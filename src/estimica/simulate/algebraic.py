@@ -100,9 +100,26 @@ def differentiate_algebraic(iw: Vector, rw: Vector, function: int) -> int:
     return 0
 
 
-def _algebraic(iw: int, rw: int, t: float, h: float, function: int, unused: int) -> int:
-    """z at the current point, and Z where a function for its right-hand side is given."""
+@engine_function
+def algebraic_rate(iw: Vector, rw: Vector) -> int:
+    """z' = -g_z^-1 (g_t + g_x x' + ...) at a solved point."""
+    nz = iw[at.NZ]
+    if factor_algebraic(iw, rw):
+        return blame_residual(iw, rw, SINGULAR)
+    set_result(iw, 0, iw[at.O_DZ])
+    call(iw, at.ALGEBRAIC_RATE)
+    rate = view(rw, iw[at.O_DZ], nz)
+    solve(view(rw, iw[at.O_LUZ], nz * nz), view(iw, iw[at.I_PIVOT], nz), nz, rate, 1)
+    for k in range(nz):
+        rw[iw[at.O_VDOT] + k] = -rate[k]
+    return 0
+
+
+def _algebraic(iw: int, rw: int, t: float, h: float, function: int, rate: int) -> int:
+    """z at the current point, and Z where a function for its right-hand side is given; or z'."""
     whole, real = wholes_at(iw, 0), reals_at(rw, 0)
+    if rate:
+        return algebraic_rate(whole, real)
     failed = solve_algebraic(whole, real)
     if failed == 0 and function:
         failed = differentiate_algebraic(whole, real, function)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import engine_function, loop_function, view
+from estimica.simulate.calls import engine_function, loop_function, unsigned, view
 from estimica.simulate.evaluation import derivative
 
 Vector = Any
@@ -30,13 +30,13 @@ D5, D6, D7 = 701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29
 
 @loop_function
 def _sum1(y: Vector, w: Vector, a1: float, k1: Vector) -> None:
-    for i in range(y.size):
+    for i in range(unsigned(y.size)):
         y[i] = w[i] + a1 * k1[i]
 
 
 @loop_function
 def _sum2(y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector) -> None:
-    for i in range(y.size):
+    for i in range(unsigned(y.size)):
         y[i] = w[i] + (a1 * k1[i] + a2 * k2[i])
 
 
@@ -44,13 +44,13 @@ def _sum2(y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector) ->
 def _sum3(
     y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector, a3: float, k3: Vector
 ) -> None:
-    for i in range(y.size):
+    for i in range(unsigned(y.size)):
         y[i] = w[i] + (a1 * k1[i] + a2 * k2[i] + a3 * k3[i])
 
 
 @loop_function
 def _stage5(y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, k4: Vector) -> None:
-    for i in range(y.size):
+    for i in range(unsigned(y.size)):
         y[i] = w[i] + h * (A51 * k1[i] + A52 * k2[i] + A53 * k3[i] + A54 * k4[i])
 
 
@@ -58,7 +58,7 @@ def _stage5(y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, 
 def _stage6(
     y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, k4: Vector, k5: Vector
 ) -> None:
-    for i in range(y.size):
+    for i in range(unsigned(y.size)):
         y[i] = w[i] + h * (A61 * k1[i] + A62 * k2[i] + A63 * k3[i] + A64 * k4[i] + A65 * k5[i])
 
 
@@ -66,7 +66,7 @@ def _stage6(
 def _result(
     y: Vector, w: Vector, h: float, k1: Vector, k3: Vector, k4: Vector, k5: Vector, k6: Vector
 ) -> None:
-    for i in range(y.size):
+    for i in range(unsigned(y.size)):
         y[i] = w[i] + h * (B1 * k1[i] + B3 * k3[i] + B4 * k4[i] + B5 * k5[i] + B6 * k6[i])
 
 
@@ -75,7 +75,7 @@ def _combination(
     e: Vector, c1: float, k1: Vector, c3: float, k3: Vector, c4: float, k4: Vector,
     c5: float, k5: Vector, c6: float, k6: Vector, c7: float, k7: Vector,
 ) -> None:  # fmt: skip
-    for i in range(e.size):
+    for i in range(unsigned(e.size)):
         e[i] = (c1 * k1[i] + c3 * k3[i] + c4 * k4[i]) + (c5 * k5[i] + c6 * k6[i] + c7 * k7[i])
 
 
@@ -123,7 +123,7 @@ def local_error(iw: Vector, rw: Vector, h: float) -> None:
 def _scale(e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float) -> float:
     """e := e / tolerance; the sum of squares comes back."""
     total = 0.0
-    for i in range(e.size):
+    for i in range(unsigned(e.size)):
         q = e[i] / (atol[i] + rtol * max(abs(w0[i]), abs(w1[i])))
         e[i] = q
         total += q * q
@@ -132,17 +132,18 @@ def _scale(e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float) -> floa
 
 @loop_function
 def _scale_rows(
-    e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float, total: Vector, rows: int
+    e: Vector, w0: Vector, w1: Vector, atol: Vector, per: Vector, rtol: float, total: Vector
 ) -> None:
-    """The same for a matrix, with one sum for each column."""
+    """The same for a matrix with one row for each state, with one sum for each tuner."""
     m = total.size
-    for j in range(m):
+    for j in range(unsigned(m)):
         total[j] = 0.0
-    for i in range(rows):
-        for j in range(m):
-            k = i * m + j
-            q = e[k] / (atol[j] + rtol * max(abs(w0[k]), abs(w1[k])))
-            e[k] = q
+    for i in range(atol.size):
+        a = atol[i]
+        error, old, new = view(e, i * m, m), view(w0, i * m, m), view(w1, i * m, m)
+        for j in range(unsigned(m)):
+            q = error[j] / (a * per[j] + rtol * max(abs(old[j]), abs(new[j])))
+            error[j] = q
             total[j] += q * q
 
 
@@ -160,7 +161,7 @@ def error_norm(iw: Vector, rw: Vector) -> float:
         size = nx * m
         _scale_rows(
             view(rw, e + nx, size), view(rw, w0 + nx, size), view(rw, w1 + nx, size),
-            view(rw, iw[at.O_ATOL_S], m), rtol, total, nx,
+            view(rw, iw[at.O_ATOL], nx), view(rw, iw[at.O_ATOL_S], m), rtol, total,
         )  # fmt: skip
         for j in range(m):
             if not total[j] <= worst:
@@ -175,7 +176,7 @@ def stiffness(iw: Vector, rw: Vector, h: float) -> float:
     k6, k7 = view(rw, iw[at.O_K6], nx), view(rw, iw[at.O_K7], nx)
     wt, w1 = view(rw, iw[at.O_WT], nx), view(rw, iw[at.O_W1], nx)
     top, bottom = 0.0, 0.0
-    for i in range(nx):
+    for i in range(unsigned(nx)):
         top += (k7[i] - k6[i]) ** 2
         bottom += (w1[i] - wt[i]) ** 2
     return h * np.sqrt(top / bottom) if bottom > 0.0 else 0.0
@@ -185,7 +186,7 @@ def stiffness(iw: Vector, rw: Vector, h: float) -> float:
 def _polynomial(
     w0: Vector, w1: Vector, k1: Vector, k7: Vector, h: float, r2: Vector, r3: Vector, r4: Vector
 ) -> None:
-    for i in range(r2.size):
+    for i in range(unsigned(r2.size)):
         rise = w1[i] - w0[i]
         bend = h * k1[i] - rise
         r2[i] = rise
@@ -207,13 +208,3 @@ def prepare_dense(iw: Vector, rw: Vector, h: float, n: int) -> None:
         h * D6, view(rw, iw[at.O_K6], n), h * D7, k7,
     )  # fmt: skip
     iw[at.DENSE] = n
-
-
-@loop_function
-def interpolate(
-    out: Vector, theta: float, w0: Vector, r2: Vector, r3: Vector, r4: Vector, r5: Vector
-) -> None:
-    """out := the step's polynomial at the fraction theta of the step."""
-    rest = 1.0 - theta
-    for i in range(out.size):
-        out[i] = w0[i] + theta * (r2[i] + rest * (r3[i] + theta * (r4[i] + rest * r5[i])))

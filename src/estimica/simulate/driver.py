@@ -9,24 +9,18 @@ import numpy as np
 
 from estimica.simulate import dormand_prince as explicit
 from estimica.simulate import layout as at
-from estimica.simulate.calls import Unit, call_unit, engine_function, reals_at, view, wholes_at
-from estimica.simulate.evaluation import (
-    call, derivative, set_result, settle_unknowns,
+from estimica.simulate.calls import (
+    Unit, address, call_unit, engine_function, reals_at, wholes_at,
 )  # fmt: skip
+from estimica.simulate.dense_output import dense
+from estimica.simulate.evaluation import call, derivative, set_result, settle_unknowns
 from estimica.simulate.status import (
-    ALGEBRAIC, DONE, NOT_FINITE_OUTPUT, NOT_FINITE_START, STEP_TOO_SMALL, TOO_MANY_STEPS,
-    CHECK_VIOLATED, SINGULAR, NEEDS_STIFF,
+    ACCUMULATION, ALGEBRAIC, CHECK_VIOLATED, DONE, NOT_FINITE_OUTPUT, NOT_FINITE_START, SINGULAR,
+    STEP_TOO_SMALL, TOO_MANY_STEPS,
 )  # fmt: skip
 
 Vector = Any
 EPS = 2.220446049250313e-16
-
-
-@engine_function
-def fail(iw: Vector, rw: Vector, status: int, t: float, h: float) -> int:
-    """Notes when and with which step a run ended early."""
-    rw[iw[at.O_REPORT] + at.R_TIME], rw[iw[at.O_REPORT] + at.R_STEP] = t, h
-    return status
 
 
 @engine_function
@@ -109,19 +103,6 @@ def first_step(iw: Vector, rw: Vector, t: float, limit: float) -> float:
 
 
 @engine_function
-def dense(iw: Vector, rw: Vector, t: float, h: float, time: float, n: int) -> int:
-    """The first n components of [x; S] within the accepted step; where they stand comes back."""
-    if iw[at.DENSE] < n:
-        explicit.prepare_dense(iw, rw, h, n)
-    wd = iw[at.O_WD]
-    explicit.interpolate(
-        view(rw, wd, n), (time - t) / h, view(rw, iw[at.O_W0], n), view(rw, iw[at.O_R2], n),
-        view(rw, iw[at.O_R3], n), view(rw, iw[at.O_R4], n), view(rw, iw[at.O_R5], n),
-    )  # fmt: skip
-    return wd
-
-
-@engine_function
 def emit(iw: Vector, rw: Vector, t: float, w: int, k: int) -> int:
     """Writes sample k from the point rw[w ...]."""
     ny, m = iw[at.NY], iw[at.M]
@@ -182,107 +163,321 @@ def swap(iw: Vector, a: int, b: int) -> None:
     iw[a], iw[b] = iw[b], iw[a]
 
 
-def _drive(iw_at: int, rw_at: int, unused_t: float, unused_h: float, a: int, b: int) -> int:
-    """A whole run; comes back with a status, everything else is in the arrays."""
-    iw, rw = wholes_at(iw_at, 0), reals_at(rw_at, 0)
-    times, starts = reals_at(iw[at.TIMES], iw[at.N_TIMES]), reals_at(iw[at.STARTS], iw[at.N_STARTS])
-    values, slopes = reals_at(iw[at.VALUES], 0), reals_at(iw[at.SLOPES], 0)
-    setting = iw[at.O_SETTING]
-    nu, n_times, n_pieces = iw[at.NU], times.size, starts.size
-    end, span = rw[setting + at.END], rw[setting + at.SPAN]
-    max_step, max_steps = rw[setting + at.MAX_STEP], rw[setting + at.MAX_STEPS]
-    sens = iw[at.M] > 0
-    t, piece, k = starts[0], 0, 0
-    load_piece(iw, rw, t, view(values, 0, nu), view(slopes, 0, nu))
-    status = begin(iw, rw, t)
+@engine_function
+def note(iw: Vector, t: float, kind: int, index: int) -> None:
+    """Adds an event to the log, as long as there is room."""
+    count = iw[at.EVENTS]
+    iw[at.EVENTS] = count + 1
+    if count < iw[at.LOG_SIZE]:
+        row = reals_at(iw[at.LOG] + 8 * at.LOG_WIDTH * count, at.LOG_WIDTH)
+        row[0], row[1], row[2] = t, kind, index
+
+
+@engine_function
+def next_piece(iw: Vector, rw: Vector, t: float, blur: float) -> bool:
+    """Moves on to the piece of the inputs that holds at t; whether there is a new one."""
+    starts, n = reals_at(iw[at.STARTS], iw[at.N_STARTS]), iw[at.N_STARTS]
+    old = iw[at.PIECE]
+    piece = old
+    while piece + 1 < n and starts[piece + 1] <= t + blur:
+        piece += 1
+    iw[at.PIECE] = piece
+    return piece != old
+
+
+@engine_function
+def enter_piece(iw: Vector, rw: Vector) -> None:
+    """Loads the current piece."""
+    nu, piece = iw[at.NU], iw[at.PIECE]
+    starts = reals_at(iw[at.STARTS], iw[at.N_STARTS])
+    values = reals_at(iw[at.VALUES] + 8 * piece * nu, nu)
+    load_piece(iw, rw, starts[piece], values, reals_at(iw[at.SLOPES] + 8 * piece * nu, nu))
+
+
+@engine_function
+def happen(iw: Vector, rw: Vector, jumped: bool, cause: int) -> int:
+    """Everything that changes at this instant: a new piece, time relations, relation `cause`."""
+    clock = iw[at.O_CLOCK]
+    t, blur = rw[clock + at.NOW], rw[clock + at.BLUR]
+    units, base = address(iw), iw[at.BASE]
+    status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_BEFORE, cause)
     if status:
-        return fail(iw, rw, status, t, 0.0)
+        return status
+    if jumped:
+        enter_piece(iw, rw)
+    status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_SETTLE, 0)
+    if status:
+        return status
+    if iw[at.NT]:
+        call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_NEXT, 0)
+    return begin(iw, rw, t)
+
+
+@engine_function
+def accumulates(iw: Vector, rw: Vector, t: float, relation: int) -> bool:
+    """Whether this relation has changed again and again within a sliver of the run."""
+    last = iw[at.O_WINDOW] + relation
+    quick = last + iw[at.NG]
+    soon = t - rw[last] < 1e-8 * rw[iw[at.O_SETTING] + at.SPAN]
+    rw[quick] = rw[quick] + 1.0 if soon else 0.0
+    rw[last] = t
+    return rw[quick] >= at.QUICK_LIMIT
+
+
+@engine_function
+def arrive(iw: Vector, rw: Vector, cause: int) -> int:
+    """What is due at the present time: input jumps, instants, the relation `cause` (or -1)."""
+    clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
+    t = rw[clock + at.NOW]
+    blur = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
+    rw[clock + at.BLUR] = blur
+    jumped = next_piece(iw, rw, t, blur)
+    timed = iw[at.NT] > 0 and rw[iw[at.O_REPORT] + at.R_INSTANT] <= t + blur
+    last = iw[at.TERMINAL] != 0 and t >= rw[setting + at.END]
+    if not (jumped or timed or last or cause >= 0):
+        return DONE
+    rw[clock + at.LAST_ERROR] = 1e-4
+    if jumped:
+        iw[at.SINCE] = 0
+    if not iw[at.HAS_EVENTS]:
+        enter_piece(iw, rw)
+        return begin(iw, rw, t)
+    if cause >= 0:
+        note(iw, t, at.AT_STATE, cause)
+        if accumulates(iw, rw, t, cause):
+            iw[at.INDEX] = cause
+            return ACCUMULATION
+    elif timed:
+        note(iw, t, at.AT_TIME, -1)
+    rw[iw[at.O_FLAGS] + 1] = 1.0 if last else 0.0
+    return happen(iw, rw, jumped, cause)
+
+
+@engine_function
+def trial(iw: Vector, rw: Vector, t: float, step: float, sens: bool) -> bool:
+    """One trial step by the current method; False where the model cannot be evaluated."""
+    if iw[at.STIFF]:
+        task = at.STIFF_STEP
+        return call_unit(iw[at.UNIT_STIFF], address(iw), iw[at.BASE], t, step, task, sens) == 0
+    return explicit.attempt(iw, rw, t, step, sens)
+
+
+@engine_function
+def error_of_trial(iw: Vector, rw: Vector, step: float) -> float:
+    """The local error in units of the tolerance."""
+    if iw[at.STIFF]:
+        return rw[iw[at.O_CLOCK] + at.ERROR]
+    explicit.local_error(iw, rw, step)
+    return explicit.error_norm(iw, rw)
+
+
+@engine_function
+def collapsed(iw: Vector, ok: bool) -> int:
+    """Why steps have become too small."""
+    if ok:
+        return STEP_TOO_SMALL
+    return ALGEBRAIC if iw[at.LAST_FAIL] == 1 else SINGULAR
+
+
+@engine_function
+def take_step(iw: Vector, rw: Vector, stop: float) -> int:
+    """Tries until a step is within tolerance; its size and the next one's go to the clock."""
+    clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
+    t, h = rw[clock + at.NOW], rw[clock + at.NEXT_STEP]
+    limit, span = rw[setting + at.MAX_STEP], rw[setting + at.SPAN]
+    while True:
+        step, arrival = min(h, limit), stop
+        if t + 1.01 * step >= stop:
+            step = stop - t
+        else:
+            arrival = t + step
+        ok = trial(iw, rw, t, step, iw[at.M] > 0)
+        error = error_of_trial(iw, rw, step) if ok else np.inf
+        iw[at.SINCE] += 1
+        if iw[at.SINCE] > rw[setting + at.MAX_STEPS]:
+            blame_state(iw, rw)
+            return TOO_MANY_STEPS
+        if error <= 1.0:
+            break
+        restore_unknowns(iw, rw)
+        iw[at.REJECTED] += 1
+        h = step / min(5.0, max(1.1, error**0.2 / 0.9)) if np.isfinite(error) else step * 0.1
+        if h < max(4.0 * EPS * abs(t), 1e-30 * span):
+            if ok:
+                blame_state(iw, rw)
+            rw[clock + at.NEXT_STEP] = h
+            return collapsed(iw, ok)
+    iw[at.STEPS] += 1
+    growth = 0.9 * rw[clock + at.LAST_ERROR] ** 0.04 / max(error, 1e-10) ** 0.17
+    rw[clock + at.LAST_ERROR] = max(error, 1e-4)
+    rw[clock + at.TAKEN], rw[clock + at.ARRIVAL] = step, arrival
+    rw[clock + at.NEXT_STEP] = step * min(10.0, max(0.2, growth))
+    return DONE
+
+
+@engine_function
+def stop_at_event(iw: Vector, rw: Vector) -> int:
+    """Looks for a relation that changes within the step; shortens the step to it. -1: none."""
+    clock, units, base = iw[at.O_CLOCK], address(iw), iw[at.BASE]
+    t, step, blur = rw[clock + at.NOW], rw[clock + at.TAKEN], rw[clock + at.BLUR]
+    cause = call_unit(iw[at.UNIT_EVENTS], units, base, t, step, at.EVENT_LOCATE, 0)
+    if cause < 0:
+        return -1
+    shorter = rw[iw[at.O_REPORT] + at.R_ROOT] * step
+    for _ in range(6):  # the end of a step is more exact than a point within it
+        if shorter <= 4.0 * EPS * abs(t) or not trial(iw, rw, t, shorter, False):
+            break
+        call_unit(iw[at.UNIT_EVENTS], units, base, t + shorter, 0.0, at.EVENT_POLISH, cause)
+        move = rw[iw[at.O_REPORT] + at.R_ROOT]
+        if abs(move) > 0.1 * step:
+            break
+        shorter = min(max(shorter + move, 0.0), step)
+        if abs(move) <= 2.0 * EPS * max(abs(t), shorter):
+            break
+    if abs(t + shorter - rw[clock + at.ARRIVAL]) <= blur:
+        shorter = rw[clock + at.ARRIVAL] - t
+    else:
+        rw[clock + at.ARRIVAL] = t + shorter
+    rw[clock + at.TAKEN] = shorter
+    if shorter <= 4.0 * EPS * abs(t) or not trial(iw, rw, t, shorter, iw[at.M] > 0):
+        for k in range(iw[at.N]):
+            rw[iw[at.O_W1] + k] = rw[iw[at.O_W0] + k]
+        iw[at.DENSE] = 0
+        rw[clock + at.ARRIVAL], rw[clock + at.TAKEN] = t, 0.0
+    return cause
+
+
+@engine_function
+def emit_within(iw: Vector, rw: Vector, limit: float) -> int:
+    """Writes the samples inside the step, before the limit."""
+    clock = iw[at.O_CLOCK]
+    t, step = rw[clock + at.NOW], rw[clock + at.TAKEN]
+    times, n = reals_at(iw[at.TIMES], iw[at.N_TIMES]), iw[at.N_TIMES]
+    k = iw[at.SAMPLE]
+    while k < n and times[k] < limit:
+        w = dense(iw, rw, step, (times[k] - t) / step, iw[at.N])
+        if iw[at.NC]:
+            call_unit(iw[at.UNIT_PROJECTION], address(iw), iw[at.BASE], times[k], 0.0, w, 0)
+        status = emit(iw, rw, times[k], w, k)
+        if status:
+            rw[clock + at.NOW] = times[k]
+            return status
+        k += 1
+        iw[at.SINCE] = 0
+    iw[at.SAMPLE] = k
+    return DONE
+
+
+@engine_function
+def emit_here(iw: Vector, rw: Vector) -> int:
+    """Writes the samples that fall on the present time."""
+    t = rw[iw[at.O_CLOCK] + at.NOW]
+    times, n = reals_at(iw[at.TIMES], iw[at.N_TIMES]), iw[at.N_TIMES]
+    while iw[at.SAMPLE] < n and times[iw[at.SAMPLE]] <= t:
+        status = emit(iw, rw, times[iw[at.SAMPLE]], iw[at.O_W0], iw[at.SAMPLE])
+        if status:
+            return status
+        iw[at.SAMPLE] += 1
+        iw[at.SINCE] = 0
+    return DONE
+
+
+@engine_function
+def finish_step(iw: Vector, rw: Vector) -> int:
+    """Makes the end of the step the present point; projection and checks."""
+    clock = iw[at.O_CLOCK]
+    t = rw[clock + at.ARRIVAL]
+    rw[clock + at.NOW] = t
+    keep_unknowns(iw, rw)
+    swap(iw, at.O_W0, at.O_W1)
+    swap(iw, at.O_K1, at.O_K7)
+    if iw[at.NC]:
+        call_unit(iw[at.UNIT_PROJECTION], address(iw), iw[at.BASE], t, 0.0, iw[at.O_W0], 0)
+        status = begin(iw, rw, t)
+        if status:
+            return status
+    if iw[at.NK]:
+        broken = check(iw, rw, t, iw[at.O_W0])
+        if broken >= 0:
+            iw[at.INDEX] = broken
+            return CHECK_VIOLATED
+    return DONE
+
+
+@engine_function
+def next_stop(iw: Vector, rw: Vector) -> float:
+    """Where the present stretch must end: the next piece, the next instant, the end."""
+    starts, piece = reals_at(iw[at.STARTS], iw[at.N_STARTS]), iw[at.PIECE]
+    stop = rw[iw[at.O_SETTING] + at.END]
+    if piece + 1 < iw[at.N_STARTS]:
+        stop = min(stop, starts[piece + 1])
+    if iw[at.NT]:
+        stop = min(stop, rw[iw[at.O_REPORT] + at.R_INSTANT])
+    return stop
+
+
+@engine_function
+def start_run(iw: Vector, rw: Vector) -> int:
+    """The first piece, the derivative and the modes at the start, the first step."""
+    clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
+    t = reals_at(iw[at.STARTS], 1)[0]
+    rw[clock + at.NOW] = t
+    rw[clock + at.BLUR] = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
+    rw[clock + at.LAST_ERROR] = 1e-4
+    for i in range(iw[at.NG]):
+        rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -1e300, 0.0
+        rw[iw[at.O_SLACK] + i] = 0.0
+    rw[iw[at.O_REPORT] + at.R_INSTANT] = 1e300
+    enter_piece(iw, rw)
+    status = begin(iw, rw, t)
+    if status == DONE and iw[at.HAS_EVENTS]:
+        if iw[at.NT]:
+            call_unit(iw[at.UNIT_EVENTS], address(iw), iw[at.BASE], t, rw[clock + at.BLUR],
+                      at.EVENT_NEXT, 0)  # fmt: skip
+        status = happen(iw, rw, False, -1)
+    if status:
+        return status
     h = rw[setting + at.FIRST_STEP]
     if h <= 0.0:
-        h = first_step(iw, rw, t, min(max_step, end - t))
-    before, since, stiff_count, calm_count = 1e-4, 0, 0, 0
-    while True:
-        blur = max(8.0 * EPS * abs(t), 1e-12 * span)
-        jumped = False
-        while piece + 1 < n_pieces and starts[piece + 1] <= t + blur:
-            piece += 1
-            jumped = True
-        if jumped:
-            load_piece(iw, rw, starts[piece], view(values, piece * nu, nu),
-                       view(slopes, piece * nu, nu))  # fmt: skip
-            status = begin(iw, rw, t)
-            if status:
-                return fail(iw, rw, status, t, 0.0)
-            before, since = 1e-4, 0
-        while k < n_times and times[k] <= t:
-            status = emit(iw, rw, times[k], iw[at.O_W0], k)
-            k += 1
-            since = 0
-            if status:
-                return fail(iw, rw, status, t, h)
-        if k == n_times:
-            break
-        stop = end
-        if piece + 1 < n_pieces and starts[piece + 1] < stop:
-            stop = starts[piece + 1]
-        while True:
-            step, last = min(h, max_step), False
-            if t + 1.01 * step >= stop:
-                step, last = stop - t, True
-            ok = explicit.attempt(iw, rw, t, step, sens)
-            error = np.inf
-            if ok:
-                explicit.local_error(iw, rw, step)
-                error = explicit.error_norm(iw, rw)
-            since += 1
-            if error <= 1.0:
-                break
-            restore_unknowns(iw, rw)
-            iw[at.REJECTED] += 1
-            if ok:
-                iw[at.LAST_FAIL] = 0
-            h = step / min(5.0, max(1.1, error**0.2 / 0.9)) if np.isfinite(error) else step * 0.1
-            if h < max(4.0 * EPS * abs(t), 1e-30 * span):
-                if not ok:
-                    return fail(iw, rw, ALGEBRAIC if iw[at.LAST_FAIL] == 1 else SINGULAR, t, h)
-                blame_state(iw, rw)
-                return fail(iw, rw, STEP_TOO_SMALL, t, h)
-            if since > max_steps:
-                blame_state(iw, rw)
-                return fail(iw, rw, TOO_MANY_STEPS, t, h)
-        iw[at.STEPS] += 1
-        if since > max_steps:
-            blame_state(iw, rw)
-            return fail(iw, rw, TOO_MANY_STEPS, t, h)
-        factor = max(error, 1e-10) ** 0.17 / before**0.04 / 0.9
-        factor = max(0.1, min(5.0, factor))
-        before = max(error, 1e-4)
-        arrival = stop if last else t + step
-        while k < n_times and times[k] < arrival - (blur if last else 0.0):
-            w = dense(iw, rw, t, step, times[k], iw[at.N])
-            if iw[at.NC]:
-                call_unit(iw[at.UNIT_PROJECTION], iw_at, rw_at, times[k], 0.0, w, 0)
-            status = emit(iw, rw, times[k], w, k)
-            k += 1
-            since = 0
-            if status:
-                return fail(iw, rw, status, times[k - 1], step)
-        keep_unknowns(iw, rw)
-        swap(iw, at.O_W0, at.O_W1)
-        swap(iw, at.O_K1, at.O_K7)
-        t, h = arrival, step / factor
-        if iw[at.NC]:
-            call_unit(iw[at.UNIT_PROJECTION], iw_at, rw_at, t, 0.0, iw[at.O_W0], 0)
-            status = begin(iw, rw, t)
-            if status:
-                return fail(iw, rw, status, t, h)
-        if iw[at.NK]:
-            broken = check(iw, rw, t, iw[at.O_W0])
-            if broken >= 0:
-                iw[at.INDEX] = broken
-                return fail(iw, rw, CHECK_VIOLATED, t, step)
-    rw[iw[at.O_REPORT] + at.R_TIME] = t
+        limit = min(rw[setting + at.MAX_STEP], rw[setting + at.SPAN])
+        h = first_step(iw, rw, t, limit)
+    rw[clock + at.NEXT_STEP] = h
     return DONE
+
+
+@engine_function
+def run_on(iw: Vector, rw: Vector) -> int:
+    """From the start to the last sample; a status comes back."""
+    clock = iw[at.O_CLOCK]
+    status, cause = start_run(iw, rw), -1
+    while status == DONE:
+        status = arrive(iw, rw, cause)
+        if status == DONE:
+            status = emit_here(iw, rw)
+        if status or iw[at.SAMPLE] == iw[at.N_TIMES]:
+            break
+        stop = next_stop(iw, rw)
+        status = take_step(iw, rw, stop)
+        if status:
+            break
+        cause = stop_at_event(iw, rw) if iw[at.NG] else -1
+        limit = rw[clock + at.ARRIVAL]
+        if cause >= 0 or limit == stop:
+            limit -= rw[clock + at.BLUR]
+        status = emit_within(iw, rw, limit)
+        if status == DONE:
+            status = finish_step(iw, rw)
+    return status
+
+
+def _drive(iw_at: int, rw_at: int, t: float, h: float, a: int, b: int) -> int:
+    """A whole run; everything but the status is in the arrays."""
+    iw, rw = wholes_at(iw_at, 0), reals_at(rw_at, 0)
+    status = run_on(iw, rw)
+    clock, report = iw[at.O_CLOCK], iw[at.O_REPORT]
+    rw[report + at.R_TIME] = rw[clock + at.NOW]
+    rw[report + at.R_STEP] = rw[clock + at.NEXT_STEP]
+    return status
 
 
 drive = Unit(_drive)

@@ -18,6 +18,7 @@ from estimica.simulate import layout as at
 from estimica.simulate import status as outcome
 from estimica.simulate.algebraic import algebraic_unit, projection_unit
 from estimica.simulate.driver import drive
+from estimica.simulate.events import events_unit
 
 Reals = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -213,7 +214,7 @@ class Workspace:
         self.setting = part(at.O_SETTING, at.N_SETTING)
         self.report = part(at.O_REPORT, at.N_REPORT)
         self.atol, self.atol_s = part(at.O_ATOL, h.nx), part(at.O_ATOL_S, kernel.m)
-        self.counters = self.iw[at.STEPS : at.BREAK_COUNT + 1]
+        self.counters = self.iw[at.STEPS : at.CALM_COUNT + 1]
         self.log_at = self.log.ctypes.data
         self.options: Options | None = None
 
@@ -223,13 +224,15 @@ class Workspace:
 
     def set_options(self, options: Options) -> None:
         """Writes the options into the arrays."""
-        self.setting[at.RTOL] = options.rtol
+        # local errors shift the times of events, so models with relations are run more finely
+        share = 0.1 if self.relations else 1.0
+        self.setting[at.RTOL] = share * options.rtol
         self.setting[at.FIRST_STEP] = options.first_step
         self.setting[at.MAX_STEPS] = options.max_steps
-        self.atol[:] = options.atol
-        self.setting[at.ATOL_CHECK] = 10.0 * self.atol.max(initial=1e-300)
+        self.atol[:] = share * np.asarray(options.atol)
+        self.setting[at.ATOL_CHECK] = 10.0 * np.max(options.atol)
         scales = np.asarray(options.tuner_scales if options.tuner_scales else 1.0)
-        self.atol_s[:] = self.atol.min(initial=1.0) / np.maximum(np.abs(scales), 1e-12)
+        self.atol_s[:] = 1.0 / np.maximum(np.abs(scales), 1e-12)
         self.iw[at.METHOD] = METHODS[options.method]
         self.iw[at.ERROR_TEST] = options.sensitivities_in_error_test
         self.options = options
@@ -254,12 +257,12 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_GZ: len(kernel.z_jacobian.rows), at.O_LUZ: nz * nz, at.O_DZ: nz,
         at.O_FX: len(kernel.state_jacobian.rows), at.O_FV: len(kernel.algebraic_jacobian.rows),
         at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: nx, at.O_ATOL_S: m, at.O_ACC: m,
-        at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_RZ: 5 * nz * (1 + m),
+        at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_CLOCK: at.N_CLOCK, at.O_RZ: 5 * nz * (1 + m),
         at.O_X_PRE: nx, at.O_D_PRE: h.nd, at.O_FLAGS: 2, at.O_S_PRE: nx * m, at.O_XDOT: nx,
         at.O_VDOT: nv, at.O_DT: m, at.O_ZERO: ng, at.O_ZERO_LOW: ng, at.O_ZERO_RATE: ng,
         at.O_ZERO_S: ng * m, at.O_SLACK: ng, at.O_TRIGGERED: ng, at.O_INSTANT: nt,
         at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
-        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: at.WINDOW + 1, at.O_C: nc,
+        at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 2 * ng, at.O_C: nc,
         at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: h.checks.shape[0],
         at.O_SSTEP: 1,
     }  # fmt: skip
@@ -313,6 +316,7 @@ def _whole_numbers(
         at.TERMINAL: kernel.terminal, at.HAS_EVENTS: kernel.has_events, at.LOG_SIZE: LOG_SIZE,
         at.SEGMENTS: segments, at.UNIT_ALGEBRAIC: algebraic_unit.address if h.nz else 0,
         at.UNIT_PROJECTION: projection_unit.address if nc else 0,
+        at.UNIT_EVENTS: events_unit.address if kernel.has_events else 0,
     }.items():  # fmt: skip
         iw[place] = value
     return iw

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import address, call_model, call_unit, engine_function, view
+from estimica.simulate.calls import address, call_model, call_unit, engine_function, unsigned, view
 from estimica.simulate.linear_algebra import add_entries, add_product
 
 Vector = Any
@@ -76,7 +76,7 @@ def sparse_derivative(iw: Vector, rw: Vector, w: int, k: int) -> None:
     set_result(iw, 3, iw[at.O_FP])
     call(iw, at.LINEAR)
     out = view(rw, k + nx, nx * m)
-    for j in range(nx * m):
+    for j in range(unsigned(nx * m)):
         out[j] = 0.0
     n = iw[at.NNZ_X]
     add_product(view(iw, iw[at.I_FX_ROW], n), view(iw, iw[at.I_FX_COL], n),

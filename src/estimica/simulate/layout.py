@@ -27,7 +27,8 @@ RESULT = 24
  STIFF_READY, STIFF_DIRECT, ERROR_TEST, BASE, DENSE) = range(100, 114)  # fmt: skip
 # counters and what failed last
 (STEPS, REJECTED, EVALUATIONS, NEWTON, EVENTS, SWITCHES, STIFF_STEPS, FACTORISATIONS, FAIL, INDEX,
- TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT) = range(120, 136)  # fmt: skip
+ TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT,
+ PIECE, SAMPLE, SINCE, STIFF_COUNT, CALM_COUNT) = range(120, 141)  # fmt: skip
 
 # addresses of the engine's units and of the arrays of the run
 (UNIT_ALGEBRAIC, UNIT_PROJECTION, UNIT_HISTORY, UNIT_EVENTS, UNIT_STIFF) = range(56, 61)
@@ -35,7 +36,7 @@ RESULT = 24
 
 # offsets of vectors in rw: one evaluation
 (O_TIME, O_INPUT, O_UDOT, O_BEGIN, O_VALUE, O_P, O_D, O_V, O_VS, O_V_GOOD, O_G, O_GZ, O_LUZ, O_DZ,
- O_FX, O_FV, O_FP, O_ATOL, O_ATOL_S, O_ACC, O_SETTING, O_REPORT) = range(140, 162)  # fmt: skip
+ O_FX, O_FV, O_FP, O_ATOL, O_ATOL_S, O_ACC, O_SETTING, O_REPORT, O_CLOCK) = range(142, 165)  # fmt: skip
 # the explicit method and its dense output
 (O_W0, O_W1, O_WT, O_WD, O_K1, O_K2, O_K3, O_K4, O_K5, O_K6, O_K7, O_E, O_R2, O_R3, O_R4, O_R5,
  O_RZ) = range(170, 187)  # fmt: skip
@@ -58,13 +59,19 @@ FIRST_INDEX = 280  # index vectors begin here
 # places in the settings vector
 RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END = range(7)
 N_SETTING = 8
+# places in the clock vector
+(NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, ERROR, BLUR) = range(7)
+N_CLOCK = 8
 # places in the report vector
-R_TIME, R_STEP, R_VALUE = range(3)
+R_TIME, R_STEP, R_ROOT, R_INSTANT = range(4)
 N_REPORT = 8
 # what METHOD says
 AUTOMATIC, EXPLICIT, IMPLICIT = range(3)
 # events are remembered by (time, kind, index)
 LOG_WIDTH = 3
 AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)
-# so many state events within a sliver of the run are an accumulation
-WINDOW = 40
+# tasks of the units
+EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
+STIFF_STEP, STIFF_DENSE = range(2)
+# a relation that changes so often in quick succession does so without end
+QUICK_LIMIT = 3

@@ -1,0 +1,36 @@
+"""The solution within an accepted step: one polynomial of degree four, whichever method made it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimica.simulate import layout as at
+from estimica.simulate.calls import address, call_unit, engine_function, loop_function, unsigned, view
+from estimica.simulate.dormand_prince import prepare_dense
+
+Vector = Any
+
+
+@loop_function
+def _interpolate(
+    out: Vector, theta: float, w0: Vector, r2: Vector, r3: Vector, r4: Vector, r5: Vector
+) -> None:
+    rest = 1.0 - theta
+    for i in range(unsigned(out.size)):
+        out[i] = w0[i] + theta * (r2[i] + rest * (r3[i] + theta * (r4[i] + rest * r5[i])))
+
+
+@engine_function
+def dense(iw: Vector, rw: Vector, h: float, theta: float, n: int) -> int:
+    """The first n components of [x; S] at a fraction of the step; where they stand comes back."""
+    if iw[at.DENSE] < n:
+        if iw[at.STIFF]:
+            call_unit(iw[at.UNIT_STIFF], address(iw), iw[at.BASE], 0.0, h, at.STIFF_DENSE, n)
+        else:
+            prepare_dense(iw, rw, h, n)
+    wd = iw[at.O_WD]
+    _interpolate(
+        view(rw, wd, n), theta, view(rw, iw[at.O_W0], n), view(rw, iw[at.O_R2], n),
+        view(rw, iw[at.O_R3], n), view(rw, iw[at.O_R4], n), view(rw, iw[at.O_R5], n),
+    )  # fmt: skip
+    return wd

@@ -1,0 +1,253 @@
+"""Small models written directly as HybridSystems, with closed forms where they have one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from estimica.compiled.hybrid import HybridSystem
+from estimica.compiled.kernel import Kernel, build_kernel
+from estimica.simulate.engine import Options, Pieces, Run, Start, integrate
+
+Reals = npt.NDArray[np.float64]
+t = ca.SX.sym("t")
+
+
+def sym(name: str, n: int = 1) -> ca.SX:
+    return ca.SX.sym(name, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model, what it is run with, and the exact solution y(times, theta) where there is one."""
+
+    hybrid: HybridSystem
+    outputs: ca.SX
+    theta: Reals
+    times: Reals
+    pieces: Pieces
+    exact: Callable[[Reals, npt.NDArray[np.complex128]], npt.NDArray[np.complex128]] | None = None
+
+    def kernel(self, sensitivities: bool = True) -> Kernel:
+        return build_kernel(self.hybrid, self.outputs, sensitivities)
+
+    def start(self, kernel: Kernel, theta: Reals | None = None) -> Start:
+        h, values = self.hybrid, self.theta if theta is None else theta
+        sens = ca.jtimes(h.x0, h.P, ca.densify(h.seed)) if kernel.m else ca.SX(h.nx, 0)
+        x, S = ca.Function("start", [h.P], [h.x0, sens])(values)
+        return Start(np.array(x).ravel(), np.array(ca.densify(S)), h.z0, h.d0)
+
+    def run(
+        self, kernel: Kernel | None = None, options: Options | None = None, theta: Reals | None = None,
+        times: Reals | None = None,
+    ) -> Run:  # fmt: skip
+        kernel = kernel or self.kernel()
+        values = self.theta if theta is None else theta
+        options = options or Options(rtol=1e-8, atol=1e-10)
+        wished = self.times if times is None else times
+        return integrate(
+            kernel, values, self.start(kernel, values), self.pieces, wished, options
+        )
+
+    def reference(self) -> tuple[Reals, Reals]:
+        """Values and derivatives of the closed form, the latter by complex step."""
+        assert self.exact is not None
+        y = self.exact(self.times, self.theta.astype(complex)).real
+        J = np.empty((*y.shape, len(self.theta)))
+        for j in range(len(self.theta)):
+            moved = self.theta.astype(complex)
+            moved[j] += 1e-30j
+            J[:, :, j] = self.exact(self.times, moved).imag / 1e-30
+        return y, J
+
+
+def errors(run: Run, y: Reals, J: Reals) -> tuple[float, float]:
+    """Largest errors, relative to the largest value of each output (and tuner)."""
+    size = np.maximum(np.abs(y).max(axis=0), 1e-300)
+    sens = np.maximum(np.abs(J).max(axis=0), 1e-8 * max(1e-300, np.abs(J).max()))
+    return float((np.abs(run.Y - y) / size).max()), float((np.abs(run.YS - J) / sens).max())
+
+
+def ball(restitution: float = 0.8, end: float = 3.0) -> Problem:
+    """h'' = -g; when h <= 0, v := -e pre(v)."""
+    x, P, d = sym("x", 2), sym("P", 3), sym("d")
+    x_pre, d_pre = sym("xp", 2), sym("dp")
+    g, e, h0 = ca.vertsplit(P)
+    hit = ca.logic_and(d, ca.logic_not(d_pre))
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, d=d, x_pre=x_pre, d_pre=d_pre, f=ca.vertcat(x[1], -g),
+        x0=ca.vertcat(h0, 0), zero=-x[0], strict=(False,),
+        event_x=ca.vertcat(x[0], -e * x_pre[1]), reinit_fired=ca.vertcat(0, hit),
+        seed=ca.SX.eye(3), d0=np.zeros(1),
+    )  # fmt: skip
+
+    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        g, e, h0 = theta
+        rows = []
+        for time in times:
+            begin, v = np.sqrt(2 * h0 / g), e * np.sqrt(2 * g * h0)
+            if time < begin.real:
+                rows.append((h0 - g * time**2 / 2, -g * time))
+                continue
+            while (begin + 2 * v / g).real <= time:
+                begin, v = begin + 2 * v / g, e * v
+            s = time - begin
+            rows.append((v * s - g * s**2 / 2, v - g * s))
+        return np.array(rows, complex)
+
+    times = np.linspace(0.01, end, 300)
+    return Problem(hybrid, x, np.array([9.81, restitution, 1.0]), times, Pieces.none(), exact)
+
+
+def thermostat() -> Problem:
+    """x' = -a x + b on; on becomes true below lo, false above hi."""
+    x, P, d, d_pre = sym("x"), sym("P", 4), sym("d", 3), sym("dp", 3)
+    a, b, lo, hi = ca.vertsplit(P)
+    cold, hot, on = ca.vertsplit(d)
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, d=d, d_pre=d_pre, f=-a * x + b * on, x0=ca.SX(1.2),
+        zero=ca.vertcat(lo - x, x - hi), strict=(True, True),
+        event_l=ca.logic_or(cold, ca.logic_and(d_pre[2], ca.logic_not(hot))),
+        seed=ca.SX.eye(4), d0=np.zeros(3),
+    )  # fmt: skip
+
+    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        a, b, lo, hi = theta
+        rows = []
+        for time in times:
+            begin, level, on = 0 * a, 1.2 + 0 * a, 0
+            while True:
+                rest = b / a * on
+                goal = hi if on else lo
+                after = begin + np.log((level - rest) / (goal - rest)) / a
+                if after.real > time:
+                    break
+                begin, level, on = after, goal, 1 - on
+            rows.append((rest + (level - rest) * np.exp(-a * (time - begin)), on))
+        return np.array(rows, complex)
+
+    theta = np.array([0.5, 2.0, 1.0, 2.0])
+    times = np.linspace(0.05, 12, 240)
+    return Problem(hybrid, ca.vertcat(x, on), theta, times, Pieces.none(), exact)
+
+
+def switched() -> Problem:
+    """x' = -a x + b (time >= ts): the switching time is a parameter."""
+    x, P, d = sym("x"), sym("P", 3), sym("d")
+    a, b, ts = ca.vertsplit(P)
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, d=d, f=-a * x + b * d, x0=ca.SX(1), instants=ts, until=(False,),
+        seed=ca.SX.eye(3), d0=np.zeros(1),
+    )  # fmt: skip
+
+    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        a, b, ts = theta
+        on = times >= ts.real
+        y = np.exp(-a * times) + on * b / a * (1 - np.exp(-a * (times - ts) * on))
+        return np.stack([y, y * 0 + on], axis=1)
+
+    times = np.unique(np.append(np.linspace(0.05, 6, 120), 2.345))
+    return Problem(hybrid, ca.vertcat(x, d), np.array([0.7, 2.0, 2.345]), times, Pieces.none(), exact)
+
+
+def sampled_control() -> Problem:
+    """A sampled PI controller, r = 1, whose sampling interval T is a tuner; the plant x' = -x + u.
+
+    At t = k T: m_I := m_I + Ki T (1 - x), u := Kp (1 - x) + m_I.
+    """
+    x, P = sym("x", 3), sym("P", 3)  # plant; memories: integral, output
+    d, d_pre, x_pre = sym("d", 2), sym("dp", 2), sym("xp", 3)  # due, count
+    Kp, Ki, T = ca.vertsplit(P)
+    tick = ca.logic_and(d[0], ca.logic_not(d_pre[0]))
+    integral = ca.if_else(tick, x_pre[1] + Ki * T * (1 - x[0]), x_pre[1])
+    output = ca.if_else(tick, Kp * (1 - x[0]) + x[1], x_pre[2])
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, d=d, d_pre=d_pre, x_pre=x_pre, f=ca.vertcat(-x[0] + x[2], 0, 0),
+        x0=ca.SX.zeros(3), instants=T * (d[1] + 1), until=(False,),
+        event_x=ca.vertcat(x[0], integral, output), event_l=ca.if_else(tick, d_pre[1] + 1, d_pre[1]),
+        n_memory=2, seed=ca.SX.eye(3), d0=np.zeros(2),
+    )  # fmt: skip
+
+    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        Kp, Ki, T = theta
+        rows = []
+        for time in times:
+            k, level, integral, u = 0, 0 * T, 0 * T, 0 * T
+            while ((k + 1) * T).real <= time + 1e-12:
+                level = u + (level - u) * np.exp(-T)
+                integral = integral + Ki * T * (1 - level)
+                u = Kp * (1 - level) + integral
+                k += 1
+            rows.append((u + (level - u) * np.exp(-(time - k * T)), integral, u))
+        return np.array(rows, complex)
+
+    theta = np.array([0.8, 0.5, 0.3])
+    return Problem(hybrid, x, theta, np.linspace(0.0, 5.0, 101) + 0.013, Pieces.none(), exact)
+
+
+def relay_of_input() -> Problem:
+    """x' = -a x + b (u > c), u jumps; and a memory takes x when the relay closes."""
+    x, P, u = sym("x", 2), sym("P", 3), sym("u")
+    d, d_pre, x_pre = sym("d"), sym("dp"), sym("xp", 2)
+    a, b, c = ca.vertsplit(P)
+    closes = ca.logic_and(d, ca.logic_not(d_pre))
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, u=u, d=d, d_pre=d_pre, x_pre=x_pre, f=ca.vertcat(-a * x[0] + b * d, 0),
+        x0=ca.vertcat(1, 0), zero=u - c, strict=(True,),
+        event_x=ca.vertcat(x[0], ca.if_else(closes, x[0], x_pre[1])), n_memory=1,
+        seed=ca.SX.eye(3), d0=np.zeros(1),
+    )  # fmt: skip
+    pieces = Pieces.of([0.0, 1.0, 2.0, 3.0], [[0.0], [1.0], [0.2], [0.8]])
+
+    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        a, b, _ = theta
+        rows = []
+        for time in times:
+            level, memory, begin = 1 + 0 * a, 0 * a, 0.0
+            for on, until in ((0, 1.0), (1, 2.0), (0, 3.0), (1, 9.0)):
+                if on:
+                    memory = level
+                rest, stop = on * b / a, min(time, until)
+                level = rest + (level - rest) * np.exp(-a * (stop - begin))
+                begin = stop
+                if time < until - 1e-9:
+                    break
+            rows.append((level, memory))
+        return np.array(rows, complex)
+
+    return Problem(
+        hybrid, x, np.array([0.7, 2.0, 0.5]), np.linspace(0.1, 4.0, 40), pieces, exact
+    )
+
+
+def cascade() -> Problem:
+    """A ball that falls on a plate switches a motor (an event caused by another event's jump).
+
+    y'' = -g; at y <= 0, v := -e v; the motor runs (w' = k) from the moment v exceeds c > 0.
+    """
+    x, P = sym("x", 3), sym("P", 4)
+    d, d_pre, x_pre = sym("d", 3), sym("dp", 3), sym("xp", 3)
+    g, e, c, k = ca.vertsplit(P)
+    hit = ca.logic_and(d[0], ca.logic_not(d_pre[0]))
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, d=d, d_pre=d_pre, x_pre=x_pre,
+        f=ca.vertcat(x[1], -g, k * d[2]), x0=ca.vertcat(1, 0, 0),
+        zero=ca.vertcat(-x[0], x[1] - c), strict=(False, True),
+        event_x=ca.vertcat(x[0], -e * x_pre[1], x[2]), reinit_fired=ca.vertcat(0, hit, 0),
+        event_l=ca.logic_or(d_pre[2], d[1]), seed=ca.SX.eye(4), d0=np.zeros(3),
+    )  # fmt: skip
+
+    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        g, e, _, k = theta
+        hit, v = np.sqrt(2 / g), e * np.sqrt(2 * g)
+        s = times - hit
+        after = times >= hit.real
+        y = np.where(after, v * s - g * s**2 / 2, 1 - g * times**2 / 2)
+        return np.stack([y, np.where(after, v - g * s, -g * times), after * k * s], axis=1)
+
+    theta = np.array([9.81, 0.8, 1.0, 2.0])
+    return Problem(hybrid, x, theta, np.linspace(0.02, 1.0, 50), Pieces.none(), exact)
