@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from estimica.flat import expression as ex
-from estimica.flat.calculus import partial
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
+from estimica.structure.conditioning import stable_tearing
 from estimica.structure.graph import Matching, decompose, match, strong_components
-from estimica.structure.linear import Safety, degree, solve_for
+from estimica.structure.linear import LinearForm, Safety, Typical, solve_for
 from estimica.structure.sorted_system import Assignment, Block
-from estimica.structure.tearing import tear
 
 
 def label(leaf: Expression) -> str:
@@ -90,28 +89,22 @@ def _block(
 
 
 def _torn_block(members: Sequence[Equation], leaves: Sequence[Expression], safety: Safety) -> Block:
-    rows = [frozenset(row) for row in incidence(members, leaves)]
-    solvable = [
-        frozenset(k for k in row if _solvable(e, leaves[k], safety))
-        for e, row in zip(members, rows, strict=True)
-    ]
-    plan = tear(rows, solvable)
+    position = {leaf: k for k, leaf in enumerate(leaves)}
+    forms = [LinearForm.of(ex.sub(e.lhs, e.rhs), position) for e in members]
+    rows = [frozenset(f.factors) for f in forms]
+    solvable = [frozenset(k for k in f.factors if f.solvable(k, safety)) for f in forms]
+    typical = Typical(safety.values)
+    numbers = [{k: typical.value(f.factors[k]) for k in f.factors} for f in forms]
+    plan = stable_tearing(rows, solvable, numbers)
     inner = []
     for e, k in plan.inner:
         value = solve_for(members[e].lhs, members[e].rhs, leaves[k])
         assert value is not None
         inner.append(Assignment(label(leaves[k]), value, members[e].origin))
-    together = set(leaves)
     return Block(
         torn=tuple(label(leaves[k]) for k in plan.torn),
         inner=tuple(inner),
         residuals=tuple(ex.sub(members[e].lhs, members[e].rhs) for e in plan.residuals),
-        linear=all(degree(ex.sub(e.lhs, e.rhs), together) <= 1 for e in members),
+        linear=all(f.linear for f in forms),
         origins=tuple(members[e].origin for e in plan.residuals),
     )
-
-
-def _solvable(e: Equation, leaf: Expression, safety: Safety) -> bool:
-    """Whether `e` is linear in `leaf` with a factor that cannot vanish."""
-    residual = ex.sub(e.lhs, e.rhs)
-    return degree(residual, (leaf,)) == 1 and safety.nonzero(partial(residual, leaf))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from estimica.flat import expression as ex
 from estimica.flat.calculus import partial
 from estimica.flat.evaluate import Values, evaluate
-from estimica.flat.expression import Expression
+from estimica.flat.expression import Expression, fold
 
 _NONLINEAR = 2
 
@@ -115,3 +117,61 @@ class Safety:
                 return True
         value = self.constant(e)
         return value is not None and abs(value) > 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class LinearForm:
+    """A residual seen from the unknowns of a block: their factors, and how it depends on them."""
+
+    factors: dict[int, Expression]  # ∂ residual / ∂ unknown, by the unknown's position
+    alone: frozenset[int]  # unknowns whose factor is free of themselves
+    linear: bool  # linear in all unknowns together
+
+    @staticmethod
+    def of(residual: Expression, position: Mapping[Expression, int]) -> LinearForm:
+        """All factors of a residual."""
+        inside = [e for e in ex.walk(residual) if e in position]
+        linear = degree(residual, inside) <= 1
+        factors = {position[leaf]: partial(residual, leaf) for leaf in inside}
+        alone = (
+            frozenset(factors)
+            if linear
+            else frozenset(position[leaf] for leaf in inside if degree(residual, (leaf,)) <= 1)
+        )
+        return LinearForm(dict(sorted(factors.items())), alone, linear)
+
+    def solvable(self, unknown: int, safety: Safety) -> bool:
+        """Whether the residual can be solved for an unknown without dividing by zero."""
+        return unknown in self.alone and safety.nonzero(self.factors[unknown])
+
+
+class Typical:
+    """Numbers for factors at some point that has nothing special about it."""
+
+    def __init__(self, parameters: Mapping[str, float]) -> None:
+        """`parameters` are taken as they are, everything else is between 0.5 and 1.5."""
+        self.parameters = parameters
+        self._memo: dict[Expression, float] = {}
+
+    def value(self, e: Expression) -> float:
+        """The number of `e`; 1 where it has none."""
+        for node in ex.walk(e) if e not in self._memo else ():
+            if node not in self._memo:
+                self._memo[node] = self._node(node)
+        return self._memo[e]
+
+    def _node(self, e: Expression) -> float:
+        if e.op == "const":
+            return e.value
+        if not e.operands:
+            known = self.parameters.get(e.target) if e.op == "name" else None
+            if known is not None and known == known:
+                return known
+            return 1.0 + 0.5 * math.sin(1.0 + 2.3 * len(self._memo))
+        a = [self._memo[x] for x in e.operands]
+        if e.op == "if":
+            return a[1] if a[0] > 1.0 else a[2]
+        if e.op in ex.WRAPPERS:
+            return a[0]
+        found = fold(e.op, *a)
+        return 1.0 if found is None else found

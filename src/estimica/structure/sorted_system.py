@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Equation, FlatSystem, Origin
 
-
 _NOWHERE = Origin()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -19,28 +19,25 @@ class Tearing:
 def tear(
     incidence: Sequence[frozenset[int]],
     solvable: Sequence[frozenset[int]],
-    reluctance: Mapping[int, int] | None = None,
+    guessed: Sequence[int] = (),
 ) -> Tearing:
     """Solve what can be solved; where nothing can, guess the unknown that frees most equations.
 
     `incidence[e]` are the unknowns in equation e, `solvable[e]` those that e can safely be solved
-    for. `reluctance` ranks unknowns that should rather not be guessed. (After Cellier and Kofman,
-    Continuous System Simulation, 2006, section 7.6.)
+    for; `guessed` are guessed in any case. (After Cellier and Kofman, Continuous System Simulation,
+    2006, section 7.6.)
     """
-    return _Tearer(incidence, solvable, reluctance or {}).run()
+    return _Tearer(incidence, solvable).run(guessed)
 
 
 class _Tearer:
     """Open equations, the unknowns still open in each of them, and what has been decided."""
 
     def __init__(
-        self,
-        incidence: Sequence[frozenset[int]],
-        solvable: Sequence[frozenset[int]],
-        reluctance: Mapping[int, int],
+        self, incidence: Sequence[frozenset[int]], solvable: Sequence[frozenset[int]]
     ) -> None:
         self.open = [set(row) for row in incidence]
-        self.solvable, self.reluctance = solvable, reluctance
+        self.solvable = solvable
         self.holders: dict[int, list[int]] = {}
         for e, row in enumerate(incidence):
             for v in sorted(row):
@@ -51,9 +48,12 @@ class _Tearer:
         self.torn: list[int] = []
         self.left = dict.fromkeys(sorted(self.holders))
 
-    def run(self) -> Tearing:
+    def run(self, guessed: Sequence[int]) -> Tearing:
         for e in range(len(self.open)):
             self._look(e)
+        for v in guessed:
+            self.torn.append(v)
+            self._settle(v)
         while self.left:
             if self.ready:
                 self._solve(heappop(self.ready))
@@ -79,7 +79,7 @@ class _Tearer:
         self.torn.append(best)
         self._settle(best)
 
-    def _worth(self, v: int) -> tuple[int, int, int, int]:
+    def _worth(self, v: int) -> tuple[int, int, int]:
         """How many equations become solvable by guessing v; then how many others it stands in."""
         frees = reach = own = 0
         for e in self.holders[v]:
@@ -89,7 +89,7 @@ class _Tearer:
             own += v in self.solvable[e]
             if len(self.open[e]) == 2 and (self.open[e] - {v}) <= self.solvable[e]:
                 frees += 1
-        return -self.reluctance.get(v, 0), frees, reach - own, reach
+        return frees, reach - own, reach
 
     def _settle(self, v: int) -> None:
         del self.left[v]
