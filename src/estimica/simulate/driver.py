@@ -15,8 +15,8 @@ from estimica.simulate.calls import (
 from estimica.simulate.dense_output import dense
 from estimica.simulate.evaluation import call, derivative, set_result, settle_unknowns
 from estimica.simulate.status import (
-    ACCUMULATION, ALGEBRAIC, CHECK_VIOLATED, DONE, NOT_FINITE_OUTPUT, NOT_FINITE_START, SINGULAR,
-    STEP_TOO_SMALL, TOO_MANY_STEPS,
+    ACCUMULATION, ALGEBRAIC, CHECK_VIOLATED, DONE, NEEDS_STIFF, NOT_FINITE_OUTPUT,
+    NOT_FINITE_START, SINGULAR, STEP_TOO_SMALL, TOO_MANY_STEPS,
 )  # fmt: skip
 
 Vector = Any
@@ -265,9 +265,8 @@ def trial(iw: Vector, rw: Vector, t: float, step: float, sens: bool) -> bool:
 @engine_function
 def error_of_trial(iw: Vector, rw: Vector, step: float) -> float:
     """The local error in units of the tolerance."""
-    if iw[at.STIFF]:
-        return rw[iw[at.O_CLOCK] + at.ERROR]
-    explicit.local_error(iw, rw, step)
+    if not iw[at.STIFF]:
+        explicit.local_error(iw, rw, step)
     return explicit.error_norm(iw, rw)
 
 
@@ -284,7 +283,7 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
     """Tries until a step is within tolerance; its size and the next one's go to the clock."""
     clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
     t, h = rw[clock + at.NOW], rw[clock + at.NEXT_STEP]
-    limit, span = rw[setting + at.MAX_STEP], rw[setting + at.SPAN]
+    limit, span, rejected = rw[setting + at.MAX_STEP], rw[setting + at.SPAN], False
     while True:
         step, arrival = min(h, limit), stop
         if t + 1.01 * step >= stop:
@@ -302,6 +301,7 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
         restore_unknowns(iw, rw)
         iw[at.REJECTED] += 1
         h = step / min(5.0, max(1.1, error**0.2 / 0.9)) if np.isfinite(error) else step * 0.1
+        rejected = True
         if h < max(4.0 * EPS * abs(t), 1e-30 * span):
             if ok:
                 blame_state(iw, rw)
@@ -311,7 +311,48 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
     growth = 0.9 * rw[clock + at.LAST_ERROR] ** 0.04 / max(error, 1e-10) ** 0.17
     rw[clock + at.LAST_ERROR] = max(error, 1e-4)
     rw[clock + at.TAKEN], rw[clock + at.ARRIVAL] = step, arrival
-    rw[clock + at.NEXT_STEP] = step * min(10.0, max(0.2, growth))
+    growth = min(10.0, max(0.2, growth))
+    rw[clock + at.NEXT_STEP] = step * (min(growth, 1.0) if rejected and iw[at.STIFF] else growth)
+    return DONE
+
+
+@engine_function
+def choose_method(iw: Vector, rw: Vector) -> int:
+    """Counts the signs of stiffness in accepted steps, and changes the method after enough."""
+    clock = iw[at.O_CLOCK]
+    step = rw[clock + at.TAKEN]
+    if not iw[at.STIFF]:
+        if explicit.stiffness(iw, rw, step) > 3.25:
+            iw[at.STIFF_COUNT] += 1
+            iw[at.CALM_COUNT] = 0
+            if iw[at.STIFF_COUNT] >= 15:
+                return become_stiff(iw)
+        else:
+            iw[at.CALM_COUNT] += 1
+            if iw[at.CALM_COUNT] >= 6:
+                iw[at.STIFF_COUNT] = 0
+        return DONE
+    iw[at.STIFF_STEPS] += 1
+    if iw[at.NZ]:
+        return DONE
+    call_unit(iw[at.UNIT_STIFF], address(iw), iw[at.BASE], 0.0, 0.0, at.STIFF_NORM, 0)
+    calm = rw[iw[at.O_REPORT] + at.R_NORM] * rw[clock + at.NEXT_STEP] < 1.0
+    iw[at.CALM_COUNT] = iw[at.CALM_COUNT] + 1 if calm else 0
+    if iw[at.CALM_COUNT] >= 20:
+        iw[at.STIFF] = iw[at.CALM_COUNT] = iw[at.STIFF_COUNT] = 0
+        iw[at.SWITCHES] += 1
+        return begin(iw, rw, rw[clock + at.NOW])
+    return DONE
+
+
+@engine_function
+def become_stiff(iw: Vector) -> int:
+    """On to the stiff method, where it has been compiled."""
+    if not iw[at.STIFF_READY]:
+        return NEEDS_STIFF
+    iw[at.STIFF] = 1
+    iw[at.STIFF_COUNT] = iw[at.CALM_COUNT] = 0
+    iw[at.SWITCHES] += 1
     return DONE
 
 
@@ -428,13 +469,16 @@ def start_run(iw: Vector, rw: Vector) -> int:
         rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -1e300, 0.0
         rw[iw[at.O_SLACK] + i] = 0.0
     rw[iw[at.O_REPORT] + at.R_INSTANT] = 1e300
+    rw[iw[at.O_FLAGS]], rw[iw[at.O_FLAGS] + 1] = 0.0, 0.0
     enter_piece(iw, rw)
     status = begin(iw, rw, t)
     if status == DONE and iw[at.HAS_EVENTS]:
         if iw[at.NT]:
             call_unit(iw[at.UNIT_EVENTS], address(iw), iw[at.BASE], t, rw[clock + at.BLUR],
                       at.EVENT_NEXT, 0)  # fmt: skip
+        rw[iw[at.O_FLAGS]] = 1.0  # initial() holds during this event only
         status = happen(iw, rw, False, -1)
+        rw[iw[at.O_FLAGS]] = 0.0
     if status:
         return status
     h = rw[setting + at.FIRST_STEP]
@@ -458,6 +502,12 @@ def run_on(iw: Vector, rw: Vector) -> int:
             break
         stop = next_stop(iw, rw)
         status = take_step(iw, rw, stop)
+        free = iw[at.METHOD] == at.AUTOMATIC and iw[at.NH] == 0
+        if status == STEP_TOO_SMALL and free and not iw[at.STIFF]:
+            status = become_stiff(iw)
+            rw[clock + at.NEXT_STEP] = 1e-6 * (stop - rw[clock + at.NOW])
+            cause = -1
+            continue
         if status:
             break
         cause = stop_at_event(iw, rw) if iw[at.NG] else -1
@@ -467,6 +517,8 @@ def run_on(iw: Vector, rw: Vector) -> int:
         status = emit_within(iw, rw, limit)
         if status == DONE:
             status = finish_step(iw, rw)
+        if status == DONE and free and cause < 0:
+            status = choose_method(iw, rw)
     return status
 
 

@@ -132,7 +132,7 @@ def polish(iw: Vector, rw: Vector, t: float, i: int) -> float:
     """The Newton correction of the event's time at the end of a step taken to it."""
     iw[at.X] = iw[at.BASE] + 8 * iw[at.O_W1]
     iw[at.S] = iw[at.X] + 8 * iw[at.NX]
-    if settle_unknowns(iw, rw, t, iw[at.O_W1], False):
+    if derivative(iw, rw, t, iw[at.O_W1], iw[at.O_K7], False):
         return 0.0
     rates(iw, rw, t, iw[at.O_K7])
     g, slope = rw[iw[at.O_ZERO] + i], rw[iw[at.O_ZERO_RATE] + i]
@@ -207,7 +207,7 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
         hold = FREE
         if i == cause:
             slack = max(slack, 4.0 * abs(g))
-        if i == cause or (abs(g) <= slack and (slope < 0.0) == true and slope != 0.0 and cause >= 0):
+        if i == cause or (abs(g) <= slack and (slope < 0.0) == true and slope != 0.0):
             hold = 0.0 if true else 1.0
         rw[iw[at.O_SLACK] + i] = slack
         rw[iw[at.O_TRIGGERED] + i] = hold
@@ -357,10 +357,10 @@ def settle(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     shift(iw, rw, 1.0, iw[at.O_XDOT])
     for _ in range(OUTER_LIMIT):
         remember(iw, rw)
-        if iw[at.NT]:
-            next_instant(iw, rw, t, blur)
         stable = False
         for _ in range(SWEEP_LIMIT):
+            if iw[at.NT]:  # instants may depend on what the last sweep has changed
+                next_instant(iw, rw, t, blur)
             code = settle_total(iw, rw, t)
             if code:
                 return failure(code)

@@ -135,7 +135,7 @@ class Initialiser:
         sizes = [s.shape[0] for s in (e.x, e.x, e.z, e.w)]
         defaults = np.where(np.isnan(self.tuning.defaults), 1.0, self.tuning.defaults)
         P, x, _ = self.tuning.prepare(defaults)
-        P = np.where(np.isfinite(P[: e.P.shape[0]]), P[: e.P.shape[0]], 1.0)
+        P = np.where(np.abs(P) < 1e300, P, 1.0)[: e.P.shape[0]]  # NaN too
         for spread in (1e-3, 1e-2, 0.1, 1.0, 1.0):
             near = [spread * rng.uniform(0.3, 1.7, n) for n in sizes]
             base = [x, x, np.zeros(sizes[2]), np.zeros(sizes[3])]
