@@ -8,11 +8,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
+from estimica import flat
 from estimica.flat.serialise import FORMAT, from_json, to_json
 from estimica.flat.system import FlatSystem
-from estimica.source.decode import DECODER_VERSION
 from estimica.source.flattener import RUMOCA_VERSION
 
 #: entries beyond this number are dropped, those not used for longest first
@@ -33,8 +34,18 @@ def cache_folder() -> Path:
 
 def key_of(*parts: object) -> str:
     """A name for an entry that depends on `parts` and on the versions of all that made it."""
-    versions = (FORMAT, DECODER_VERSION, RUMOCA_VERSION)
+    versions = (FORMAT, _own_version(), RUMOCA_VERSION)
     return hashlib.sha256(repr((versions, parts)).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _own_version() -> str:
+    """Changes whenever the code that makes flat systems does."""
+    digest = hashlib.sha256()
+    rooms = Path(__file__).parent, Path(flat.__file__).parent
+    for path in sorted(f for room in rooms for f in room.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def fingerprint(files: Iterable[Path]) -> str:

@@ -24,9 +24,6 @@ from estimica.source.origins import SourceFiles
 from estimica.source.variables import decode_variables
 from estimica.source.whens import decode_whens, discrete_targets
 
-#: raised whenever the same JSON would decode to something else, so that old cache entries die
-DECODER_VERSION = 1
-
 #: the parts of a flat model that are read
 _NEEDED = frozenset(
     (

@@ -20,6 +20,7 @@ from estimica.source.modifiers import Fixed, check_names
 from estimica.source.origins import SourceFiles, source_number
 from estimica.source.outline import experiment_of
 from estimica.source.request import Request, check_class, read_request
+from estimica.source.selection import Selection, selected, whole
 
 
 def load_flat(
@@ -97,16 +98,22 @@ def _plain_or_none(request: Request, cache: bool, time_limit: float) -> FlatSyst
 def _flattened(
     request: Request, fix: Mapping[str, Fixed], plain: FlatSystem | None, time_limit: float
 ) -> FlatSystem:
-    roots = [library.root for library in request.libraries]
+    everything = whole(request.libraries)
     attempt = Attempt(request)
+    text, model = attempt.document(fix, plain)
+    selection = selected(request.libraries, [text]) or everything
     refused: Refusal | None = None
     while True:
         text, model = attempt.document(fix, plain)
         try:
-            return _decoded(flatten(text, model, roots, time_limit), attempt, text)
+            flat = flatten(text, model, selection.roots, time_limit)
+            return _decoded(flat, attempt, text, selection)
         except OuterNames as unknown:
             following = attempt.knowing(unknown.names)
         except Refusal as refusal:
+            if "unresolved" in refusal.message and selection is not everything:
+                selection = everything
+                continue
             refused = refused or refusal
             following = attempt.after(refusal.message)
         if following is None:
@@ -115,10 +122,12 @@ def _flattened(
         attempt = following
 
 
-def _decoded(flat: Mapping[str, Any], attempt: Attempt, sent: str) -> FlatSystem:
+def _decoded(
+    flat: Mapping[str, Any], attempt: Attempt, sent: str, selection: Selection
+) -> FlatSystem:
     request = attempt.request
     label = Path(request.label).name if request.label else ""
-    paths = {source_number(str(f)): f for lib in request.libraries for f in lib.files()}
+    paths = {source_number(str(copy)): f for copy, f in selection.originals.items()}
     hidden = attempt.hidden
     translate = hidden.original_offset if hidden is not None else None
     files = SourceFiles(request.document, label, paths, sent, translate)

@@ -190,7 +190,7 @@ def _helper(interpreter: Interpreter, value: Expression) -> Expression:
 
 
 def _akima(secants: list[Expression], *, modified: bool) -> list[Expression]:
-    """Akima's weighted means of neighbouring secants (J. ACM 17(4), 1970), or their modification."""
+    """Akima's weighted means of neighbouring secants (J. ACM 17(4), 1970), perhaps modified."""
 
     def extended(a: Expression, b: Expression, k: float) -> Expression:
         return ex.sub(ex.mul(ex.const(k), a), ex.mul(ex.const(k - 1.0), b))
