@@ -372,6 +372,9 @@ def settle(iw: Vector, rw: Vector, t: float, blur: float) -> int:
         if not stable:
             return EVENT_ITERATION
         reinitialise(iw, rw)
+        if rw[iw[at.O_FLAGS]] != 0.0:
+            rw[iw[at.O_FLAGS]] = 0.0  # pre is the start value in the first iteration only
+            continue
         if differs(iw, rw):
             continue
         code = derivative(iw, rw, t, w0, iw[at.O_K1], False)

@@ -9,7 +9,7 @@ implicit function theorem. Where the conditions are too few, start values are he
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -50,8 +50,10 @@ class Initialiser:
         self.implicit = bool(self.residuals.shape[0] > e.z.shape[0] or self.free)
         self._guess = self._guess_function()
         self._modes = _mode_function(tuning)
-        self.has_modes = e.d.shape[0] > 0
-        if self.implicit or e.z.shape[0]:
+        self.n_modes, self.n_unknowns = e.d.shape[0], e.z.shape[0]
+        self.has_modes = self.n_modes > 0
+        self.guessed = bool(self.n_unknowns or e.system.logicals)
+        if self.implicit or self.n_unknowns:
             self._build()
 
     # -- the system R(U; p) ----------------------------------------------------------------------
@@ -173,9 +175,9 @@ class Initialiser:
     def start(self, values: Vector, time: float, u: Vector) -> Start:
         """The consistent start for values of the independent constants."""
         e = self.equations
-        d = np.zeros(e.d.shape[0])
+        d = np.zeros(self.n_modes)
         z = np.zeros(0)
-        if e.z.shape[0] or len(e.system.logicals):
+        if self.guessed:
             guess, logical = (np.array(g, float).ravel() for g in self._guess(values))
             z = guess
             d[len(e.system.relations) :] = logical
@@ -191,9 +193,11 @@ class Initialiser:
             found = self._start_from(U, values, d, time, u)
             new = self._settled_modes(found, d_pre, time, u)
             if np.array_equal(new, d):
-                return found
+                break
             d = new
-        return found
+        # the initial event must find the start values of the logicals as their previous ones
+        n_modes = len(e.system.relations)
+        return replace(found, d=np.concatenate([d[:n_modes], d_pre[n_modes:]]))
 
     def operating_point(self, values: Vector, time: float, u: Vector) -> Start:
         """Like `start`, with modes and logicals settled as the initial event leaves them."""
