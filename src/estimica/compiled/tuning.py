@@ -6,8 +6,9 @@ those that the user sets or tunes, are independent; the rest follow from them on
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -42,6 +43,7 @@ class Tuning:
     n_free: int
     _function: ca.Function
     _values: ca.Function
+    _own: threading.local = field(default_factory=threading.local, repr=False)
 
     def values_of(self, p: ca.SX) -> ca.SX:
         """All parameters and start values as expressions of the independent ones."""
@@ -51,17 +53,35 @@ class Tuning:
         self, values: Vector, free_rates: Vector | None = None
     ) -> tuple[Vector, Vector, Vector]:
         """(P, x0, S0) for values of the independent constants; `free_rates` is d(free)/dθ."""
-        h, n = self.hybrid, len(self.wrt)
-        P, x0, S0 = np.empty(h.nP), np.empty(h.nx), np.empty((h.nx, n))
-        rates = np.zeros((self.n_free, n)) if free_rates is None else free_rates
-        buffer, evaluate = self._function.buffer()
-        kept = np.ascontiguousarray(values, float), np.ascontiguousarray(rates.T, float)
-        for i, a in enumerate(kept):
+        prepare: _Preparation | None = getattr(self._own, "prepare", None)
+        if prepare is None:
+            h, n = self.hybrid, len(self.wrt)
+            sizes = (len(self.independent), (self.n_free, n)), (h.nP, h.nx, (h.nx, n))
+            prepare = self._own.prepare = _Preparation(self._function, *sizes)
+        return prepare(values, free_rates)
+
+
+class _Preparation:
+    """The function that prepares a run with arrays of its own; each thread needs one."""
+
+    def __init__(
+        self, function: ca.Function, given: tuple[object, ...], found: tuple[object, ...]
+    ) -> None:
+        self._values, self._rates = (np.zeros(shape) for shape in given)
+        self._found = tuple(np.zeros(shape) for shape in found)
+        buffer, self._evaluate = function.buffer()
+        for i, a in enumerate((self._values, self._rates)):
             buffer.set_arg(i, memoryview(a))
-        for i, a in enumerate((P, x0, S0)):
+        for i, a in enumerate(self._found):
             buffer.set_res(i, memoryview(a))
-        evaluate()
-        return P, x0, S0
+        self._buffer = buffer  # holds what `_evaluate` works on
+
+    def __call__(self, values: Vector, free_rates: Vector | None) -> tuple[Vector, Vector, Vector]:
+        self._values[:] = values
+        self._rates[:] = 0.0 if free_rates is None else free_rates
+        self._evaluate()
+        P, x0, S0 = self._found
+        return P.copy(), x0.copy(), S0.copy()
 
 
 def find_constant(equations: Equations, name: str) -> Constant:
