@@ -162,7 +162,7 @@ def sampled_control() -> Problem:
     x, P = sym("x", 3), sym("P", 3)  # plant; memories: integral, output
     d, d_pre, x_pre = sym("d", 2), sym("dp", 2), sym("xp", 3)  # due, count
     Kp, Ki, T = ca.vertsplit(P)
-    tick = ca.logic_and(d[0], ca.logic_not(d_pre[0]))
+    tick = t + 1e-9 * T >= T * (d_pre[1] + 1)
     integral = ca.if_else(tick, x_pre[1] + Ki * T * (1 - x[0]), x_pre[1])
     output = ca.if_else(tick, Kp * (1 - x[0]) + x[1], x_pre[2])
     hybrid = HybridSystem(

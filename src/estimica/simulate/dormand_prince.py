@@ -169,17 +169,29 @@ def error_norm(iw: Vector, rw: Vector) -> float:
     return np.sqrt(worst / rows)
 
 
-@engine_function
-def stiffness(iw: Vector, rw: Vector, h: float) -> float:
-    """|h lambda| of the dominant eigenvalue, from the last two stages, which share their time."""
-    nx = iw[at.NX]
-    k6, k7 = view(rw, iw[at.O_K6], nx), view(rw, iw[at.O_K7], nx)
-    wt, w1 = view(rw, iw[at.O_WT], nx), view(rw, iw[at.O_W1], nx)
+@loop_function
+def _ratio(k6: Vector, k7: Vector, wt: Vector, w1: Vector) -> float:
+    """|k7 - k6| / |w1 - wt|."""
     top, bottom = 0.0, 0.0
-    for i in range(unsigned(nx)):
+    for i in range(unsigned(k6.size)):
         top += (k7[i] - k6[i]) ** 2
         bottom += (w1[i] - wt[i]) ** 2
-    return h * np.sqrt(top / bottom) if bottom > 0.0 else 0.0
+    return np.sqrt(top / bottom) if bottom > 0.0 else 0.0
+
+
+@engine_function
+def stiffness(iw: Vector, rw: Vector, h: float) -> float:
+    """|h lambda| of the dominant eigenvalue, from the last two stages, which share their time; the
+    sensitivities have the same eigenvalues and may be the ones that are held back."""
+    nx, n = iw[at.NX], iw[at.N]
+    k6, k7, wt, w1 = iw[at.O_K6], iw[at.O_K7], iw[at.O_WT], iw[at.O_W1]
+    rate = _ratio(view(rw, k6, nx), view(rw, k7, nx), view(rw, wt, nx), view(rw, w1, nx))
+    if n > nx and iw[at.ERROR_TEST]:
+        rest = n - nx
+        other = _ratio(view(rw, k6 + nx, rest), view(rw, k7 + nx, rest), view(rw, wt + nx, rest),
+                       view(rw, w1 + nx, rest))  # fmt: skip
+        rate = max(rate, other)
+    return h * rate
 
 
 @loop_function

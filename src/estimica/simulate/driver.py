@@ -322,16 +322,11 @@ def choose_method(iw: Vector, rw: Vector) -> int:
     clock = iw[at.O_CLOCK]
     step = rw[clock + at.TAKEN]
     if not iw[at.STIFF]:
-        if explicit.stiffness(iw, rw, step) > 3.25:
+        if explicit.stiffness(iw, rw, step) > 2.5:  # close to the boundary of stability, 3.3
             iw[at.STIFF_COUNT] += 1
-            iw[at.CALM_COUNT] = 0
-            if iw[at.STIFF_COUNT] >= 15:
-                return become_stiff(iw)
         else:
-            iw[at.CALM_COUNT] += 1
-            if iw[at.CALM_COUNT] >= 6:
-                iw[at.STIFF_COUNT] = 0
-        return DONE
+            iw[at.STIFF_COUNT] = max(0, iw[at.STIFF_COUNT] - 1)
+        return become_stiff(iw) if iw[at.STIFF_COUNT] >= 10 else DONE
     iw[at.STIFF_STEPS] += 1
     if iw[at.NZ]:
         return DONE
@@ -341,7 +336,7 @@ def choose_method(iw: Vector, rw: Vector) -> int:
     if iw[at.CALM_COUNT] >= 20:
         iw[at.STIFF] = iw[at.CALM_COUNT] = iw[at.STIFF_COUNT] = 0
         iw[at.SWITCHES] += 1
-        return begin(iw, rw, rw[clock + at.NOW])
+        iw[at.RESTART] = 1
     return DONE
 
 
@@ -434,6 +429,9 @@ def finish_step(iw: Vector, rw: Vector) -> int:
     swap(iw, at.O_K1, at.O_K7)
     if iw[at.NC]:
         call_unit(iw[at.UNIT_PROJECTION], address(iw), iw[at.BASE], t, 0.0, iw[at.O_W0], 0)
+        iw[at.RESTART] = 1
+    if iw[at.RESTART]:
+        iw[at.RESTART] = 0
         status = begin(iw, rw, t)
         if status:
             return status
@@ -515,10 +513,10 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if cause >= 0 or limit == stop:
             limit -= rw[clock + at.BLUR]
         status = emit_within(iw, rw, limit)
-        if status == DONE:
-            status = finish_step(iw, rw)
         if status == DONE and free and cause < 0:
             status = choose_method(iw, rw)
+        if status == DONE:
+            status = finish_step(iw, rw)
     return status
 
 

@@ -19,6 +19,7 @@ from estimica.simulate import status as outcome
 from estimica.simulate.algebraic import algebraic_unit, projection_unit
 from estimica.simulate.driver import drive
 from estimica.simulate.events import events_unit
+from estimica.simulate.rosenbrock import stiff_unit
 
 Reals = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -268,7 +269,23 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
     }  # fmt: skip
     for vector in range(at.O_W0, at.O_R5 + 1):
         sizes[vector] = n
+    if stiff:
+        sizes |= _stiff_sizes(kernel)
     return {place: _padded(size) for place, size in sizes.items()}
+
+
+def _stiff_sizes(kernel: Kernel) -> dict[int, int]:
+    """How long the vectors of the stiff method are."""
+    part, n = kernel.stiff, kernel.hybrid.nx + kernel.hybrid.nz
+    nw = n * (1 + kernel.m)
+    width = n if part.lower < 0 else part.lower + part.upper + 1
+    nnz, nnz_p = len(part.jacobian.rows), len(part.tuners.rows)
+    return {
+        at.O_SW0: nw, at.O_SWT: nw, at.O_SK: 8 * nw, at.O_SF: n, at.O_SFT: n, at.O_SJ: nnz,
+        at.O_SJS: nnz, at.O_SJSP: nnz_p, at.O_SJ2: len(part.second.rows),
+        at.O_SJ2P: len(part.second_tuners.rows), at.O_SA: n * width,
+        at.O_SL: n * max(part.lower, 1), at.O_SC: nw + n,
+    }  # fmt: skip
 
 
 def _padded(size: int) -> int:
@@ -293,6 +310,8 @@ def _whole_numbers(
         (at.I_FP_ROW, kernel.tuner_jacobian),
     ):  # fmt: skip
         _add_triplet(indices, place, triplet)
+    if stiff:
+        _add_stiff(indices, kernel)
     vectors = {place: np.fromiter(v, np.int64) for place, v in indices.items()}
     iw = np.zeros(at.FIRST_INDEX + sum(len(v) + 1 for v in vectors.values()), np.int64)
     start = at.FIRST_INDEX
@@ -319,7 +338,33 @@ def _whole_numbers(
         at.UNIT_EVENTS: events_unit.address if kernel.has_events else 0,
     }.items():  # fmt: skip
         iw[place] = value
+    if stiff:
+        _fill_stiff(iw, kernel)
     return iw
+
+
+def _add_stiff(indices: dict[int, Iterable[int]], kernel: Kernel) -> None:
+    part = kernel.stiff
+    indices[at.I_ORDER], indices[at.I_PIVOT_STIFF] = part.order, part.order
+    for place, triplet in (
+        (at.I_J_ROW, part.jacobian), (at.I_JP_ROW, part.tuners), (at.I_J2_ROW, part.second),
+        (at.I_J2P_ROW, part.second_tuners),
+    ):  # fmt: skip
+        _add_triplet(indices, place, triplet)
+
+
+def _fill_stiff(iw: Wholes, kernel: Kernel) -> None:
+    """Sizes and addresses of the stiff method."""
+    part = kernel.stiff
+    here = np.flatnonzero(part.addresses)
+    iw[at.RHS + here] = part.addresses[here]
+    for place, value in {
+        at.NSTIFF: len(part.order), at.LOWER: part.lower, at.UPPER: part.upper,
+        at.NNZ_J: len(part.jacobian.rows), at.NNZ_JP: len(part.tuners.rows),
+        at.NNZ_J2: len(part.second.rows), at.NNZ_J2P: len(part.second_tuners.rows),
+        at.STIFF_DIRECT: part.direct, at.STIFF_READY: 1, at.UNIT_STIFF: stiff_unit.address,
+    }.items():  # fmt: skip
+        iw[place] = value
 
 
 def _add_triplet(indices: dict[int, Iterable[int]], place: int, triplet: Triplet) -> None:
@@ -340,6 +385,18 @@ class _Pool:
             if self.free:
                 return self.free.pop()
         return Workspace(kernel, self.stiff, self.segments)
+
+    def make_stiff(self) -> None:
+        """From now on workspaces have room for the stiff method."""
+        with self.lock:
+            self.stiff = True
+            self.free.clear()
+
+    def grow(self, segments: int) -> None:
+        """From now on workspaces remember more of the past."""
+        with self.lock:
+            self.segments = max(self.segments, segments)
+            self.free.clear()
 
     def give(self, workspace: Workspace) -> None:
         with self.lock:
@@ -386,6 +443,8 @@ def integrate(
     Y, YS = np.empty((n, kernel.ny)), np.empty((n, kernel.ny, kernel.m))
     outputs = (Y.ctypes.data, YS.ctypes.data)
     pool = _pool(kernel)
+    if options.method == "implicit" and not pool.stiff and kernel.hybrid.nh == 0:
+        pool.make_stiff()
     while True:
         workspace = pool.take(kernel)
         _load(workspace, P, start, pieces, times, options)
@@ -395,12 +454,10 @@ def integrate(
         code = drive.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, 0, 0)
         if code not in (outcome.NEEDS_STIFF, outcome.HISTORY_FULL):
             break
-        with pool.lock:
-            pool.free.clear()
-            if code == outcome.NEEDS_STIFF:
-                pool.stiff = True
-            else:
-                pool.segments = max(2 * workspace.segments, pool.segments)
+        if code == outcome.NEEDS_STIFF:
+            pool.make_stiff()
+        else:
+            pool.grow(2 * workspace.segments)
     run = _collect(workspace, times, Y, YS, code)
     pool.give(workspace)
     return run

@@ -5,9 +5,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimica.simulate.calls import loop_function
+from estimica.simulate.calls import loop_function, unsigned, view
 
 Vector = Any
+
+
+@loop_function
+def subtract(target: Vector, factor: float, source: Vector) -> None:
+    """target -= factor * source."""
+    for j in range(unsigned(target.size)):
+        target[j] -= factor * source[j]
+
+
+@loop_function
+def exchange(a: Vector, b: Vector) -> None:
+    """Swaps the contents of two vectors."""
+    for j in range(unsigned(a.size)):
+        a[j], b[j] = b[j], a[j]
+
+
+@loop_function
+def scale(a: Vector, factor: float) -> None:
+    """a *= factor."""
+    for j in range(unsigned(a.size)):
+        a[j] *= factor
 
 
 @loop_function
@@ -22,15 +43,13 @@ def factor(a: Vector, pivot: Vector, n: int) -> int:
         if not big > 0.0:
             return k + 1
         if best != k:
-            for j in range(n):
-                a[k * n + j], a[best * n + j] = a[best * n + j], a[k * n + j]
-        scale = 1.0 / a[k * n + k]
+            exchange(view(a, k * n, n), view(a, best * n, n))
+        inverse, rest = 1.0 / a[k * n + k], n - k - 1
         for i in range(k + 1, n):
-            ratio = a[i * n + k] * scale
+            ratio = a[i * n + k] * inverse
             a[i * n + k] = ratio
             if ratio != 0.0:
-                for j in range(k + 1, n):
-                    a[i * n + j] -= ratio * a[k * n + j]
+                subtract(view(a, i * n + k + 1, rest), ratio, view(a, k * n + k + 1, rest))
     return 0
 
 
@@ -38,25 +57,17 @@ def factor(a: Vector, pivot: Vector, n: int) -> int:
 def solve(a: Vector, pivot: Vector, n: int, b: Vector, m: int) -> None:
     """b := a^-1 b for an (n, m) right-hand side and a factorised matrix."""
     for k in range(n):
-        p = pivot[k]
-        if p != k:
-            for j in range(m):
-                b[k * m + j], b[p * m + j] = b[p * m + j], b[k * m + j]
+        if pivot[k] != k:
+            exchange(view(b, k * m, m), view(b, pivot[k] * m, m))
     for i in range(1, n):
         for k in range(i):
-            ratio = a[i * n + k]
-            if ratio != 0.0:
-                for j in range(m):
-                    b[i * m + j] -= ratio * b[k * m + j]
+            if a[i * n + k] != 0.0:
+                subtract(view(b, i * m, m), a[i * n + k], view(b, k * m, m))
     for i in range(n - 1, -1, -1):
         for k in range(i + 1, n):
-            ratio = a[i * n + k]
-            if ratio != 0.0:
-                for j in range(m):
-                    b[i * m + j] -= ratio * b[k * m + j]
-        scale = 1.0 / a[i * n + i]
-        for j in range(m):
-            b[i * m + j] *= scale
+            if a[i * n + k] != 0.0:
+                subtract(view(b, i * m, m), a[i * n + k], view(b, k * m, m))
+        scale(view(b, i * m, m), 1.0 / a[i * n + i])
 
 
 @loop_function
@@ -82,11 +93,10 @@ def factor_band(a: Vector, low: Vector, pivot: Vector, n: int, kl: int, ku: int)
         if not big > 0.0:
             return k + 1
         if best != k:
-            for j in range(w):
-                a[k * w + j], a[best * w + j] = a[best * w + j], a[k * w + j]
-        scale = 1.0 / a[k * w]
+            exchange(view(a, k * w, w), view(a, best * w, w))
+        inverse = 1.0 / a[k * w]
         for i in range(k + 1, last):
-            ratio = a[i * w] * scale
+            ratio = a[i * w] * inverse
             low[k * kl + i - k - 1] = ratio
             for j in range(1, w):
                 a[i * w + j - 1] = a[i * w + j] - ratio * a[k * w + j]
@@ -102,25 +112,17 @@ def solve_band(
     w = kl + ku + 1
     last = kl
     for k in range(n):
-        p = pivot[k]
-        if p != k:
-            for j in range(m):
-                b[k * m + j], b[p * m + j] = b[p * m + j], b[k * m + j]
+        if pivot[k] != k:
+            exchange(view(b, k * m, m), view(b, pivot[k] * m, m))
         if last < n:
             last += 1
         for i in range(k + 1, last):
-            ratio = low[k * kl + i - k - 1]
-            for j in range(m):
-                b[i * m + j] -= ratio * b[k * m + j]
+            subtract(view(b, i * m, m), low[k * kl + i - k - 1], view(b, k * m, m))
     last = 1
     for i in range(n - 1, -1, -1):
         for k in range(1, last):
-            ratio = a[i * w + k]
-            for j in range(m):
-                b[i * m + j] -= ratio * b[(i + k) * m + j]
-        scale = 1.0 / a[i * w]
-        for j in range(m):
-            b[i * m + j] *= scale
+            subtract(view(b, i * m, m), a[i * w + k], view(b, (i + k) * m, m))
+        scale(view(b, i * m, m), 1.0 / a[i * w])
         if last < w:
             last += 1
 
@@ -128,14 +130,12 @@ def solve_band(
 @loop_function
 def add_product(rows: Vector, columns: Vector, a: Vector, b: Vector, m: int, out: Vector) -> None:
     """out += A b, A given by its nonzeros, b and out with rows of m."""
-    for q in range(rows.size):
-        r, c, value = rows[q] * m, columns[q] * m, a[q]
-        for j in range(m):
-            out[r + j] += value * b[c + j]
+    for q in range(unsigned(rows.size)):
+        subtract(view(out, rows[q] * m, m), -a[q], view(b, columns[q] * m, m))
 
 
 @loop_function
 def add_entries(rows: Vector, columns: Vector, a: Vector, m: int, out: Vector) -> None:
     """out += A, A given by its nonzeros, out with rows of m."""
-    for q in range(rows.size):
+    for q in range(unsigned(rows.size)):
         out[rows[q] * m + columns[q]] += a[q]
