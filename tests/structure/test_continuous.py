@@ -178,6 +178,17 @@ def test_state_select_keeps_variables_out(wish: StateSelect) -> None:
     assert sort_system(gear(p2=wish, w2=wish)).states == ("p1", "w1")
 
 
+def test_state_select_always_makes_a_state_of_any_variable() -> None:
+    variables = [real("x", 1.0), real("y", state_select=StateSelect.ALWAYS)]
+    result = sort_system(system(variables, ["der(x) = -x", "y = 2*x + 1"]))
+    assert result.states == ("y",)
+    assert result.fixed == {"x"}
+    point = Point(result, {"y": 5.0})
+    assert point["x"] == 2.0
+    assert point["der(y)"] == -4.0
+    assert not any("$rate" in str(b) for b in result.blocks)
+
+
 def test_fixed_start_values_decide_where_nothing_else_does() -> None:
     flat = gear()
     variables = [real(v.name, 0.0) if v.name in ("p2", "w2") else v for v in flat.variables]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
@@ -72,7 +73,14 @@ def _matched(
         return matching, frozenset()
     parts = decompose(strong, matching)
     zeros = {n for e in (*parts.over_rows, *parts.under_rows) for n in vanishing[e]}
-    return match(rows, len(unknowns)), frozenset(zeros)
+    matching = match(rows, len(unknowns))
+    if matching.unmatched_rows:
+        raise StructureError(
+            "E303",
+            f"no unknown is left for {equations[matching.unmatched_rows[0]].origin} after index "
+            "reduction; choose the states by stateSelect",
+        )
+    return matching, frozenset(zeros)
 
 
 def _block(

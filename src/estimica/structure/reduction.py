@@ -9,7 +9,7 @@ from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.calculus import DerivativeError, partial, tangent
 from estimica.flat.expression import Expression
-from estimica.flat.system import Equation, FlatSystem, StateSelect
+from estimica.flat.system import Equation, FlatSystem, Origin, StateSelect
 from estimica.structure.blocks import incidence
 from estimica.structure.diagnose import Problem, refuse
 from estimica.structure.graph import match
@@ -50,7 +50,24 @@ class Reduced:
 
 def reduce(system: Continuous, safety: Safety) -> Reduced:
     """Differentiate what must be differentiated and choose the states."""
-    return _Reducer(system, safety).run()
+    return _Reducer(_with_rates(system), safety).run()
+
+
+def _with_rates(system: Continuous) -> Continuous:
+    """Ask for the derivative of variables that must be states, so that they can be."""
+    roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
+    differentiated = {leaf.target for leaf in ex.walk(*roots) if leaf.op == "der"}
+    asked = [
+        n
+        for n in system.unknowns
+        if system.state_select.get(n) is StateSelect.ALWAYS and n not in differentiated
+    ]
+    extra = tuple(Equation(ex.name(f"$rate({n})"), ex.der(n), Origin(kind="hidden")) for n in asked)
+    return replace(
+        system,
+        equations=system.equations + extra,
+        unknowns=system.unknowns + tuple(f"$rate({n})" for n in asked),
+    )
 
 
 class _Reducer:

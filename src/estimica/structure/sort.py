@@ -158,6 +158,8 @@ def _without_unused(
     for block in reversed(blocks):
         if isinstance(block, Assignment):
             roots = [block.value]
+            if block.unknown.startswith("$rate("):
+                continue
             second = block.unknown.startswith("der(der(")
             if second and ex.der(block.unknown[4:-1]) not in needed:
                 continue
