@@ -68,6 +68,7 @@ class _Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=_WORKER.parent,
+            env=_environment(),
         )
         self._answers: queue.Queue[tuple[str, bytes]] = queue.Queue()
         self._lock = threading.Lock()
@@ -119,6 +120,11 @@ class _Process:
             kind, length = header.split()
             self._answers.put((kind.decode(), stream.read(int(length))))
         self._answers.put(("ended", b""))
+
+
+def _environment() -> dict[str, str]:
+    """Without MODELICAPATH: the compiler would load all that stands there, needed or not."""
+    return {k: v for k, v in os.environ.items() if k not in ("MODELICAPATH", "OPENMODELICALIBRARY")}
 
 
 def _died(what: str) -> SourceError:

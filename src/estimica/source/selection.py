@@ -21,6 +21,9 @@ from estimica.source.libraries import Library
 
 _IGNORED = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _NAMES = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
+_ALIASES = re.compile(
+    r"\b(?:import|package)\s+(?:(?P<alias>\w+)\s*=\s*)?(?P<target>[A-Za-z_]\w*(?:\s*\.\s*\w+)*)"
+)
 #: a library with fewer files is loaded whole
 _SMALL = 100
 
@@ -70,13 +73,31 @@ class _Finder:
     def __init__(self, libraries: Sequence[Library]) -> None:
         self._tops = {library.name: library for library in libraries}
         self._children: dict[Path, dict[str, Path]] = {}
+        self._aliases: dict[Path, dict[str, list[str]]] = {}
         self._pending: list[Path] = []
         self.files: set[Path] = set()
 
     def follow(self, text: str, scopes: Sequence[Path]) -> None:
         """Add the files that names in `text`, seen from the folders `scopes`, may mean."""
-        for name in set(_NAMES.findall(_IGNORED.sub(" ", text))):
+        code = _IGNORED.sub(" ", text)
+        aliases = {**self._scope_aliases(scopes), **_aliases(code)}
+        for name in set(_NAMES.findall(code)):
             parts = [p.strip() for p in name.split(".")]
+            if parts[0] in aliases:
+                self._reach([*aliases[parts[0]], *parts[1:]], scopes)
+            self._reach(parts, scopes)
+
+    def _scope_aliases(self, scopes: Sequence[Path]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for scope in reversed(scopes):
+            if scope not in self._aliases:
+                text = (scope / "package.mo").read_text(encoding="utf-8", errors="replace")
+                self._aliases[scope] = _aliases(_IGNORED.sub(" ", text))
+            found.update(self._aliases[scope])
+        return found
+
+    def _reach(self, parts: Sequence[str], scopes: Sequence[Path]) -> None:
+        if parts:
             for scope in scopes:
                 if parts[0] in self._names_in(scope):
                     self._descend(scope, parts)
@@ -130,6 +151,15 @@ class _Finder:
                     found[entry.name[:-3]] = path
             self._children[folder] = found
         return self._children[folder]
+
+
+def _aliases(code: str) -> dict[str, list[str]]:
+    """Short names that imports and renamed packages introduce."""
+    found = {}
+    for match in _ALIASES.finditer(code):
+        target = [p.strip() for p in match["target"].split(".")]
+        found[match["alias"] or target[-1]] = target
+    return found
 
 
 def _linked(library: Library, files: Sequence[Path]) -> Path | None:
