@@ -499,3 +499,14 @@ def test_initial_equations_give_discrete_variables_their_start() -> None:
     assert result.starts["n"] is ex.const(4.0)
     assert result.initial_equations == ()
     assert Interpreter(result)["b"] == 1.0
+
+
+def test_condition_on_its_own_target_takes_the_previous_value() -> None:
+    flat = system(
+        [discrete("due", start=0.25), integer("n", 0.0), real("x", 0.0)],
+        ["der(x) = 1"],
+        whens=[when(("time >= due", ["due = pre(due) + 0.5", "n = pre(n) + 1"]))],
+    )
+    result = sort_system(flat)
+    assert result.notes == ("the condition of when 'when' takes the previous value of 'due'",)
+    assert Interpreter(result).run(1.5)["n"] == 3

@@ -55,7 +55,8 @@ def _fired_branches(number: int, when: When, writer: EventWriter) -> list[Expres
         for condition in _parts(branch):
             count += 1
             label = f"$when{number}[{count}]"
-            rising = ex.either(rising, _rising(label, condition, when.origin, writer))
+            earlier_self = _without_own_targets(condition, when, writer)
+            rising = ex.either(rising, _rising(label, earlier_self, when.origin, writer))
         own = ex.both(rising, ex.negate(earlier))
         fired.append(own)
         earlier = ex.either(earlier, own)
@@ -73,6 +74,21 @@ def _parts(branch: Branch) -> list[Expression]:
         else:
             parts.append(c)
     return parts
+
+
+def _without_own_targets(condition: Expression, when: When, writer: EventWriter) -> Expression:
+    """Where a condition needs what its own when assigns, only the previous value makes sense."""
+    own = {a.target for branch in when.branches for a in branch.actions if not a.reinit}
+    used = sorted({e.target for e in ex.walk(condition) if e.op == "name"} & own)
+    for name in used:
+        writer.notes[f"the condition of {when.origin} takes the previous value of '{name}'"] = None
+    if not used:
+        return condition
+
+    def leaf(e: Expression) -> Expression:
+        return ex.pre(e.target) if e.op == "name" and e.target in own else e
+
+    return ex.rewrite([condition], leaf)[0]
 
 
 def _rising(label: str, condition: Expression, origin: Origin, writer: EventWriter) -> Expression:
