@@ -251,3 +251,54 @@ def cascade() -> Problem:
 
     theta = np.array([9.81, 0.8, 1.0, 2.0])
     return Problem(hybrid, x, theta, np.linspace(0.02, 1.0, 50), Pieces.none(), exact)
+
+
+def delayed_decay() -> Problem:
+    """x' = -a x(t - T), x(0) = x0 and constant before: a polynomial on each interval of length T."""
+    x, w, P = sym("x"), sym("w"), sym("P", 3)
+    a, T, x0 = ca.vertsplit(P)
+    hybrid = HybridSystem(
+        t=t, x=x, w=w, P=P, f=-a * w, x0=x0, delayed=x, delays=T, seed=ca.SX.eye(3)
+    )
+
+    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        a, T, x0 = theta
+        rows = []
+        for time in times:
+            total, k, factorial = 0 * a, 0, 1.0
+            while k == 0 or ((k - 1) * T).real <= time:
+                total = total + (-a * (time - (k - 1) * T)) ** k / factorial
+                k += 1
+                factorial *= k
+            rows.append((x0 * total,))
+        return np.array(rows, complex)
+
+    return Problem(
+        hybrid, x, np.array([0.8, 0.7, 1.3]), np.linspace(0.05, 5, 100), Pieces.none(), exact
+    )
+
+
+def delayed_input() -> Problem:
+    """x' = -a x + u(t - T), u a jump and a ramp: the jump comes at a time that is a tuner."""
+    x, w, P, u = sym("x"), sym("w"), sym("P", 2), sym("u")
+    a, T = ca.vertsplit(P)
+    hybrid = HybridSystem(
+        t=t, x=x, w=w, P=P, u=u, f=-a * x + w, x0=ca.SX(0), delayed=u, delays=T, seed=ca.SX.eye(2)
+    )
+    pieces = Pieces.of([0.0, 1.0, 2.0], [[0.0], [1.0], [0.5]], [[0.0], [0.0], [0.4]])
+
+    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        a, T = theta
+        rows = []
+        for time in times:
+            s = time - T
+            y = 0 * a
+            for at, jump, kink in ((1.0, 1.0, 0.0), (2.0, -0.5, 0.4)):
+                since = s - at
+                if since.real >= 0:
+                    rise = 1 - np.exp(-a * since)
+                    y = y + jump / a * rise + kink * (since / a - rise / a**2)
+            rows.append((y,))
+        return np.array(rows, complex)
+
+    return Problem(hybrid, x, np.array([0.9, 0.35]), np.linspace(0.0, 4, 81) + 0.011, pieces, exact)

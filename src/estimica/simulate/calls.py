@@ -25,7 +25,8 @@ _NOTICE = "estimica: compiling the engine (once on this computer, some ten secon
 _SETTINGS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
 _ENGINE_FILES = (
     "calls", "layout", "status", "linear_algebra", "evaluation", "algebraic", "dormand_prince",
-    "dense_output", "rosenbrock", "events", "driver",
+    "dense_output", "rosenbrock", "events",
+    "history", "driver",
 )  # fmt: skip
 #: reorder and fuse, but keep NaN and infinity: they are how a failed trial step shows itself
 _LOOSE = {"contract", "reassoc", "nsz"}

@@ -15,7 +15,7 @@ from estimica.simulate.calls import (
 from estimica.simulate.dense_output import dense
 from estimica.simulate.evaluation import call, derivative, set_result, settle_unknowns
 from estimica.simulate.status import (
-    ACCUMULATION, ALGEBRAIC, CHECK_VIOLATED, DONE, NEEDS_STIFF, NOT_FINITE_OUTPUT,
+    ACCUMULATION, ALGEBRAIC, CHECK_VIOLATED, DONE, HISTORY_FULL, NEEDS_STIFF, NOT_FINITE_OUTPUT,
     NOT_FINITE_START, SINGULAR, STEP_TOO_SMALL, TOO_MANY_STEPS,
 )  # fmt: skip
 
@@ -203,6 +203,7 @@ def happen(iw: Vector, rw: Vector, jumped: bool, cause: int) -> int:
     status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_BEFORE, cause)
     if status:
         return status
+    iw[at.LEFT] = 0
     if jumped:
         enter_piece(iw, rw)
     status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_SETTLE, 0)
@@ -225,21 +226,62 @@ def accumulates(iw: Vector, rw: Vector, t: float, relation: int) -> bool:
 
 
 @engine_function
+def break_time(iw: Vector, rw: Vector) -> float:
+    """When the next jump comes through a delay."""
+    return rw[iw[at.O_BREAKS]] if iw[at.BREAK_COUNT] > 0 else 1e300
+
+
+@engine_function
+def come_through(iw: Vector, rw: Vector) -> int:
+    """Jumps of the past that reach the present, one signal after the other."""
+    clock, units, base = iw[at.O_CLOCK], address(iw), iw[at.BASE]
+    t, blur = rw[clock + at.NOW], rw[clock + at.BLUR]
+    for i in range(iw[at.NH]):
+        iw[iw[at.I_SIDE] + i] = -1
+    iw[at.LEFT] = 0
+    while break_time(iw, rw) <= t + blur:
+        i = call_unit(iw[at.UNIT_HISTORY], units, base, t, 0.0, at.PAST_TAKE, 0)
+        status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_BEFORE, -2)
+        if status:
+            return status
+        signal = iw[at.O_V] + iw[at.NZ] + i
+        before = rw[signal]
+        iw[iw[at.I_SIDE] + i] = 1
+        status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_SETTLE, 0)
+        if status:
+            return status
+        jumped = abs(rw[signal] - before) > 1e-9 * (abs(before) + abs(rw[signal])) + 1e-300
+        generation = 1 if jumped else iw[at.GENERATION] + 1
+        if call_unit(iw[at.UNIT_HISTORY], units, base, t, 0.0, at.PAST_ADD, generation):
+            return HISTORY_FULL
+    for i in range(iw[at.NH]):
+        iw[iw[at.I_SIDE] + i] = 1
+    if iw[at.NT]:
+        call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_NEXT, 0)
+    return begin(iw, rw, t)
+
+
+@engine_function
 def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     """What is due at the present time: input jumps, instants, the relation `cause` (or -1)."""
     clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
     t = rw[clock + at.NOW]
     blur = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
     rw[clock + at.BLUR] = blur
+    if iw[at.NH] and break_time(iw, rw) <= t + blur:
+        status = come_through(iw, rw)
+        if status:
+            return status
     jumped = next_piece(iw, rw, t, blur)
     timed = iw[at.NT] > 0 and rw[iw[at.O_REPORT] + at.R_INSTANT] <= t + blur
     last = iw[at.TERMINAL] != 0 and t >= rw[setting + at.END]
     if not (jumped or timed or last or cause >= 0):
+        iw[at.LEFT] = 0
         return DONE
     rw[clock + at.LAST_ERROR] = 1e-4
     if jumped:
         iw[at.SINCE] = 0
-    if not iw[at.HAS_EVENTS]:
+    if not iw[at.HAS_EVENTS] and not iw[at.NH]:
         enter_piece(iw, rw)
         return begin(iw, rw, t)
     if cause >= 0:
@@ -250,7 +292,10 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     elif timed:
         note(iw, t, at.AT_TIME, -1)
     rw[iw[at.O_FLAGS] + 1] = 1.0 if last else 0.0
-    return happen(iw, rw, jumped, cause)
+    status = happen(iw, rw, jumped, cause)
+    if status == DONE and iw[at.NH]:
+        status = call_unit(iw[at.UNIT_HISTORY], address(iw), iw[at.BASE], t, 0.0, at.PAST_ADD, 1)
+    return status
 
 
 @engine_function
@@ -452,6 +497,8 @@ def next_stop(iw: Vector, rw: Vector) -> float:
         stop = min(stop, starts[piece + 1])
     if iw[at.NT]:
         stop = min(stop, rw[iw[at.O_REPORT] + at.R_INSTANT])
+    if iw[at.NH]:
+        stop = min(stop, break_time(iw, rw))
     return stop
 
 
@@ -469,6 +516,11 @@ def start_run(iw: Vector, rw: Vector) -> int:
     rw[iw[at.O_REPORT] + at.R_INSTANT] = 1e300
     rw[iw[at.O_FLAGS]], rw[iw[at.O_FLAGS] + 1] = 0.0, 0.0
     enter_piece(iw, rw)
+    past = iw[at.UNIT_HISTORY]
+    if iw[at.NH]:
+        status = call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_BEGIN, 0)
+        if status:
+            return status
     status = begin(iw, rw, t)
     if status == DONE and iw[at.HAS_EVENTS]:
         if iw[at.NT]:
@@ -477,6 +529,14 @@ def start_run(iw: Vector, rw: Vector) -> int:
         rw[iw[at.O_FLAGS]] = 1.0  # initial() holds during this event only
         status = happen(iw, rw, False, -1)
         rw[iw[at.O_FLAGS]] = 0.0
+    if status == DONE and iw[at.NH]:
+        status = call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_BEGIN, 0)
+        for j in range(iw[at.M]):
+            rw[iw[at.O_DT] + j] = 0.0
+        if status == DONE:
+            status = call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_ADD, 1)
+        if status == DONE:
+            status = begin(iw, rw, t)
     if status:
         return status
     h = rw[setting + at.FIRST_STEP]
@@ -499,6 +559,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if status or iw[at.SAMPLE] == iw[at.N_TIMES]:
             break
         stop = next_stop(iw, rw)
+        iw[at.LEFT] = 1
         status = take_step(iw, rw, stop)
         free = iw[at.METHOD] == at.AUTOMATIC and iw[at.NH] == 0
         if status == STEP_TOO_SMALL and free and not iw[at.STIFF]:
@@ -513,6 +574,9 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if cause >= 0 or limit == stop:
             limit -= rw[clock + at.BLUR]
         status = emit_within(iw, rw, limit)
+        if status == DONE and iw[at.NH] and rw[clock + at.TAKEN] > 0.0:
+            status = call_unit(iw[at.UNIT_HISTORY], address(iw), iw[at.BASE], rw[clock + at.NOW],
+                               rw[clock + at.TAKEN], at.PAST_RECORD, 0)  # fmt: skip
         if status == DONE and free and cause < 0:
             status = choose_method(iw, rw)
         if status == DONE:

@@ -19,12 +19,14 @@ from estimica.simulate import status as outcome
 from estimica.simulate.algebraic import algebraic_unit, projection_unit
 from estimica.simulate.driver import drive
 from estimica.simulate.events import events_unit
+from estimica.simulate.history import history_unit
 from estimica.simulate.rosenbrock import stiff_unit
 
 Reals = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
 METHODS = {"auto": at.AUTOMATIC, "explicit": at.EXPLICIT, "implicit": at.IMPLICIT}
 LOG_SIZE = 4096
+FIRST_SEGMENTS = 1024  # steps that a model with delays remembers, doubled where they do not do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +195,7 @@ _KINDS = ("state", "time", "input", "delay")
 class Workspace:
     """The arrays of one run at a time. Everything compiled code touches is owned here."""
 
-    def __init__(self, kernel: Kernel, stiff: bool = False, segments: int = 0) -> None:
+    def __init__(self, kernel: Kernel, stiff: bool, segments: int) -> None:
         self.stiff = stiff
         self.segments = segments
         sizes = _real_sizes(kernel, stiff, segments)
@@ -269,6 +271,13 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
     }  # fmt: skip
     for vector in range(at.O_W0, at.O_R5 + 1):
         sizes[vector] = n
+    if h.nh:
+        many = h.nh * (1 + m)
+        sizes |= {
+            at.O_Q: h.nh, at.O_QS: h.nh * m, at.O_TAU: h.nh, at.O_TAU_S: h.nh * m,
+            at.O_W_BEFORE: many, at.O_WEIGHT: 10, at.O_HISTORY: segments * (2 + 5 * many),
+            at.O_BREAKS: segments * (3 + m),
+        }  # fmt: skip
     if stiff:
         sizes |= _stiff_sizes(kernel)
     return {place: _padded(size) for place, size in sizes.items()}
@@ -304,6 +313,8 @@ def _whole_numbers(
         at.I_GZ: kernel.z_jacobian.rows * h.nz + kernel.z_jacobian.columns,
         at.I_STRICT: map(int, h.strict),
         at.I_UNTIL: map(int, h.until),
+        at.I_SIDE: range(h.nh),
+        at.I_CURSOR: range(h.nh),
     }
     for place, triplet in (
         (at.I_FX_ROW, kernel.state_jacobian), (at.I_FV_ROW, kernel.algebraic_jacobian),
@@ -335,7 +346,8 @@ def _whole_numbers(
         at.TERMINAL: kernel.terminal, at.HAS_EVENTS: kernel.has_events, at.LOG_SIZE: LOG_SIZE,
         at.SEGMENTS: segments, at.UNIT_ALGEBRAIC: algebraic_unit.address if h.nz else 0,
         at.UNIT_PROJECTION: projection_unit.address if nc else 0,
-        at.UNIT_EVENTS: events_unit.address if kernel.has_events else 0,
+        at.UNIT_EVENTS: events_unit.address if kernel.has_events or h.nh else 0,
+        at.UNIT_HISTORY: history_unit.address if h.nh else 0, at.BREAKS: segments,
     }.items():  # fmt: skip
         iw[place] = value
     if stiff:
@@ -378,7 +390,7 @@ class _Pool:
     lock: threading.Lock = field(default_factory=threading.Lock)
     free: list[Workspace] = field(default_factory=list)
     stiff: bool = False
-    segments: int = 0
+    segments: int = FIRST_SEGMENTS
 
     def take(self, kernel: Kernel) -> Workspace:
         with self.lock:

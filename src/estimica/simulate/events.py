@@ -181,21 +181,22 @@ def failure(code: int) -> int:
 
 @engine_function
 def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
-    """x', v' and dg/dt just before the event, dtau of its cause (a relation, or -1), and which
-    relations change with it."""
+    """x', v' and dg/dt just before the event, dtau of its cause (a relation; -1: the time
+    relation that is due; -2: dtau is given), and which relations change with it."""
     m, ng = iw[at.M], iw[at.NG]
     code = derivative(iw, rw, t, iw[at.O_W0], iw[at.O_K1], m > 0)
     if code:
         return failure(code)
     rates(iw, rw, t, iw[at.O_K1])
-    for j in range(m):
-        rw[iw[at.O_DT] + j] = 0.0
+    if cause >= -1:
+        for j in range(m):
+            rw[iw[at.O_DT] + j] = 0.0
     if cause >= 0:
         slope = rw[iw[at.O_ZERO_RATE] + cause]
         for j in range(m):
             if slope != 0.0:
                 rw[iw[at.O_DT] + j] = -rw[iw[at.O_ZERO_S] + cause * m + j] / slope
-    elif iw[at.NT]:
+    elif cause == -1 and iw[at.NT]:
         i = due(iw, rw, t, blur)
         for j in range(m):
             if i >= 0:
@@ -355,6 +356,10 @@ def settle(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
     nx, m, w0, flips = iw[at.NX], iw[at.M], iw[at.O_W0], 0
     shift(iw, rw, 1.0, iw[at.O_XDOT])
+    if not iw[at.HAS_EVENTS]:
+        code = derivative(iw, rw, t, w0, iw[at.O_K1], False)
+        shift(iw, rw, -1.0, iw[at.O_K1])
+        return failure(code)
     for _ in range(OUTER_LIMIT):
         remember(iw, rw)
         stable = False

@@ -24,13 +24,14 @@ RESULT = 24
  BREAKS) = range(64, 93)  # fmt: skip
 # switches
 (DIRECT, LINEAR_Z, ZERO_NEEDS_Z, CONSTRAINT_NEEDS_Z, TERMINAL, HAS_EVENTS, SLOPED, METHOD, STIFF,
- STIFF_READY, STIFF_DIRECT, ERROR_TEST, BASE, DENSE, RESTART) = range(100, 115)  # fmt: skip
+ STIFF_READY, STIFF_DIRECT, ERROR_TEST, BASE, DENSE, RESTART, LEFT, GENERATION) = range(100, 117)  # fmt: skip
 # counters and what failed last
 (STEPS, REJECTED, EVALUATIONS, NEWTON, EVENTS, SWITCHES, STIFF_STEPS, FACTORISATIONS, FAIL, INDEX,
  TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT,
  PIECE, SAMPLE, SINCE, STIFF_COUNT, CALM_COUNT) = range(120, 141)  # fmt: skip
 
 # addresses of the engine's units and of the arrays of the run
+(I_SIDE, I_CURSOR) = range(62, 64)
 (UNIT_ALGEBRAIC, UNIT_PROJECTION, UNIT_HISTORY, UNIT_EVENTS, UNIT_STIFF) = range(56, 61)
 (TIMES, N_TIMES, STARTS, N_STARTS, VALUES, SLOPES, OUT, OUT_S, LOG) = range(270, 279)
 
@@ -46,7 +47,7 @@ RESULT = 24
  O_S_OLD, O_WINDOW) = range(190, 211)  # fmt: skip
 # constraints, checks, delays
 (O_C, O_CX, O_CC, O_CS, O_CHECK, O_Q, O_QS, O_TAU, O_TAU_S, O_HISTORY, O_BREAKS,
- O_W_BEFORE) = range(215, 227)  # fmt: skip
+ O_W_BEFORE, O_WEIGHT) = range(215, 228)  # fmt: skip
 # the stiff method
 (O_SW0, O_SWT, O_SK, O_SF, O_SFT, O_SJ, O_SJP, O_SJS, O_SJSP, O_SJ2, O_SJ2P, O_SA, O_SL, O_SC,
  O_SSTEP) = range(230, 245)  # fmt: skip
@@ -60,7 +61,7 @@ FIRST_INDEX = 280  # index vectors begin here
 RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END = range(7)
 N_SETTING = 8
 # places in the clock vector
-(NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, ERROR, BLUR) = range(7)
+(NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, BEGIN, LONGEST, BLUR) = range(8)
 N_CLOCK = 8
 # places in the report vector
 R_TIME, R_STEP, R_ROOT, R_INSTANT, R_NORM = range(5)
@@ -72,6 +73,7 @@ LOG_WIDTH = 3
 AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)
 # tasks of the units
 EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
+PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_ADD, PAST_TAKE = range(5)
 STIFF_STEP, STIFF_DENSE, STIFF_NORM = range(3)
 # a relation that changes so often in quick succession does so without end
 QUICK_LIMIT = 3
