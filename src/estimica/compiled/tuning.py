@@ -40,6 +40,7 @@ class Tuning:
     index: dict[str, int]
     defaults: Vector  # of the independent constants
     wrt: tuple[Constant, ...]
+    given: frozenset[str]  # constants that the user sets or tunes
     n_free: int
     _function: ca.Function
     _values: ca.Function
@@ -168,6 +169,7 @@ def tune(
         index={n: i for i, n in enumerate(independent)},
         defaults=np.array(numbers, float),
         wrt=tuple(wrt),
+        given=frozenset(made_free),
         n_free=len(free),
         _function=function,
         _values=ca.Function("values", [p], [ca.densify(values)]),

@@ -15,10 +15,11 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import SimulationError
+from estimica.base.errors import ModelError, SimulationError
 from estimica.compiled.equations import Equations, translate
 from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
+from estimica.flat.system import StateSelect
 from estimica.simulate import newton
 
 Vector = npt.NDArray[np.float64]
@@ -44,7 +45,9 @@ class Initialiser:
     def __init__(self, tuning: Tuning) -> None:
         self.tuning = tuning
         e = self.equations = tuning.equations
-        self.residuals, self.labels = _conditions(e)
+        conditions, self.labels = _conditions(e)
+        self.residuals = _column(conditions)
+        self._add_preferred_starts(conditions)
         self.n_carried = len(e.system.states) + len(e.system.memories)
         self.free = [tuning.index[n] for n in e.system.free_parameters]
         self.implicit = bool(self.residuals.shape[0] > e.z.shape[0] or self.free)
@@ -92,6 +95,30 @@ class Initialiser:
                 "R_theta", arguments, [rates * ca.repmat(signs, R.shape[0], 1)]
             )
 
+    def _add_preferred_starts(self, conditions: list[ca.SX]) -> None:
+        """States without a start value of their own begin where preferred states say.
+
+        A medium's mass and energy, say, follow from the start values of level and temperature,
+        which the model declares with stateSelect = prefer.
+        """
+        e, system = self.equations, self.equations.system
+        bare = [n for n in system.states if n not in system.fixed and n not in system.starts]
+        bare = [n for n in bare if f"start({n})" not in self.tuning.given]
+        preferred = [n for n in sorted(system.starts) if bare and _is_preferred_start(e, n)]
+        if not preferred:
+            return
+        offered = [e.value(n) - _write(e, system.starts[n]) for n in preferred]
+        candidates = [i for i, n in enumerate(system.states) if n not in system.fixed]
+        matrix = self._generic_jacobian(candidates, _column([*conditions, *offered]))
+        rows = list(range(len(conditions)))
+        for k, name in enumerate(preferred):
+            row = len(conditions) + k
+            if len(rows) < len(conditions) + len(bare) and _rank(matrix[[*rows, row]]) > len(rows):
+                rows.append(row)
+                self.labels.append(f"the start value of '{name}'")
+        chosen = [offered[r - len(conditions)] for r in rows[len(conditions) :]]
+        self.residuals = _column([*conditions, *chosen])
+
     def _open_states(self) -> list[int]:
         """States that the conditions determine; all others are held at their start values.
 
@@ -105,23 +132,33 @@ class Initialiser:
         candidates = [i for i, n in enumerate(names) if n not in fixed]
         if not self.implicit or not candidates:
             return []
-        matrix = self._generic_jacobian(candidates)
+        matrix = self._generic_jacobian(candidates, self.residuals)
         others = list(range(len(candidates), matrix.shape[1]))
         rank = _rank(matrix)
-        order = sorted(candidates, key=lambda i: (names[i] not in e.system.starts, i))
+        given = {i for i in candidates if f"start({names[i]})" in self.tuning.given}
+        order = sorted(
+            candidates, key=lambda i: (i not in given, names[i] not in e.system.starts, i)
+        )
         remaining = list(candidates)
         for i in order:
             trial = [c for c in remaining if c != i]
             columns = [candidates.index(c) for c in trial] + others
             if _rank(matrix[:, columns]) == rank:
                 remaining = trial
+        for i in given & set(remaining):
+            raise ModelError(
+                "M044",
+                f"the start value of '{names[i]}' cannot be set: the initial equations of "
+                f"'{e.system.flat.name}' determine it",
+            )
         return remaining
 
-    def _generic_jacobian(self, candidates: Sequence[int]) -> Vector:
+    def _generic_jacobian(self, candidates: Sequence[int], residuals: ca.SX) -> Vector:
+        """d residuals / d [states, free parameters, z] at the point where it has most rank."""
         e = self.equations
         free = [e.P[e.constants.index(n)] for n in e.system.free_parameters]
         unknowns = ca.vertcat(*(e.x[i] for i in candidates), *free, e.z)
-        J = ca.jacobian(self.residuals, unknowns, {"allow_reverse": False})
+        J = ca.jacobian(residuals, unknowns, {"allow_reverse": False})
         symbols = [e.x, e.x_pre, e.z, e.w, e.P, e.u, e.d, e.t, e.homotopy]
         function = ca.Function("J", symbols, [J], {"cse": True})
         best: Vector = np.zeros(J.shape)
@@ -253,15 +290,17 @@ class Initialiser:
     # -- Newton ----------------------------------------------------------------------------------
 
     def _solve(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> Vector:
-        found = self._newton(U, values, time, u, d, 1.0, None)
-        if found is None and ca.depends_on(self.residuals, self.equations.homotopy):
-            found = self._continue(U, values, time, u, d, homotopy=True)
-        if found is None:
-            found = self._continue(U, values, time, u, d, homotopy=False)
-        if found is None:
-            self._fail(U, values, time, u, d)
-        assert found is not None
-        return found
+        """The root near the guess `U`; where a zero of the guess spoils it, near a one instead."""
+        for guess in (U, np.where(U == 0.0, 1.0, U)):
+            found = self._newton(guess, values, time, u, d, 1.0, None)
+            if found is None and ca.depends_on(self.residuals, self.equations.homotopy):
+                found = self._continue(guess, values, time, u, d, homotopy=True)
+            if found is None:
+                found = self._continue(guess, values, time, u, d, homotopy=False)
+            if found is not None:
+                return found
+        self._fail(U, values, time, u, d)
+        raise AssertionError
 
     def _newton(
         self,
@@ -328,7 +367,19 @@ def _write(e: Equations, expression: ex.Expression) -> ca.SX:
     return translate([expression], e.leaf_with(modes), None, e.homotopy)[0]
 
 
-def _conditions(e: Equations) -> tuple[ca.SX, list[str]]:
+def _column(parts: list[ca.SX]) -> ca.SX:
+    return ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
+
+
+def _is_preferred_start(e: Equations, name: str) -> bool:
+    """Whether `name` is computed from states, but the model would rather have it as one."""
+    variable = e.system.flat.by_name.get(name)
+    if variable is None or name in e.system.states or name not in e.environment:
+        return False
+    return variable.state_select in (StateSelect.PREFER, StateSelect.ALWAYS)
+
+
+def _conditions(e: Equations) -> tuple[list[ca.SX], list[str]]:
     """What must vanish at the initial time besides the fixed states, with its words."""
     system = e.system
     parts: list[ca.SX] = []
@@ -346,7 +397,7 @@ def _conditions(e: Equations) -> tuple[ca.SX, list[str]]:
     for k, name in enumerate(e.torn):
         parts.append(e.g[k])
         labels.append(f"the equation for '{name}'")
-    return (ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)), labels
+    return parts, labels
 
 
 def _mode_function(tuning: Tuning) -> ca.Function:
