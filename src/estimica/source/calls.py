@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
 from estimica.source import library_functions, statements
 from estimica.source.nodes import Node, argument_name, argument_value
-from estimica.source.values import Value, ValueMismatch, broadcast, elementwise, full, is_array
+from estimica.source.values import (
+    Value,
+    ValueMismatch,
+    broadcast,
+    elementwise,
+    full,
+    is_array,
+    make_nested,
+)
 
 if TYPE_CHECKING:
     from estimica.source.interpreter import Frame, Interpreter
@@ -96,6 +106,41 @@ def _evaluate(interpreter: Interpreter, function: Node, nodes: list[Any], frame:
     arguments.update(_FIRST_GUESSES.get(function["name"], {}))
     if function["is_constructor"]:
         return arguments
+    shape = _vectorised_shape(function, arguments)
+    if shape:
+        return _for_every_element(interpreter, function, arguments, shape)
+    return _applied(interpreter, function, arguments)
+
+
+def _vectorised_shape(function: Node, arguments: Frame) -> tuple[int, ...]:
+    """The sizes that arguments have beyond those their inputs declare; () for a plain call."""
+    shapes = {
+        value.shape[: value.ndim - len(declaration["shape_expr"])]
+        for declaration in function["inputs"]
+        if is_array(value := arguments[declaration["name"]])
+        and value.ndim > len(declaration["shape_expr"])
+    }
+    if len(shapes) > 1:
+        raise ValueMismatch(f"'{function['name']}' is called with arrays of different sizes")
+    return shapes.pop() if shapes else ()
+
+
+def _for_every_element(
+    interpreter: Interpreter, function: Node, arguments: Frame, shape: tuple[int, ...]
+) -> Value:
+    ranks = {d["name"]: len(d["shape_expr"]) for d in function["inputs"]}
+    elements = []
+    for index in np.ndindex(*shape):
+        single = {
+            name: value[index] if is_array(value) and value.ndim > ranks[name] else value
+            for name, value in arguments.items()
+        }
+        result = _applied(interpreter, function, single)
+        elements.append(result[0] if isinstance(result, tuple) else result)
+    return make_nested(elements, shape)
+
+
+def _applied(interpreter: Interpreter, function: Node, arguments: Frame) -> Value:
     if function["external"] is not None:
         return _external(interpreter, function, arguments)
     interpreter.depth += 1

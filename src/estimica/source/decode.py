@@ -158,10 +158,7 @@ def _mark_selected(interpreter: Interpreter, flat: Mapping[str, Any]) -> None:
     """Parameters that the compiler itself has built in."""
     for selection in flat.get("parameter_branch_selections") or ():
         why = _SELECTIONS.get(selection["kind"], "it shapes the equations")
-        for reference in selection["references"]:
-            name = reference if isinstance(reference, str) else ".".join(reference)
-            declared = interpreter.names.declared.get(name)
+        for candidates in selection["references"]:
+            declared = next(filter(None, map(interpreter.names.declared.get, candidates)), None)
             if declared is not None:
                 interpreter.parameters.mark([n for n, _ in declared.elements()], why)
-            elif name in interpreter.names.owner:
-                interpreter.parameters.mark([name], why)

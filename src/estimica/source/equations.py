@@ -170,6 +170,7 @@ def _decoded(
 def _sides(
     interpreter: Interpreter, origin: Node, body: Node, frame: Frame
 ) -> list[tuple[Expression, Expression]]:
+    body = _settled_branch(interpreter, body, frame)
     sub = body.get("Binary")
     if sub is None or sub["op"] != "Sub" or next(iter(origin)) in ("FlowSum", "UnconnectedFlow"):
         residual = interpreter.value(body, frame)
@@ -179,6 +180,47 @@ def _sides(
     if not isinstance(lhs, tuple) and isinstance(rhs, tuple):
         rhs = rhs[0]
     return list(equated(lhs, rhs))
+
+
+def _settled_branch(interpreter: Interpreter, body: Node, frame: Frame) -> Node:
+    """An if-equation as the branch that parameters select, or as one equation with a choice."""
+    choice = body.get("If")
+    if choice is None:
+        return body
+    open_branches = []
+    other = choice["else_branch"]
+    for condition, branch in choice["branches"]:
+        truth = interpreter.truth(condition, frame)
+        if ex.is_const(truth, 0.0):
+            continue
+        if truth.op == "const":
+            other = branch
+            break
+        open_branches.append([condition, branch])
+    if not open_branches:
+        return _settled_branch(interpreter, other, frame)
+    return _joined({"If": {"branches": open_branches, "else_branch": other}})
+
+
+def _joined(node: Node) -> Node:
+    """`if c then a - b else a - d` as `a - (if c then b else d)` where the left sides agree."""
+    rows = [r for _, r in node["If"]["branches"]] + [node["If"]["else_branch"]]
+    lefts = [_spanless(r["Binary"]["lhs"]) if _is_difference(r) else None for r in rows]
+    if any(left is None or left != lefts[0] for left in lefts):
+        return node
+    branches = [[c, r["Binary"]["rhs"]] for c, r in node["If"]["branches"]]
+    right = {"If": {"branches": branches, "else_branch": rows[-1]["Binary"]["rhs"]}}
+    return {"Binary": {"op": "Sub", "lhs": rows[0]["Binary"]["lhs"], "rhs": right}}
+
+
+def _is_difference(node: Node) -> bool:
+    return "Binary" in node and node["Binary"]["op"] == "Sub"
+
+
+def _spanless(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {k: _spanless(v) for k, v in node.items() if k != "span"}
+    return [_spanless(v) for v in node] if isinstance(node, list) else node
 
 
 def _origin(files: SourceFiles, raw: Node, prefix: str) -> Origin:

@@ -271,25 +271,8 @@ def _place_if(
         )
     for rows in zip(*(body for _, body in cases), strict=True):
         branches = [[c, r["residual"]] for (c, _), r in zip(cases[:-1], rows, strict=False)]
-        node = {"If": {"branches": branches, "else_branch": rows[-1]["residual"]}}
-        simple.append({**rows[0], "residual": _joined(node)})
-
-
-def _joined(node: Node) -> Node:
-    """`if c then a - b else a - d` as `a - (if c then b else d)` where the left sides agree."""
-    rows = [r for _, r in node["If"]["branches"]] + [node["If"]["else_branch"]]
-    lefts = [_spanless(r["Binary"]["lhs"]) if "Binary" in r else None for r in rows]
-    if any(left is None or left != lefts[0] for left in lefts):
-        return node
-    branches = [[c, r["Binary"]["rhs"]] for c, r in node["If"]["branches"]]
-    right = {"If": {"branches": branches, "else_branch": rows[-1]["Binary"]["rhs"]}}
-    return _difference(rows[0]["Binary"]["lhs"], right)
-
-
-def _spanless(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {k: _spanless(v) for k, v in node.items() if k != "span"}
-    return [_spanless(v) for v in node] if isinstance(node, list) else node
+        residual = {"If": {"branches": branches, "else_branch": rows[-1]["residual"]}}
+        simple.append({**rows[0], "residual": residual})
 
 
 def _difference(left: Node, right: Node) -> Node:

@@ -227,13 +227,13 @@ class Interpreter:
         return self.element(base, content["subscripts"], frame)
 
     def _lookup(self, name: str, reference: Node, frame: Frame) -> Value:
-        declared = self.names.declared.get(name)
-        if declared is not None:
-            return self._variable(declared)
         if frame:
             local = self._local(name, reference, frame)
             if local is not None:
                 return local
+        declared = self.names.declared.get(name)
+        if declared is not None:
+            return self._variable(declared)
         handle = self.names.handles.get(name)
         value = self.value(handle, {}) if handle is not None else self.names.lookup(name)
         if value is None:

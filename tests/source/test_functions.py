@@ -1,0 +1,216 @@
+"""Functions are written out: loops unrolled, branches as choices, early exits included."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from estimica.base.errors import SourceError, UnsupportedError
+from tests.source.flat_checks import load, solved_for, value
+
+
+def calling(function: str, call: str, declarations: str = "") -> str:
+    return f"""
+package P
+  constant Real c = 3;
+  {function}
+  model M
+    Real x(start=1, fixed=true); Real y; {declarations}
+  equation
+    der(x) = -x;
+    y = {call};
+  end M;
+end P;
+"""
+
+
+POLYNOMIAL = """
+function polynomial
+  input Real x; input Real a[:]; output Real y;
+protected
+  Integer n = size(a, 1);
+algorithm
+  y := 0;
+  for i in n:-1:1 loop y := y*x + a[i]; end for;
+end polynomial;
+"""
+SATURATION = """
+function saturation
+  input Real x; input Real low = -1; input Real high = 1; output Real y;
+algorithm
+  if x < low then y := low; elseif x > high then y := high; else y := x; end if;
+end saturation;
+"""
+SEARCH = """
+function search "the first i whose square exceeds x"
+  input Real x; output Real y;
+algorithm
+  for i in 1:5 loop
+    if i^2 > x then y := i; return; end if;
+  end for;
+  y := -1;
+end search;
+"""
+NEWTON = """
+function root
+  input Real a; output Real x;
+protected
+  Integer k = 0;
+algorithm
+  x := a;
+  while k < 20 loop
+    x := 0.5*(x + a/x); k := k + 1;
+    if abs(x*x - a) < 1e-13 then break; end if;
+  end while;
+end root;
+"""
+FACTORIAL = """
+function factorial
+  input Integer n; output Real y;
+algorithm
+  if n <= 1 then y := 1; else y := n*factorial(n - 1); end if;
+end factorial;
+"""
+SUMS = """
+function sums
+  input Real x[:]; output Real y[size(x, 1)]; output Real total;
+protected
+  Real s;
+algorithm
+  s := 0;
+  for i in 1:size(x, 1), j in 1:2 loop
+    if j == 2 then s := s + x[i]; end if;
+    y[i] := s;
+  end for;
+  total := s;
+end sums;
+"""
+WITH_CONSTANT = """
+function scaled
+  input Real x; output Real y;
+algorithm
+  y := c*x;
+  while y > 1e9 loop y := y/2; break; end while;
+end scaled;
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "x", "wanted"),
+    [
+        (POLYNOMIAL, "polynomial(x, {1, 2, 3})", 2.0, 17.0),
+        (SATURATION, "saturation(x)", 3.0, 1.0),
+        (SATURATION, "saturation(x, high = 2)", 3.0, 2.0),
+        (SATURATION, "saturation(x, -5, 5) + saturation(-x, -2)", 3.0, 1.0),
+        (SEARCH, "search(x)", 10.0, 4.0),
+        (SEARCH, "search(x)", 30.0, -1.0),
+        (NEWTON, "root(x)", 2.0, math.sqrt(2.0)),
+        (NEWTON, "root(x)", 1.0, 1.0),
+        (FACTORIAL, "factorial(5)*x", 2.0, 240.0),
+        (WITH_CONSTANT, "scaled(x)", 2.0, 6.0),
+    ],
+)
+def test_function(function: str, call: str, x: float, wanted: float) -> None:
+    system = load(calling(function, call), "P.M")
+    assert value(system, "y", x=x) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_several_outputs() -> None:
+    text = f"""
+package P
+  {SUMS}
+  model M
+    Real x(start=1); Real y[2]; Real z; Real w[2];
+  equation
+    der(x) = -1;
+    (y, z) = sums({{x, 10}});
+    (w) = sums({{x, 5}});
+  end M;
+end P;
+"""
+    system = load(text, "P.M")
+    assert value(system, "y[2]", x=1.0) == 11.0
+    assert value(system, "z", x=1.0) == 11.0
+    assert value(system, "w[2]", x=1.0) == 6.0
+
+
+def test_scalar_functions_apply_to_every_element_of_an_array() -> None:
+    system = load(calling(SATURATION, "sum(saturation({x, 2*x, -3*x}))"), "P.M")
+    assert value(system, "y", x=0.4) == pytest.approx(0.4 + 0.8 - 1.0)
+
+
+def test_assertions_of_functions_count_only_where_the_function_is_called() -> None:
+    function = """
+function positive_root
+  input Real x; output Real y;
+algorithm
+  assert(x > 0, "negative");
+  y := sqrt(x);
+end positive_root;
+"""
+    system = load(calling(function, "if x > 2 then positive_root(x) else 0"), "P.M")
+    (assertion,) = system.assertions
+    assert assertion.message == "negative"
+    assert assertion.condition.op == "or"
+
+
+def test_c_library_functions_declared_external_are_known() -> None:
+    function = """
+function hyperbolic
+  input Real x; output Real y;
+external "C" y = sinh(x);
+end hyperbolic;
+"""
+    system = load(calling(function, "hyperbolic(x)"), "P.M")
+    assert solved_for(system, "y").op == "sinh"
+
+
+def test_other_external_functions_are_refused_by_name_and_place() -> None:
+    function = """
+function bessel
+  input Real x; output Real y;
+external "C" y = j0(x);
+end bessel;
+"""
+    with pytest.raises(UnsupportedError, match=r"y = bessel\(x\).*external.*'j0' of language C"):
+        load(calling(function, "bessel(x)"), "P.M")
+
+
+def test_endless_loops_are_refused() -> None:
+    function = """
+function forever
+  input Real x; output Real y;
+algorithm
+  y := x;
+  while y > 1e-3 loop y := y/2; end while;
+end forever;
+"""
+    with pytest.raises(UnsupportedError, match="while-loop whose number of rounds"):
+        load(calling(function, "forever(x)"), "P.M")
+
+
+def test_loops_that_parameters_decide_are_run_and_build_the_parameter_in() -> None:
+    function = """
+function halve
+  input Real x; output Real y;
+algorithm
+  y := x;
+  while y > 1 loop y := y/2; end while;
+end halve;
+"""
+    system = load(calling(function, "x*halve(p)", "parameter Real p = 12;"), "P.M")
+    assert value(system, "y", x=2.0) == pytest.approx(1.5)
+    assert system.by_name["p"].evaluated == "it ends a while-loop"
+
+
+def test_endless_recursion_is_refused() -> None:
+    function = """
+function f
+  input Real x; output Real y;
+algorithm
+  y := if x > 0 then f(x - 1) else 0;
+end f;
+"""
+    with pytest.raises((UnsupportedError, SourceError), match="nested more than"):
+        load(calling(function, "f(x)"), "P.M")
