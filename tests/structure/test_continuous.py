@@ -175,6 +175,13 @@ def test_state_select_decides_between_equals(wish: StateSelect) -> None:
     assert sort_system(gear(p1=wish, w1=wish)).states == ("p1", "w1")
 
 
+@pytest.mark.parametrize("name", ["p1", "w1", "p2", "w2"])
+def test_position_and_speed_become_states_together(name: str) -> None:
+    number = name[-1]
+    states = sort_system(gear(**{name: StateSelect.PREFER})).states
+    assert states == (f"p{number}", f"w{number}")
+
+
 @pytest.mark.parametrize("wish", [StateSelect.AVOID, StateSelect.NEVER])
 def test_state_select_keeps_variables_out(wish: StateSelect) -> None:
     assert sort_system(gear(p2=wish, w2=wish)).states == ("p1", "w1")

@@ -51,8 +51,8 @@ def test_constant_factors_are_followed_through_elimination() -> None:
     # two constraints between three variables, the second twice the first plus one more
     offsets = Offsets(c=(1, 1), d=(1, 1, 1))
     factors = [{0: 1.0, 1: -1.0}, {0: 2.0, 1: -2.0, 2: None}]
-    rank = {(v, 1): v for v in range(3)}
-    selection = select_states(offsets, factors, rank, Wishes())
+    wishes = Wishes({(v, 1): (v, 0) for v in range(3)})
+    selection = select_states(offsets, factors, wishes)
     assert selection.used == (frozenset({1}), frozenset())
     assert selection.demoted == (frozenset({1}), frozenset(), frozenset())
 

@@ -177,18 +177,37 @@ class _Reducer:
             for e, row, c in zip(self.system.equations, orders, offsets.c, strict=True)
         ]
         pairs = [(v, s) for v, d in enumerate(offsets.d) for s in range(1, d + 1)]
-        reluctance = {(v, s): self._reluctance(v, offsets.d[v] - s) for v, s in pairs}
+        rates = self._rates()
+        integral = {w: x for x, w in rates.items()}
+        reluctance = {
+            (v, s): (
+                self._reluctance(v, offsets.d[v] - s),
+                self._reluctance(integral.get(v, v), 0),
+            )
+            for v, s in pairs
+        }
         whole = {(v, s): self.names[v] for v, s in pairs if offsets.d[v] == s}
         select = self.system.state_select
         wishes = Wishes(
+            reluctance,
             always=frozenset(
                 at
                 for at, name in whole.items()
                 if select.get(name) is StateSelect.ALWAYS or name in self.system.reinitialised
             ),
             prefer=frozenset(at for at, n in whole.items() if select.get(n) is StateSelect.PREFER),
+            rates=rates,
         )
-        return select_states(offsets, factors, reluctance, wishes)
+        return select_states(offsets, factors, wishes)
+
+    def _rates(self) -> dict[int, int]:
+        """x → w for equations der(x) = w."""
+        result: dict[int, int] = {}
+        for e in self.system.equations:
+            for rate, w in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+                if rate in self.place and rate.op == "der" and w.op == "name" and w in self.place:
+                    result.setdefault(self.place[rate][0], self.place[w][0])
+        return result
 
     def _factors(
         self, e: Equation, row: dict[int, int], c: int, offsets: Offsets

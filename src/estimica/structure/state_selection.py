@@ -9,7 +9,7 @@ become singular. Constraints without such a factor are kept beside the states, t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from estimica.structure.graph import match
@@ -17,6 +17,7 @@ from estimica.structure.index_reduction import Offsets
 
 #: a factor: its number, or None where it is not constant
 Factor = float | None
+Rank = tuple[int, int, bool]
 _TINY = 1e-10
 
 
@@ -35,22 +36,26 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """(variable, level) pairs that must be states, and those that had better be."""
+    """Which (variable, level) must be states, which had better be, and what decides otherwise.
 
+    `reluctance` ranks the derivative d(v) - s: the higher, the longer it stays a state. `rates`
+    says that variable w is the derivative of x: both or none of them should be states.
+    """
+
+    reluctance: Mapping[tuple[int, int], tuple[int, int]]
     always: frozenset[tuple[int, int]] = frozenset()
     prefer: frozenset[tuple[int, int]] = frozenset()
+    rates: Mapping[int, int] = field(default_factory=dict)  # x → w
 
 
 def select_states(
     offsets: Offsets,
     factors: Sequence[Mapping[int, Factor]],
-    reluctance: Mapping[tuple[int, int], int],
     wishes: Wishes,
 ) -> Selection:
     """Choose on every level which variables to take out of the states.
 
-    `factors[e][v]` are the factors of the highest derivatives in equation e (c(e) ≥ 1 only),
-    `reluctance[v, s]` ranks the derivative d(v) - s: the higher, the longer it stays a state.
+    `factors[e][v]` are the factors of the highest derivatives in equation e (c(e) ≥ 1 only).
     """
     used: list[set[int]] = [set() for _ in offsets.c]
     demoted: list[set[int]] = [set() for _ in offsets.d]
@@ -61,7 +66,11 @@ def select_states(
             for e, c in enumerate(offsets.c)
             if c >= level and (level == 1 or level - 1 in used[e])
         }
-        rank = {v: reluctance[v, level] for row in rows.values() for v in row}
+        rank = {
+            v: (*wishes.reluctance[v, level], _partner_stays(v, level, wishes, demoted))
+            for row in rows.values()
+            for v in row
+        }
         pairs, left = _eliminate(rows, rank, {v for v in rank if (v, level) in wishes.always})
         extra = _forced(left, {v for v in rank if (v, level) in wishes.always | wishes.prefer})
         by_wish += [v for _, v in extra]
@@ -73,8 +82,14 @@ def select_states(
     )
 
 
+def _partner_stays(v: int, level: int, wishes: Wishes, demoted: Sequence[set[int]]) -> bool:
+    """Whether the rate of v, one level above, has stayed a state."""
+    partner = wishes.rates.get(v)
+    return partner is not None and level - 1 not in demoted[partner]
+
+
 def _eliminate(
-    rows: Mapping[int, Mapping[int, Factor]], rank: Mapping[int, int], fixed: set[int]
+    rows: Mapping[int, Mapping[int, Factor]], rank: Mapping[int, Rank], fixed: set[int]
 ) -> tuple[list[tuple[int, int]], dict[int, dict[int, Factor]]]:
     """Gaussian elimination with constant pivots only; the least reluctant columns go first.
 
