@@ -10,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 from antimony_text import antimony
-from engines import Engine, Missing
+from engines import ACCEPTED, Engine, Missing
 from problems import RTOL, Problem, Vector
 from reference import Reference
 
 SERVER = Path(__file__).with_name("amici_server.py")
-#: variants with a larger error of the Jacobian are out of the contest
-ACCEPTED = 1e-2
 
 
 class Amici(Engine):

@@ -17,12 +17,10 @@ from pathlib import Path
 
 import casadi as ca
 import numpy as np
-from engines import Engine, Missing
+from engines import ACCEPTED, Engine, Missing
 from problems import RTOL, Equations, Problem, Vector
 from reference import Reference
 
-#: variants with a larger error of the Jacobian are out of the contest
-ACCEPTED = 1e-2
 METHODS: dict[str, dict[str, object]] = {
     "BDF": {},
     "Adams": {"linear_multistep_method": "adams", "nonlinear_solver_iteration": "functional"},

@@ -61,11 +61,12 @@ class Target:
         of = [t for t in timings if t.problem == self.problem and t.engine.startswith(self.engine)]
         if not of:
             return None
-        ratio = min(t.ratio for t in of)
+        fastest = min(of, key=lambda t: t.ratio)
+        name, ratio = fastest.engine, fastest.ratio
         if self.ours_slower:
-            text, value, met = f"{OURS} / {self.engine}", 1 / ratio, 1 / ratio <= self.bound
+            text, value, met = f"{OURS} / {name}", 1 / ratio, 1 / ratio <= self.bound
         else:
-            text, value, met = f"{self.engine} / {OURS}", ratio, ratio >= self.bound
+            text, value, met = f"{name} / {OURS}", ratio, ratio >= self.bound
         sign = "≤" if self.ours_slower else "≥"
         return Line(f"{self.problem}: {text}", f"{value:.3g}", f"{sign} {self.bound:g}", met)
 

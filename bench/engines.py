@@ -10,6 +10,8 @@ import numpy as np
 from problems import Vector
 
 BATCH_S = 0.02
+#: variants of an engine with a larger error of the Jacobian are out of the contest
+ACCEPTED = 1e-2
 
 
 class Missing(Exception):
