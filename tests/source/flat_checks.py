@@ -59,7 +59,7 @@ def value_at(
 ) -> float:
     point = Values(
         names={**parameter_values(system), **names},
-        derivatives={k: v for k, v in names.items()},
+        derivatives=dict(names.items()),
         previous=previous or {},
         time=time,
     )
@@ -76,10 +76,6 @@ def unknowns(system: FlatSystem) -> int:
 def determined(system: FlatSystem) -> int:
     """Equations and variables that when-clauses set."""
     targets = {
-        a.target
-        for w in system.whens
-        for b in w.branches
-        for a in b.actions
-        if not a.reinit
+        a.target for w in system.whens for b in w.branches for a in b.actions if not a.reinit
     }
     return len(system.equations) + len(targets)

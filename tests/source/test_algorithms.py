@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.source.flat_checks import determined, load, solved_for, unknowns, value, value_at
 
 from estimica.flat.expression import is_const
-from tests.source.flat_checks import determined, load, solved_for, unknowns, value, value_at
 
 
 def test_statements_in_sequence() -> None:
@@ -75,7 +75,9 @@ end M;
 """)
     assert value_at(system, "g.y", {"g.u": 5.0}) == 11.0
     assert value_at(system, "h[2].y", {"h[2].u": 5.0}) == 21.0
-    origin = next(e.origin for e in system.equations if e.lhs.op == "name" and e.lhs.target == "g.y")
+    origin = next(
+        e.origin for e in system.equations if e.lhs.op == "name" and e.lhs.target == "g.y"
+    )
     assert (origin.kind, origin.component, origin.line) == ("algorithm", "g", 6)
 
 
@@ -138,7 +140,8 @@ end M;
 
 
 def test_names_from_outside_the_class() -> None:
-    system = load("""
+    system = load(
+        """
 package P
   constant Real c = 3;
   type Mode = enumeration(off, on);
@@ -155,7 +158,9 @@ package P
     der(x) = -a - b;
   end M;
 end P;
-""", "P.M")
+""",
+        "P.M",
+    )
     assert value(system, "a") == 8.0
     assert value(system, "b") == 25.0
 
@@ -175,7 +180,8 @@ end M;
 
 @pytest.mark.parametrize("where", ["x", "r.a"])
 def test_equations_that_the_compiler_refuses_are_read_directly(where: str) -> None:
-    system = load(f"""
+    system = load(
+        f"""
 package P
   record R Real a; end R;
   model M
@@ -188,9 +194,12 @@ package P
     assert(x > -1, "low");
   end M;
 end P;
-""", "P.M")
+""",
+        "P.M",
+    )
     assert value_at(system, "w[2]", {where: 3.0}) == 6.0
     assert value_at(system, "y", {"x": 1.0, "w[1]": 9.0}) == 2.0
     assert value_at(system, "y", {"x": 3.0, "w[1]": 9.0}) == 9.0
-    assert len(system.whens) == 1 and len(system.assertions) == 1
+    assert len(system.whens) == 1
+    assert len(system.assertions) == 1
     assert unknowns(system) == determined(system) == 5

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-
-from estimica.flat.expression import is_const
-from estimica.flat.system import Kind, StateSelect, Variability
 from tests.source.flat_checks import (
     determined,
     load,
@@ -17,6 +14,9 @@ from tests.source.flat_checks import (
     value,
     value_at,
 )
+
+from estimica.flat.expression import is_const
+from estimica.flat.system import Kind, StateSelect, Variability
 
 
 def one(right: str, declarations: str = "") -> str:
@@ -150,7 +150,8 @@ end M;
 
 
 def test_records_and_their_functions() -> None:
-    system = load("""
+    system = load(
+        """
 package P
   record R
     Real a; Real b[2] = {1, 2};
@@ -167,14 +168,17 @@ package P
     der(x) = -p.a*r.a;
   end M;
 end P;
-""", "P.M")
+""",
+        "P.M",
+    )
     assert parameter_values(system)["p.b[2]"] == 2.0
     assert value_at(system, "r.a", {"q.a": 1.0, "q.b[1]": 2.0, "q.b[2]": 3.0}) == 6.0
     assert value_at(system, "r.b[2]", {"q.b[2]": 3.0}) == 3.0
 
 
 def test_enumerations_hold_their_ordinal_and_their_literals() -> None:
-    system = load("""
+    system = load(
+        """
 package P
   type Color = enumeration(red "r", green, blue);
   model M
@@ -183,7 +187,9 @@ package P
     y = if c == Color.green then 5 else 6;
   end M;
 end P;
-""", "P.M")
+""",
+        "P.M",
+    )
     c = system.by_name["c"]
     assert c.kind is Kind.ENUMERATION
     assert c.literals == ("red", "green", "blue")
@@ -273,9 +279,13 @@ end M;
     assert (r.unit, r.quantity, r.description, r.fixed) == ("Ohm", "Resistance", "ohmic", True)
     assert (r.minimum.value, r.maximum.value, r.nominal.value) == (0.0, 1000.0, 10.0)
     g = system.by_name["G"]
-    assert g.final and g.display_unit == "mS" and g.binding.op == "div"
+    assert g.final
+    assert g.display_unit == "mS"
+    assert g.binding.op == "div"
     i = system.by_name["i"]
-    assert i.fixed and i.state_select is StateSelect.PREFER and i.start.op == "div"
+    assert i.fixed
+    assert i.state_select is StateSelect.PREFER
+    assert i.start.op == "div"
     assert system.by_name["w"].start is None
     assert is_const(system.by_name["z"].start, 0.0)
     assert system.by_name["s"].text == "text"
@@ -309,7 +319,9 @@ equation
 end M;
 """)
     p = system.by_name["p"]
-    assert not p.fixed and p.binding is None and is_const(p.start, 1.0)
+    assert not p.fixed
+    assert p.binding is None
+    assert is_const(p.start, 1.0)
     assert len(system.initial_equations) == 1
 
 
@@ -336,7 +348,11 @@ end M;
     (when,) = system.whens
     first, second = when.branches
     assert len(first.conditions) == 2
-    assert [(a.target, a.reinit) for a in first.actions] == [("v", True), ("n", False), ("t", False)]
+    assert [(a.target, a.reinit) for a in first.actions] == [
+        ("v", True),
+        ("n", False),
+        ("t", False),
+    ]
     assert first.actions[0].value.op == "neg"
     assert [a.target for a in second.actions] == ["n", "t"]
     assert system.by_name["t"].variability is Variability.DISCRETE
@@ -397,8 +413,10 @@ equation
 end M;
 """)
     first, second = system.assertions
-    assert first.condition.op == "lt" and first.message.startswith("too big: ")
-    assert not first.warning and second.warning
+    assert first.condition.op == "lt"
+    assert first.message.startswith("too big: ")
+    assert not first.warning
+    assert second.warning
     assert first.origin.line == 6
 
 
@@ -417,7 +435,8 @@ end M;
 
 
 def test_connections_flows_and_their_origins() -> None:
-    system = load("""
+    system = load(
+        """
 package P
   connector Pin Real v; flow Real i; end Pin;
   model R Pin p; Pin n; parameter Real R = 1;
@@ -429,7 +448,9 @@ package P
     open.v = 2;
   end M;
 end P;
-""", "P.M")
+""",
+        "P.M",
+    )
     kinds = {e.origin.kind for e in system.equations}
     assert {"equation", "connection", "flow sum", "unconnected flow"} <= kinds
     assert system.by_name["a.p.i"].flow
@@ -438,7 +459,8 @@ end P;
 
 
 def test_origins_name_component_text_and_line() -> None:
-    system = load("""
+    system = load(
+        """
 model M
   model Part
     Real x(start=1);
@@ -448,7 +470,9 @@ model M
   end Part;
   Part part;
 end M;
-""", "M")
+""",
+        "M",
+    )
     (equation,) = system.equations
     assert equation.origin.component == "part"
     assert equation.origin.text == "der(x) = -2*x"
@@ -457,7 +481,8 @@ end M;
 
 
 def test_only_top_level_inputs_are_inputs() -> None:
-    system = load("""
+    system = load(
+        """
 package P
   connector In = input Real;
   model Gain In u; output Real y; parameter Real k = 2; equation y = k*u; end Gain;
@@ -467,7 +492,9 @@ package P
     connect(w, g.u); z = g.y + v[1] + v[2];
   end M;
 end P;
-""", "P.M")
+""",
+        "P.M",
+    )
     inputs = [v.name for v in system.variables if v.causality == "input"]
     assert inputs == ["w", "v[1]", "v[2]"]
     assert [v.name for v in system.variables if v.causality == "output"] == ["z"]
@@ -489,7 +516,8 @@ end M;
 
 
 def test_stream_connectors() -> None:
-    system = load("""
+    system = load(
+        """
 package P
   connector Port Real p; flow Real m; stream Real h; end Port;
   model Source Port port; equation port.p = 2; port.h = 5; end Source;
@@ -500,7 +528,9 @@ package P
     connect(a.port, b.port);
   end M;
 end P;
-""", "P.M")
+""",
+        "P.M",
+    )
     assert value_at(system, "b.h", {"a.port.h": 5.0}) == 5.0
     assert unknowns(system) == determined(system)
 
@@ -519,7 +549,8 @@ def test_derivative_of_an_expression() -> None:
 
 
 def test_conditional_components_and_inner_outer() -> None:
-    system = load("""
+    system = load(
+        """
 package P
   model Env parameter Real g = 9; end Env;
   model Part
@@ -532,7 +563,9 @@ package P
     inner Env env(g=3); Part a; Part b(with=false);
   end M;
 end P;
-""", "P.M")
+""",
+        "P.M",
+    )
     assert value_at(system, "der(a.v)", {}) == 3.0
     assert "b.w" not in system.by_name
     assert system.by_name["a.with"].evaluated

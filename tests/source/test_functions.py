@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.source.flat_checks import load, solved_for, value
 
 from estimica.base.errors import SourceError, UnsupportedError
-from tests.source.flat_checks import load, solved_for, value
 
 
 def calling(function: str, call: str, declarations: str = "") -> str:

@@ -31,9 +31,7 @@ class Made:
 
     def __init__(self, x, y, smoothness, extrapolation=Extrapolation.LAST_TWO_POINTS) -> None:
         self.interpreter = Interpreter(EMPTY)
-        table = Table(
-            tuple(map(ex.const, x)), tuple(map(ex.const, y)), smoothness, extrapolation
-        )
+        table = Table(tuple(map(ex.const, x)), tuple(map(ex.const, y)), smoothness, extrapolation)
         self.expression = interpolated(self.interpreter, table, ex.name("u"))
 
     def __call__(self, u: float) -> float:
@@ -111,8 +109,6 @@ def test_one_row_is_a_constant() -> None:
 def test_table_values_stay_parameters() -> None:
     interpreter = Interpreter(EMPTY)
     points = tuple(ex.name(f"y[{i}]") for i in range(5))
-    table = Table(
-        tuple(map(ex.const, X)), points, Smoothness.LINEAR, Extrapolation.LAST_TWO_POINTS
-    )
+    table = Table(tuple(map(ex.const, X)), points, Smoothness.LINEAR, Extrapolation.LAST_TWO_POINTS)
     value = interpolated(interpreter, table, ex.name("u"))
     assert ex.names_in(value) == {"u", *(p.target for p in points)}

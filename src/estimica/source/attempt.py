@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from estimica.flat.system import FlatSystem
 from estimica.source.hidden import PADDING, Hidden, hide
 from estimica.source.modifiers import WRAPPER, Fixed, wrapper_text
+from estimica.source.outline import outline
 from estimica.source.request import Request
 
 _BALANCE = re.compile(r"unbalanced model: .*\(balance = (-?\d+)\)")
@@ -69,9 +70,8 @@ class Attempt:
 
     def _hiding(self, level: int) -> Attempt | None:
         while level <= _LEVELS:
-            hidden = hide(
-                self.request.document, self.request.outlined, self.outer, equations=level > 1
-            )
+            document = self.request.document
+            hidden = hide(document, outline(document), self.outer, equations=level > 1)
             if hidden is not None:
                 return dataclasses.replace(self, level=level, hidden=hidden, padding=0)
             level += 1

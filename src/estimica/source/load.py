@@ -130,7 +130,7 @@ def _decoded(
     paths = {source_number(str(copy)): f for copy, f in selection.originals.items()}
     hidden = attempt.hidden
     translate = hidden.original_offset if hidden is not None else None
-    files = SourceFiles(request.document, label, paths, sent, translate)
+    files = SourceFiles(request.document, label, paths, sent, translate, request.pieces)
     system = decode(flat, request.class_name, files, request.label or "text", hidden)
     found = request.outlined.find(request.local_name)
     return dataclasses.replace(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from estimica.flat.system import Origin
 from estimica.source.flattener_worker import DOCUMENT
+from estimica.source.package_text import Piece, read_text
 
 _LONGEST = 160
 
@@ -33,12 +34,16 @@ class SourceFiles:
         files: Mapping[int, Path] | None = None,
         sent: str | None = None,
         translate: Callable[[int], int] | None = None,
+        pieces: Sequence[Piece] = (),
     ) -> None:
         self._own = _Document(text, label)
+        self._pieces = pieces
+        self._piece_starts = [p.start for p in pieces]
         self._sent = _Document(sent, label) if sent is not None else self._own
         self._translate = translate
         self._files = files or {}
         self._read: dict[int, _Document] = {}
+        self._by_path: dict[Path, _Document] = {}
 
     def origin(self, span: Mapping[str, Any] | None, kind: str, component: str = "") -> Origin:
         """The origin of what stands at `span`; without a place where it was generated."""
@@ -63,7 +68,17 @@ class SourceFiles:
         if start >= len(document.text):
             return Origin(kind=kind, component=component)
         text = document.statement(start, end)
+        if document is self._own and self._pieces and start >= self._pieces[0].start:
+            document, start = self._in_piece(start)
         return Origin(text, component, kind, document.label, document.line(start))
+
+    def _in_piece(self, offset: int) -> tuple[_Document, int]:
+        """The file that holds a place of a package's text, and the place there."""
+        piece = self._pieces[bisect_right(self._piece_starts, offset) - 1]
+        document = self._by_path.get(piece.path)
+        if document is None:
+            document = self._by_path[piece.path] = _Document(read_text(piece.path), piece.path.name)
+        return document, piece.offset + offset - piece.start
 
     def _library(self, number: int) -> _Document | None:
         found = self._read.get(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,12 @@ from estimica.source.libraries import (
     package_name,
 )
 from estimica.source.outline import CLASS_WORDS, Outline, outline
+from estimica.source.package_text import Piece, read_package, read_text
 
+#: packages with no more files than this are read as one text
+SMALL_PACKAGE = 300
+#: small, but belonging to the standard library
+_WITH_STANDARD = frozenset({"Complex", "ModelicaServices"})
 _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 
 
@@ -28,8 +34,8 @@ _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 class Request:
     """A class to be flattened.
 
-    `document` is the text that is handed to the compiler as it stands (empty where the class comes
-    out of a library folder); `text` is the one that describes the class.
+    `document` is handed to the compiler: the text, and small libraries below it (empty where the
+    class is one of a large library); `text` is the one that holds the class.
     """
 
     class_name: str
@@ -37,6 +43,7 @@ class Request:
     text: str
     label: str  # the file's name, or "" for a text
     libraries: tuple[Library, ...]
+    pieces: tuple[Piece, ...] = ()  # where the parts of a package's text come from
 
     @property
     def outlined(self) -> Outline:
@@ -78,11 +85,12 @@ def _of_text(text: str, label: str, class_name: str | None, extra: Sequence[Path
     name = _chosen(outlined, class_name, label or "the text")
     own = {c.name.partition(".")[0] for c in outlined.classes}
     libraries = needed_libraries(names_used([text]) - own, extra)
-    return Request(name, text, text, label, tuple(libraries))
+    document, pieces, roots = _joined(text, (), libraries)
+    return Request(name, document, text, label, roots, pieces)
 
 
 def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Request:
-    text = _read(path)
+    text = read_text(path)
     package = enclosing_package(path)
     outlined = outline(text)
     if package is None or not outlined.within:
@@ -101,7 +109,7 @@ def _of_package(folder: Path, class_name: str | None, extra: Sequence[Path]) -> 
     for part in folder.resolve().relative_to(top.resolve()).parts:
         name += f".{part}"
     if class_name is None:
-        models = [m for f in sorted(folder.rglob("*.mo")) for m in _full_models(_read(f))]
+        models = [m for f in sorted(folder.rglob("*.mo")) for m in _full_models(read_text(f))]
         if len(models) != 1:
             listed = ", ".join(models[:8]) + (", …" if len(models) > 8 else "")
             raise SourceError(
@@ -123,9 +131,32 @@ def _full_models(text: str) -> list[str]:
 
 def _in_package(top: Path, name: str, extra: Sequence[Path]) -> Request:
     own = Library(package_name(top), top)
-    used = names_used(_read(f) for f in own.files()) | own.uses()
-    libraries = [own, *needed_libraries(used - {own.name}, extra)]
-    return _of_class(own, name, tuple(libraries))
+    package = read_package(top)
+    used = names_used([package.text]) | own.uses()
+    libraries = needed_libraries(used - {own.name}, extra)
+    outlined = outline(package.text)
+    if outlined.find(name) is None:
+        known = [c.name for c in outlined.classes]
+        raise SourceError("S002", f"no class '{name}' in {top}{did_you_mean(name, known)}")
+    document, pieces, roots = _joined(package.text, package.pieces, libraries)
+    return Request(name, document, package.text, str(class_file(own, name)), roots, pieces)
+
+
+def _joined(
+    text: str, pieces: tuple[Piece, ...], libraries: Sequence[Library]
+) -> tuple[str, tuple[Piece, ...], tuple[Library, ...]]:
+    """`text` with small libraries written below it; the others are left to the compiler."""
+    roots = []
+    for library in libraries:
+        if library.name in _WITH_STANDARD or len(library.files()) > SMALL_PACKAGE:
+            roots.append(library)
+            continue
+        package = read_package(library.root)
+        start = len(text) + 1
+        text += "\n" + package.text
+        moved = (dataclasses.replace(p, start=p.start + start) for p in package.pieces)
+        pieces = (*pieces, *moved)
+    return text, pieces, tuple(roots)
 
 
 def _of_library(name: str, extra: Sequence[Path]) -> Request:
@@ -138,13 +169,17 @@ def _of_library(name: str, extra: Sequence[Path]) -> Request:
             f"'{name}' is neither a file nor a class of a library: no library '{top}' in the "
             f"library folders ({folders})",
         )
+    if library.root.is_dir() and len(library.files()) <= SMALL_PACKAGE:
+        return _in_package(library.root, name, extra)
+    if not library.root.is_dir():
+        return _of_text(read_text(library.root), str(library.root), name, extra)
     return _of_class(library, name, tuple(needed_libraries([top], extra)))
 
 
 def _of_class(library: Library, name: str, libraries: tuple[Library, ...]) -> Request:
     path = class_file(library, name)
     assert path is not None
-    return Request(name, "", _read(path), str(path), libraries)
+    return Request(name, "", read_text(path), str(path), libraries)
 
 
 def check_class(request: Request) -> None:
@@ -179,11 +214,3 @@ def _chosen(outlined: Outline, class_name: str | None, where: str) -> str:
     raise SourceError(
         "S002", f"no class '{class_name}' in {where}{did_you_mean(class_name, names)}"
     )
-
-
-def _read(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
