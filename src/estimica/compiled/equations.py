@@ -251,6 +251,9 @@ class _Assembler:
         system = self.system
         names = [n for n in system.parameters if n in system.bindings]
         result = dict(zip(names, self.write(*(system.bindings[n] for n in names)), strict=True))
+        for n in system.free_parameters:
+            if n in system.starts:  # a number from which the search begins
+                result[n] = self.write(system.starts[n])[0]
         for n in self.carried:
             start = system.starts.get(n)
             result[f"start({n})"] = self.write(start)[0] if start is not None else ca.SX(0)

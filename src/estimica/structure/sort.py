@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from estimica.structure.causality import with_inputs
 from estimica.structure.draft import Draft
 from estimica.structure.events import EventSystem, extract_events
 from estimica.structure.linear import Safety
-from estimica.structure.parameters import is_parameter, order_parameters
+from estimica.structure.parameters import Parameters, is_parameter, order_parameters
 from estimica.structure.past import with_known_past
 from estimica.structure.reduction import Continuous, reduce
 from estimica.structure.redundancy import part_redundant
@@ -91,12 +92,18 @@ def _draft(flat: FlatSystem) -> Draft:
         initial_equations=flat.initial_equations,
         whens=flat.whens,
         assertions=flat.assertions,
-        starts={v.name: v.start for v in unknowns if v.start is not None},
+        starts={v.name: v.start for v in unknowns if v.start is not None} | _guesses(parameters),
         fixed=frozenset(v.name for v in unknowns if v.fixed),
         state_select={v.name: v.state_select for v in unknowns},
         aliases={},
         notes=flat.notes + parameters.notes,
     )
+
+
+def _guesses(parameters: Parameters) -> dict[str, Expression]:
+    """Numbers from which the search for free parameters begins."""
+    known = {n: parameters.values[n] for n in parameters.free}
+    return {n: ex.const(value) for n, value in known.items() if math.isfinite(value)}
 
 
 def _counted(draft: Draft) -> Draft:

@@ -111,7 +111,8 @@ class SortedSystem:
     reinits: tuple[Reinit, ...]
     delays: tuple[Delay, ...]
     initial_equations: tuple[Equation, ...]  # in kept variables, without fixed start values
-    starts: dict[str, Expression]  # start values (or guesses) of kept variables that have one
+    #: start values (or guesses) of kept variables that have one, and of free parameters
+    starts: dict[str, Expression]
     fixed: frozenset[str]  # kept continuous variables whose start value holds at the initial time
     assertions: tuple[Assertion, ...]
     notes: tuple[str, ...] = ()  # what was reduced, assumed or dropped, in words for the user
