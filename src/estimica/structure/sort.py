@@ -15,6 +15,7 @@ from estimica.structure.blocks import sort_blocks
 from estimica.structure.causality import with_inputs
 from estimica.structure.draft import Draft
 from estimica.structure.events import EventSystem, extract_events
+from estimica.structure.free_parameters import bind_free_parameters
 from estimica.structure.linear import Safety
 from estimica.structure.parameters import Parameters, is_parameter, order_parameters
 from estimica.structure.past import with_known_past
@@ -29,7 +30,7 @@ def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem
     `inputs` are variables that shall be inputs besides those that the model declares; equations
     of unconnected flows make room for them.
     """
-    draft = _counted(with_inputs(_draft(flat), inputs))
+    draft = _counted(with_inputs(_draft(bind_free_parameters(flat)), inputs))
     try:
         return _sorted(draft)
     except _VanishingFactors as found:
