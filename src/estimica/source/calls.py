@@ -115,20 +115,26 @@ def _evaluate(interpreter: Interpreter, function: Node, nodes: list[Any], frame:
 def _vectorised_shape(function: Node, arguments: Frame) -> tuple[int, ...]:
     """The sizes that arguments have beyond those their inputs declare; () for a plain call."""
     shapes = {
-        value.shape[: value.ndim - len(declaration["shape_expr"])]
+        value.shape[: value.ndim - _rank(declaration)]
         for declaration in function["inputs"]
         if is_array(value := arguments[declaration["name"]])
-        and value.ndim > len(declaration["shape_expr"])
+        and value.ndim > _rank(declaration)
     }
     if len(shapes) > 1:
         raise ValueMismatch(f"'{function['name']}' is called with arrays of different sizes")
     return shapes.pop() if shapes else ()
 
 
+def _rank(declaration: Node) -> int:
+    """How many dimensions an input has; those of its type do not stand in its declaration."""
+    effective = declaration.get("effective_type") or {}
+    return max(len(declaration["shape_expr"]), len(effective.get("dimensions") or ()))
+
+
 def _for_every_element(
     interpreter: Interpreter, function: Node, arguments: Frame, shape: tuple[int, ...]
 ) -> Value:
-    ranks = {d["name"]: len(d["shape_expr"]) for d in function["inputs"]}
+    ranks = {d["name"]: _rank(d) for d in function["inputs"]}
     elements = []
     for index in np.ndindex(*shape):
         single = {

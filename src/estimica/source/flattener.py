@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import queue
@@ -97,6 +98,9 @@ class _Process:
         if self.alive:
             self._popen.kill()
         self._popen.wait()
+        if self._popen.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._popen.stdin.close()
 
     def _wait(self, what: str, time_limit: float) -> tuple[str, bytes]:
         try:
@@ -116,9 +120,10 @@ class _Process:
     def _listen(self) -> None:
         stream = self._popen.stdout
         assert stream is not None
-        while header := stream.readline():
-            kind, length = header.split()
-            self._answers.put((kind.decode(), stream.read(int(length))))
+        with stream:
+            while header := stream.readline():
+                kind, length = header.split()
+                self._answers.put((kind.decode(), stream.read(int(length))))
         self._answers.put(("ended", b""))
 
 
