@@ -117,8 +117,7 @@ def _vectorised_shape(function: Node, arguments: Frame) -> tuple[int, ...]:
     shapes = {
         value.shape[: value.ndim - _rank(declaration)]
         for declaration in function["inputs"]
-        if is_array(value := arguments[declaration["name"]])
-        and value.ndim > _rank(declaration)
+        if is_array(value := arguments[declaration["name"]]) and value.ndim > _rank(declaration)
     }
     if len(shapes) > 1:
         raise ValueMismatch(f"'{function['name']}' is called with arrays of different sizes")
