@@ -72,10 +72,21 @@ def test_equal_and_opposite_relations_share_one_mode() -> None:
     assert value_of(result, "b") is value_of(result, "d") is ex.negate(MODE[0])
 
 
-@pytest.mark.parametrize("text", ["noEvent(x > 1)", "smooth(x - 1 if x > 1 else 0, 0) > 5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "noEvent(1 if x > 1 else 2)",
+        "smooth(x - 1 if x > 1 else 0, 0)",
+        "noEvent(floor(x) + sign(x))",
+    ],
+)
 def test_no_event_inside_no_event_and_smooth(text: str) -> None:
-    flat = system([real("x", 0.0), "y"], ["der(x) = 1", f"y = 1 if noEvent({text}) else 2"])
-    assert sort_system(flat).relations == ()
+    result = sort_system(system([real("x", 0.0), "y"], ["der(x) = 1", f"y = {text}"]))
+    assert result.relations == ()
+    assert result.logicals == ()
+    outside = text.removeprefix("noEvent").removeprefix("smooth").replace(", 0)", ")")
+    eventful = sort_system(system([real("x", 0.0), "y"], ["der(x) = 1", f"y = {outside}"]))
+    assert eventful.relations
 
 
 def test_parameter_relations_stay_expressions() -> None:
@@ -301,12 +312,16 @@ def test_initial_or_condition_counts_as_two_conditions() -> None:
 
 def test_elsewhen_gives_way_to_the_first_branch() -> None:
     flat = system(
-        [real("x", 0.0), integer("n", 0.0)],
+        [real("x", 0.0), integer("n", 0.0), integer("m", 0.0)],
         ["der(x) = 1"],
-        whens=[when(("x > 1", ["n = 10"]), ("time >= 1", ["n = 20"]), ("x > 2", ["n = 30"]))],
+        whens=[
+            when(("time >= 1", ["n = 10"]), ("time >= 1", ["n = 20"]), ("x > 2", ["n = 30"])),
+            when(("x > 5", ["m = 1"]), ("time >= 1", ["m = 2"])),
+        ],
     )
     run = Interpreter(sort_system(flat)).run(1.5)
-    assert run["n"] in (10, 20)
+    assert run["n"] == 10
+    assert run["m"] == 2
     assert run.run(2.5)["n"] == 30
 
 
