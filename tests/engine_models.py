@@ -302,3 +302,174 @@ def delayed_input() -> Problem:
         return np.array(rows, complex)
 
     return Problem(hybrid, x, np.array([0.9, 0.35]), np.linspace(0.0, 4, 81) + 0.011, pieces, exact)
+
+
+# ---------------------------------------------------------------- models for speed and accuracy
+
+
+def held(rng: np.random.Generator, low: float, high: float, n: int, hold: int) -> Reals:
+    """Random levels, each held for so many samples."""
+    return np.repeat(rng.uniform(low, high, -(-n // hold)), hold)[:n]
+
+
+def pieces_of(grid: Reals, levels: Reals) -> Pieces:
+    """Pieces from one level (row) for each interval of the grid, equal neighbours merged."""
+    new = np.append(True, np.any(np.diff(levels, axis=0) != 0, axis=1))
+    return Pieces.of(grid[:-1][new], levels[new])
+
+
+def boiler(n: int = 500, hold: int = 10) -> Problem:
+    """Drum boiler: two states, seven tuners, two inputs that change every `hold` samples."""
+    x, P, u = sym("x", 2), sym("P", 7), sym("u", 2)
+    TD, TR, A4, wE, wP, x1, x2 = ca.vertsplit(P)
+    flow = 3.3 * u[0] * x[0]
+    f = ca.vertcat(0.3 / TD * (14 * u[1] - flow), 0.064 / TR * (flow - 15 * x[1]))
+    y = ca.vertcat(0.32 * (A4 * flow + (1 - A4) * 15 * x[1]) + wE, x[0] + wP)
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, u=u, f=f, x0=ca.vertcat(x1, x2), seed=ca.SX.eye(7)
+    )
+    rng = np.random.default_rng(0)
+    grid = np.linspace(0, 2.0 * n, n + 1)
+    levels = np.stack([held(rng, 0.5, 0.9, n, hold), held(rng, 15, 35, n, hold)], axis=1)
+    theta = np.array([285, 19, 0.26, 10, -10, 148, 28.0])
+    return Problem(hybrid, y, theta, grid[1:], pieces_of(grid, levels))
+
+
+def four_states(n: int = 300) -> Problem:
+    """A nonlinear model with four states, all start values tuned, two steps."""
+    x, P, u = sym("x", 4), sym("P", 12), sym("u", 2)
+    a1, a2, b1, b2, c1, c2, d1, d2 = ca.vertsplit(P[:8])
+    x1, x2, x3, x4 = ca.vertsplit(x)
+    f = ca.vertcat(
+        -a1 * x1 * x3 + a2 * x2 + x3, -b1 * x1 - b2 * x2 + x4, -c1 * x3 + c2 * x4 + u[0],
+        -d1 * x3 - d2 * x3 * x4 + u[1],
+    )  # fmt: skip
+    hybrid = HybridSystem(t=t, x=x, P=P, u=u, f=f, x0=P[8:], seed=ca.SX.eye(12))
+    grid = np.linspace(0, 40, n + 1)
+    levels = np.stack([grid[:-1] >= 5 - 1e-9, grid[:-1] >= 25 - 1e-9], axis=1).astype(float)
+    theta = np.array([1, 3, 0.5, 0.9, 0.8, 1, 0.7, 0.3, 1, 1, 1, 1.0])
+    return Problem(hybrid, x, theta, grid[1:], pieces_of(grid, levels))
+
+
+def robertson(n: int = 60) -> Problem:
+    """Robertson's kinetics, stiff over ten decades of time."""
+    x, P = sym("x", 3), sym("P", 3)
+    r1, r2, r3 = P[0] * x[0], P[1] * x[1] ** 2, P[2] * x[1] * x[2]
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, f=ca.vertcat(r3 - r1, r1 - r2 - r3, r2), x0=ca.SX([1, 0, 0]),
+        seed=ca.SX.eye(3),
+    )  # fmt: skip
+    theta = np.array([0.04, 3e7, 1e4])
+    return Problem(hybrid, x, theta, np.logspace(-5, 5, n), Pieces.none())
+
+
+def heat_rod(n: int = 100, tuners: int = 20, samples: int = 200) -> Problem:
+    """Heat conduction in a rod of n cells, conductivities tuned in groups."""
+    x, P, u = sym("x", n), sym("P", tuners), sym("u")
+    k = [P[i * tuners // n] for i in range(n)]
+    flow = [k[0] * (u - x[0]) * 2 * n]
+    flow += [2 / (1 / k[i] + 1 / k[i + 1]) * (x[i] - x[i + 1]) * n for i in range(n - 1)]
+    flow += [k[-1] * x[n - 1] * 2 * n]
+    f = ca.vertcat(*((flow[i] - flow[i + 1]) * n for i in range(n)))
+    hybrid = HybridSystem(t=t, x=x, P=P, u=u, f=f, x0=ca.SX.zeros(n), seed=ca.SX.eye(tuners))
+    grid = np.linspace(0, 4, samples + 1)
+    levels = np.where(grid[:-1] < 1, 1.0, np.where(grid[:-1] < 2.5, 2.0, 0.5))[:, None]
+    theta = np.random.default_rng(1).uniform(0.5, 1.5, tuners)
+    return Problem(hybrid, x[4:n:10], theta, grid[1:], pieces_of(grid, levels))
+
+
+def circuit(n: int = 300) -> Problem:
+    """A nonlinear resistor u = R1 i + R2 i^5 that must be solved for i, with C and L."""
+    x, z, P, u = sym("x", 2), sym("z"), sym("P", 6), sym("u")
+    R1, R2, C, L, RL, v0 = ca.vertsplit(P)
+    hybrid = HybridSystem(
+        t=t, x=x, z=z, P=P, u=u, f=ca.vertcat((z - x[1]) / C, (x[0] - RL * x[1]) / L),
+        g=u - x[0] - (R1 * z + R2 * z**5), x0=ca.vertcat(v0, 0), z0=np.array([0.1]),
+        seed=ca.SX.eye(6),
+    )  # fmt: skip
+    grid = np.linspace(0, 30, n + 1)
+    levels = held(np.random.default_rng(2), -5, 5, n, 15)[:, None]
+    theta = np.array([1, 0.5, 0.3, 0.5, 2, 0.2])
+    return Problem(hybrid, ca.vertcat(z, x[0]), theta, grid[1:], pieces_of(grid, levels))
+
+
+def pendulum(n: int = 200, constrained: bool = True) -> Problem:
+    """A planar pendulum in Cartesian coordinates, its rod force linear in the algebraic equation."""
+    x, z, P = sym("x", 4), sym("z"), sym("P", 4)
+    L, g, b, phi = ca.vertsplit(P)
+    X, Y, vx, vy = ca.vertsplit(x)
+    ax, ay = -z * X - b * vx, -z * Y - g - b * vy
+    hybrid = HybridSystem(
+        t=t, x=x, z=z, P=P, f=ca.vertcat(vx, vy, ax, ay), g=vx**2 + vy**2 + X * ax + Y * ay,
+        x0=ca.vertcat(L * ca.sin(phi), -L * ca.cos(phi), 0, 0), z0=np.array([5.0]),
+        constraints=ca.vertcat(X**2 + Y**2 - L**2, X * vx + Y * vy) if constrained else ca.SX(0, 1),
+        seed=ca.SX.eye(4),
+    )  # fmt: skip
+    theta = np.array([1, 9.81, 0.1, 1.2])
+    return Problem(hybrid, ca.vertcat(X, Y, z), theta, np.linspace(0, 10, n + 1)[1:], Pieces.none())
+
+
+def scipy_reference(problem: Problem, method: str = "DOP853", tol: float = 1e-11) -> tuple[Reals, Reals]:
+    """Outputs and sensitivities by SciPy, the algebraic unknowns eliminated by Newton's method."""
+    from scipy.integrate import solve_ivp
+
+    h, m = problem.hybrid, problem.hybrid.ntheta
+    S = ca.SX.sym("S", h.nx, m)
+    parts = [ca.jacobian(h.g, v) for v in (h.x, h.z, h.P)]
+    Z = -ca.solve(parts[1], parts[0] @ S + parts[2] @ h.seed) if h.nz else ca.SX(0, m)
+
+    def sens(e: ca.SX) -> ca.SX:
+        total = ca.jacobian(e, h.x) @ S + ca.jacobian(e, h.P) @ h.seed
+        return total + ca.jacobian(e, h.z) @ Z if h.nz else total
+
+    args = [h.t, h.x, S, h.z, h.u]
+    fixed = [ca.DM(problem.theta)]
+    rate = ca.vertcat(h.f, ca.vec(ca.densify(sens(h.f))))
+    whole = ca.vertcat(h.x, ca.vec(S))
+    F = ca.Function("F", [*args, h.P], [ca.densify(rate)])
+    J = ca.Function("J", [*args, h.P], [ca.densify(ca.jacobian(rate, whole))]) if not h.nz else None
+    Y = ca.Function("Y", [*args, h.P], [ca.densify(problem.outputs), ca.densify(sens(problem.outputs))])
+    solver = ca.Function("G", [h.z, h.t, h.x, h.u, h.P], [h.g, parts[1]]) if h.nz else None
+    start = problem.start(problem.kernel())
+    w = np.concatenate([start.x, start.S.ravel(order="F")])
+    z, rows, sensitivities = h.z0.copy(), [], []
+    stops = np.append(problem.pieces.starts[1:], np.inf)
+
+    def unpack(time: float, w: Reals, q: int) -> list[object]:
+        nonlocal z
+        p = problem.pieces
+        u = p.values[q] + p.slopes[q] * (time - p.starts[q])
+        for _ in range(30 if solver else 0):
+            g, gz = solver(z, time, w[: h.nx], u, problem.theta)
+            step = np.linalg.solve(np.array(gz), np.array(g)).ravel()
+            z = z - step
+            if np.abs(step).max() < 1e-14 * (1 + np.abs(z).max()):
+                break
+        return [time, w[: h.nx], w[h.nx :].reshape(h.nx, m, order="F"), z, u, *fixed]
+
+    now, k = problem.pieces.starts[0], 0
+    for q, stop in enumerate(stops):
+        inside = problem.times[(problem.times >= now) & (problem.times < stop)]
+        end = min(stop, problem.times[-1])
+        grid = np.unique(np.append(inside, end))
+
+        def f(time: float, w: Reals, q: int = q) -> Reals:
+            return np.array(F(*unpack(time, w, q))).ravel()
+
+        options = {"jac": lambda s, w, q=q: np.array(J(*unpack(s, w, q)))} if method == "Radau" else {}
+        if end > now:
+            run = solve_ivp(f, (now, end), w, method, grid, rtol=tol, atol=tol * 1e-3, **options)
+            assert run.success, run.message
+            states = {time: run.y[:, i] for i, time in enumerate(run.t)}
+            w = run.y[:, -1]
+        else:
+            states = {end: w}
+        for time in inside:
+            y, ys = Y(*unpack(time, states.get(time, w), q))
+            rows.append(np.array(y).ravel())
+            sensitivities.append(np.array(ys))
+            k += 1
+        now = end
+        if end >= problem.times[-1] and stop > end:
+            break
+    return np.array(rows), np.array(sensitivities)

@@ -354,7 +354,7 @@ def _band(sparsity: ca.Sparsity) -> tuple[npt.NDArray[np.int64], int, int]:
     candidates = [natural, reverse_cuthill_mckee(pattern + pattern.T, symmetric_mode=True)]
     best = min(candidates, key=lambda order: sum(_widths(order, rows, columns)))
     lower, upper = _widths(best, rows, columns)
-    if 2 * lower + upper + 1 > n // 2:
+    if lower + upper + 1 > n // 2:
         return natural, -1, -1
     return np.asarray(best, np.int64), lower, upper
 

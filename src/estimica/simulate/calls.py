@@ -46,7 +46,7 @@ class _Separate(Compiler):  # type: ignore[misc]
 
 def _inner(settings: dict[str, Any], function: Callable[..., Any]) -> Any:
     """A function for compiled callers only, compiled once however they spell their constants."""
-    dispatcher = njit(no_cpython_wrapper=True, **settings)(function)
+    dispatcher = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **settings)(function)
     template = dispatcher.get_call_template
 
     def plain_template(args: Any, kws: Any) -> Any:

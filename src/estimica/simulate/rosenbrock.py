@@ -159,10 +159,10 @@ def clear_algebraic(iw: Vector, rw: Vector, k: int, sens: bool) -> None:
 
 
 @engine_function
-def gather(iw: Vector, rw: Vector, sens: bool) -> None:
-    """[x; z] and its sensitivities in the order of the stiff method, to SW0."""
+def gather(iw: Vector, rw: Vector, w0: int, w: int, sens: bool) -> None:
+    """[x; z] and its sensitivities from rw[w0 ...] to rw[w ...], in the stiff method's order."""
     n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
-    order, w, w0 = view(iw, iw[at.I_ORDER], n), iw[at.O_SW0], iw[at.O_W0]
+    order = view(iw, iw[at.I_ORDER], n)
     for p in range(n):
         q = order[p]
         rw[w + p] = rw[w0 + q] if q < nx else rw[iw[at.O_V] + q - nx]
@@ -325,7 +325,7 @@ def attempt(iw: Vector, rw: Vector, t: float, h: float, sens: bool) -> int:
         failed = settle_unknowns(iw, rw, t, iw[at.O_W0], sens)
         if failed:
             return failed
-    gather(iw, rw, sens)
+    gather(iw, rw, iw[at.O_W0], iw[at.O_SW0], sens)
     point(iw, rw, t, iw[at.O_SW0])
     set_result(iw, 0, iw[at.O_SF])
     set_result(iw, 1, iw[at.O_SJ])
@@ -365,6 +365,64 @@ def prepare_dense(iw: Vector, rw: Vector, n: int) -> None:
 
 
 @engine_function
+def subtract_rate(iw: Vector, rw: Vector, h: float, theta: float, k: int, sens: bool) -> None:
+    """K -= the time derivative of the interpolating polynomial, in the rows of states."""
+    n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
+    order, rest = view(iw, iw[at.I_ORDER], n), 1.0 - theta
+    r2, r3, r4, r5 = iw[at.O_R2], iw[at.O_R3], iw[at.O_R4], iw[at.O_R5]
+    c3, c4 = 1.0 - 2.0 * theta, theta * (2.0 - 3.0 * theta)
+    c5 = 2.0 * theta * rest * (1.0 - 2.0 * theta)
+    for p in range(n):
+        q = order[p]
+        if q >= nx:
+            continue
+        rate = rw[r2 + q] + c3 * rw[r3 + q] + c4 * rw[r4 + q] + c5 * rw[r5 + q]
+        rw[k + p] -= rate / h
+        if sens:
+            row, out = nx + q * m, k + n + p * m
+            for j in range(m):
+                rate = rw[r2 + row + j] + c3 * rw[r3 + row + j]
+                rate += c4 * rw[r4 + row + j] + c5 * rw[r5 + row + j]
+                rw[out + j] -= rate / h
+
+
+@engine_function
+def correct(iw: Vector, rw: Vector, t: float, h: float, w: int, sens: bool) -> int:
+    """One simplified Newton step on the defect of the dense output at rw[w ...].
+
+    The polynomial is inaccurate in components that follow a fast balance; there the defect
+    F - w' is large, and the step's own matrix turns it into the missing part.
+    """
+    n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
+    clock = iw[at.O_CLOCK]
+    theta = (t - rw[clock + at.NOW]) / h
+    if iw[at.NZ]:
+        failed = settle_unknowns(iw, rw, t, w, sens)
+        if failed:
+            return failed
+    k = iw[at.O_SK]  # the stages have become the polynomial and are free
+    size = n * (1 + m) if sens else n
+    gather(iw, rw, w, iw[at.O_SWT], sens)
+    _set(view(rw, k, size), 0.0, view(rw, k, size))
+    point(iw, rw, t, iw[at.O_SWT])
+    add_slope(iw, rw, k, sens)
+    subtract_rate(iw, rw, h, theta, k, sens)
+    if iw[at.NZ]:
+        clear_algebraic(iw, rw, k, sens)
+    solve_stage(iw, rw, k, 1)
+    if sens:
+        solve_stage(iw, rw, k + n, m)
+    order = view(iw, iw[at.I_ORDER], n)
+    for p in range(n):
+        q = order[p]
+        if q < nx:
+            rw[w + q] += rw[k + p]
+            if sens:
+                _add(view(rw, w + nx + q * m, m), view(rw, k + n + p * m, m))
+    return 0
+
+
+@engine_function
 def jacobian_norm(iw: Vector, rw: Vector) -> float:
     """The largest row sum of |F_w| at the start of the last step."""
     n, nnz, total = iw[at.NSTIFF], iw[at.NNZ_J], iw[at.O_SC]
@@ -383,6 +441,8 @@ def _stiff(iw_at: int, rw_at: int, t: float, h: float, task: int, argument: int)
     iw, rw = wholes_at(iw_at, 0), reals_at(rw_at, 0)
     if task == at.STIFF_STEP:
         return attempt(iw, rw, t, h, argument != 0)
+    if task == at.STIFF_CORRECT:
+        return correct(iw, rw, t, h, argument, iw[at.M] > 0)
     if task == at.STIFF_DENSE:
         prepare_dense(iw, rw, argument)
     else:

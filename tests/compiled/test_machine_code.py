@@ -1,0 +1,81 @@
+"""LLVM functions give what CasADi's own evaluation gives, bit by bit."""
+
+from __future__ import annotations
+
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from estimica.compiled.machine_code import compile_functions, evaluate
+
+x, y = ca.SX.sym("x"), ca.SX.sym("y")
+OPERATIONS = {
+    "add": x + y, "subtract": x - y, "multiply": x * y, "divide": x / y, "negate": -x,
+    "twice": 2 * x, "square": x**2, "inverse": 1 / x, "power": x**y, "cube": x**3,
+    "fractional power": x**2.5, "sqrt": ca.sqrt(x), "exp": ca.exp(x), "log": ca.log(x),
+    "log1p": ca.log1p(x), "expm1": ca.expm1(x), "sin": ca.sin(x), "cos": ca.cos(x),
+    "tan": ca.tan(x), "asin": ca.asin(x), "acos": ca.acos(x), "atan": ca.atan(x),
+    "atan2": ca.atan2(x, y), "sinh": ca.sinh(x), "cosh": ca.cosh(x), "tanh": ca.tanh(x),
+    "asinh": ca.asinh(x), "acosh": ca.acosh(x + 2), "atanh": ca.atanh(x), "erf": ca.erf(x),
+    "fabs": ca.fabs(x), "sign": ca.sign(x), "floor": ca.floor(x), "ceil": ca.ceil(x),
+    "fmin": ca.fmin(x, y), "fmax": ca.fmax(x, y), "fmod": ca.fmod(x, y),
+    "remainder": ca.remainder(x, y), "copysign": ca.copysign(x, y), "hypot": ca.hypot(x, y),
+    "less": x < y, "less or equal": x <= y, "equal": x == y, "not equal": x != y,
+    "and": ca.logic_and(x, y), "or": ca.logic_or(x, y), "not": ca.logic_not(x),
+    "if": ca.if_else(x > y, x, y), "if zero": ca.if_else(x, y, 0),
+}  # fmt: skip
+POINTS = [
+    (0.3, 0.7), (-0.3, 0.7), (0.8, -0.6), (-0.9, -0.2), (0.0, 0.0), (-0.0, 1.0), (1.0, 1.0),
+    (-1.0, 2.0), (2.5, -1.25), (math.nan, 1.0), (1.0, math.nan), (math.inf, -1.0), (1e300, 1e300),
+]  # fmt: skip
+
+
+def same(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+def test_every_operation_has_the_bits_of_casadi() -> None:
+    f = ca.Function("f", [x, y], [ca.vertcat(*OPERATIONS.values())])
+    code = compile_functions([f])
+    for point in POINTS:
+        wanted = np.array(f(*point)).ravel()
+        got = np.array(evaluate(code, f, point)[0]).ravel()
+        wrong = [n for n, a, b in zip(OPERATIONS, wanted, got, strict=True) if not same(a, b)]
+        assert not wrong, (point, wrong)
+
+
+def test_inverse_error_function_is_exact() -> None:
+    f = ca.Function("f", [x], [ca.erfinv(x)])
+    code = compile_functions([f])
+    for value in (-0.999, -0.9, -0.3, 0.0, 1e-9, 0.5, 0.71, 0.99):
+        found = float(evaluate(code, f, [value])[0])
+        assert math.erf(found) == pytest.approx(value, abs=1e-15)
+    assert float(evaluate(code, f, [1.0])[0]) == math.inf
+    assert math.isnan(float(evaluate(code, f, [1.5])[0]))
+
+
+def test_sparse_results_and_unused_inputs() -> None:
+    v, unused = ca.SX.sym("v", 3), ca.SX.sym("unused", 2)
+    jacobian = ca.jacobian(ca.vertcat(v[0] * v[2], ca.sin(v[1])), v)
+    f = ca.Function("f", [v, unused], [jacobian, ca.SX(2, 2), ca.densify(v)])
+    code = compile_functions([f])
+    point = [[1.0, 2.0, 3.0], [0.0, 0.0]]
+    for got, wanted in zip(evaluate(code, f, point), f(*point), strict=True):
+        assert got.sparsity() == wanted.sparsity()
+        assert np.array_equal(np.array(got), np.array(wanted))
+
+
+def test_several_functions_share_one_module() -> None:
+    f, g = ca.Function("f", [x], [ca.sin(x)]), ca.Function("g", [x], [ca.sin(x) + 1])
+    code = compile_functions([f, g])
+    assert len(set(code.addresses.values())) == 2
+    assert float(evaluate(code, g, [0.5])[0]) == math.sin(0.5) + 1
+
+
+def test_operation_without_machine_code_is_named() -> None:
+    inner = ca.Function("inner", [x], [x**2], {"never_inline": True})
+    f = ca.Function("f", [x], [inner(x)])
+    with pytest.raises(NotImplementedError, match="has no machine code"):
+        compile_functions([f])
