@@ -409,67 +409,59 @@ def pendulum(n: int = 200, constrained: bool = True) -> Problem:
     return Problem(hybrid, ca.vertcat(X, Y, z), theta, np.linspace(0, 10, n + 1)[1:], Pieces.none())
 
 
-def scipy_reference(problem: Problem, method: str = "DOP853", tol: float = 1e-11) -> tuple[Reals, Reals]:
-    """Outputs and sensitivities by SciPy, the algebraic unknowns eliminated by Newton's method."""
-    from scipy.integrate import solve_ivp
+def witness(problem: Problem, tol: float = 1e-12) -> tuple[Reals, Reals]:
+    """Outputs and sensitivities by CVODES, restarted at every piece of the inputs.
 
+    States, algebraic unknowns (by the derivative of their equations) and the sensitivities of both
+    are integrated as one large system.
+    """
     h, m = problem.hybrid, problem.hybrid.ntheta
-    S = ca.SX.sym("S", h.nx, m)
-    parts = [ca.jacobian(h.g, v) for v in (h.x, h.z, h.P)]
-    Z = -ca.solve(parts[1], parts[0] @ S + parts[2] @ h.seed) if h.nz else ca.SX(0, m)
+    n = h.nx + h.nz
+    x, S = ca.vertcat(h.x, h.z), ca.SX.sym("S", n, m)
+    level, slope, start = (ca.SX.sym(k, size) for k, size in (("u0", h.nu), ("du", h.nu), ("at", 1)))
 
     def sens(e: ca.SX) -> ca.SX:
-        total = ca.jacobian(e, h.x) @ S + ca.jacobian(e, h.P) @ h.seed
-        return total + ca.jacobian(e, h.z) @ Z if h.nz else total
+        return ca.densify(ca.jacobian(e, x) @ S + ca.jacobian(e, h.P) @ h.seed)
 
-    args = [h.t, h.x, S, h.z, h.u]
-    fixed = [ca.DM(problem.theta)]
-    rate = ca.vertcat(h.f, ca.vec(ca.densify(sens(h.f))))
-    whole = ca.vertcat(h.x, ca.vec(S))
-    F = ca.Function("F", [*args, h.P], [ca.densify(rate)])
-    J = ca.Function("J", [*args, h.P], [ca.densify(ca.jacobian(rate, whole))]) if not h.nz else None
-    Y = ca.Function("Y", [*args, h.P], [ca.densify(problem.outputs), ca.densify(sens(problem.outputs))])
-    solver = ca.Function("G", [h.z, h.t, h.x, h.u, h.P], [h.g, parts[1]]) if h.nz else None
-    start = problem.start(problem.kernel())
-    w = np.concatenate([start.x, start.S.ravel(order="F")])
-    z, rows, sensitivities = h.z0.copy(), [], []
-    stops = np.append(problem.pieces.starts[1:], np.inf)
+    def at_point(e: ca.SX) -> ca.SX:
+        values = ca.vertcat(ca.DM(problem.theta), level + slope * (h.t - start))
+        return ca.substitute(ca.densify(e), ca.vertcat(h.P, h.u), values)
 
-    def unpack(time: float, w: Reals, q: int) -> list[object]:
-        nonlocal z
-        p = problem.pieces
-        u = p.values[q] + p.slopes[q] * (time - p.starts[q])
-        for _ in range(30 if solver else 0):
-            g, gz = solver(z, time, w[: h.nx], u, problem.theta)
-            step = np.linalg.solve(np.array(gz), np.array(g)).ravel()
-            z = z - step
-            if np.abs(step).max() < 1e-14 * (1 + np.abs(z).max()):
-                break
-        return [time, w[: h.nx], w[h.nx :].reshape(h.nx, m, order="F"), z, u, *fixed]
-
-    now, k = problem.pieces.starts[0], 0
-    for q, stop in enumerate(stops):
-        inside = problem.times[(problem.times >= now) & (problem.times < stop)]
-        end = min(stop, problem.times[-1])
-        grid = np.unique(np.append(inside, end))
-
-        def f(time: float, w: Reals, q: int = q) -> Reals:
-            return np.array(F(*unpack(time, w, q))).ravel()
-
-        options = {"jac": lambda s, w, q=q: np.array(J(*unpack(s, w, q)))} if method == "Radau" else {}
-        if end > now:
-            run = solve_ivp(f, (now, end), w, method, grid, rtol=tol, atol=tol * 1e-3, **options)
-            assert run.success, run.message
-            states = {time: run.y[:, i] for i, time in enumerate(run.t)}
-            w = run.y[:, -1]
-        else:
-            states = {end: w}
-        for time in inside:
-            y, ys = Y(*unpack(time, states.get(time, w), q))
-            rows.append(np.array(y).ravel())
-            sensitivities.append(np.array(ys))
-            k += 1
-        now = end
-        if end >= problem.times[-1] and stop > end:
+    moving = [ca.jacobian(h.g, s) for s in (h.t, h.x, h.u)]
+    push = moving[0] + moving[1] @ h.f + moving[2] @ slope
+    f = ca.vertcat(h.f, -ca.solve(ca.jacobian(h.g, h.z), push)) if h.nz else h.f
+    w, p = ca.vertcat(x, ca.vec(S)), ca.vertcat(level, slope, start)
+    dae = {"t": h.t, "x": w, "p": p, "ode": at_point(ca.vertcat(f, ca.vec(sens(f))))}
+    output = ca.Function("y", [h.t, w, p], [at_point(problem.outputs), at_point(sens(problem.outputs))])
+    if h.nz:
+        g = at_point(ca.vertcat(h.g, ca.vec(sens(h.g))))
+        unknown = ca.vertcat(h.z, ca.vec(S[h.nx :, :]))
+        known = ca.vertcat(h.t, h.x, ca.vec(S[: h.nx, :]), p)
+        newton = ca.rootfinder("N", "newton", {"x": unknown, "p": known, "g": g})
+    begun = problem.start(problem.kernel())
+    X, Z = np.column_stack([begun.x, begun.S]), np.column_stack([h.z0, np.zeros((h.nz, m))])
+    settings = {"reltol": tol, "abstol": tol * 1e-4, "max_num_steps": 1_000_000}
+    pieces, last, rows, slopes = problem.pieces, problem.times[-1], [], []
+    for q, begin in enumerate(pieces.starts):
+        if begin > last:
             break
-    return np.array(rows), np.array(sensitivities)
+        stop = pieces.starts[q + 1] if q + 1 < len(pieces.starts) else np.inf
+        inside = problem.times[(problem.times >= begin) & (problem.times < stop)]
+        grid = np.unique(np.append(inside, min(stop, last)))
+        grid = grid[grid > begin]
+        constants = np.concatenate([pieces.values[q], pieces.slopes[q], [begin]])
+        if h.nz:
+            now = np.concatenate([[begin], X.ravel(order="F"), constants])
+            Z = np.array(newton(Z.ravel(order="F"), now)).reshape(h.nz, m + 1, order="F")
+        points = {begin: np.vstack([X, Z]).ravel(order="F")}
+        if len(grid):
+            run = ca.integrator("I", "cvodes", dae, begin, grid.tolist(), settings)
+            ends = np.array(run(x0=points[begin], p=constants)["xf"])
+            points |= {time: ends[:, i] for i, time in enumerate(grid)}
+            matrix = ends[:, -1].reshape(n, m + 1, order="F")
+            X, Z = matrix[: h.nx], matrix[h.nx :]
+        for time in inside:
+            value, sensitivity = output(time, points[time], constants)
+            rows.append(np.array(value).ravel())
+            slopes.append(np.array(sensitivity))
+    return np.array(rows), np.array(slopes)

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from tests import engine_models as models
-from tests.engine_models import HybridSystem, Problem, errors, scipy_reference, sym, t
+from tests.engine_models import HybridSystem, Problem, errors, sym, t, witness
 
 from estimica.simulate import status
 from estimica.simulate.engine import Options, Pieces, integrate
@@ -21,11 +21,11 @@ FINE = Options(rtol=1e-8, atol=1e-10)
     [models.boiler(60), models.four_states(80), models.circuit(60), models.pendulum(60)],
     ids=["boiler", "four states", "circuit", "pendulum"],
 )
-def test_outputs_and_sensitivities_agree_with_scipy(problem: Problem) -> None:
+def test_outputs_and_sensitivities_agree_with_sundials(problem: Problem) -> None:
     run = problem.run(options=FINE)
     assert run.ok, run.text
     assert run.statistics.stiff_steps == 0
-    state, sens = errors(run, *scipy_reference(problem))
+    state, sens = errors(run, *witness(problem))
     assert state < 1e-7
     assert sens < 1e-5
 
@@ -39,7 +39,7 @@ def test_without_sensitivities_the_outputs_are_the_same_to_tolerance() -> None:
 
 def test_sensitivities_may_be_left_out_of_the_error_test() -> None:
     problem = models.four_states(80)
-    y, J = scipy_reference(problem)
+    y, J = witness(problem)
     outside = problem.run(options=Options(sensitivities_in_error_test=False))
     inside = problem.run(options=Options())
     assert outside.statistics.steps < inside.statistics.steps
@@ -53,7 +53,7 @@ def test_many_states_use_sparse_products() -> None:
     assert not kernel.direct
     run = problem.run(kernel, Options(rtol=1e-8, atol=1e-10, method="explicit"))
     assert run.ok
-    assert errors(run, *scipy_reference(problem))[1] < 1e-6
+    assert errors(run, *witness(problem))[1] < 1e-6
 
 
 def ramp() -> Problem:
