@@ -122,8 +122,6 @@ load_flat(text, cache=False)
 def test_parallel_processes_share_the_cache(tmp_path: Path) -> None:
     code = f"from estimica.source.load import load_flat; load_flat({MODEL!r})"
     environment = {**os.environ, "ESTIMICA_CACHE": str(tmp_path)}
-    running = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(3)
-    ]
+    running = [subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(3)]
     assert [p.wait(60) for p in running] == [0, 0, 0]
     assert len(list((tmp_path / "flat").glob("*"))) == 1

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.source.flat_checks import determined, load, unknowns
 
 from estimica.base.errors import EstimicaError
-from tests.source.flat_checks import determined, load, unknowns
 
 FOLDER = Path(
     os.environ.get(
@@ -70,7 +70,10 @@ def test_probe_model_with_library(file: str, name: str, count: int) -> None:
 @pytest.mark.msl
 @pytest.mark.parametrize(
     ("file", "name", "what"),
-    [("M11_table", "M11_table", "CombiTable2D"), ("M21_spatial", "M21_spatial", "spatialDistribution")],
+    [
+        ("M11_table", "M11_table", "CombiTable2D"),
+        ("M21_spatial", "M21_spatial", "spatialDistribution"),
+    ],
 )
 def test_what_the_compiler_refuses_is_named(file: str, name: str, what: str) -> None:
     with pytest.raises(EstimicaError, match=what):

@@ -6,16 +6,22 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from estimica.flat.system import FlatSystem
-from estimica.source.hidden import PADDING, Hidden, hide
+from estimica.source.hidden import PADDING, Hidden, Hiding, hide
 from estimica.source.modifiers import WRAPPER, Fixed, wrapper_text
-from estimica.source.outline import outline
 from estimica.source.request import Request
 
 _BALANCE = re.compile(r"unbalanced model: .*\(balance = (-?\d+)\)")
-#: levels of hiding: nothing, algorithms and function bodies, equations too
-_LEVELS = 2
+#: what is hidden of the document and of library files, level by level
+_LEVELS: tuple[tuple[Hiding | None, Hiding | None], ...] = (
+    (None, None),
+    (Hiding.ALGORITHMS, None),
+    (Hiding.EQUATIONS, None),
+    (Hiding.EQUATIONS, Hiding.LOOPS),
+    (Hiding.EQUATIONS, Hiding.EQUATIONS),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,7 @@ class Attempt:
     """
 
     request: Request
+    library_files: tuple[Path, ...] = ()  # those that may be rewritten
     level: int = 0
     padding: int = 0
     outer: frozenset[str] = frozenset()
@@ -34,7 +41,7 @@ class Attempt:
 
     def document(self, fix: Mapping[str, Fixed], plain: FlatSystem | None) -> tuple[str, str]:
         """The text for the compiler, and the class in it."""
-        text = self.hidden.text if self.hidden is not None else self.request.document
+        text = self.hidden.document.text if self.hidden is not None else self.request.document
         # libraries are loaded where the text mentions them
         mention = "".join(f"// {library.name}\n" for library in self.request.libraries)
         if fix or not text or self.padding:
@@ -43,21 +50,38 @@ class Attempt:
             return text + mention, WRAPPER
         return text + ("\n" + mention if mention else ""), self.request.class_name
 
+    @property
+    def changed_files(self) -> dict[Path, str]:
+        """Library files in the form that the compiler is to see."""
+        if self.hidden is None:
+            return {}
+        return {path: rewritten.text for path, rewritten in self.hidden.files.items()}
+
+    @property
+    def read_here(self) -> dict[int, Path]:
+        """The library files that our own parser reads, by the numbers of their spans."""
+        return {number: path for path, number in self._numbers().items()}
+
     def after(self, message: str) -> Attempt | None:
         """The attempt to make after a refusal; None where none is left."""
         balance = _BALANCE.search(message)
         if balance is not None:
             padding = self.padding - int(balance.group(1))
             return dataclasses.replace(self, padding=padding) if padding != self.padding else None
-        if "failed in ToDae" not in message or not self.request.document:
+        if "failed in ToDae" not in message:
             return None
-        return self._hiding(self.level + 1)
+        following = self._hiding(self.level + 1)
+        if following is not None and _LEVELS[following.level][1] is Hiding.LOOPS:
+            # loops of functions are to blame only where a function is mentioned
+            return following if "function" in message else self._hiding(following.level + 1)
+        return following
 
     def knowing(self, names: set[str]) -> Attempt | None:
         """The attempt to make once `names` are known to be no members; None if they were known."""
         if names <= self.outer:
             return self._hiding(self.level + 1)
-        return dataclasses.replace(self, outer=self.outer | names)._hiding(self.level)
+        known = dataclasses.replace(self, outer=self.outer | names)._hiding(self.level)
+        return dataclasses.replace(known, padding=self.padding) if known is not None else None
 
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the way the class was read."""
@@ -68,13 +92,17 @@ class Attempt:
         )
         return (f"{what} were read by Estimica itself, because the compiler refuses some of them",)
 
+    def _numbers(self) -> dict[Path, int]:
+        return {path: -1 - k for k, path in enumerate(self.library_files)}
+
     def _hiding(self, level: int) -> Attempt | None:
-        while level <= _LEVELS:
-            document = self.request.document
-            hidden = hide(document, outline(document), self.outer, equations=level > 1)
-            if hidden is not None:
-                return dataclasses.replace(self, level=level, hidden=hidden, padding=0)
-            level += 1
+        for k in range(level, len(_LEVELS)):
+            own, library = _LEVELS[k]
+            assert own is not None
+            files = {} if library is None else {p: (n, library) for p, n in self._numbers().items()}
+            hidden = hide(self.request.document, own, files, self.outer)
+            if hidden is not None and not (self.hidden is not None and hidden == self.hidden):
+                return dataclasses.replace(self, level=k, hidden=hidden, padding=0)
         return None
 
 

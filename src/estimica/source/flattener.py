@@ -128,8 +128,17 @@ class _Process:
 
 
 def _environment() -> dict[str, str]:
-    """Without MODELICAPATH: the compiler would load all that stands there, needed or not."""
-    return {k: v for k, v in os.environ.items() if k not in ("MODELICAPATH", "OPENMODELICALIBRARY")}
+    """Without MODELICAPATH: the compiler would load all that stands there, needed or not.
+
+    And without a place for its own cache, which grows by gigabytes, and which makes it crash once
+    a process was stopped while writing.
+    """
+    kept = {k: v for k, v in os.environ.items() if k != "MODELICAPATH"}
+    nowhere = os.path.join(os.devnull, "none")
+    kept.update(XDG_CACHE_HOME=nowhere, LOCALAPPDATA=nowhere)
+    if sys.platform == "darwin":
+        kept["HOME"] = nowhere
+    return kept
 
 
 def _died(what: str) -> SourceError:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import SourceError
 from estimica.source.nodes import BUILTINS, NAMED_ARGUMENT, Node
-from estimica.source.outline import ClassOutline, Outline, Token
+from estimica.source.outline import ClassOutline, Outline, Token, outline
+from estimica.source.package_text import read_text
 from estimica.source.parser import ParseFailure, Parser
 
 if TYPE_CHECKING:
@@ -27,10 +30,11 @@ _MARKER = "estimica_marker_"
 _BODY = "estimica_body_"
 _NAME = "estimica_name_"
 
-_SECTION_WORDS = frozenset(
-    ["equation", "algorithm", "initial", "public", "protected", "external", "annotation"]
+#: the number of spans in the document
+OWN = 0
+_SECTION_ENDS = frozenset(
+    ["equation", "algorithm", "initial", "public", "protected", "external", "annotation", "end"]
 )
-_OPENERS = frozenset(["if", "for", "while", "when"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,17 @@ class _Section:
 
 
 @dataclass(frozen=True, slots=True)
+class _Found:
+    """A section as it stands in the text; `kept` are connections, which the compiler sees."""
+
+    kind: str
+    first: int
+    stop: int
+    nodes: list[dict[str, Any]]
+    kept: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Body:
     statements: list[dict[str, Any]]
     inputs: list[str]
@@ -85,13 +100,11 @@ class _Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """A rewritten text with what was cut out of it."""
+class Rewritten:
+    """A text after its cuts."""
 
     text: str
     cuts: tuple[Cut, ...]
-    sections_by_number: Mapping[int, _Section]
-    bodies: Mapping[int, _Body]
 
     def original_offset(self, offset: int) -> int:
         """Where in the original text the character at `offset` of the rewritten one stands."""
@@ -105,6 +118,16 @@ class Hidden:
             shift += len(cut.text) - (cut.end - cut.start)
         return offset - shift
 
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A document and files of libraries without what was cut out of them."""
+
+    document: Rewritten
+    files: Mapping[Path, Rewritten]
+    sections_by_number: Mapping[int, _Section]
+    bodies: Mapping[int, _Body]
+
     def sections(self, interpreter: Interpreter) -> HiddenSections:
         """The hidden code of every instance; function bodies are put back where they belong."""
         from estimica.source.hidden_sections import placed
@@ -117,124 +140,143 @@ def is_generated(name: str) -> bool:
     return name.rpartition(".")[2].startswith(GENERATED)
 
 
-def hide(text: str, outlined: Outline, outer: frozenset[str], equations: bool) -> Hidden | None:
-    """Cut out what the compiler may refuse; None where there is nothing (or nothing readable).
+class Hiding(IntEnum):
+    """How much of a text is kept from the compiler."""
 
-    `outer` are names that are known to be no members of the classes that use them.
+    LOOPS = 0  # bodies of functions that have loops without a fixed end, or early exits
+    ALGORITHMS = 1  # algorithm sections and bodies of functions
+    EQUATIONS = 2  # equations too
+
+
+def hide(
+    document: str, hiding: Hiding, files: Mapping[Path, tuple[int, Hiding]], outer: frozenset[str]
+) -> Hidden | None:
+    """Cut out what the compiler may refuse; None where there is nothing.
+
+    files: library files to be rewritten as well, each with the number of its spans.
+    outer: names that are known to be no members of the classes that use them.
     """
-    cutter = _Cutter(outlined, outer, equations)
-    try:
-        for outline in outlined.classes:
-            cutter.visit(outline)
-    except ParseFailure:
+    store = _Store()
+    for text in (document, *(read_text(path) for path in files)):
+        store.ranks.update(_signatures(outline(text)))
+    rewritten = _without(document, store, outer, hiding, OWN)
+    changed: dict[Path, Rewritten] = {}
+    for path, (number, how) in files.items():
+        result = _without(read_text(path), store, outer, how, number)
+        if result.cuts:
+            changed[path] = result
+    if not rewritten.cuts and not changed:
         return None
-    if not cutter.cuts:
-        return None
+    return Hidden(rewritten, changed, store.sections, store.bodies)
+
+
+def _without(
+    text: str, store: _Store, outer: frozenset[str], hiding: Hiding, source: int
+) -> Rewritten:
+    outlined = outline(text)
+    cutter = _Cutter(outlined, store, outer, hiding, source)
+    for found in outlined.classes:
+        cutter.visit(found)
     cuts = tuple(sorted(cutter.cuts, key=lambda c: c.start))
     parts, at = [], 0
     for cut in cuts:
         parts += [text[at : cut.start], cut.text]
         at = cut.end
     parts.append(text[at:])
-    return Hidden("".join(parts), cuts, cutter.sections, cutter.bodies)
+    return Rewritten("".join(parts), cuts)
+
+
+@dataclass(slots=True)
+class _Store:
+    #: for functions by their simple name the numbers of dimensions of their inputs
+    ranks: dict[str, list[int]] = field(default_factory=dict)
+    sections: dict[int, _Section] = field(default_factory=dict)
+    bodies: dict[int, _Body] = field(default_factory=dict)
 
 
 class _Cutter:
-    def __init__(self, outlined: Outline, outer: frozenset[str], equations: bool) -> None:
+    def __init__(
+        self,
+        outlined: Outline,
+        store: _Store,
+        outer: frozenset[str],
+        hiding: Hiding,
+        source: int,
+    ) -> None:
         self._outlined = outlined
         self._tokens = outlined.tokens
         self._outer = outer
-        self._equations = equations
+        self._hiding = hiding
+        self._source = source
         self.cuts: list[Cut] = []
-        self.sections: dict[int, _Section] = {}
-        self.bodies: dict[int, _Body] = {}
+        self._ranks = store.ranks
+        self.sections = store.sections
+        self.bodies = store.bodies
 
     def visit(self, outline: ClassOutline) -> None:
+        """Cut out what is to be hidden of one class; what we cannot read stays."""
         if outline.word == "function":
-            self._function(outline)
-        elif outline.word in ("model", "block", "class"):
-            for kind, first, stop in self._found_sections(outline):
-                if "algorithm" in kind:
-                    self._section(kind, first, stop)
-                elif self._equations:
-                    self._equation_section(kind, first, stop)
+            if self._hiding > Hiding.LOOPS or self._has_open_loops(outline):
+                sections = [s for s in self._sections_of(outline) if s.kind == "algorithm"]
+                if len(sections) == 1:
+                    self._function(outline, sections[0])
+        elif outline.word in ("model", "block", "class") and self._hiding > Hiding.LOOPS:
+            for section in self._sections_of(outline):
+                if "algorithm" in section.kind or self._hiding is Hiding.EQUATIONS:
+                    self._section(section)
 
-    # --- finding ---------------------------------------------------------------------------------
+    def _has_open_loops(self, outline: ClassOutline) -> bool:
+        words = {t.text for t in self._tokens[outline.first : outline.last]}
+        return bool(words & {"while", "break", "return"})
 
-    def _found_sections(self, outline: ClassOutline) -> Iterator[tuple[str, int, int]]:
-        """(kind, first token, token after the last) of the sections of one class."""
+    # --- finding ---
+
+    def _sections_of(self, outline: ClassOutline) -> Iterator[_Found]:
+        """The sections of one class that we can read."""
         inner = {c.first: c.last for c in self._outlined.classes if c is not outline}
         i = outline.first
-        while self._tokens[i].text != outline.word:
-            i += 1
-        begin: tuple[str, int] | None = None
-        depth = 0
         while i < outline.last - 1:
             if i in inner:
                 i = inner[i] + 1
                 continue
-            text = self._tokens[i].text
-            if text == "end" and self._tokens[i + 1].text in _OPENERS:
-                depth -= 1
-                i += 2
-                continue
-            if begin and text in _OPENERS and self._starts_block(i):
-                depth += 1
-            if depth == 0 and text in _SECTION_WORDS and self._starts_section(i):
-                if begin:
-                    yield begin[0], begin[1], i
-                    begin = None
-                if text == "initial":
-                    begin = (f"initial {self._tokens[i + 1].text}", i)
+            kind = self._tokens[i].text
+            if kind == "initial":
+                kind = f"initial {self._tokens[i + 1].text}"
+            if kind in ("equation", "algorithm", "initial equation", "initial algorithm"):
+                try:
+                    found = self._read(kind, i)
+                except ParseFailure:
                     i += 1
-                elif text in ("equation", "algorithm"):
-                    begin = (text, i)
-            i += 1
-        if begin:
-            yield begin[0], begin[1], outline.last - 1
+                    continue
+                yield found
+                i = found.stop
+            else:
+                i += 1
 
-    def _starts_block(self, i: int) -> bool:
-        """Whether if/for/while/when opens a block: it then begins an equation or statement."""
-        return self._tokens[i - 1].text in (";", "then", "else", "loop", "equation", "algorithm")
-
-    def _starts_section(self, i: int) -> bool:
-        if self._tokens[i].text == "initial":
-            return self._tokens[i + 1].text in ("equation", "algorithm")
-        if self._tokens[i].text == "annotation":
-            return self._tokens[i - 1].text == ";"
-        return True
-
-    # --- cutting ---------------------------------------------------------------------------------
-
-    def _section(self, kind: str, first: int, stop: int) -> None:
-        body = first + len(kind.split())
-        parser = Parser(self._tokens, body, stop)
-        nodes = parser.statements()
-        if not nodes:
-            return
-        number = self._keep(kind, nodes)
-        self._cut(first, stop, self._marker(number))
-
-    def _equation_section(self, kind: str, first: int, stop: int) -> None:
-        parser = Parser(self._tokens, first + len(kind.split()), stop)
+    def _read(self, kind: str, first: int) -> _Found:
+        parser = Parser(self._tokens, first + len(kind.split()), None, self._source)
         nodes: list[dict[str, Any]] = []
         kept: list[str] = []
-        while not parser.done:
+        while not parser.done and parser.word not in _SECTION_ENDS:
             at = parser.at
-            node = parser.equation()
+            node = parser.statement() if "algorithm" in kind else parser.equation()
             if _connects(node):
                 kept.append(self._text(at, parser.at))
             else:
                 nodes.append(node)
-        if not nodes:
-            return
-        number = self._keep(kind, nodes)
-        rest = f" {kind} " + " ".join(kept) if kept else ""
-        self._cut(first, stop, self._marker(number) + rest)
+        return _Found(kind, first, parser.at, nodes, kept)
+
+    # --- cutting ---
+
+    def _section(self, found: _Found) -> None:
+        if found.nodes:
+            number = self._keep(found.kind, found.nodes)
+            rest = f" {found.kind} {' '.join(found.kept)}" if found.kept else ""
+            self._cut(found.first, found.stop, self._marker(number) + rest)
 
     def _keep(self, kind: str, nodes: list[dict[str, Any]]) -> int:
         number = len(self.sections) + 1
-        calls, names = used_names(nodes)
+        calls, names = used_names(nodes, self._ranks)
         outer = [*calls, *(n for n in names if n in self._outer)]
         self.sections[number] = _Section(kind, nodes, outer)
         return number
@@ -248,22 +290,18 @@ class _Cutter:
             f"Real {_MARKER}{number} = {function}(0); "
         )
 
-    def _function(self, outline: ClassOutline) -> None:
-        found = [s for s in self._found_sections(outline) if s[0] == "algorithm"]
-        if len(found) != 1:
-            return
-        _, first, stop = found[0]
-        statements = Parser(self._tokens, first + 1, stop).statements()
-        declared, inputs, outputs = self._declarations(outline, first)
-        calls, names = used_names(statements)
+    def _function(self, outline: ClassOutline, found: _Found) -> None:
+        declared, inputs, outputs = self._declarations(outline, found.first)
+        calls, names = used_names(found.nodes, self._ranks)
         outer = [*calls, *(n for n in names if n.partition(".")[0] not in declared)]
         number = len(self.bodies) + 1
-        self.bodies[number] = _Body(statements, inputs, outer)
+        self.bodies[number] = _Body(found.nodes, inputs, outer)
         entry = f"{_BODY}{number}"
         call = (
             f"{outputs[0]} = {entry}(1)" if len(outputs) == 1 else f"{entry}({', '.join(outputs)})"
         )
-        self._cut(first, stop, f'{_name_declarations(outer)} external "C" {call}; ')
+        declarations = _name_declarations(outer)
+        self._cut(found.first, found.stop, f'{declarations} external "C" {call}; ')
         self._purify(outline)
 
     def _purify(self, outline: ClassOutline) -> None:
@@ -301,8 +339,10 @@ class _Cutter:
         return " ".join(t.text for t in self._tokens[first:stop])
 
 
-def used_names(nodes: Sequence[Node]) -> tuple[list[str], list[str]]:
-    """What hidden nodes refer to: calls (with arguments that only count them), and variables."""
+def used_names(
+    nodes: Sequence[Node], ranks: Mapping[str, list[int]]
+) -> tuple[list[str], list[str]]:
+    """What hidden nodes refer to: calls (with arguments that only fit in number), and variables."""
     calls: dict[str, None] = {}
     names: dict[str, None] = {}
     for kind, content, bound in _visited(nodes, frozenset()):
@@ -310,10 +350,11 @@ def used_names(nodes: Sequence[Node]) -> tuple[list[str], list[str]]:
             name = content["name"]["name"]
             if name not in bound and name not in ("time", "end"):
                 names[name] = None
-        elif kind == "FunctionCall":
+        elif kind == "FunctionCall" and content.get("outputs") != []:
             name = _called_name(content)
             if name and not name.startswith(NAMED_ARGUMENT) and name not in _STATEMENTS:
-                calls[f"{name}({', '.join(_dummies(content['args']))})"] = None
+                known = ranks.get(name.rpartition(".")[2], [])
+                calls[f"{name}({', '.join(_dummies(content['args'], known))})"] = None
     return list(calls), list(names)
 
 
@@ -325,12 +366,59 @@ def _called_name(content: Node) -> str:
     return name
 
 
-def _dummies(arguments: Sequence[Node]) -> Iterator[str]:
-    for argument in arguments:
+def _dummies(arguments: Sequence[Node], ranks: Sequence[int]) -> Iterator[str]:
+    for k, argument in enumerate(arguments):
         call = argument.get("FunctionCall")
         name = call["name"]["name"] if call else ""
-        named = name.startswith(NAMED_ARGUMENT)
-        yield f"{name.removeprefix(NAMED_ARGUMENT)} = 1" if named else "1"
+        if name.startswith(NAMED_ARGUMENT):
+            yield f"{name.removeprefix(NAMED_ARGUMENT)} = 1"
+        else:
+            yield _DUMMIES[min(ranks[k], 2)] if k < len(ranks) else "1"
+
+
+_DUMMIES = ("1", "{1}", "[1]")
+
+
+def _signatures(outlined: Outline) -> Iterator[tuple[str, list[int]]]:
+    """The functions of a text with the numbers of dimensions of their inputs."""
+    for found in outlined.classes:
+        if found.word != "function":
+            continue
+        start = found.first
+        ranks: list[int] = []
+        for clause in _clauses(outlined.tokens, start, found.last):
+            if any(t.text in ("algorithm", "external") for t in clause[:2]):
+                break
+            if any(t.text == "input" for t in clause):
+                at = next(i for i, t in enumerate(clause) if t.text == "input")
+                ranks += _ranks_in(clause[at:])
+        yield found.name.rpartition(".")[2], ranks
+
+
+def _ranks_in(clause: Sequence[Token]) -> Iterator[int]:
+    """For `input Real[2] x[3], y` the numbers of dimensions 2 and 1."""
+    names = set(_declared_in(clause))
+    shared, seen = 0, False
+    for i, token in enumerate(clause):
+        if token.kind == "name" and token.text in names and (i == 0 or clause[i - 1].text != "."):
+            seen = True
+            names.discard(token.text)
+            yield shared + _dimensions(clause, i + 1)
+        elif not seen and token.text == "[":
+            shared = _dimensions(clause, i)
+            seen = True
+
+
+def _dimensions(clause: Sequence[Token], i: int) -> int:
+    if i >= len(clause) or clause[i].text != "[":
+        return 0
+    depth, count = 0, 1
+    for token in clause[i:]:
+        depth += (token.text in "([{") - (token.text in ")]}")
+        if depth == 0:
+            break
+        count += token.text == "," and depth == 1
+    return count
 
 
 def _visited(node: Any, bound: frozenset[str]) -> Iterator[tuple[str, Any, frozenset[str]]]:

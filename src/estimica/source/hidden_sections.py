@@ -98,7 +98,7 @@ class _Scope:
         if name in ("time", "end"):
             return name
         full = self._prefix + name
-        if self._names.lookup(full) is not None:
+        if full in self._names.handles or self._names.lookup(full) is not None:
             return full
         if name in self._aliases:
             return None
@@ -234,6 +234,8 @@ def _place(
             result.whens.append({"first": first, "else_when": others})
         case "Assert":
             result.assertions.append({**content, "origin": origin})
+        case "Call":
+            interpreter.notes.append(f"a call without a result is left out: {content['name']}")
         case _:
             interpreter.refuse(f"the equation '{kind}'", "write it with other means")
 

@@ -99,27 +99,38 @@ def _flattened(
     request: Request, fix: Mapping[str, Fixed], plain: FlatSystem | None, time_limit: float
 ) -> FlatSystem:
     everything = whole(request.libraries)
-    attempt = Attempt(request)
-    text, model = attempt.document(fix, plain)
-    selection = selected(request.libraries, [text]) or everything
+    first, _ = Attempt(request).document(fix, plain)
+    part = selected(request.libraries, [first])
+    attempt = Attempt(request, _large_library_files(request, part))
     refused: Refusal | None = None
     while True:
         text, model = attempt.document(fix, plain)
+        if part is not None and attempt.changed_files:
+            part = selected(request.libraries, [first], attempt.changed_files)
+        selection = part or everything
         try:
             flat = flatten(text, model, selection.roots, time_limit)
             return _decoded(flat, attempt, text, selection)
         except OuterNames as unknown:
             following = attempt.knowing(unknown.names)
         except Refusal as refusal:
-            if "unresolved" in refusal.message and selection is not everything:
-                selection = everything
-                continue
             refused = refused or refusal
+            if "failed in ToDae" not in refusal.message and attempt.level == 0 and part is not None:
+                # something may be missing that only inheritance leads to
+                part, attempt = None, Attempt(request)
+                continue
             following = attempt.after(refusal.message)
         if following is None:
             assert refused is not None
             raise explained(refused, request) from None
         attempt = following
+
+
+def _large_library_files(request: Request, part: Selection | None) -> tuple[Path, ...]:
+    """The selected files of libraries that stay with the compiler."""
+    if part is None:
+        return ()
+    return tuple(sorted(f for copy, f in part.originals.items() if copy != f))
 
 
 def _decoded(
@@ -129,8 +140,10 @@ def _decoded(
     label = Path(request.label).name if request.label else ""
     paths = {source_number(str(copy)): f for copy, f in selection.originals.items()}
     hidden = attempt.hidden
-    translate = hidden.original_offset if hidden is not None else None
-    files = SourceFiles(request.document, label, paths, sent, translate, request.pieces)
+    translate = hidden.document.original_offset if hidden is not None else None
+    files = SourceFiles(
+        request.document, label, paths, sent, translate, request.pieces, attempt.read_here
+    )
     system = decode(flat, request.class_name, files, request.label or "text", hidden)
     found = request.outlined.find(request.local_name)
     return dataclasses.replace(

@@ -133,9 +133,13 @@ class NameTable:
         # a literal may be named through an enclosing class or an alias of its type
         tail = ".".join(name.split(".")[-2:])
         if "." in tail:
-            for literal, ordinal in self._literals.items():
-                if literal == tail or literal.endswith("." + tail):
-                    return ex.const(ordinal)
+            found = {
+                ordinal
+                for literal, ordinal in self._literals.items()
+                if literal == tail or literal.endswith("." + tail)
+            }
+            if len(found) == 1:
+                return ex.const(found.pop())
         return None
 
     def _component(self, name: str) -> Value:

@@ -11,20 +11,17 @@ from typing import Any
 
 from estimica.flat.system import Origin
 from estimica.source.flattener_worker import DOCUMENT
+from estimica.source.hidden import OWN
 from estimica.source.package_text import Piece, read_text
 
 _LONGEST = 160
-
-
-#: the number of spans that our own parser makes
-OWN = 0
 
 
 class SourceFiles:
     """The texts that spans point into, by the compiler's number for each.
 
     text: what the user wrote; sent: what the compiler was given, if that differs; `translate` finds
-    for a place in `sent` the one in `text`.
+    for a place in `sent` the one in `text`; `read_here`: library files that our own parser read.
     """
 
     def __init__(
@@ -35,6 +32,7 @@ class SourceFiles:
         sent: str | None = None,
         translate: Callable[[int], int] | None = None,
         pieces: Sequence[Piece] = (),
+        read_here: Mapping[int, Path] | None = None,
     ) -> None:
         self._own = _Document(text, label)
         self._pieces = pieces
@@ -44,6 +42,7 @@ class SourceFiles:
         self._files = files or {}
         self._read: dict[int, _Document] = {}
         self._by_path: dict[Path, _Document] = {}
+        self._read_here = read_here or {}
 
     def origin(self, span: Mapping[str, Any] | None, kind: str, component: str = "") -> Origin:
         """The origin of what stands at `span`; without a place where it was generated."""
@@ -52,6 +51,8 @@ class SourceFiles:
         number = span["source"]
         if number == OWN:
             document, start, end = self._own, span["start"], span["end"]
+        elif number in self._read_here:
+            document, start, end = self._file(self._read_here[number]), span["start"], span["end"]
         else:
             found = self._sent if number == _DOCUMENT_NUMBER else self._library(number)
             if found is None:
@@ -75,10 +76,12 @@ class SourceFiles:
     def _in_piece(self, offset: int) -> tuple[_Document, int]:
         """The file that holds a place of a package's text, and the place there."""
         piece = self._pieces[bisect_right(self._piece_starts, offset) - 1]
-        document = self._by_path.get(piece.path)
-        if document is None:
-            document = self._by_path[piece.path] = _Document(read_text(piece.path), piece.path.name)
-        return document, piece.offset + offset - piece.start
+        return self._file(piece.path), piece.offset + offset - piece.start
+
+    def _file(self, path: Path) -> _Document:
+        if path not in self._by_path:
+            self._by_path[path] = _Document(read_text(path), path.name)
+        return self._by_path[path]
 
     def _library(self, number: int) -> _Document | None:
         found = self._read.get(number)

@@ -79,7 +79,7 @@ def tokenise(text: str) -> list[Token]:
     return tokens
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=512)
 def outline(text: str) -> Outline:
     """The classes of `text`; an unfinished text gives those that are complete."""
     tokens = tokenise(text)

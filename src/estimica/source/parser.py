@@ -32,8 +32,11 @@ class ParseFailure(Exception):
 class Parser:
     """Reads tokens from `start` on."""
 
-    def __init__(self, tokens: Sequence[Token], start: int = 0, stop: int | None = None) -> None:
+    def __init__(
+        self, tokens: Sequence[Token], start: int = 0, stop: int | None = None, source: int = 0
+    ) -> None:
         self._tokens = tokens
+        self._source = source
         self.at = start
         self._stop = len(tokens) if stop is None else stop
 
@@ -77,7 +80,7 @@ class Parser:
     def span(self, start: int) -> Node:
         """From token `start` to the last one read."""
         return {
-            "source": 0,
+            "source": self._source,
             "start": self._tokens[start].start,
             "end": self._tokens[max(self.at - 1, start)].end,
         }

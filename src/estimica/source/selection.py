@@ -42,8 +42,15 @@ def whole(libraries: Sequence[Library]) -> Selection:
     return Selection(tuple(lib.root for lib in libraries), {f: f for f in files})
 
 
-def selected(libraries: Sequence[Library], texts: Iterable[str]) -> Selection | None:
-    """The files of `libraries` that `texts` may need; None where that is no gain."""
+def selected(
+    libraries: Sequence[Library],
+    texts: Iterable[str],
+    changed: Mapping[Path, str] | None = None,
+) -> Selection | None:
+    """The files of `libraries` that `texts` may need; None where that is no gain.
+
+    `changed` are the texts of files that the compiler shall see in another form.
+    """
     large = [lib for lib in libraries if lib.root.is_dir() and len(lib.files()) > _SMALL]
     if not large:
         return None
@@ -59,7 +66,7 @@ def selected(libraries: Sequence[Library], texts: Iterable[str]) -> Selection | 
             originals.update({f: f for f in library.files()})
             continue
         files = sorted(f for f in finder.files if f.is_relative_to(library.root))
-        copy = _linked(library, files)
+        copy = _linked(library, files, changed or {})
         if copy is None:
             return None
         roots.append(copy)
@@ -162,9 +169,10 @@ def _aliases(code: str) -> dict[str, list[str]]:
     return found
 
 
-def _linked(library: Library, files: Sequence[Path]) -> Path | None:
+def _linked(library: Library, files: Sequence[Path], changed: Mapping[Path, str]) -> Path | None:
     """A folder with links to `files`; None where the disk does not let us."""
-    key = key_of("selection", str(library.root), [str(f) for f in files], fingerprint(files))
+    texts = sorted((str(f), text) for f, text in changed.items())
+    key = key_of("selection", str(library.root), [str(f) for f in files], fingerprint(files), texts)
     folder = cache_folder() / "libraries" / key[:32]
     if (folder / library.name).is_dir():
         return folder / library.name
@@ -174,7 +182,10 @@ def _linked(library: Library, files: Sequence[Path]) -> Path | None:
         for path in files:
             copy = unfinished / library.name / path.relative_to(library.root)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            _link(path, copy)
+            if path in changed:
+                copy.write_text(changed[path], encoding="utf-8")
+            else:
+                _link(path, copy)
         with contextlib.suppress(OSError):  # another process was quicker
             unfinished.rename(folder)
         shutil.rmtree(unfinished, ignore_errors=True)

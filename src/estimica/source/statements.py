@@ -162,6 +162,9 @@ def _step(
             return _for(interpreter, content, frame)
         case "While":
             return _while(interpreter, content["block"], frame)
+        case "FunctionCall" if not content["outputs"]:
+            name = content["comp"]["name"]
+            interpreter.notes.append(f"a call without a result is left out: {name}")
         case "FunctionCall":
             _several(interpreter, content, frame)
         case "Assert":
