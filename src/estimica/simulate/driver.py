@@ -232,28 +232,39 @@ def break_time(iw: Vector, rw: Vector) -> float:
 
 
 @engine_function
-def come_through(iw: Vector, rw: Vector) -> int:
-    """Jumps of the past that reach the present, one signal after the other."""
+def let_through(iw: Vector, rw: Vector, i: int) -> int:
+    """A jump of delayed signal i reaches the present."""
     clock, units, base = iw[at.O_CLOCK], address(iw), iw[at.BASE]
-    t, blur = rw[clock + at.NOW], rw[clock + at.BLUR]
+    t, blur, past = rw[clock + at.NOW], rw[clock + at.BLUR], iw[at.UNIT_HISTORY]
+    status = call_unit(past, units, base, t, 0.0, at.PAST_BEFORE, 0)
+    if status == DONE:
+        status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_BEFORE, -2)
+    if status:
+        return status
+    iw[iw[at.I_SIDE] + i] = 1
+    status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_SETTLE, 0)
+    if status:
+        return status
+    return call_unit(past, units, base, t, 0.0, at.PAST_ADD, 0)
+
+
+@engine_function
+def come_through(iw: Vector, rw: Vector) -> int:
+    """Jumps and kinks of the past that reach the present, one signal after the other."""
+    clock, units, base = iw[at.O_CLOCK], address(iw), iw[at.BASE]
+    t, blur, past = rw[clock + at.NOW], rw[clock + at.BLUR], iw[at.UNIT_HISTORY]
     for i in range(iw[at.NH]):
         iw[iw[at.I_SIDE] + i] = -1
     iw[at.LEFT] = 0
     while break_time(iw, rw) <= t + blur:
-        i = call_unit(iw[at.UNIT_HISTORY], units, base, t, 0.0, at.PAST_TAKE, 0)
-        status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_BEFORE, -2)
+        i = call_unit(past, units, base, t, 0.0, at.PAST_TAKE, 0)
+        generation = iw[at.GENERATION]
+        if generation == 0:
+            status = let_through(iw, rw, i)
+        else:
+            status = call_unit(past, units, base, t, 0.0, at.PAST_ADD, generation + 1)
         if status:
             return status
-        signal = iw[at.O_V] + iw[at.NZ] + i
-        before = rw[signal]
-        iw[iw[at.I_SIDE] + i] = 1
-        status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_SETTLE, 0)
-        if status:
-            return status
-        jumped = abs(rw[signal] - before) > 1e-9 * (abs(before) + abs(rw[signal])) + 1e-300
-        generation = 1 if jumped else iw[at.GENERATION] + 1
-        if call_unit(iw[at.UNIT_HISTORY], units, base, t, 0.0, at.PAST_ADD, generation):
-            return HISTORY_FULL
     for i in range(iw[at.NH]):
         iw[iw[at.I_SIDE] + i] = 1
     if iw[at.NT]:
@@ -292,9 +303,12 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     elif timed:
         note(iw, t, at.AT_TIME, -1)
     rw[iw[at.O_FLAGS] + 1] = 1.0 if last else 0.0
+    past = iw[at.UNIT_HISTORY]
+    if iw[at.NH] and call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_BEFORE, 0):
+        return ALGEBRAIC
     status = happen(iw, rw, jumped, cause)
     if status == DONE and iw[at.NH]:
-        status = call_unit(iw[at.UNIT_HISTORY], address(iw), iw[at.BASE], t, 0.0, at.PAST_ADD, 1)
+        status = call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_ADD, 0)
     return status
 
 

@@ -275,7 +275,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         many = h.nh * (1 + m)
         sizes |= {
             at.O_Q: h.nh, at.O_QS: h.nh * m, at.O_TAU: h.nh, at.O_TAU_S: h.nh * m,
-            at.O_W_BEFORE: many, at.O_WEIGHT: 10, at.O_HISTORY: segments * (2 + 5 * many),
+            at.O_W_AFTER: many, at.O_Q_MAX: h.nh, at.O_W_BEFORE: many, at.O_WEIGHT: 10, at.O_HISTORY: segments * (2 + 5 * many),
             at.O_BREAKS: segments * (3 + m),
         }  # fmt: skip
     if stiff:

@@ -135,6 +135,7 @@ def begin_past(iw: Vector, rw: Vector, t: float) -> int:
         longest = iw[at.O_SETTING] + at.MAX_STEP
         rw[longest] = min(rw[longest], delay)
         iw[iw[at.I_SIDE] + i], iw[iw[at.I_CURSOR] + i] = 1, 0
+        rw[iw[at.O_Q_MAX] + i] = 0.0
     for i in range(nh * (1 + m)):
         rw[iw[at.O_W_BEFORE] + i] = 0.0
     for _ in range(nh + 2):  # a delayed signal may be delayed again
@@ -159,15 +160,21 @@ def break_place(iw: Vector, k: int) -> int:
 @engine_function
 def add_break(iw: Vector, rw: Vector, time: float, i: int, generation: int) -> int:
     """Inserts a break of signal i in the order of time; O_DT holds the derivatives of its cause."""
-    m, n = iw[at.M], iw[at.BREAK_COUNT]
+    m, n, blur = iw[at.M], iw[at.BREAK_COUNT], rw[iw[at.O_CLOCK] + at.BLUR]
+    k, width = n, 3 + m
+    while k > 0 and rw[break_place(iw, k - 1)] > time + blur:
+        k -= 1
+    if generation > 0:  # one kink is like another
+        j = k - 1
+        while j >= 0 and rw[break_place(iw, j)] >= time - blur:
+            other = break_place(iw, j)
+            if rw[other + 1] == i and 0 < rw[other + 2] <= generation:
+                return DONE
+            j -= 1
     if n == iw[at.BREAKS]:
         return HISTORY_FULL
-    k, width = n, 3 + m
-    while k > 0 and rw[break_place(iw, k - 1)] > time:
-        source, target = break_place(iw, k - 1), break_place(iw, k)
-        for j in range(width):
-            rw[target + j] = rw[source + j]
-        k -= 1
+    for j in range((n - k) * width - 1, -1, -1):
+        rw[break_place(iw, k + 1) + j] = rw[break_place(iw, k) + j]
     place = break_place(iw, k)
     rw[place], rw[place + 1], rw[place + 2] = time, i, generation
     for j in range(m):
@@ -177,12 +184,34 @@ def add_break(iw: Vector, rw: Vector, time: float, i: int, generation: int) -> i
 
 
 @engine_function
+def delayed_now(iw: Vector, rw: Vector, t: float, place: int) -> int:
+    """The delayed expressions at the present point."""
+    if settle_unknowns(iw, rw, t, iw[at.O_W0], iw[at.M] > 0):
+        return ALGEBRAIC
+    set_result(iw, 0, place)
+    set_result(iw, 1, place + iw[at.NH])
+    call(iw, at.DELAYED)
+    return DONE
+
+
+@engine_function
 def add_breaks(iw: Vector, rw: Vector, t: float, generation: int) -> int:
-    """What happens at t comes through every delay later."""
+    """What happens at t comes through every delay later: as a kink of the given generation, or,
+    for generation 0, as a jump (generation 0) where the delayed expression has changed."""
+    nh, before, after = iw[at.NH], iw[at.O_W_BEFORE], iw[at.O_W_AFTER]
     if generation > GENERATIONS:
         return DONE
-    for i in range(iw[at.NH]):
-        if add_break(iw, rw, t + rw[iw[at.O_TAU] + i], i, generation):
+    if generation == 0 and delayed_now(iw, rw, t, after):
+        return ALGEBRAIC
+    for i in range(nh):
+        kind = generation
+        if generation == 0:
+            size = abs(rw[before + i]) + abs(rw[after + i])
+            largest = iw[at.O_Q_MAX] + i
+            rw[largest] = max(rw[largest], size)
+            change = abs(rw[after + i] - rw[before + i])
+            kind = 0 if change > 1e-10 * size + 1e-13 * rw[largest] else 1
+        if add_break(iw, rw, t + rw[iw[at.O_TAU] + i], i, kind):
             return HISTORY_FULL
     return DONE
 
@@ -212,6 +241,8 @@ def _history(iw_at: int, rw_at: int, t: float, h: float, task: int, argument: in
         return record(iw, rw, t, h)
     if task == at.PAST_BEGIN:
         return begin_past(iw, rw, t)
+    if task == at.PAST_BEFORE:
+        return delayed_now(iw, rw, t, iw[at.O_W_BEFORE])
     if task == at.PAST_ADD:
         return add_breaks(iw, rw, t, argument)
     return take_break(iw, rw)

@@ -47,7 +47,7 @@ RESULT = 24
  O_S_OLD, O_WINDOW) = range(190, 211)  # fmt: skip
 # constraints, checks, delays
 (O_C, O_CX, O_CC, O_CS, O_CHECK, O_Q, O_QS, O_TAU, O_TAU_S, O_HISTORY, O_BREAKS,
- O_W_BEFORE, O_WEIGHT) = range(215, 228)  # fmt: skip
+ O_W_BEFORE, O_WEIGHT, O_W_AFTER, O_Q_MAX) = range(215, 230)  # fmt: skip
 # the stiff method
 (O_SW0, O_SWT, O_SK, O_SF, O_SFT, O_SJ, O_SJP, O_SJS, O_SJSP, O_SJ2, O_SJ2P, O_SA, O_SL, O_SC,
  O_SSTEP) = range(230, 245)  # fmt: skip
@@ -73,7 +73,7 @@ LOG_WIDTH = 3
 AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)
 # tasks of the units
 EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
-PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_ADD, PAST_TAKE = range(5)
+PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_BEFORE, PAST_ADD, PAST_TAKE = range(6)
 STIFF_STEP, STIFF_DENSE, STIFF_NORM, STIFF_CORRECT = range(4)
 # a relation that changes so often in quick succession does so without end
 QUICK_LIMIT = 3
