@@ -49,9 +49,7 @@ class Problem:
         values = self.theta if theta is None else theta
         options = options or Options(rtol=1e-8, atol=1e-10)
         wished = self.times if times is None else times
-        return integrate(
-            kernel, values, self.start(kernel, values), self.pieces, wished, options
-        )
+        return integrate(kernel, values, self.start(kernel, values), self.pieces, wished, options)
 
     def reference(self) -> tuple[Reals, Reals]:
         """Values and derivatives of the closed form, the latter by complex step."""
@@ -151,7 +149,9 @@ def switched() -> Problem:
         return np.stack([y, y * 0 + on], axis=1)
 
     times = np.unique(np.append(np.linspace(0.05, 6, 120), 2.345))
-    return Problem(hybrid, ca.vertcat(x, d), np.array([0.7, 2.0, 2.345]), times, Pieces.none(), exact)
+    return Problem(
+        hybrid, ca.vertcat(x, d), np.array([0.7, 2.0, 2.345]), times, Pieces.none(), exact
+    )
 
 
 def sampled_control() -> Problem:
@@ -219,9 +219,7 @@ def relay_of_input() -> Problem:
             rows.append((level, memory))
         return np.array(rows, complex)
 
-    return Problem(
-        hybrid, x, np.array([0.7, 2.0, 0.5]), np.linspace(0.1, 4.0, 40), pieces, exact
-    )
+    return Problem(hybrid, x, np.array([0.7, 2.0, 0.5]), np.linspace(0.1, 4.0, 40), pieces, exact)
 
 
 def cascade() -> Problem:
@@ -325,9 +323,7 @@ def boiler(n: int = 500, hold: int = 10) -> Problem:
     flow = 3.3 * u[0] * x[0]
     f = ca.vertcat(0.3 / TD * (14 * u[1] - flow), 0.064 / TR * (flow - 15 * x[1]))
     y = ca.vertcat(0.32 * (A4 * flow + (1 - A4) * 15 * x[1]) + wE, x[0] + wP)
-    hybrid = HybridSystem(
-        t=t, x=x, P=P, u=u, f=f, x0=ca.vertcat(x1, x2), seed=ca.SX.eye(7)
-    )
+    hybrid = HybridSystem(t=t, x=x, P=P, u=u, f=f, x0=ca.vertcat(x1, x2), seed=ca.SX.eye(7))
     rng = np.random.default_rng(0)
     grid = np.linspace(0, 2.0 * n, n + 1)
     levels = np.stack([held(rng, 0.5, 0.9, n, hold), held(rng, 15, 35, n, hold)], axis=1)
@@ -418,7 +414,9 @@ def witness(problem: Problem, tol: float = 1e-12) -> tuple[Reals, Reals]:
     h, m = problem.hybrid, problem.hybrid.ntheta
     n = h.nx + h.nz
     x, S = ca.vertcat(h.x, h.z), ca.SX.sym("S", n, m)
-    level, slope, start = (ca.SX.sym(k, size) for k, size in (("u0", h.nu), ("du", h.nu), ("at", 1)))
+    level, slope, start = (
+        ca.SX.sym(k, size) for k, size in (("u0", h.nu), ("du", h.nu), ("at", 1))
+    )
 
     def sens(e: ca.SX) -> ca.SX:
         return ca.densify(ca.jacobian(e, x) @ S + ca.jacobian(e, h.P) @ h.seed)
@@ -432,7 +430,9 @@ def witness(problem: Problem, tol: float = 1e-12) -> tuple[Reals, Reals]:
     f = ca.vertcat(h.f, -ca.solve(ca.jacobian(h.g, h.z), push)) if h.nz else h.f
     w, p = ca.vertcat(x, ca.vec(S)), ca.vertcat(level, slope, start)
     dae = {"t": h.t, "x": w, "p": p, "ode": at_point(ca.vertcat(f, ca.vec(sens(f))))}
-    output = ca.Function("y", [h.t, w, p], [at_point(problem.outputs), at_point(sens(problem.outputs))])
+    output = ca.Function(
+        "y", [h.t, w, p], [at_point(problem.outputs), at_point(sens(problem.outputs))]
+    )
     if h.nz:
         g = at_point(ca.vertcat(h.g, ca.vec(sens(h.g))))
         unknown = ca.vertcat(h.z, ca.vec(S[h.nx :, :]))

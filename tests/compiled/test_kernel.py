@@ -81,7 +81,9 @@ def test_a_wrong_derivative_would_be_caught() -> None:
     h = problem.hybrid
     spoilt = HybridSystem(t=h.t, x=h.x, P=h.P, u=h.u, f=h.f, x0=h.x0, seed=wrong)
     right = problem.run().YS[:, :, 3]
-    run = models.Problem(spoilt, problem.outputs, problem.theta, problem.times, problem.pieces).run()
+    run = models.Problem(
+        spoilt, problem.outputs, problem.theta, problem.times, problem.pieces
+    ).run()
     assert np.abs(run.YS[:, :, 3] - right).max() / np.abs(right).max() > 5e-4
 
 

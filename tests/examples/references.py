@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -69,7 +70,7 @@ def integrate(
     x = np.asarray(x0, complex)
     rows = np.empty((len(times), len(x)), complex)
     rows[times == 0.0] = x
-    for a, b in zip(stops, stops[1:], strict=False):
+    for a, b in pairwise(stops):
         inside = (times > a) & (times <= b)
         grid = np.unique(np.append(times[inside], b))
         middle = 0.5 * (a + b)  # inputs are constant between jumps: ask for them inside
@@ -181,7 +182,7 @@ def switched(times, f, edges, x, mode, begin=0.0):
             events.append(event)
         shift = 1j * t.imag  # the clock of this stretch started a little off the real axis
         solved = solve_ivp(
-            lambda s, y: rhs(s, y), (t.real, end + 1e-9), x, method="DOP853",
+            lambda s, y, rhs=rhs: rhs(s, y), (t.real, end + 1e-9), x, method="DOP853",
             events=events, rtol=1e-12, atol=1e-14, dense_output=True, max_step=0.2 * (end - begin) / 10,
         )  # fmt: skip
         assert solved.success
@@ -340,7 +341,7 @@ def switched_with_mode(grid, f, edges, x, mode, begin):
             events.append(event)
         rhs = f(mode)
         solved = solve_ivp(
-            lambda s, y: np.real(rhs(s, y)), (t, end), x, method="DOP853", events=events,
+            lambda s, y, rhs=rhs: np.real(rhs(s, y)), (t, end), x, method="DOP853", events=events,
             rtol=1e-12, atol=1e-14, dense_output=True, max_step=0.01,
         )  # fmt: skip
         assert solved.success

@@ -39,7 +39,9 @@ SYSTEM = FlatSystem(
     whens=(
         When(
             (
-                Branch((ex.relation("lt", X, ex.ZERO), ex.INITIAL), (Action("x", ex.pre("x"), True),)),
+                Branch(
+                    (ex.relation("lt", X, ex.ZERO), ex.INITIAL), (Action("x", ex.pre("x"), True),)
+                ),
                 Branch((ex.node("sample", ex.ZERO, ex.ONE),), ()),
             ),
             ORIGIN,

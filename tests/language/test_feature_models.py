@@ -122,7 +122,7 @@ def test_m05_ball_by_the_letter_of_the_language():
     h, v, n = run("M05_ball", ["h", "v", "n"])
     hit = np.sqrt(2 / 9.81)
     speed = 0.8 * 9.81 * hit
-    after = TIMES > hit
+    after = hit < TIMES
     close(h, np.where(after, speed * (TIMES - hit), 1 - 9.81 * TIMES**2 / 2))
     close(v, np.where(after, speed, -9.81 * TIMES))
     close(n, after)
@@ -213,10 +213,10 @@ def test_m19_boolean_and_integer_inputs():
     # b1 holds until x = 1: x' = 3 - x + 0.3, then x' = 3 - x
     switch = np.log(3.3 / 2.3)
     early, late = 3.3 * (1 - np.exp(-TIMES)), 3 - 2 * np.exp(-(TIMES - switch))
-    wanted = np.where(TIMES < switch, early, late)
+    wanted = np.where(switch > TIMES, early, late)
     close(x, wanted)
-    close(k, np.where(TIMES < switch, 3, 0))
-    close(q, np.floor(wanted) + np.where(TIMES < switch, 2, 0))
+    close(k, np.where(switch > TIMES, 3, 0))
+    close(q, np.floor(wanted) + np.where(switch > TIMES, 2, 0))
 
 
 def test_m20_homotopy():

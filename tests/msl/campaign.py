@@ -64,7 +64,7 @@ def _classes(path: Path, name: str) -> list[str]:
         re.MULTILINE,
     )
     for match in pattern.finditer(text):
-        kind, opened, closed, experiment = match.groups()
+        _, opened, closed, experiment = match.groups()
         if opened:
             stack.append(opened)
         elif closed and closed in stack:
@@ -73,7 +73,7 @@ def _classes(path: Path, name: str) -> list[str]:
         elif experiment and stack:
             inner = stack[1:] if stack[0] == name.rsplit(".", 1)[-1] else stack
             found.append(".".join((name, *inner)))
-    return [n for n in found if ".Examples." in n]
+    return [n for n in found if ".Examples." in n and not n.endswith(".to")]
 
 
 def attempt(name: str) -> dict[str, object]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.msl.examples import COMPARED, LOADED, RUN
 
 import estimica as es
-from tests.msl.examples import COMPARED, LOADED, RUN
 
 pytestmark = [pytest.mark.msl, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]

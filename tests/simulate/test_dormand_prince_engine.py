@@ -109,7 +109,9 @@ def simple(f, x0, y=None, theta=(), n=1, end=3.0, **parts) -> Problem:  # type: 
     """A model x' = f(x) without inputs."""
     x, P = sym("x", n), sym("P", len(theta))
     expression = f(x, P)
-    hybrid = HybridSystem(t=t, x=x, P=P, f=expression, x0=ca.SX(x0), seed=ca.SX.eye(len(theta)), **parts)
+    hybrid = HybridSystem(
+        t=t, x=x, P=P, f=expression, x0=ca.SX(x0), seed=ca.SX.eye(len(theta)), **parts
+    )
     times = np.linspace(0.0, end, 31)
     return Problem(hybrid, x, np.array(theta, float), times, Pieces.none())
 
@@ -156,7 +158,9 @@ def test_too_many_steps_is_an_outcome() -> None:
 def test_output_that_is_not_finite_is_an_outcome() -> None:
     problem = simple(lambda x, P: ca.SX(-1), [1.0])
     x = problem.hybrid.x
-    log = Problem(problem.hybrid, ca.vertcat(x, ca.log(x)), problem.theta, problem.times, Pieces.none())
+    log = Problem(
+        problem.hybrid, ca.vertcat(x, ca.log(x)), problem.theta, problem.times, Pieces.none()
+    )
     run = log.run()
     assert run.status == status.NOT_FINITE_OUTPUT
     assert run.index == 1
@@ -187,9 +191,7 @@ def test_singular_algebraic_equations_are_named() -> None:
 
 def test_violated_check_ends_the_run_with_its_index() -> None:
     x = sym("x")
-    hybrid = HybridSystem(
-        t=t, x=x, f=ca.SX(-1), x0=ca.SX(1), checks=ca.vertcat(x + 5, x - 0.5, x)
-    )
+    hybrid = HybridSystem(t=t, x=x, f=ca.SX(-1), x0=ca.SX(1), checks=ca.vertcat(x + 5, x - 0.5, x))
     run = Problem(hybrid, x, np.zeros(0), np.linspace(0, 3, 31), Pieces.none()).run(
         options=Options(max_step=0.01)
     )
@@ -234,9 +236,7 @@ def test_start_value_of_the_empty_tank_may_be_tuned() -> None:
         lambda x, P: P[0] - P[1] * ca.sqrt(ca.fmax(x, 1e-30)), [0.0], theta=(0.8, 0.5, 0.0), end=4.0
     )
     hybrid = problem.hybrid
-    tuned = HybridSystem(
-        t=t, x=hybrid.x, P=hybrid.P, f=hybrid.f, x0=hybrid.P[2], seed=ca.SX.eye(3)
-    )
+    tuned = HybridSystem(t=t, x=hybrid.x, P=hybrid.P, f=hybrid.f, x0=hybrid.P[2], seed=ca.SX.eye(3))
     run = Problem(tuned, hybrid.x, problem.theta, problem.times, Pieces.none()).run()
     assert run.ok, run.text
     # d h(t) / d h(0) = (q - a s(t)) / q, since dt = dh / (q - a sqrt(h)) at both ends

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import estimica as es
 from tests.examples.references import REFERENCES
 from tests.examples.test_accuracy import load, worst
+
+import estimica as es
 
 OPTIONS = es.Options(rtol=1e-8, atol=1e-10)
 
@@ -118,7 +118,9 @@ end M;
         return u + (x - u) * np.exp(-(t - begin))
 
     t = np.array([0.1, 0.4, 0.77, 1.3, 1.9])
-    run = es.load_model(text).sensitivities(t, begin=0, wrt=["T", "K"], outputs=["x"], options=OPTIONS)
+    run = es.load_model(text).sensitivities(
+        t, begin=0, wrt=["T", "K"], outputs=["x"], options=OPTIONS
+    )
     for k, time in enumerate(t):
         assert run.value("x")[k] == pytest.approx(solution(time, 0.3, 0.8).real, abs=1e-8)
         assert run.derivative("x", "T")[k] == pytest.approx(
@@ -151,7 +153,9 @@ def test_dead_zone_with_and_without_events_agree():
     for name in ("dead zone with events", "dead zone without events"):
         r = REFERENCES[name]
         runs.append(
-            load(r).sensitivities(r.times, r.inputs, wrt=list(r.wrt), outputs=list(r.outputs), options=OPTIONS)
+            load(r).sensitivities(
+                r.times, r.inputs, wrt=list(r.wrt), outputs=list(r.outputs), options=OPTIONS
+            )
         )
     assert worst(runs[0].values, runs[1].values).max() < 1e-6
     assert worst(runs[0].jacobian, runs[1].jacobian).max() < 1e-5
@@ -159,7 +163,9 @@ def test_dead_zone_with_and_without_events_agree():
 
 def test_chattering_is_an_outcome():
     text = "model M\n Real x(start=1, fixed=true);\nequation\n der(x) = if x > 0 then -1 else 1;\nend M;"
-    with pytest.raises(es.SimulationError, match="switches back and forth|events accumulate|does not converge"):
+    with pytest.raises(
+        es.SimulationError, match=r"switches back and forth|events accumulate|does not converge"
+    ):
         es.load_model(text).simulate([0, 2])
 
 

@@ -129,12 +129,16 @@ def driven() -> Problem:
         rows = []
         for time in times:
             level = 0.5 + 0 * k
-            for start, u0, slope in zip(pieces.starts, pieces.values[:, 0], pieces.slopes[:, 0], strict=True):
+            for start, u0, slope in zip(
+                pieces.starts, pieces.values[:, 0], pieces.slopes[:, 0], strict=True
+            ):
                 if time < start:
                     break
                 end = min(time, start + 1) if start < 2 else time
                 gap = level - rest(start, u0, slope)
-                level = rest(end, u0 + slope * (end - start), slope) + gap * np.exp(-k * (end - start))
+                level = rest(end, u0 + slope * (end - start), slope) + gap * np.exp(
+                    -k * (end - start)
+                )
             rows.append((level,))
         return np.array(rows, complex)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import estimica as es
 from tests.examples.references import REFERENCES
 from tests.examples.test_accuracy import load
+
+import estimica as es
 
 OPTIONS = es.Options(rtol=1e-9, atol=1e-11)
 SMOOTH = ["drum boiler", "nonlinear circuit", "parallel circuit", "dead zone without events",
@@ -26,7 +26,10 @@ def test_extended_system_simulates_to_the_same_sensitivities(name, tmp_path: Pat
     names = {o: written.names[o] for o in reference.outputs}
     tilde = {(o, p): written.sensitivities[o, p] for o in reference.outputs for p in wrt}
     run = extended.simulate(
-        reference.times, reference.inputs, outputs=[*names.values(), *tilde.values()], options=OPTIONS
+        reference.times,
+        reference.inputs,
+        outputs=[*names.values(), *tilde.values()],
+        options=OPTIONS,
     )
     exact = model.sensitivities(
         reference.times, reference.inputs, wrt=wrt, outputs=list(reference.outputs), options=OPTIONS

@@ -82,7 +82,7 @@ def test_a_refusal_carries_what_the_compiler_says() -> None:
 def test_another_version_of_the_compiler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flattener, "RUMOCA_VERSION", "9.9.9")
     monkeypatch.setattr(flattener, "_processes", {})
-    with pytest.raises(SourceError, match="pip install rumoca==9.9.9"):
+    with pytest.raises(SourceError, match=r"pip install rumoca==9\.9\.9"):
         flatten(MODEL, "M", [], 10.0)
 
 
