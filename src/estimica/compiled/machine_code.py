@@ -54,6 +54,7 @@ class _Writer:
     def __init__(self, function: ca.Function) -> None:
         self.function = function
         self.lines: list[str] = []
+        self.stores: list[str] = []  # at the end, so that the optimiser may use vectors
         self.count = 0
         self.externals: set[str] = set()
         self.pointers: dict[str, str] = {}
@@ -109,10 +110,10 @@ class _Writer:
                 work[out[0]] = self.load(args[0], args[1])
             elif op == ca.OP_OUTPUT:
                 pointer = self.element("res", out[0], out[1])
-                self.lines.append(f"  store double {work[args[0]]}, ptr {pointer}")
+                self.stores.append(f"  store double {work[args[0]]}, ptr {pointer}")
             else:
                 work[out[0]] = self.operation(op, [work[a] for a in args])
-        body = "\n".join(self.lines)
+        body = "\n".join(self.lines + self.stores)
         return f"define void @{f.name()}(ptr %arg, ptr %res) nounwind {{\n{body}\n  ret void\n}}\n"
 
     def operation(self, op: int, a: list[str]) -> str:
@@ -240,6 +241,7 @@ def compile_functions(functions: Sequence[ca.Function]) -> MachineCode:
     )
     if level > 0:
         tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+        tuning.slp_vectorization = level == 2
         builder = llvm.create_pass_builder(machine, tuning)
         builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, machine)

@@ -120,31 +120,27 @@ def local_error(iw: Vector, rw: Vector, h: float) -> None:
 
 
 @loop_function
-def _scale(e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float) -> float:
-    """e := e / tolerance; the sum of squares comes back."""
-    total = 0.0
+def _square(e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float) -> None:
+    """e := (e / tolerance)^2."""
     for i in range(unsigned(e.size)):
         q = e[i] / (atol[i] + rtol * max(abs(w0[i]), abs(w1[i])))
-        e[i] = q
-        total += q * q
-    return total
+        e[i] = q * q
 
 
 @loop_function
-def _scale_rows(
-    e: Vector, w0: Vector, w1: Vector, atol: Vector, per: Vector, rtol: float, total: Vector
-) -> None:
-    """The same for a matrix with one row for each state, with one sum for each tuner."""
+def _worst_column(e: Vector, total: Vector, rows: int, worst: float) -> float:
+    """The largest sum of a column of a matrix, or `worst`; NaN wins."""
     m = total.size
     for j in range(unsigned(m)):
         total[j] = 0.0
-    for i in range(atol.size):
-        a = atol[i]
-        error, old, new = view(e, i * m, m), view(w0, i * m, m), view(w1, i * m, m)
+    for i in range(rows):
+        row = view(e, i * m, m)
         for j in range(unsigned(m)):
-            q = error[j] / (a * per[j] + rtol * max(abs(old[j]), abs(new[j])))
-            error[j] = q
-            total[j] += q * q
+            total[j] += row[j]
+    for j in range(unsigned(m)):
+        if not total[j] <= worst:
+            worst = total[j]
+    return worst
 
 
 @engine_function
@@ -152,20 +148,16 @@ def error_norm(iw: Vector, rw: Vector) -> float:
     """The root mean square of E over the states, of the states or of the worst tuner; NaN wins."""
     nx, m, rtol = iw[at.NX], iw[at.M], rw[iw[at.O_SETTING] + at.RTOL]
     rows = max(1, nx - iw[at.NMEMORY])
-    e, w0, w1 = iw[at.O_E], iw[at.O_W0], iw[at.O_W1]
-    worst = _scale(
-        view(rw, e, nx), view(rw, w0, nx), view(rw, w1, nx), view(rw, iw[at.O_ATOL], nx), rtol
-    )
-    if m and iw[at.ERROR_TEST]:
-        total = view(rw, iw[at.O_ACC], m)
-        size = nx * m
-        _scale_rows(
-            view(rw, e + nx, size), view(rw, w0 + nx, size), view(rw, w1 + nx, size),
-            view(rw, iw[at.O_ATOL], nx), view(rw, iw[at.O_ATOL_S], m), rtol, total,
-        )  # fmt: skip
-        for j in range(m):
-            if not total[j] <= worst:
-                worst = total[j]
+    e = iw[at.O_E]
+    sens = m > 0 and iw[at.ERROR_TEST] != 0
+    n = iw[at.N] if sens else nx
+    _square(view(rw, e, n), view(rw, iw[at.O_W0], n), view(rw, iw[at.O_W1], n),
+            view(rw, iw[at.O_ATOL], n), rtol)  # fmt: skip
+    worst = 0.0
+    for i in range(nx):
+        worst += rw[e + i]
+    if sens:
+        worst = _worst_column(view(rw, e + nx, nx * m), view(rw, iw[at.O_ACC], m), nx, worst)
     return np.sqrt(worst / rows)
 
 

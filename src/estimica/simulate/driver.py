@@ -21,6 +21,7 @@ from estimica.simulate.status import (
 
 Vector = Any
 EPS = 2.220446049250313e-16
+CAUTIOUS = -9.210340371976182  # log(1e-4): what the step control remembers where there is nothing
 
 
 @engine_function
@@ -59,13 +60,21 @@ def begin(iw: Vector, rw: Vector, t: float) -> int:
     if failed:
         return ALGEBRAIC if failed == 1 else SINGULAR
     keep_unknowns(iw, rw)
+    return DONE
+
+
+@engine_function
+def blame_derivative(iw: Vector, rw: Vector, t: float) -> bool:
+    """Whether a derivative at the present point is not finite; remembers which."""
     k1 = iw[at.O_K1]
+    if iw[at.STIFF] and begin(iw, rw, t):
+        return False
     for k in range(iw[at.N]):
         if not np.isfinite(rw[k1 + k]):
             iw[at.INDEX] = k if k < iw[at.NX] else (k - iw[at.NX]) // iw[at.M]
             iw[at.TUNER] = -1 if k < iw[at.NX] else (k - iw[at.NX]) % iw[at.M]
-            return NOT_FINITE_START
-    return DONE
+            return True
+    return False
 
 
 @engine_function
@@ -82,7 +91,7 @@ def first_step(iw: Vector, rw: Vector, t: float, limit: float) -> float:
         a += (rw[w0 + k] / scale) ** 2
         b += (rw[k1 + k] / scale) ** 2
     a, b = np.sqrt(a / nx), np.sqrt(b / nx)
-    h = 1e-6 if a < 1e-5 or b < 1e-5 else 0.01 * a / b
+    h = 0.01 * a / b if a >= 1e-5 and b >= 1e-5 and np.isfinite(b) else 1e-6
     h = min(h, limit)
     for k in range(nx):
         rw[wt + k] = rw[w0 + k] + h * rw[k1 + k]
@@ -289,7 +298,7 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     if not (jumped or timed or last or cause >= 0):
         iw[at.LEFT] = 0
         return DONE
-    rw[clock + at.LAST_ERROR] = 1e-4
+    rw[clock + at.LAST_ERROR] = CAUTIOUS
     if jumped:
         iw[at.SINCE] = 0
     if not iw[at.HAS_EVENTS] and not iw[at.NH]:
@@ -331,9 +340,12 @@ def error_of_trial(iw: Vector, rw: Vector, step: float) -> float:
 
 
 @engine_function
-def collapsed(iw: Vector, ok: bool) -> int:
+def collapsed(iw: Vector, rw: Vector, t: float, ok: bool) -> int:
     """Why steps have become too small."""
+    if blame_derivative(iw, rw, t):
+        return NOT_FINITE_START
     if ok:
+        blame_state(iw, rw)
         return STEP_TOO_SMALL
     return ALGEBRAIC if iw[at.LAST_FAIL] == 1 else SINGULAR
 
@@ -363,13 +375,12 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
         h = step / min(5.0, max(1.1, error**0.2 / 0.9)) if np.isfinite(error) else step * 0.1
         rejected = True
         if h < max(4.0 * EPS * abs(t), 1e-30 * span):
-            if ok:
-                blame_state(iw, rw)
             rw[clock + at.NEXT_STEP] = h
-            return collapsed(iw, ok)
+            return collapsed(iw, rw, t, ok)
     iw[at.STEPS] += 1
-    growth = 0.9 * rw[clock + at.LAST_ERROR] ** 0.04 / max(error, 1e-10) ** 0.17
-    rw[clock + at.LAST_ERROR] = max(error, 1e-4)
+    size = np.log(max(error, 1e-10))
+    growth = 0.9 * np.exp(0.04 * rw[clock + at.LAST_ERROR] - 0.17 * size)
+    rw[clock + at.LAST_ERROR] = max(size, CAUTIOUS)
     rw[clock + at.TAKEN], rw[clock + at.ARRIVAL] = step, arrival
     growth = min(10.0, max(0.2, growth))
     rw[clock + at.NEXT_STEP] = step * (min(growth, 1.0) if rejected and iw[at.STIFF] else growth)
@@ -528,7 +539,7 @@ def start_run(iw: Vector, rw: Vector) -> int:
     t = reals_at(iw[at.STARTS], 1)[0]
     rw[clock + at.NOW] = t
     rw[clock + at.BLUR] = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
-    rw[clock + at.LAST_ERROR] = 1e-4
+    rw[clock + at.LAST_ERROR] = CAUTIOUS
     for i in range(iw[at.NG]):
         rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -1e300, 0.0
         rw[iw[at.O_SLACK] + i] = 0.0
@@ -596,7 +607,8 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if status == DONE and iw[at.NH] and rw[clock + at.TAKEN] > 0.0:
             status = call_unit(iw[at.UNIT_HISTORY], address(iw), iw[at.BASE], rw[clock + at.NOW],
                                rw[clock + at.TAKEN], at.PAST_RECORD, 0)  # fmt: skip
-        if status == DONE and free and cause < 0:
+        cut = rw[clock + at.ARRIVAL] == stop  # says nothing about stiffness
+        if status == DONE and free and cause < 0 and (iw[at.STIFF] or not cut):
             status = choose_method(iw, rw)
         if status == DONE:
             status = finish_step(iw, rw)

@@ -216,7 +216,7 @@ class Workspace:
         self.start_x, self.start_S = part(at.O_W0, n)[: self.nx], part(at.O_W0, n)[self.nx :]
         self.setting = part(at.O_SETTING, at.N_SETTING)
         self.report = part(at.O_REPORT, at.N_REPORT)
-        self.atol, self.atol_s = part(at.O_ATOL, h.nx), part(at.O_ATOL_S, kernel.m)
+        self.atol = part(at.O_ATOL, n)
         self.counters = self.iw[at.STEPS : at.CALM_COUNT + 1]
         self.log_at = self.log.ctypes.data
         self.options: Options | None = None
@@ -232,10 +232,12 @@ class Workspace:
         self.setting[at.RTOL] = share * options.rtol
         self.setting[at.FIRST_STEP] = options.first_step
         self.setting[at.MAX_STEPS] = options.max_steps
-        self.atol[:] = share * np.asarray(options.atol)
+        atol = share * np.broadcast_to(np.asarray(options.atol), self.nx)
         self.setting[at.ATOL_CHECK] = 10.0 * np.max(options.atol)
         scales = np.asarray(options.tuner_scales if options.tuner_scales else 1.0)
-        self.atol_s[:] = 1.0 / np.maximum(np.abs(scales), 1e-12)
+        per_tuner = np.broadcast_to(1.0 / np.maximum(np.abs(scales), 1e-12), self.m)
+        self.atol[: self.nx] = atol
+        self.atol[self.nx :] = np.outer(atol, per_tuner).ravel()
         self.iw[at.METHOD] = METHODS[options.method]
         self.iw[at.ERROR_TEST] = options.sensitivities_in_error_test
         self.options = options
@@ -259,7 +261,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_P: h.nP, at.O_D: h.nd, at.O_V: nv, at.O_VS: nv * m, at.O_V_GOOD: nv, at.O_G: nz,
         at.O_GZ: len(kernel.z_jacobian.rows), at.O_LUZ: nz * nz, at.O_DZ: nz,
         at.O_FX: len(kernel.state_jacobian.rows), at.O_FV: len(kernel.algebraic_jacobian.rows),
-        at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: nx, at.O_ATOL_S: m, at.O_ACC: m,
+        at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: n, at.O_ACC: m,
         at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_CLOCK: at.N_CLOCK, at.O_RZ: 5 * nz * (1 + m),
         at.O_X_PRE: nx, at.O_D_PRE: h.nd, at.O_FLAGS: 2, at.O_S_PRE: nx * m, at.O_XDOT: nx,
         at.O_VDOT: nv, at.O_DT: m, at.O_ZERO: ng, at.O_ZERO_LOW: ng, at.O_ZERO_RATE: ng,

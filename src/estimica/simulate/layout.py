@@ -37,7 +37,7 @@ RESULT = 24
 
 # offsets of vectors in rw: one evaluation
 (O_TIME, O_INPUT, O_UDOT, O_BEGIN, O_VALUE, O_P, O_D, O_V, O_VS, O_V_GOOD, O_G, O_GZ, O_LUZ, O_DZ,
- O_FX, O_FV, O_FP, O_ATOL, O_ATOL_S, O_ACC, O_SETTING, O_REPORT, O_CLOCK) = range(142, 165)  # fmt: skip
+ O_FX, O_FV, O_FP, O_ATOL, O_ACC, O_SETTING, O_REPORT, O_CLOCK) = range(142, 164)  # fmt: skip
 # the explicit method and its dense output
 (O_W0, O_W1, O_WT, O_WD, O_K1, O_K2, O_K3, O_K4, O_K5, O_K6, O_K7, O_E, O_R2, O_R3, O_R4, O_R5,
  O_RZ) = range(170, 187)  # fmt: skip
