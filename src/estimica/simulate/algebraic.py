@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import Unit, engine_function, reals_at, view, wholes_at
+from estimica.simulate.calls import Unit, engine_function, view
 from estimica.simulate.evaluation import call, set_inputs, set_result, settle_unknowns
 from estimica.simulate.linear_algebra import factor, solve
 
@@ -115,14 +115,13 @@ def algebraic_rate(iw: Vector, rw: Vector) -> int:
     return 0
 
 
-def _algebraic(iw: int, rw: int, t: float, h: float, function: int, rate: int) -> int:
+def _algebraic(iw: Vector, rw: Vector, t: float, h: float, function: int, rate: int) -> int:
     """z at the current point, and Z where a function for its right-hand side is given; or z'."""
-    whole, real = wholes_at(iw, 0), reals_at(rw, 0)
     if rate:
-        return algebraic_rate(whole, real)
-    failed = solve_algebraic(whole, real)
+        return algebraic_rate(iw, rw)
+    failed = solve_algebraic(iw, rw)
     if failed == 0 and function:
-        failed = differentiate_algebraic(whole, real, function)
+        failed = differentiate_algebraic(iw, rw, function)
     return failed
 
 
@@ -181,8 +180,8 @@ def least_move(iw: Vector, rw: Vector, c: Vector, m: int, x: Vector) -> float:
     return size
 
 
-def _projection(iw: int, rw: int, t: float, h: float, w: int, unused: int) -> int:
-    project(wholes_at(iw, 0), reals_at(rw, 0), t, w)
+def _projection(iw: Vector, rw: Vector, t: float, h: float, w: int, unused: int) -> int:
+    project(iw, rw, t, w)
     return 0
 
 

@@ -78,10 +78,12 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-#: every unit: (iw, rw: addresses; t, h: reals; a, b: whole numbers) -> whole number
+#: every unit: (iw, rw: pointers; t, h: reals; a, b: whole numbers) -> whole number. Pointers, since
+#: an array travels through a call as seven words
 _UNIT = types.int64(
-    types.int64, types.int64, types.float64, types.float64, types.int64, types.int64
-)
+    types.CPointer(types.int64), types.CPointer(types.float64), types.float64, types.float64,
+    types.int64, types.int64,
+)  # fmt: skip
 _told = False
 
 
@@ -142,11 +144,10 @@ def call_unit(
 ) -> Any:
     """Calls a unit by its address."""
     word, real = types.int64, types.float64
-    signature = word(word, word, word, real, real, word, word)
+    signature = word(word, iw, rw, real, real, word, word)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        whole, number = ir.IntType(64), ir.DoubleType()
-        kind = ir.FunctionType(whole, [whole, whole, number, number, whole, whole])
+        kind = ir.FunctionType(ir.IntType(64), [v.type for v in values[1:]])
         pointer = builder.inttoptr(values[0], kind.as_pointer())
         return builder.call(pointer, list(values[1:]))
 
@@ -179,7 +180,6 @@ def _array_at(kind: Any) -> Any:
 
 
 reals_at = _array_at(types.float64)
-wholes_at = _array_at(types.int64)
 
 
 @intrinsic  # type: ignore[misc]
@@ -198,28 +198,33 @@ def call_model(typing: Any, function: Any, arguments: Any, results: Any) -> Any:
 
 
 @intrinsic  # type: ignore[misc]
-def address(typing: Any, array: Any) -> Any:
-    """Where an array's data begins; it does not keep the array alive."""
-    signature = types.int64(array)
+def address(typing: Any, pointer: Any) -> Any:
+    """The address behind a pointer."""
+    signature = types.int64(pointer)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, values[0]).data
-        return builder.ptrtoint(data, ir.IntType(64))
+        return builder.ptrtoint(values[0], ir.IntType(64))
 
     return signature, generate
 
 
 @intrinsic  # type: ignore[misc]
-def view(typing: Any, array: Any, start: Any, size: Any) -> Any:
-    """array[start : start + size] of a flat array, unchecked and without a reference count."""
-    signature = array(array, types.int64, types.int64)
+def view(typing: Any, source: Any, start: Any, size: Any) -> Any:
+    """source[start : start + size] of a pointer or a flat array, unchecked, without a reference."""
+    pointer = isinstance(source, types.CPointer)
+    result_type = types.Array(source.dtype, 1, "C")
+    signature = result_type(source, types.int64, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        result = context.make_array(signature.args[0])(context, builder, values[0])
+        data = values[0]
+        if not pointer:
+            data = context.make_array(source)(context, builder, values[0]).data
+        result = context.make_array(result_type)(context, builder)
         item = ir.Constant(ir.IntType(64), 8)
         result.meminfo = ir.Constant(result.meminfo.type, None)
         result.parent = ir.Constant(result.parent.type, None)
-        result.data = builder.gep(result.data, [values[1]])
+        result.itemsize = item
+        result.data = builder.gep(data, [values[1]])
         result.nitems = values[2]
         result.shape = cgutils.pack_array(builder, [values[2]])
         result.strides = cgutils.pack_array(builder, [item])

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import address, call_unit, engine_function, loop_function, unsigned, view
+from estimica.simulate.calls import (
+    call_unit,
+    engine_function,
+    loop_function,
+    unsigned,
+    view,
+)
 from estimica.simulate.dormand_prince import prepare_dense
 
 Vector = Any
@@ -25,7 +31,7 @@ def dense(iw: Vector, rw: Vector, h: float, theta: float, n: int) -> int:
     """The first n components of [x; S] at a fraction of the step; where they stand comes back."""
     if iw[at.DENSE] < n:
         if iw[at.STIFF]:
-            call_unit(iw[at.UNIT_STIFF], address(iw), iw[at.BASE], 0.0, h, at.STIFF_DENSE, n)
+            call_unit(iw[at.UNIT_STIFF], iw, rw, 0.0, h, at.STIFF_DENSE, n)
         else:
             prepare_dense(iw, rw, h, n)
     wd = iw[at.O_WD]

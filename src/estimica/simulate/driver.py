@@ -10,13 +10,24 @@ import numpy as np
 from estimica.simulate import dormand_prince as explicit
 from estimica.simulate import layout as at
 from estimica.simulate.calls import (
-    Unit, address, call_unit, engine_function, reals_at, wholes_at,
+    Unit,
+    call_unit,
+    engine_function,
+    reals_at,
 )  # fmt: skip
 from estimica.simulate.dense_output import dense
 from estimica.simulate.evaluation import call, derivative, set_result, settle_unknowns
 from estimica.simulate.status import (
-    ACCUMULATION, ALGEBRAIC, CHECK_VIOLATED, DONE, HISTORY_FULL, NEEDS_STIFF, NOT_FINITE_OUTPUT,
-    NOT_FINITE_START, SINGULAR, STEP_TOO_SMALL, TOO_MANY_STEPS,
+    ACCUMULATION,
+    ALGEBRAIC,
+    CHECK_VIOLATED,
+    DONE,
+    NEEDS_STIFF,
+    NOT_FINITE_OUTPUT,
+    NOT_FINITE_START,
+    SINGULAR,
+    STEP_TOO_SMALL,
+    TOO_MANY_STEPS,
 )  # fmt: skip
 
 Vector = Any
@@ -208,18 +219,17 @@ def happen(iw: Vector, rw: Vector, jumped: bool, cause: int) -> int:
     """Everything that changes at this instant: a new piece, time relations, relation `cause`."""
     clock = iw[at.O_CLOCK]
     t, blur = rw[clock + at.NOW], rw[clock + at.BLUR]
-    units, base = address(iw), iw[at.BASE]
-    status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_BEFORE, cause)
+    status = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_BEFORE, cause)
     if status:
         return status
     iw[at.LEFT] = 0
     if jumped:
         enter_piece(iw, rw)
-    status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_SETTLE, 0)
+    status = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_SETTLE, 0)
     if status:
         return status
     if iw[at.NT]:
-        call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_NEXT, 0)
+        call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_NEXT, 0)
     return begin(iw, rw, t)
 
 
@@ -243,41 +253,41 @@ def break_time(iw: Vector, rw: Vector) -> float:
 @engine_function
 def let_through(iw: Vector, rw: Vector, i: int) -> int:
     """A jump of delayed signal i reaches the present."""
-    clock, units, base = iw[at.O_CLOCK], address(iw), iw[at.BASE]
+    clock = iw[at.O_CLOCK]
     t, blur, past = rw[clock + at.NOW], rw[clock + at.BLUR], iw[at.UNIT_HISTORY]
-    status = call_unit(past, units, base, t, 0.0, at.PAST_BEFORE, 0)
+    status = call_unit(past, iw, rw, t, 0.0, at.PAST_BEFORE, 0)
     if status == DONE:
-        status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_BEFORE, -2)
+        status = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_BEFORE, -2)
     if status:
         return status
     iw[iw[at.I_SIDE] + i] = 1
-    status = call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_SETTLE, 0)
+    status = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_SETTLE, 0)
     if status:
         return status
-    return call_unit(past, units, base, t, 0.0, at.PAST_ADD, 0)
+    return call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 0)
 
 
 @engine_function
 def come_through(iw: Vector, rw: Vector) -> int:
     """Jumps and kinks of the past that reach the present, one signal after the other."""
-    clock, units, base = iw[at.O_CLOCK], address(iw), iw[at.BASE]
+    clock = iw[at.O_CLOCK]
     t, blur, past = rw[clock + at.NOW], rw[clock + at.BLUR], iw[at.UNIT_HISTORY]
     for i in range(iw[at.NH]):
         iw[iw[at.I_SIDE] + i] = -1
     iw[at.LEFT] = 0
     while break_time(iw, rw) <= t + blur:
-        i = call_unit(past, units, base, t, 0.0, at.PAST_TAKE, 0)
+        i = call_unit(past, iw, rw, t, 0.0, at.PAST_TAKE, 0)
         generation = iw[at.GENERATION]
         if generation == 0:
             status = let_through(iw, rw, i)
         else:
-            status = call_unit(past, units, base, t, 0.0, at.PAST_ADD, generation + 1)
+            status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, generation + 1)
         if status:
             return status
     for i in range(iw[at.NH]):
         iw[iw[at.I_SIDE] + i] = 1
     if iw[at.NT]:
-        call_unit(iw[at.UNIT_EVENTS], units, base, t, blur, at.EVENT_NEXT, 0)
+        call_unit(iw[at.UNIT_EVENTS], iw, rw, t, blur, at.EVENT_NEXT, 0)
     return begin(iw, rw, t)
 
 
@@ -313,11 +323,11 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
         note(iw, t, at.AT_TIME, -1)
     rw[iw[at.O_FLAGS] + 1] = 1.0 if last else 0.0
     past = iw[at.UNIT_HISTORY]
-    if iw[at.NH] and call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_BEFORE, 0):
+    if iw[at.NH] and call_unit(past, iw, rw, t, 0.0, at.PAST_BEFORE, 0):
         return ALGEBRAIC
     status = happen(iw, rw, jumped, cause)
     if status == DONE and iw[at.NH]:
-        status = call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_ADD, 0)
+        status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 0)
     return status
 
 
@@ -326,7 +336,7 @@ def trial(iw: Vector, rw: Vector, t: float, step: float, sens: bool) -> bool:
     """One trial step by the current method; False where the model cannot be evaluated."""
     if iw[at.STIFF]:
         task = at.STIFF_STEP
-        return call_unit(iw[at.UNIT_STIFF], address(iw), iw[at.BASE], t, step, task, sens) == 0
+        return call_unit(iw[at.UNIT_STIFF], iw, rw, t, step, task, sens) == 0
     return explicit.attempt(iw, rw, t, step, sens)
 
 
@@ -401,7 +411,7 @@ def choose_method(iw: Vector, rw: Vector) -> int:
     iw[at.STIFF_STEPS] += 1
     if iw[at.NZ]:
         return DONE
-    call_unit(iw[at.UNIT_STIFF], address(iw), iw[at.BASE], 0.0, 0.0, at.STIFF_NORM, 0)
+    call_unit(iw[at.UNIT_STIFF], iw, rw, 0.0, 0.0, at.STIFF_NORM, 0)
     calm = rw[iw[at.O_REPORT] + at.R_NORM] * rw[clock + at.NEXT_STEP] < 1.0
     iw[at.CALM_COUNT] = iw[at.CALM_COUNT] + 1 if calm else 0
     if iw[at.CALM_COUNT] >= 20:
@@ -425,16 +435,16 @@ def become_stiff(iw: Vector) -> int:
 @engine_function
 def stop_at_event(iw: Vector, rw: Vector) -> int:
     """Looks for a relation that changes within the step; shortens the step to it. -1: none."""
-    clock, units, base = iw[at.O_CLOCK], address(iw), iw[at.BASE]
+    clock = iw[at.O_CLOCK]
     t, step, blur = rw[clock + at.NOW], rw[clock + at.TAKEN], rw[clock + at.BLUR]
-    cause = call_unit(iw[at.UNIT_EVENTS], units, base, t, step, at.EVENT_LOCATE, 0)
+    cause = call_unit(iw[at.UNIT_EVENTS], iw, rw, t, step, at.EVENT_LOCATE, 0)
     if cause < 0:
         return -1
     shorter = rw[iw[at.O_REPORT] + at.R_ROOT] * step
     for _ in range(6):  # the end of a step is more exact than a point within it
         if shorter <= 4.0 * EPS * abs(t) or not trial(iw, rw, t, shorter, False):
             break
-        call_unit(iw[at.UNIT_EVENTS], units, base, t + shorter, 0.0, at.EVENT_POLISH, cause)
+        call_unit(iw[at.UNIT_EVENTS], iw, rw, t + shorter, 0.0, at.EVENT_POLISH, cause)
         move = rw[iw[at.O_REPORT] + at.R_ROOT]
         if abs(move) > 0.1 * step:
             break
@@ -465,10 +475,10 @@ def emit_within(iw: Vector, rw: Vector, limit: float) -> int:
         w = dense(iw, rw, step, (times[k] - t) / step, iw[at.N])
         if iw[at.STIFF]:
             call_unit(
-                iw[at.UNIT_STIFF], address(iw), iw[at.BASE], times[k], step, at.STIFF_CORRECT, w
+                iw[at.UNIT_STIFF], iw, rw, times[k], step, at.STIFF_CORRECT, w
             )
         if iw[at.NC]:
-            call_unit(iw[at.UNIT_PROJECTION], address(iw), iw[at.BASE], times[k], 0.0, w, 0)
+            call_unit(iw[at.UNIT_PROJECTION], iw, rw, times[k], 0.0, w, 0)
         status = emit(iw, rw, times[k], w, k)
         if status:
             rw[clock + at.NOW] = times[k]
@@ -503,7 +513,7 @@ def finish_step(iw: Vector, rw: Vector) -> int:
     swap(iw, at.O_W0, at.O_W1)
     swap(iw, at.O_K1, at.O_K7)
     if iw[at.NC]:
-        call_unit(iw[at.UNIT_PROJECTION], address(iw), iw[at.BASE], t, 0.0, iw[at.O_W0], 0)
+        call_unit(iw[at.UNIT_PROJECTION], iw, rw, t, 0.0, iw[at.O_W0], 0)
         iw[at.RESTART] = 1
     if iw[at.RESTART]:
         iw[at.RESTART] = 0
@@ -548,23 +558,23 @@ def start_run(iw: Vector, rw: Vector) -> int:
     enter_piece(iw, rw)
     past = iw[at.UNIT_HISTORY]
     if iw[at.NH]:
-        status = call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_BEGIN, 0)
+        status = call_unit(past, iw, rw, t, 0.0, at.PAST_BEGIN, 0)
         if status:
             return status
     status = begin(iw, rw, t)
     if status == DONE and iw[at.HAS_EVENTS]:
         if iw[at.NT]:
-            call_unit(iw[at.UNIT_EVENTS], address(iw), iw[at.BASE], t, rw[clock + at.BLUR],
+            call_unit(iw[at.UNIT_EVENTS], iw, rw, t, rw[clock + at.BLUR],
                       at.EVENT_NEXT, 0)  # fmt: skip
         rw[iw[at.O_FLAGS]] = 1.0  # initial() holds during this event only
         status = happen(iw, rw, False, -1)
         rw[iw[at.O_FLAGS]] = 0.0
     if status == DONE and iw[at.NH]:
-        status = call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_BEGIN, 0)
+        status = call_unit(past, iw, rw, t, 0.0, at.PAST_BEGIN, 0)
         for j in range(iw[at.M]):
             rw[iw[at.O_DT] + j] = 0.0
         if status == DONE:
-            status = call_unit(past, address(iw), iw[at.BASE], t, 0.0, at.PAST_ADD, 1)
+            status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 1)
         if status == DONE:
             status = begin(iw, rw, t)
     if status:
@@ -605,7 +615,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
             limit -= rw[clock + at.BLUR]
         status = emit_within(iw, rw, limit)
         if status == DONE and iw[at.NH] and rw[clock + at.TAKEN] > 0.0:
-            status = call_unit(iw[at.UNIT_HISTORY], address(iw), iw[at.BASE], rw[clock + at.NOW],
+            status = call_unit(iw[at.UNIT_HISTORY], iw, rw, rw[clock + at.NOW],
                                rw[clock + at.TAKEN], at.PAST_RECORD, 0)  # fmt: skip
         cut = rw[clock + at.ARRIVAL] == stop  # says nothing about stiffness
         if status == DONE and free and cause < 0 and (iw[at.STIFF] or not cut):
@@ -615,9 +625,8 @@ def run_on(iw: Vector, rw: Vector) -> int:
     return status
 
 
-def _drive(iw_at: int, rw_at: int, t: float, h: float, a: int, b: int) -> int:
+def _drive(iw: Vector, rw: Vector, t: float, h: float, a: int, b: int) -> int:
     """A whole run; everything but the status is in the arrays."""
-    iw, rw = wholes_at(iw_at, 0), reals_at(rw_at, 0)
     status = run_on(iw, rw)
     clock, report = iw[at.O_CLOCK], iw[at.O_REPORT]
     rw[report + at.R_TIME] = rw[clock + at.NOW]

@@ -42,10 +42,10 @@ def settle_unknowns(iw: Vector, rw: Vector, t: float, w: int, sens: bool) -> int
     iw[at.X] = iw[at.BASE] + 8 * w
     iw[at.S] = iw[at.X] + 8 * iw[at.NX]
     if iw[at.NH]:
-        call_unit(iw[at.UNIT_HISTORY], address(iw), iw[at.BASE], t, 0.0, 0, 0)
+        call_unit(iw[at.UNIT_HISTORY], iw, rw, t, 0.0, 0, 0)
     if iw[at.NZ]:
         function = at.ALGEBRAIC_SENS if sens else 0
-        return call_unit(iw[at.UNIT_ALGEBRAIC], address(iw), iw[at.BASE], t, 0.0, function, 0)
+        return call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, function, 0)
     return 0
 
 

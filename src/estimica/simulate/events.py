@@ -10,10 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import Unit, address, call_unit, engine_function, reals_at, view, wholes_at
+from estimica.simulate.calls import Unit, call_unit, engine_function
 from estimica.simulate.dense_output import dense
 from estimica.simulate.evaluation import (
-    call, derivative, set_inputs, set_result, settle_unknowns,
+    call,
+    derivative,
+    set_inputs,
+    set_result,
+    settle_unknowns,
 )  # fmt: skip
 from estimica.simulate.status import ALGEBRAIC, CHATTERING, DONE, EVENT_ITERATION, SINGULAR
 
@@ -118,7 +122,7 @@ def rates(iw: Vector, rw: Vector, t: float, k: int) -> None:
     for i in range(iw[at.NX]):
         rw[iw[at.O_XDOT] + i] = rw[k + i]
     if iw[at.NZ]:
-        call_unit(iw[at.UNIT_ALGEBRAIC], address(iw), iw[at.BASE], t, 0.0, 0, at.ALGEBRAIC_RATE)
+        call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, 0, at.ALGEBRAIC_RATE)
     if iw[at.NG]:
         set_result(iw, 0, iw[at.O_ZERO])
         call(iw, at.ZERO)
@@ -252,7 +256,7 @@ def settle_total(iw: Vector, rw: Vector, t: float) -> int:
             rw[iw[at.O_VS] + (nz + i) * m + j] += rate * rw[iw[at.O_DT] + j]
     if nz:
         return call_unit(
-            iw[at.UNIT_ALGEBRAIC], address(iw), iw[at.BASE], t, 0.0, at.ALGEBRAIC_TOTAL, 0
+            iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, at.ALGEBRAIC_TOTAL, 0
         )
     return 0
 
@@ -405,9 +409,8 @@ def shift(iw: Vector, rw: Vector, sign: float, rate: int) -> None:
             rw[w0 + nx + i * m + j] += sign * rw[rate + i] * rw[iw[at.O_DT] + j]
 
 
-def _events(iw_at: int, rw_at: int, t: float, h: float, task: int, index: int) -> int:
+def _events(iw: Vector, rw: Vector, t: float, h: float, task: int, index: int) -> int:
     """One of the tasks at.EVENT_...; h is the step, or the blur of time."""
-    iw, rw = wholes_at(iw_at, 0), reals_at(rw_at, 0)
     if task == at.EVENT_LOCATE:
         return locate(iw, rw, t, h)
     if task == at.EVENT_POLISH:

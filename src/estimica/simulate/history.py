@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import Unit, engine_function, reals_at, view, wholes_at
+from estimica.simulate.calls import Unit, engine_function
 from estimica.simulate.dense_output import dense
 from estimica.simulate.evaluation import call, set_result, settle_unknowns
 from estimica.simulate.status import ALGEBRAIC, DELAY_NOT_POSITIVE, DONE, HISTORY_FULL
@@ -231,9 +231,8 @@ def take_break(iw: Vector, rw: Vector) -> int:
     return i
 
 
-def _history(iw_at: int, rw_at: int, t: float, h: float, task: int, argument: int) -> int:
+def _history(iw: Vector, rw: Vector, t: float, h: float, task: int, argument: int) -> int:
     """One of the tasks at.PAST_..."""
-    iw, rw = wholes_at(iw_at, 0), reals_at(rw_at, 0)
     if task == at.PAST_LOOK_UP:
         look_up(iw, rw, t)
         return DONE

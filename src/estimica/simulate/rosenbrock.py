@@ -15,11 +15,20 @@ import numpy as np
 
 from estimica.simulate import layout as at
 from estimica.simulate.calls import (
-    Unit, engine_function, loop_function, reals_at, unsigned, view, wholes_at,
+    Unit,
+    engine_function,
+    loop_function,
+    unsigned,
+    view,
 )  # fmt: skip
 from estimica.simulate.evaluation import call, set_inputs, set_result, settle_unknowns
 from estimica.simulate.linear_algebra import (
-    add_entries, add_product, factor, factor_band, solve, solve_band,
+    add_entries,
+    add_product,
+    factor,
+    factor_band,
+    solve,
+    solve_band,
 )  # fmt: skip
 
 Vector = Any
@@ -436,9 +445,8 @@ def jacobian_norm(iw: Vector, rw: Vector) -> float:
     return largest
 
 
-def _stiff(iw_at: int, rw_at: int, t: float, h: float, task: int, argument: int) -> int:
+def _stiff(iw: Vector, rw: Vector, t: float, h: float, task: int, argument: int) -> int:
     """One of the tasks at.STIFF_...; the argument is whether S is wanted, or how much."""
-    iw, rw = wholes_at(iw_at, 0), reals_at(rw_at, 0)
     if task == at.STIFF_STEP:
         return attempt(iw, rw, t, h, argument != 0)
     if task == at.STIFF_CORRECT:
