@@ -297,3 +297,15 @@ def test_old_entries_are_dropped(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     for k in range(6):
         load_flat(PLAIN.replace("k = 2", f"k = {k}"))
     assert len(entries(cache)) == 3
+
+
+def test_a_package_with_several_models_asks_which(tmp_path: Path) -> None:
+    path = tmp_path / "P.mo"
+    path.write_text(
+        "package P\n model A Real x; equation x = 1; end A;\n"
+        " model B Real x; equation x = 2; end B;\nend P;\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(SourceError, match=r"several models; name one of P\.A, P\.B"):
+        load_flat(path)
+    assert load_flat(path, "P.A").name == "P.A"

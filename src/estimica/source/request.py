@@ -20,7 +20,7 @@ from estimica.source.libraries import (
     needed_libraries,
     package_name,
 )
-from estimica.source.outline import CLASS_WORDS, Outline, outline
+from estimica.source.outline import CLASS_WORDS, Outline, experiment_of, outline
 from estimica.source.package_text import Piece, read_package, read_text
 
 #: packages with no more files than this are read as one text
@@ -195,6 +195,16 @@ def check_class(request: Request) -> None:
     raise SourceError("S002", f"no class '{name}' in {request.label}{did_you_mean(name, known)}")
 
 
+def _only_model(outlined: Outline, package: str, where: str) -> str:
+    """The one model of a package that is meant to be run, or an error that lists them."""
+    inner = outlined.models()
+    meant = [n for n in inner if experiment_of(outlined, n).stop is not None] or inner
+    if len(meant) > 1:
+        listed = ", ".join(meant[:8]) + (", …" if len(meant) > 8 else "")
+        raise SourceError("S002", f"{where} holds several models; name one of {listed}")
+    return meant[0] if meant else package
+
+
 def _chosen(outlined: Outline, class_name: str | None, where: str) -> str:
     if not outlined.classes:
         raise SourceError(
@@ -204,8 +214,7 @@ def _chosen(outlined: Outline, class_name: str | None, where: str) -> str:
     if class_name is None:
         top = [c for c in outlined.classes if "." not in c.name]
         models = [c.name for c in top if c.word in ("model", "block", "class")]
-        inner = outlined.models()
-        return (models or inner or [top[-1].name])[-1]
+        return models[-1] if models else _only_model(outlined, top[-1].name, where)
     if class_name in names:
         return class_name
     inside = [n for n in names if n.endswith(f".{class_name}")]
