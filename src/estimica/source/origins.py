@@ -109,6 +109,8 @@ class _Document:
 
     def statement(self, start: int, end: int) -> str:
         """From `start` to the end of the statement: spans may cover its first word only."""
+        while start > 0 and self.text[start - 1] in "([{":  # spans begin inside brackets
+            start -= 1
         stop = max(end, _statement_end(self.text, start))
         text = " ".join(self.text[start:stop].split()).removesuffix(";")
         return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
