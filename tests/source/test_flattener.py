@@ -125,3 +125,16 @@ def test_parallel_processes_share_the_cache(tmp_path: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(3)]
     assert [p.wait(60) for p in running] == [0, 0, 0]
     assert len(list((tmp_path / "flat").glob("*"))) == 1
+
+
+def test_a_worker_that_went_home_is_replaced(tmp_path: Path, monkeypatch) -> None:
+    script = tmp_path / "worker.py"
+    script.write_text(
+        WORKER.replace("os._exit(139)", "os._exit(0) if not os.path.exists('x') else 0")
+    )
+    monkeypatch.setattr(flattener, "_WORKER", script)
+    monkeypatch.setattr(flattener, "_processes", {})
+    with pytest.raises(flattener._Retired):
+        flattener._process_for(False).ask({"text": "", "model": "Die", "roots": []}, 5.0)
+    assert flatten("", "Fine", [], 5.0) == {"model": 1}
+    flattener.stop_flatteners()

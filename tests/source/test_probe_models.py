@@ -40,9 +40,9 @@ PLAIN = [
 WITH_LIBRARY = [
     ("M12_blocks", "M12_blocks", 66),
     ("M13_elec", "E.M13_elec", 70),
-    ("M13_elec", "E.M13b", 35),
+    ("M13_elec", "E.M13b", 32),
     ("M14_rot", "M14_rot", 55),
-    ("M15_heat", "M15_heat", 37),
+    ("M15_heat", "M15_heat", 46),
     ("M16_furuta", "M16_furuta", 1368),
     ("M22_alg", "M22_alg", 6),
     ("M24_stream", "M24_fluid", 80),

@@ -10,9 +10,12 @@ from pathlib import Path
 
 from estimica.flat.system import FlatSystem
 from estimica.source.hidden import PADDING, Hidden, Hiding, hide
+from estimica.source.library_constants import Patch, numeric_constant
 from estimica.source.modifiers import WRAPPER, Fixed, wrapper_text
+from estimica.source.package_text import read_text
 from estimica.source.request import Request
 
+_CONSTANT = re.compile(r"unresolved Flat reference `([\w.]+)`")
 _BALANCE = re.compile(r"unbalanced model: .*\(balance = (-?\d+)\)")
 #: what is hidden of the document and of library files, level by level
 _LEVELS: tuple[tuple[Hiding | None, Hiding | None], ...] = (
@@ -38,6 +41,7 @@ class Attempt:
     padding: int = 0
     outer: frozenset[str] = frozenset()
     hidden: Hidden | None = None
+    patches: tuple[Patch, ...] = ()
 
     def document(self, fix: Mapping[str, Fixed], plain: FlatSystem | None) -> tuple[str, str]:
         """The text for the compiler, and the class in it."""
@@ -53,9 +57,12 @@ class Attempt:
     @property
     def changed_files(self) -> dict[Path, str]:
         """Library files in the form that the compiler is to see."""
-        if self.hidden is None:
-            return {}
-        return {path: rewritten.text for path, rewritten in self.hidden.files.items()}
+        hidden = self.hidden.files if self.hidden is not None else {}
+        texts = {path: rewritten.text for path, rewritten in hidden.items()}
+        for patch in self.patches:
+            text = texts.get(patch.path) or read_text(patch.path)
+            texts[patch.path] = text.replace(patch.old, patch.new)
+        return texts
 
     @property
     def read_here(self) -> dict[int, Path]:
@@ -70,6 +77,11 @@ class Attempt:
             return dataclasses.replace(self, padding=padding) if padding != self.padding else None
         if "failed in ToDae" not in message:
             return None
+        constant = _CONSTANT.search(message)
+        if constant is not None:
+            patch = numeric_constant(constant.group(1), self.library_files)
+            if patch is not None and patch not in self.patches:
+                return dataclasses.replace(self, patches=(*self.patches, patch))
         following = self._hiding(self.level + 1)
         if following is not None and _LEVELS[following.level][1] is Hiding.LOOPS:
             # loops of functions are to blame only where a function is mentioned

@@ -163,8 +163,14 @@ def _decoded(
 ) -> list[Equation]:
     origin = _origin(files, raw, prefix)
     with interpreter.at(origin):
-        pairs = _sides(interpreter, raw["origin"], body, frame)
+        pairs = raw.get("pairs") or _sides(interpreter, raw["origin"], body, frame)
         return [Equation(lhs, rhs, origin) for lhs, rhs in pairs]
+
+
+def scalar_equations(interpreter: Interpreter, raw: Node) -> list[tuple[Expression, Expression]]:
+    """The two sides of every scalar equation of one equation of a hidden section."""
+    found: list[tuple[Expression, Expression]] | None = raw.get("pairs")
+    return found if found is not None else _sides(interpreter, raw["origin"], raw["residual"], {})
 
 
 def _sides(

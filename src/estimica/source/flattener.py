@@ -36,9 +36,11 @@ def flatten(text: str, model: str, roots: Sequence[Path], time_limit: float) -> 
 
     Raises Refusal where the compiler refuses the source, SourceError where it hangs or crashes.
     """
-    kind, content = _process_for(bool(roots)).ask(
-        {"text": text, "model": model, "roots": [str(r) for r in roots]}, time_limit
-    )
+    request = {"text": text, "model": model, "roots": [str(r) for r in roots]}
+    try:
+        kind, content = _process_for(bool(roots)).ask(request, time_limit)
+    except _Retired:
+        kind, content = _process_for(bool(roots)).ask(request, time_limit)
     answer: dict[str, Any] = json.loads(content)
     if kind == "refused":
         raise Refusal(answer["message"], answer["findings"])
@@ -56,6 +58,10 @@ def stop_flatteners() -> None:
     for process in list(_processes.values()):
         process.stop()
     _processes.clear()
+
+
+class _Retired(Exception):
+    """The worker went home for want of work just before it was asked."""
 
 
 class _Process:
@@ -90,8 +96,7 @@ class _Process:
                 self._popen.stdin.write(json.dumps(request).encode() + b"\n")
                 self._popen.stdin.flush()
             except OSError:
-                self.stop()
-                raise _died(request["model"]) from None
+                raise self._ended(f"'{request['model']}'") from None
             return self._wait(f"'{request['model']}'", time_limit)
 
     def stop(self) -> None:
@@ -113,9 +118,12 @@ class _Process:
                 "stopped; raise time_limit, or simplify the class",
             ) from None
         if kind == "ended":
-            self.stop()
-            raise _died(what)
+            raise self._ended(what)
         return kind, content
+
+    def _ended(self, what: str) -> Exception:
+        self.stop()
+        return _Retired() if self._popen.returncode == 0 else _died(what)
 
     def _listen(self) -> None:
         stream = self._popen.stdout

@@ -10,8 +10,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from typing import Any, BinaryIO
 
+#: a library takes much memory: after so long without a request it is given back
+IDLE_SECONDS = 120.0
 #: the one document of a session; using the same name again replaces it
 DOCUMENT = "input.mo"
 
@@ -22,7 +25,9 @@ def answer_requests(requests: BinaryIO, answers: BinaryIO) -> None:
 
     _send(answers, "ready", rumoca.version().encode())
     sessions: dict[tuple[str, ...], Any] = {}
+    watch = _Watch()
     for line in requests:
+        watch.pause()
         request = json.loads(line)
         roots = tuple(request["roots"])
         try:
@@ -42,6 +47,24 @@ def answer_requests(requests: BinaryIO, answers: BinaryIO) -> None:
             sessions.clear()
             kind, content = "crashed", json.dumps({"message": str(error)}).encode()
         _send(answers, kind, content)
+        if roots:
+            watch.start()
+
+
+class _Watch:
+    """Ends a process that holds a library and has had nothing to do for a while."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def start(self) -> None:
+        self._timer = threading.Timer(IDLE_SECONDS, os._exit, (0,))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def pause(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 def _send(answers: BinaryIO, kind: str, content: bytes) -> None:

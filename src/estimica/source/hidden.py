@@ -188,7 +188,7 @@ def _without(
 
 @dataclass(slots=True)
 class _Store:
-    #: for functions by their simple name the numbers of dimensions of their inputs
+    #: for functions by their full names the numbers of dimensions of their inputs
     ranks: dict[str, list[int]] = field(default_factory=dict)
     sections: dict[int, _Section] = field(default_factory=dict)
     bodies: dict[int, _Body] = field(default_factory=dict)
@@ -353,7 +353,7 @@ def used_names(
         elif kind == "FunctionCall" and content.get("outputs") != []:
             name = _called_name(content)
             if name and not name.startswith(NAMED_ARGUMENT) and name not in _STATEMENTS:
-                known = ranks.get(name.rpartition(".")[2], [])
+                known = _ranks_of(name, ranks)
                 calls[f"{name}({', '.join(_dummies(content['args'], known))})"] = None
     return list(calls), list(names)
 
@@ -392,7 +392,16 @@ def _signatures(outlined: Outline) -> Iterator[tuple[str, list[int]]]:
             if any(t.text == "input" for t in clause):
                 at = next(i for i, t in enumerate(clause) if t.text == "input")
                 ranks += _ranks_in(clause[at:])
-        yield found.name.rpartition(".")[2], ranks
+        prefix = f"{outlined.within}." if outlined.within else ""
+        yield prefix + found.name, ranks
+
+
+def _ranks_of(name: str, ranks: Mapping[str, list[int]]) -> list[int]:
+    """The ranks of the function that `name` means; none where that is not clear."""
+    if name in ranks:
+        return ranks[name]
+    found = [r for n, r in ranks.items() if n.endswith(f".{name}")]
+    return found[0] if found and all(r == found[0] for r in found) else []
 
 
 def _ranks_in(clause: Sequence[Token]) -> Iterator[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from estimica.flat import expression as ex
@@ -23,7 +24,7 @@ _NAME = "estimica_name_"
 def placed(hidden: Hidden, interpreter: Interpreter) -> HiddenSections:
     """The hidden code of every instance; bodies of functions are put back."""
     _restore_bodies(hidden, interpreter)
-    result = HiddenSections()
+    named: list[tuple[str, list[Node], str]] = []
     missing: set[str] = set()
     for name in list(interpreter.names.declared):
         prefix, _, last = name.rpartition(".")
@@ -35,9 +36,12 @@ def placed(hidden: Hidden, interpreter: Interpreter) -> HiddenSections:
         aliases = _aliases(section.outer, function)
         scope = _Scope(interpreter, prefix, aliases, missing)
         nodes = [scope.qualified(n, frozenset()) for n in section.nodes]
-        _distribute(interpreter, section.kind, nodes, prefix, result)
+        named.append((section.kind, nodes, prefix))
     if missing:
         raise OuterNames(missing)
+    result = HiddenSections()
+    for kind, nodes, prefix in named:
+        _distribute(interpreter, kind, nodes, prefix, result)
     return result
 
 
@@ -240,6 +244,16 @@ def _place(
             interpreter.refuse(f"the equation '{kind}'", "write it with other means")
 
 
+@dataclass(slots=True)
+class _Case:
+    """One branch of an if-equation: its condition (None: else), and what it places."""
+
+    condition: Node | None
+    truth: Expression
+    placed: HiddenSections
+    simple: list[Node]
+
+
 def _place_if(
     interpreter: Interpreter,
     content: Node,
@@ -247,7 +261,56 @@ def _place_if(
     result: HiddenSections,
     simple: list[Node],
 ) -> None:
-    cases: list[tuple[Node | None, list[Node]]] = []
+    cases = _cases(interpreter, content, prefix)
+    rows = [_rows(interpreter, case) for case in cases] if len(cases) > 1 else []
+    if len(cases) > 1 and not _alike(cases, rows):
+        # such branches are allowed where parameters decide, whatever their kind
+        cases = _decided(interpreter, cases)
+    if not cases:
+        return
+    if len(cases) == 1:
+        result.whens += cases[0].placed.whens
+        result.assertions += cases[0].placed.assertions
+        simple.extend(cases[0].simple)
+        return
+    pairs = _joined_rows([case.truth for case in cases], rows)
+    simple.append({**cases[0].simple[0], "pairs": pairs})
+
+
+def _rows(interpreter: Interpreter, case: _Case) -> list[tuple[Expression, Expression]]:
+    """The scalar equations of one branch."""
+    from estimica.source.equations import scalar_equations
+
+    with interpreter.guarded(case.truth):
+        return [pair for raw in case.simple for pair in scalar_equations(interpreter, raw)]
+
+
+def _joined_rows(
+    truths: Sequence[Expression], rows: Sequence[list[tuple[Expression, Expression]]]
+) -> list[tuple[Expression, Expression]]:
+    """Branches as one set of equations: by their left sides where these agree, else in order."""
+    lefts = [[left for left, _ in branch] for branch in rows]
+    named = all(left.op in ("name", "der") for left in lefts[0])
+    unique = all(len(branch) == len(set(branch)) for branch in lefts)
+    if named and unique and all(set(branch) == set(lefts[0]) for branch in lefts):
+        by_left = [dict(branch) for branch in rows]
+        return [(left, _choice(truths, [b[left] for b in by_left])) for left in lefts[0]]
+    return [
+        (_choice(truths, [ex.sub(left, right) for left, right in row]), ex.ZERO)
+        for row in zip(*rows, strict=True)
+    ]
+
+
+def _choice(truths: Sequence[Expression], values: Sequence[Expression]) -> Expression:
+    result = values[-1]
+    for truth, value in zip(reversed(truths[:-1]), reversed(values[:-1]), strict=True):
+        result = ex.choose(truth, value, result)
+    return result
+
+
+def _cases(interpreter: Interpreter, content: Node, prefix: str) -> list[_Case]:
+    """The branches that are possible; a single one where it is clear which."""
+    cases: list[_Case] = []
     for condition, body in [*content["branches"], (None, content["else"])]:
         truth = ex.ONE
         if condition is not None:
@@ -255,26 +318,34 @@ def _place_if(
                 truth = interpreter.truth(condition, {})
         if ex.is_const(truth, 0.0):
             continue
-        placed_here: list[Node] = []
+        case = _Case(condition, truth, HiddenSections(), [])
         for node in body:
-            _place(interpreter, node, prefix, result, placed_here)
-        cases.append((None if truth.op == "const" else condition, placed_here))
+            _place(interpreter, node, prefix, case.placed, case.simple)
+        cases.append(case)
         if truth.op == "const":
             break
-    if not cases:
-        return
-    if cases[0][0] is None:
-        simple.extend(cases[0][1])
-        return
-    if len({len(body) for _, body in cases}) != 1 or cases[-1][0] is not None:
-        interpreter.refuse(
-            "an if-equation whose branches have different numbers of equations",
-            "give every branch, and an else, the same number",
-        )
-    for rows in zip(*(body for _, body in cases), strict=True):
-        branches = [[c, r["residual"]] for (c, _), r in zip(cases[:-1], rows, strict=False)]
-        residual = {"If": {"branches": branches, "else_branch": rows[-1]["residual"]}}
-        simple.append({**rows[0], "residual": residual})
+    return cases
+
+
+def _alike(cases: Sequence[_Case], rows: Sequence[list[tuple[Expression, Expression]]]) -> bool:
+    return (
+        len({len(r) for r in rows}) == 1
+        and cases[-1].truth.op == "const"
+        and not any(c.placed.whens or c.placed.assertions for c in cases)
+    )
+
+
+def _decided(interpreter: Interpreter, cases: Sequence[_Case]) -> list[_Case]:
+    for case in cases:
+        value = interpreter.parameters.number(case.truth, "it selects the equations of a branch")
+        if value is None:
+            interpreter.refuse(
+                "an if-equation whose branches have different numbers of equations",
+                "give every branch, and an else, the same number",
+            )
+        if value:
+            return [case]
+    return []
 
 
 def _difference(left: Node, right: Node) -> Node:
