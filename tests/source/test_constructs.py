@@ -15,7 +15,7 @@ from tests.source.flat_checks import (
     value_at,
 )
 
-from estimica.flat.expression import is_const
+from estimica.flat.expression import is_const, names_in
 from estimica.flat.system import Kind, StateSelect, Variability
 
 
@@ -569,3 +569,37 @@ end P;
     assert value_at(system, "der(a.v)", {}) == 3.0
     assert "b.w" not in system.by_name
     assert system.by_name["a.with"].evaluated
+
+
+def test_modifiers_passed_on_to_inner_components_stay_references() -> None:
+    system = load(
+        """
+package P
+  model Body
+    parameter Real I = 1; parameter Real v[2] = {1, 2}; Real w(start=1);
+  equation
+    der(w) = -I*w;
+  end Body;
+  model Shape
+    parameter Real I = 1; parameter Real k = 2; parameter Real v[2] = {3, 4};
+    Body body(I=I, v=v, w(start=I)); Body other(I=3*I + k); Real e;
+  equation
+    e = I;
+  end Shape;
+  model A
+    parameter Real q = 6; Shape arm(I=5, v={7, 8}); Shape leg; Shape neck(I=2*q);
+  end A;
+  model B extends A(arm(I=7)); end B;
+  model C B b(arm(I=9)); end C;
+end P;
+""",
+        "P.C",
+    )
+    bindings = {v.name: v.binding for v in system.variables if v.binding is not None}
+    assert is_const(bindings["b.arm.I"], 9.0)
+    assert bindings["b.arm.body.I"].target == "b.arm.I"
+    assert bindings["b.leg.body.I"].target == "b.leg.I"
+    assert bindings["b.neck.body.I"].target == "b.neck.I"
+    assert bindings["b.arm.body.v[2]"].target == "b.arm.v[2]"
+    assert "b.arm.I" in names_in(bindings["b.arm.other.I"])
+    assert system.by_name["b.arm.body.w"].start.target == "b.arm.I"

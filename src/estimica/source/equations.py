@@ -255,6 +255,6 @@ def _bindings(interpreter: Interpreter, files: SourceFiles) -> Iterator[Equation
             continue
         origin = declaration_origin(declared, files, "binding")
         with interpreter.at(origin):
-            value = interpreter.value(declared.raw["binding"], {})
+            value = interpreter.declared_value(declared, declared.raw["binding"])
             for lhs, rhs in equated(declared.symbol, value):
                 yield Equation(lhs, rhs, origin)

@@ -44,15 +44,34 @@ class Interpreter:
         #: parameters that the decoder adds, as names and bindings
         self.helpers: dict[str, Expression] = {}
         self._flat = flat
+        self._owner: str | None = None
+        self._modifiers = _modifiers(self.names.declared)
         self._clocks: dict[str, Node] | None = None
         self._guards: list[Expression] = []
         self.depth = 0
 
     # --- nodes ---------------------------------------------------------------------------------
 
+    def declared_value(self, declared: Declared, node: Node) -> Value:
+        """The value of an expression in the declaration of a variable.
+
+        The compiler passes modifiers on as they are written: in `Body body(m=m)` of a component
+        `arm(m=5)` it binds arm.body.m to 5, not to arm.m. Here it is arm.m again, so that a change
+        of arm.m reaches arm.body.m.
+        """
+        previous, self._owner = self._owner, declared.name
+        try:
+            return self.value(node, {})
+        finally:
+            self._owner = previous
+
     def value(self, node: Node, frame: Frame) -> Value:
         """The value of an expression node."""
         kind, content = next(iter(node.items()))
+        if self._owner is not None and content.get("span"):
+            passed_on = self._passed_on(node, content["span"])
+            if passed_on is not None:
+                return passed_on
         match kind:
             case "Literal":
                 return _literal(content["value"])
@@ -226,6 +245,24 @@ class Interpreter:
             base = self._lookup(name, content["name"], frame)
         return self.element(base, content["subscripts"], frame)
 
+    def _passed_on(self, node: Node, span: Node) -> Value:
+        """The parameter of an enclosing component that was given `node`; None if there is none."""
+        found = self._modifiers.get((span["source"], span["start"], span["end"]))
+        if found is None:
+            return None
+        assert self._owner is not None
+        inside = self._owner.rpartition(".")[0]
+        enclosing = [
+            declared
+            for declared in found
+            if declared.name != self._owner
+            and _encloses(declared.name.rpartition(".")[0], inside)
+            and declared.raw["binding"] == node
+        ]
+        if not enclosing:
+            return None
+        return max(enclosing, key=lambda d: d.name.count(".")).symbol
+
     def _lookup(self, name: str, reference: Node, frame: Frame) -> Value:
         if frame:
             local = self._local(name, reference, frame)
@@ -274,7 +311,7 @@ class Interpreter:
         if binding is None:
             return None
         with self.at(Origin(text=declared.name, kind="declaration of")):
-            value = self.value(binding, {})
+            value = self.declared_value(declared, binding)
             if not declared.dims and is_array(value) and value.size == 1:
                 value = value.flat[0]
             return value
@@ -363,6 +400,26 @@ class Interpreter:
         if not (1 <= number <= size) or number != int(number):
             raise ValueMismatch(f"the subscript {number:g} is outside 1:{size}")
         return int(number) - 1
+
+
+def _modifiers(
+    declared: Mapping[str, Declared],
+) -> dict[tuple[int, int, int], list[Declared]]:
+    """Parameters with a modifier for their value, by the place of the modifier."""
+    found: dict[tuple[int, int, int], list[Declared]] = {}
+    for d in declared.values():
+        binding = d.raw["binding"]
+        if binding is None or not d.is_parameter or not d.raw["binding_from_modification"]:
+            continue
+        span = next(iter(binding.values())).get("span")
+        if span:
+            key = (span["source"], span["start"], span["end"])
+            found.setdefault(key, []).append(d)
+    return found
+
+
+def _encloses(outer: str, inner: str) -> bool:
+    return outer != inner and (not outer or inner.startswith((f"{outer}.", f"{outer}[")))
 
 
 def _literal(value: Mapping[str, Any]) -> Value:

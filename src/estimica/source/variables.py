@@ -96,7 +96,7 @@ class _Reader:
 
     def _attribute(self, declared: Declared, node: Node | None) -> dict[str, Expression | None]:
         """An attribute of every element; None where it is not given or is no number."""
-        value = self._interpreter.value(node, {}) if node is not None else None
+        value = self._interpreter.declared_value(declared, node) if node is not None else None
         spread = self._spread(declared, value)
         return {n: v if isinstance(v, Expression) else None for n, v in spread.items()}
 
