@@ -403,6 +403,8 @@ def choose_method(iw: Vector, rw: Vector) -> int:
     clock = iw[at.O_CLOCK]
     step = rw[clock + at.TAKEN]
     if not iw[at.STIFF]:
+        if iw[at.STIFF_COUNT] == 0 and iw[at.STEPS] % 4:  # a look at every fourth step will do
+            return DONE
         if explicit.stiffness(iw, rw, step) > 2.5:  # close to the boundary of stability, 3.3
             iw[at.STIFF_COUNT] += 1
         else:
@@ -625,12 +627,46 @@ def run_on(iw: Vector, rw: Vector) -> int:
     return status
 
 
-def _drive(iw: Vector, rw: Vector, t: float, h: float, a: int, b: int) -> int:
-    """A whole run; everything but the status is in the arrays."""
-    status = run_on(iw, rw)
-    clock, report = iw[at.O_CLOCK], iw[at.O_REPORT]
+@engine_function
+def prepare(iw: Vector, rw: Vector) -> None:
+    """Counters, the order of the vectors and the span of the run, as every run begins."""
+    for k in range(at.O_K7 - at.O_W0 + 1):
+        iw[at.O_W0 + k] = iw[iw[at.I_VECTORS] + k]
+    for k in range(at.N_COUNTER):
+        iw[at.STEPS + k] = 0
+    iw[at.TUNER] = -1
+    iw[at.STIFF] = 1 if iw[at.STIFF_READY] and iw[at.METHOD] == at.IMPLICIT else 0
+    setting, n = iw[at.O_SETTING], iw[at.N_TIMES]
+    begin = reals_at(iw[at.STARTS], 1)[0]
+    end = reals_at(iw[at.TIMES], n)[n - 1] if n > 0 else begin
+    rw[setting + at.END], rw[setting + at.SPAN] = end, end - begin
+    limit = rw[setting + at.LONGEST_STEP]
+    rw[setting + at.MAX_STEP] = min(limit, (end - begin) / 100.0) if iw[at.NG] else limit
+
+
+@engine_function
+def summarise(iw: Vector, rw: Vector) -> None:
+    """Report, counters, x, S, z and d in one piece, for Python to copy."""
+    clock, report, place = iw[at.O_CLOCK], iw[at.O_REPORT], iw[at.O_SUMMARY]
     rw[report + at.R_TIME] = rw[clock + at.NOW]
     rw[report + at.R_STEP] = rw[clock + at.NEXT_STEP]
+    for k in range(at.N_REPORT):
+        rw[place + k] = rw[report + k]
+    place += at.N_REPORT
+    for k in range(at.N_COUNTER):
+        rw[place + k] = iw[at.STEPS + k]
+    place += at.N_COUNTER
+    for size, source in ((iw[at.N], iw[at.O_W0]), (iw[at.NZ], iw[at.O_V]), (iw[at.ND], iw[at.O_D])):
+        for k in range(size):
+            rw[place + k] = rw[source + k]
+        place += size
+
+
+def _drive(iw: Vector, rw: Vector, t: float, h: float, a: int, b: int) -> int:
+    """A whole run; everything but the status is in the arrays."""
+    prepare(iw, rw)
+    status = run_on(iw, rw)
+    summarise(iw, rw)
     return status
 
 

@@ -124,12 +124,8 @@ class Run:
     Y: Reals  # (N, ny)
     YS: Reals  # (N, ny, m)
     status: int
-    counters: Wholes = field(repr=False)
-    report: Reals = field(repr=False)
-    last: Reals = field(repr=False)  # [x; S] where it ended
-    z: Reals
-    d: Reals
-    nx: int
+    summary: Reals = field(repr=False)  # report, counters, x, S, z and d where it ended
+    sizes: tuple[int, int, int] = field(repr=False)  # nx, m, nz
     log: Reals = field(repr=False)
 
     @property
@@ -145,42 +141,62 @@ class Run:
     @property
     def time(self) -> float:
         """Where the run ended."""
-        return float(self.report[at.R_TIME])
+        return float(self.summary[at.R_TIME])
 
     @property
     def step(self) -> float:
         """The last step size."""
-        return float(self.report[at.R_STEP])
+        return float(self.summary[at.R_STEP])
+
+    def _counter(self, place: int) -> int:
+        return int(self.summary[at.N_REPORT + place - at.STEPS])
+
+    def _part(self, start: int, size: int) -> Reals:
+        begin = at.N_REPORT + at.N_COUNTER + start
+        return self.summary[begin : begin + size]
 
     @property
     def index(self) -> int:
         """What is to blame."""
-        return int(self.counters[at.INDEX - at.STEPS])
+        return self._counter(at.INDEX)
 
     @property
     def tuner(self) -> int:
         """Whose sensitivity is to blame, -1: none."""
-        return int(self.counters[at.TUNER - at.STEPS])
+        return self._counter(at.TUNER)
 
     @property
     def samples(self) -> int:
         """How many samples are valid."""
-        return int(self.counters[at.EMITTED - at.STEPS])
+        return self._counter(at.EMITTED)
 
     @property
     def x(self) -> Reals:
         """The states where the run ended."""
-        return self.last[: self.nx]
+        return self._part(0, self.sizes[0])
 
     @property
     def S(self) -> Reals:
         """Their sensitivities."""
-        return self.last[self.nx :].reshape(self.nx, -1)
+        nx, m, _ = self.sizes
+        return self._part(nx, nx * m).reshape(nx, m)
+
+    @property
+    def z(self) -> Reals:
+        """The algebraic unknowns where the run ended."""
+        nx, m, nz = self.sizes
+        return self._part(nx * (1 + m), nz)
+
+    @property
+    def d(self) -> Reals:
+        """The modes where the run ended."""
+        nx, m, nz = self.sizes
+        return self._part(nx * (1 + m) + nz, len(self.summary))
 
     @property
     def statistics(self) -> Statistics:
         """What the run has cost."""
-        return Statistics(*(int(c) for c in self.counters[:7]))
+        return Statistics(*(self._counter(at.STEPS + k) for k in range(7)))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -189,6 +205,7 @@ class Run:
         return tuple(Event(float(t), _KINDS[int(kind)], int(k)) for t, kind, k in rows)
 
 
+_NO_LOG = np.zeros(0)
 _KINDS = ("state", "time", "input", "delay")
 
 
@@ -212,12 +229,12 @@ class Workspace:
         self.nx, self.nu, self.m, self.relations = h.nx, h.nu, kernel.m, h.ng
         self.P, self.z, self.d = part(at.O_P, h.nP), part(at.O_V, h.nz), part(at.O_D, h.nd)
         n = self.nx * (1 + self.m)
-        self.vectors = self.iw[at.O_W0 : at.O_K7 + 1].copy()
+        self.sizes = (h.nx, kernel.m, h.nz)
+        self.summary = part(at.O_SUMMARY, at.N_REPORT + at.N_COUNTER + n + h.nz + h.nd)
         self.start_x, self.start_S = part(at.O_W0, n)[: self.nx], part(at.O_W0, n)[self.nx :]
         self.setting = part(at.O_SETTING, at.N_SETTING)
-        self.report = part(at.O_REPORT, at.N_REPORT)
         self.atol = part(at.O_ATOL, n)
-        self.counters = self.iw[at.STEPS : at.CALM_COUNT + 1]
+        self.counters = self.iw[at.STEPS : at.STEPS + at.N_COUNTER]
         self.log_at = self.log.ctypes.data
         self.options: Options | None = None
 
@@ -232,6 +249,7 @@ class Workspace:
         self.setting[at.RTOL] = share * options.rtol
         self.setting[at.FIRST_STEP] = options.first_step
         self.setting[at.MAX_STEPS] = options.max_steps
+        self.setting[at.LONGEST_STEP] = options.max_step
         atol = share * np.broadcast_to(np.asarray(options.atol), self.nx)
         self.setting[at.ATOL_CHECK] = 10.0 * np.max(options.atol)
         scales = np.asarray(options.tuner_scales if options.tuner_scales else 1.0)
@@ -269,7 +287,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
         at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 2 * ng, at.O_C: nc,
         at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: h.checks.shape[0],
-        at.O_SSTEP: 1,
+        at.O_SSTEP: 1, at.O_SUMMARY: at.N_REPORT + at.N_COUNTER + n + nz + h.nd,
     }  # fmt: skip
     for vector in range(at.O_W0, at.O_R5 + 1):
         sizes[vector] = n
@@ -315,6 +333,7 @@ def _whole_numbers(
         at.I_GZ: kernel.z_jacobian.rows * h.nz + kernel.z_jacobian.columns,
         at.I_STRICT: map(int, h.strict),
         at.I_UNTIL: map(int, h.until),
+        at.I_VECTORS: range(at.O_K7 - at.O_W0 + 1),
         at.I_SIDE: range(h.nh),
         at.I_CURSOR: range(h.nh),
     }
@@ -336,6 +355,8 @@ def _whole_numbers(
     for place, size in sizes.items():
         iw[place] = offset
         offset += size
+    home = iw[at.I_VECTORS]
+    iw[home : home + at.O_K7 - at.O_W0 + 1] = iw[at.O_W0 : at.O_K7 + 1]
     iw[at.RHS : at.RHS + len(kernel.addresses)] = kernel.addresses
     for place, value in {
         at.NX: h.nx, at.NZ: h.nz, at.NH: h.nh, at.NV: h.nz + h.nh, at.NU: h.nu, at.ND: h.nd,
@@ -461,7 +482,7 @@ def integrate(
         pool.make_stiff()
     while True:
         workspace = pool.take(kernel)
-        _load(workspace, P, start, pieces, times, options)
+        _load(workspace, P, start, pieces, options)
         workspace.iw[at.TIMES : at.LOG + 1] = (
             times.ctypes.data, n, *pieces.addresses, *outputs, workspace.log_at,
         )  # fmt: skip
@@ -478,41 +499,26 @@ def integrate(
 
 
 def _load(
-    workspace: Workspace, P: Reals, start: Start, pieces: Pieces, times: Reals, options: Options
+    workspace: Workspace, P: Reals, start: Start, pieces: Pieces, options: Options
 ) -> None:
     """Puts everything about this run into the workspace."""
-    iw, setting = workspace.iw, workspace.setting
     assert pieces.values.shape[1] == workspace.nu
     if options is not workspace.options:
         workspace.set_options(options)
-    begin = pieces.starts[0]
-    end = times[-1] if len(times) else begin
-    setting[at.END] = end
-    setting[at.SPAN] = span = end - begin
-    limit = options.max_step
-    setting[at.MAX_STEP] = min(limit, span / 100) if workspace.relations else limit
-    iw[at.O_W0 : at.O_K7 + 1] = workspace.vectors  # the driver exchanges them as it goes
     workspace.P[:] = P
     workspace.z[:] = start.z
     workspace.d[:] = start.d
     workspace.start_x[:] = start.x
     if workspace.m:
         workspace.start_S[:] = start.S.ravel()
-    workspace.counters[:] = 0
-    iw[at.STIFF] = workspace.stiff and options.method == "implicit"
 
 
 def _collect(workspace: Workspace, times: Reals, Y: Reals, YS: Reals, code: int) -> Run:
     """The Run, with what was not reached set to NaN."""
-    counters = workspace.counters.copy()
+    events = int(workspace.counters[at.EVENTS - at.STEPS])
+    log = workspace.log[: at.LOG_WIDTH * min(events, LOG_SIZE)].copy() if events else _NO_LOG
+    run = Run(times, Y, YS, code, workspace.summary.copy(), workspace.sizes, log)
     if code != outcome.DONE:
-        samples = counters[at.EMITTED - at.STEPS]
-        Y[samples:] = np.nan
-        YS[samples:] = np.nan
-    w0 = workspace.iw[at.O_W0]
-    logged = at.LOG_WIDTH * min(int(counters[at.EVENTS - at.STEPS]), LOG_SIZE)
-    return Run(
-        times, Y, YS, code, counters, workspace.report.copy(),
-        workspace.rw[w0 : w0 + workspace.nx * (1 + workspace.m)].copy(), workspace.z.copy(),
-        workspace.d.copy(), workspace.nx, workspace.log[:logged].copy(),
-    )  # fmt: skip
+        Y[run.samples :] = np.nan
+        YS[run.samples :] = np.nan
+    return run

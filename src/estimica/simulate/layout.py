@@ -30,14 +30,15 @@ RESULT = 24
  TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT,
  PIECE, SAMPLE, SINCE, STIFF_COUNT, CALM_COUNT) = range(120, 141)  # fmt: skip
 
+N_COUNTER = CALM_COUNT - STEPS + 1
 # addresses of the engine's units and of the arrays of the run
-(I_SIDE, I_CURSOR) = range(62, 64)
+(I_VECTORS, I_SIDE, I_CURSOR) = range(61, 64)
 (UNIT_ALGEBRAIC, UNIT_PROJECTION, UNIT_HISTORY, UNIT_EVENTS, UNIT_STIFF) = range(56, 61)
 (TIMES, N_TIMES, STARTS, N_STARTS, VALUES, SLOPES, OUT, OUT_S, LOG) = range(270, 279)
 
 # offsets of vectors in rw: one evaluation
 (O_TIME, O_INPUT, O_UDOT, O_BEGIN, O_VALUE, O_P, O_D, O_V, O_VS, O_V_GOOD, O_G, O_GZ, O_LUZ, O_DZ,
- O_FX, O_FV, O_FP, O_ATOL, O_ACC, O_SETTING, O_REPORT, O_CLOCK) = range(142, 164)  # fmt: skip
+ O_FX, O_FV, O_FP, O_ATOL, O_ACC, O_SETTING, O_REPORT, O_CLOCK, O_SUMMARY) = range(142, 165)  # fmt: skip
 # the explicit method and its dense output
 (O_W0, O_W1, O_WT, O_WD, O_K1, O_K2, O_K3, O_K4, O_K5, O_K6, O_K7, O_E, O_R2, O_R3, O_R4, O_R5,
  O_RZ) = range(170, 187)  # fmt: skip
@@ -58,7 +59,7 @@ RESULT = 24
 FIRST_INDEX = 280  # index vectors begin here
 
 # places in the settings vector
-RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END = range(7)
+RTOL, MAX_STEP, FIRST_STEP, MAX_STEPS, SPAN, ATOL_CHECK, END, LONGEST_STEP = range(8)
 N_SETTING = 8
 # places in the clock vector
 (NOW, NEXT_STEP, TAKEN, ARRIVAL, LAST_ERROR, BEGIN, LONGEST, BLUR) = range(8)
