@@ -108,7 +108,7 @@ class Initialiser:
         if not preferred:
             return
         offered = [e.value(n) - _write(e, system.starts[n]) for n in preferred]
-        candidates = [i for i, n in enumerate(system.states) if n not in system.fixed]
+        candidates = self._not_fixed()
         matrix = self._generic_jacobian(candidates, _column([*conditions, *offered]))
         rows = list(range(len(conditions)))
         for k, name in enumerate(preferred):
@@ -119,6 +119,16 @@ class Initialiser:
         chosen = [offered[r - len(conditions)] for r in rows[len(conditions) :]]
         self.residuals = _column([*conditions, *chosen])
 
+    def _not_fixed(self) -> list[int]:
+        """Places in x of states and memories whose start value the model does not insist on."""
+        system = self.equations.system
+        by_name = system.flat.by_name
+        fixed = set(system.fixed) | {
+            n for n in system.memories if n in by_name and by_name[n].fixed
+        }
+        carried = system.states + system.memories
+        return [i for i, n in enumerate(carried) if n not in fixed]
+
     def _open_states(self) -> list[int]:
         """States that the conditions determine; all others are held at their start values.
 
@@ -127,9 +137,8 @@ class Initialiser:
         own are tried first.
         """
         e = self.equations
-        names = e.system.states
-        fixed = e.system.fixed
-        candidates = [i for i, n in enumerate(names) if n not in fixed]
+        names = e.system.states + e.system.memories
+        candidates = self._not_fixed()
         if not self.implicit or not candidates:
             return []
         matrix = self._generic_jacobian(candidates, self.residuals)
