@@ -603,3 +603,39 @@ end P;
     assert bindings["b.arm.body.v[2]"].target == "b.arm.v[2]"
     assert "b.arm.I" in names_in(bindings["b.arm.other.I"])
     assert system.by_name["b.arm.body.w"].start.target == "b.arm.I"
+
+
+def test_unused_variables_of_expandable_connectors_do_not_exist() -> None:
+    system = load(
+        """
+package P
+  expandable connector Bus Real used; Real unused; end Bus;
+  connector Out = output Real;
+  model M
+    Bus bus; Out y; Real z;
+  equation
+    y = time; connect(y, bus.used); z = bus.used;
+  end M;
+end P;
+""",
+        "P.M",
+    )
+    assert "bus.unused" not in system.by_name
+    assert unknowns(system) == determined(system) == 3
+
+
+def test_record_inputs_are_inputs_field_by_field() -> None:
+    system = load(
+        """
+package P
+  record R Real a; Real b; end R;
+  model M
+    input R r; Real y;
+  equation
+    y = r.a + r.b;
+  end M;
+end P;
+""",
+        "P.M",
+    )
+    assert [v.name for v in system.variables if v.causality == "input"] == ["r.a", "r.b"]

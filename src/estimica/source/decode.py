@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimica.base.errors import SourceError
-from estimica.flat.system import Experiment, FlatSystem, Origin, Variability, Variable
+from estimica.flat.expression import names_in
+from estimica.flat.system import Equation, Experiment, FlatSystem, Origin, Variability, Variable
 from estimica.source.algorithms import (
     decode_algorithms,
     decode_initial_algorithms,
@@ -22,7 +23,7 @@ from estimica.source.hidden import Hidden, HiddenSections, is_generated
 from estimica.source.interpreter import Interpreter
 from estimica.source.origins import SourceFiles
 from estimica.source.variables import decode_variables
-from estimica.source.whens import decode_whens, discrete_targets
+from estimica.source.whens import Whens, decode_whens, discrete_targets
 
 #: the parts of a flat model that are read
 _NEEDED = frozenset(
@@ -99,10 +100,11 @@ def decode(
     )
     decode_assertions(interpreter, flat, files, sections.assertions)
     variables = decode_variables(interpreter, flat, files, discrete_targets(whens))
+    unused = _unused_of_buses(interpreter, [*equations, *initial], whens)
     return FlatSystem(
         name=name,
         variables=(
-            *(v for v in variables if not is_generated(v.name)),
+            *(v for v in variables if not is_generated(v.name) and v.name not in unused),
             *whens.flags,
             *_helpers(interpreter),
         ),
@@ -115,6 +117,26 @@ def decode(
         notes=tuple(dict.fromkeys(interpreter.notes)),
         source=source,
     )
+
+
+def _unused_of_buses(
+    interpreter: Interpreter, equations: Sequence[Equation], whens: Whens
+) -> set[str]:
+    """Variables of expandable connectors that nobody uses: they do not exist."""
+    candidates = {
+        name
+        for name, owner in interpreter.names.owner.items()
+        if owner.raw["from_expandable_connector"] and not owner.is_parameter
+    }
+    if not candidates:
+        return candidates
+    roots = [side for e in equations for side in (e.lhs, e.rhs)]
+    for branch in (b for w in whens.clauses for b in w.branches):
+        roots += branch.conditions
+        for action in branch.actions:
+            candidates.discard(action.target)
+            roots.append(action.value)
+    return candidates - names_in(*roots)
 
 
 def _helpers(interpreter: Interpreter) -> list[Variable]:
