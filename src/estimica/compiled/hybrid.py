@@ -1,4 +1,4 @@
-"""HybridSystem: a model as CasADi expressions of time, states, unknowns, run constants, inputs and modes.
+"""HybridSystem: a model as CasADi expressions of time, states, unknowns, constants, inputs, modes.
 
 Between events
     x' = f(t, x, z, w, P, u, d),   0 = g(t, x, z, w, P, u, d),
@@ -38,23 +38,23 @@ class HybridSystem:
     P: ca.SX = field(default_factory=_empty)
     u: ca.SX = field(default_factory=_empty)
     d: ca.SX = field(default_factory=_empty)
-    x_pre: ca.SX | None = None  # values before the event, in event_x, reinit_fired and event_l
-    d_pre: ca.SX | None = None
-    flags: ca.SX | None = None  # [initial, terminal]
+    x_pre: ca.SX = None  # values before the event, in event_x, reinit_fired and event_l
+    d_pre: ca.SX = None
+    flags: ca.SX = None  # [initial, terminal]
     g: ca.SX = field(default_factory=_empty)
     zero: ca.SX = field(default_factory=_empty)  # d[i] is true where zero[i] > 0
     strict: tuple[bool, ...] = ()  # ... or >= 0 where this is False
     instants: ca.SX = field(default_factory=_empty)  # of P, the memories and d only
     until: tuple[bool, ...] = ()  # the time relation holds up to its instant, not from it on
-    event_x: ca.SX | None = None  # memories: the new value; states: the reinit value, or x
-    reinit_fired: ca.SX | None = None  # nonzero where a reinit of that state fires
+    event_x: ca.SX = None  # memories: the new value; states: the reinit value, or x
+    reinit_fired: ca.SX = None  # nonzero where a reinit of that state fires
     event_l: ca.SX = field(default_factory=_empty)  # the new logicals
     constraints: ca.SX = field(default_factory=_empty)  # vanish; x is projected on them
     delayed: ca.SX = field(default_factory=_empty)  # w[i](t) = delayed[i](t - delays[i])
     delays: ca.SX = field(default_factory=_empty)  # of P only
     checks: ca.SX = field(default_factory=_empty)  # not negative at any accepted step
     n_memory: int = 0
-    seed: ca.SX | None = None  # dP/dtheta, (nP, ntheta), entries constants or elements of P
+    seed: ca.SX = None  # dP/dtheta, (nP, ntheta), entries constants or elements of P
     z0: npt.NDArray[np.float64] = field(default_factory=_no_numbers)  # where Newton starts
     d0: npt.NDArray[np.float64] = field(default_factory=_no_numbers)
 
@@ -78,8 +78,6 @@ class HybridSystem:
 
     def _lengths(self) -> Iterator[tuple[str, int, int]]:
         """(name, length, what it must be) of everything that must fit together."""
-        assert self.x_pre is not None and self.d_pre is not None and self.flags is not None
-        assert self.event_x is not None and self.reinit_fired is not None and self.seed is not None
         yield "f", self.f.shape[0], self.nx
         yield "x0", self.x0.shape[0], self.nx
         yield "x_pre", self.x_pre.shape[0], self.nx
@@ -145,5 +143,4 @@ class HybridSystem:
     @property
     def ntheta(self) -> int:
         """Tuners."""
-        assert self.seed is not None
         return int(self.seed.shape[1])

@@ -1,8 +1,8 @@
 """Kernel: the compiled functions of a HybridSystem that the engine calls, with their derivatives.
 
-Every function takes the same table of arguments (`ARGUMENTS`), so that the engine fills one table and
-calls any of them. Sensitivities are stored row-major: S (nx, m), V (nz + nh, m), yS (ny, m), for m
-tuners. v = [z; w] stacks the algebraic unknowns and the delayed signals.
+Every function takes the same table of arguments (`ARGUMENTS`), so that the engine fills one table
+and calls any of them. Sensitivities are stored row-major: S (nx, m), V (nz + nh, m), yS (ny, m),
+for m tuners. v = [z; w] stacks the algebraic unknowns and the delayed signals.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Triplet:
 
     @staticmethod
     def of(matrix: ca.SX) -> Triplet:
+        """The places of a matrix's nonzeros, column by column."""
         rows, columns = matrix.sparsity().get_triplet()
         return Triplet(np.array(rows, np.int64), np.array(columns, np.int64))
 
@@ -115,7 +116,7 @@ class Kernel:
         """The stiff functions, compiled when a run first needs them."""
         with self._lock:
             if "stiff" in self.__dict__:
-                return self.__dict__["stiff"]  # type: ignore[no-any-return]
+                return self.__dict__["stiff"]
             return _build_stiff(self.hybrid, self.symbols, self.m)
 
 
@@ -192,9 +193,7 @@ def _flat(matrix: ca.SX) -> ca.SX:
     return ca.densify(ca.vec(ca.SX(matrix).T))
 
 
-def _push(
-    expression: ca.SX, pairs: list[tuple[ca.SX, ca.SX]], columns: int
-) -> ca.SX:
+def _push(expression: ca.SX, pairs: list[tuple[ca.SX, ca.SX]], columns: int) -> ca.SX:
     """sum of (d expression / d symbol) times direction, column by column."""
     pairs = [(s, ca.SX(direction)) for s, direction in pairs if s.shape[0] > 0]
     if not pairs or columns == 0 or expression.shape[0] == 0:
@@ -365,4 +364,3 @@ def _widths(
     place = np.argsort(order)
     distance = place[rows] - place[columns]
     return max(0, int(distance.max(initial=0))), max(0, int((-distance).max(initial=0)))
-

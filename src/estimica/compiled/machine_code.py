@@ -1,7 +1,7 @@
 """CasADi SX functions as machine code, by LLVM: no C compiler, the same bits as CasADi itself.
 
-A compiled function has the signature `void f(double** arg, double** res)`: tables of pointers to the
-nonzeros of its inputs and outputs. Unused inputs are never read.
+A compiled function has the signature `void f(double** arg, double** res)`: tables of pointers to
+the nonzeros of its inputs and outputs. Unused inputs are never read.
 """
 
 from __future__ import annotations
@@ -254,9 +254,7 @@ def evaluate(code: MachineCode, function: ca.Function, arguments: Sequence[Any])
     """Calls one compiled function from Python, for tests and for work done once."""
     inputs = [ca.DM(ca.project(ca.DM(a), function.sparsity_in(k))) for k, a in enumerate(arguments)]
     given = [(ctypes.c_double * max(1, len(v.nonzeros())))(*v.nonzeros()) for v in inputs]
-    results = [
-        (ctypes.c_double * max(1, function.nnz_out(k)))() for k in range(function.n_out())
-    ]
+    results = [(ctypes.c_double * max(1, function.nnz_out(k)))() for k in range(function.n_out())]
     table = ctypes.c_void_p * max(1, len(given), len(results))
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
     prototype(code.addresses[function.name()])(

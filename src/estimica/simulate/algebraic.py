@@ -1,4 +1,4 @@
-"""Algebraic unknowns by Newton's method and the implicit function theorem; projection on constraints."""
+"""Algebraic unknowns by Newton's method and the implicit function theorem; constraints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import Unit, engine_function, view
+from estimica.simulate.calls import Unit, engine_function, part
 from estimica.simulate.evaluation import call, set_inputs, set_result, settle_unknowns
 from estimica.simulate.linear_algebra import factor, solve
 
@@ -23,13 +23,13 @@ def factor_algebraic(iw: Vector, rw: Vector) -> int:
     set_result(iw, 0, iw[at.O_G])
     set_result(iw, 1, iw[at.O_GZ])
     call(iw, at.ALGEBRAIC)
-    matrix, values = view(rw, iw[at.O_LUZ], nz * nz), view(rw, iw[at.O_GZ], iw[at.NNZ_Z])
-    places = view(iw, iw[at.I_GZ], iw[at.NNZ_Z])
+    matrix, values = part(rw, iw[at.O_LUZ]), part(rw, iw[at.O_GZ])
+    places = part(iw, iw[at.I_GZ])
     for k in range(nz * nz):
         matrix[k] = 0.0
-    for k in range(places.size):
+    for k in range(iw[at.NNZ_Z]):
         matrix[places[k]] = values[k]
-    return factor(matrix, view(iw, iw[at.I_PIVOT], nz), nz)
+    return factor(matrix, part(iw, iw[at.I_PIVOT]), nz)
 
 
 @engine_function
@@ -51,8 +51,8 @@ def blame_residual(iw: Vector, rw: Vector, code: int) -> int:
 def solve_algebraic(iw: Vector, rw: Vector) -> int:
     """Newton's method for z from where it is; 0, or what failed."""
     nz = iw[at.NZ]
-    z, step = view(rw, iw[at.O_V], nz), view(rw, iw[at.O_DZ], nz)
-    residual = view(rw, iw[at.O_G], nz)
+    z, step = part(rw, iw[at.O_V]), part(rw, iw[at.O_DZ])
+    residual = part(rw, iw[at.O_G])
     before, halvings = 0.0, 0
     for iteration in range(NEWTON_LIMIT):
         iw[at.NEWTON] += 1
@@ -71,7 +71,7 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
         halvings = 0
         for k in range(nz):
             step[k] = residual[k]
-        solve(view(rw, iw[at.O_LUZ], nz * nz), view(iw, iw[at.I_PIVOT], nz), nz, step, 1)
+        solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, step, 1)
         size, largest, longest = 0.0, 0.0, 0.0
         for k in range(nz):
             z[k] -= step[k]
@@ -93,10 +93,10 @@ def differentiate_algebraic(iw: Vector, rw: Vector, function: int) -> int:
         return blame_residual(iw, rw, SINGULAR)
     set_result(iw, 0, iw[at.O_VS])
     call(iw, function)
-    sens = view(rw, iw[at.O_VS], nz * m)
+    sens = part(rw, iw[at.O_VS])
     for k in range(nz * m):
         sens[k] = -sens[k]
-    solve(view(rw, iw[at.O_LUZ], nz * nz), view(iw, iw[at.I_PIVOT], nz), nz, sens, m)
+    solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, sens, m)
     return 0
 
 
@@ -108,8 +108,8 @@ def algebraic_rate(iw: Vector, rw: Vector) -> int:
         return blame_residual(iw, rw, SINGULAR)
     set_result(iw, 0, iw[at.O_DZ])
     call(iw, at.ALGEBRAIC_RATE)
-    rate = view(rw, iw[at.O_DZ], nz)
-    solve(view(rw, iw[at.O_LUZ], nz * nz), view(iw, iw[at.I_PIVOT], nz), nz, rate, 1)
+    rate = part(rw, iw[at.O_DZ])
+    solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, rate, 1)
     for k in range(nz):
         rw[iw[at.O_VDOT] + k] = -rate[k]
     return 0
@@ -131,13 +131,13 @@ algebraic_unit = Unit(_algebraic)
 @engine_function
 def project(iw: Vector, rw: Vector, t: float, w: int) -> None:
     """Moves x by the least amount onto the constraints, and S onto their linearisation."""
-    nx, nc, m = iw[at.NX], iw[at.NC], iw[at.M]
+    nx, m = iw[at.NX], iw[at.M]
     if iw[at.CONSTRAINT_NEEDS_Z]:
         settle_unknowns(iw, rw, t, w, False)
     set_inputs(iw, rw, t)
     iw[at.X] = iw[at.BASE] + 8 * w
     iw[at.S] = iw[at.X] + 8 * nx
-    x, c = view(rw, w, nx), view(rw, iw[at.O_C], nc)
+    x, c = part(rw, w), part(rw, iw[at.O_C])
     for _ in range(4):
         set_result(iw, 0, iw[at.O_C])
         set_result(iw, 1, iw[at.O_CX])
@@ -145,18 +145,18 @@ def project(iw: Vector, rw: Vector, t: float, w: int) -> None:
         if least_move(iw, rw, c, 1, x) <= 1e-14:
             break
     if m:
-        sens = view(rw, iw[at.O_CS], nc * m)
+        sens = part(rw, iw[at.O_CS])
         set_result(iw, 0, iw[at.O_CS])
         call(iw, at.CONSTRAINT_SENS)
-        least_move(iw, rw, sens, m, view(rw, w + nx, nx * m))
+        least_move(iw, rw, sens, m, part(rw, w + nx))
 
 
 @engine_function
 def least_move(iw: Vector, rw: Vector, c: Vector, m: int, x: Vector) -> float:
     """x -= C^T (C C^T)^-1 c for all columns; comes back with the largest relative move."""
     nx, nc = iw[at.NX], iw[at.NC]
-    jacobian, gram = view(rw, iw[at.O_CX], nc * nx), view(rw, iw[at.O_CC], nc * nc)
-    pivot = view(iw, iw[at.I_PIVOT], nc)
+    jacobian, gram = part(rw, iw[at.O_CX]), part(rw, iw[at.O_CC])
+    pivot = part(iw, iw[at.I_PIVOT])
     for i in range(nc):
         for j in range(nc):
             total = 0.0

@@ -15,7 +15,6 @@ import llvmlite
 import numba
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.core.ccallback import CFunc
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic
@@ -32,12 +31,9 @@ _ENGINE_FILES = (
 _LOOSE = {"contract", "reassoc", "nsz"}
 
 
-#: the counter of a loop over an array; a signed one costs a test for negative indices
-unsigned = types.uint64
-
-
 class _Separate(Compiler):  # type: ignore[misc]
-    """Compiles on the promise that array arguments do not overlap; loops are then vectorised."""
+    """Compiles on the promise that what pointers point to does not overlap; loops are then
+    vectorised without tests at run time."""
 
     def define_pipelines(self) -> Any:
         self.state.flags.noalias = True
@@ -65,7 +61,7 @@ def engine_function(function: Callable[..., Any]) -> Any:
 
 
 def loop_function(function: Callable[..., Any]) -> Any:
-    """One that is loops of arithmetic only, over arrays that do not overlap."""
+    """One that is loops of arithmetic only, over vectors that do not overlap."""
     return _inner({"fastmath": _LOOSE, "pipeline_class": _Separate, **_SETTINGS}, function)
 
 
@@ -138,10 +134,8 @@ def _watch(storage: Any) -> None:
     storage.load_overload = load_or_tell
 
 
-@intrinsic  # type: ignore[misc]
-def call_unit(
-    typing: Any, unit: Any, iw: Any, rw: Any, t: Any, h: Any, a: Any, b: Any
-) -> Any:
+@intrinsic
+def call_unit(typing: Any, unit: Any, iw: Any, rw: Any, t: Any, h: Any, a: Any, b: Any) -> Any:
     """Calls a unit by its address."""
     word, real = types.int64, types.float64
     signature = word(word, iw, rw, real, real, word, word)
@@ -154,35 +148,18 @@ def call_unit(
     return signature, generate
 
 
-def _array_at(kind: Any) -> Any:
-    """An intrinsic that makes an unowned flat array of what stands at an address."""
-    result_type = types.Array(kind, 1, "C")
+@intrinsic
+def reals_at(typing: Any, place: Any) -> Any:
+    """The pointer to the reals at an address."""
+    signature = types.CPointer(types.float64)(types.int64)
 
-    @intrinsic  # type: ignore[misc]
-    def array_at(typing: Any, place: Any, size: Any) -> Any:
-        signature = result_type(types.int64, types.int64)
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
 
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            result = context.make_array(result_type)(context, builder)
-            item = ir.Constant(ir.IntType(64), 8)
-            result.meminfo = ir.Constant(result.meminfo.type, None)
-            result.parent = ir.Constant(result.parent.type, None)
-            result.itemsize = item
-            result.data = builder.inttoptr(values[0], result.data.type)
-            result.nitems = values[1]
-            result.shape = cgutils.pack_array(builder, [values[1]])
-            result.strides = cgutils.pack_array(builder, [item])
-            return result._getvalue()
-
-        return signature, generate
-
-    return array_at
+    return signature, generate
 
 
-reals_at = _array_at(types.float64)
-
-
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def call_model(typing: Any, function: Any, arguments: Any, results: Any) -> Any:
     """Calls `void f(double**, double**)`; all three are addresses."""
     signature = types.void(types.int64, types.int64, types.int64)
@@ -197,7 +174,7 @@ def call_model(typing: Any, function: Any, arguments: Any, results: Any) -> Any:
     return signature, generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def address(typing: Any, pointer: Any) -> Any:
     """The address behind a pointer."""
     signature = types.int64(pointer)
@@ -208,26 +185,12 @@ def address(typing: Any, pointer: Any) -> Any:
     return signature, generate
 
 
-@intrinsic  # type: ignore[misc]
-def view(typing: Any, source: Any, start: Any, size: Any) -> Any:
-    """source[start : start + size] of a pointer or a flat array, unchecked, without a reference."""
-    pointer = isinstance(source, types.CPointer)
-    result_type = types.Array(source.dtype, 1, "C")
-    signature = result_type(source, types.int64, types.int64)
+@intrinsic
+def part(typing: Any, pointer: Any, start: Any) -> Any:
+    """The pointer to element `start` of what a pointer points to."""
+    signature = pointer(pointer, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        data = values[0]
-        if not pointer:
-            data = context.make_array(source)(context, builder, values[0]).data
-        result = context.make_array(result_type)(context, builder)
-        item = ir.Constant(ir.IntType(64), 8)
-        result.meminfo = ir.Constant(result.meminfo.type, None)
-        result.parent = ir.Constant(result.parent.type, None)
-        result.itemsize = item
-        result.data = builder.gep(data, [values[1]])
-        result.nitems = values[2]
-        result.shape = cgutils.pack_array(builder, [values[2]])
-        result.strides = cgutils.pack_array(builder, [item])
-        return result._getvalue()
+        return builder.gep(values[0], [values[1]])
 
     return signature, generate

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import (
-    call_unit,
-    engine_function,
-    loop_function,
-    unsigned,
-    view,
-)
+from estimica.simulate.calls import call_unit, engine_function, loop_function, part
 from estimica.simulate.dormand_prince import prepare_dense
 
 Vector = Any
@@ -19,10 +13,10 @@ Vector = Any
 
 @loop_function
 def _interpolate(
-    out: Vector, theta: float, w0: Vector, r2: Vector, r3: Vector, r4: Vector, r5: Vector
+    n: int, out: Vector, theta: float, w0: Vector, r2: Vector, r3: Vector, r4: Vector, r5: Vector
 ) -> None:
     rest = 1.0 - theta
-    for i in range(unsigned(out.size)):
+    for i in range(n):
         out[i] = w0[i] + theta * (r2[i] + rest * (r3[i] + theta * (r4[i] + rest * r5[i])))
 
 
@@ -36,7 +30,7 @@ def dense(iw: Vector, rw: Vector, h: float, theta: float, n: int) -> int:
             prepare_dense(iw, rw, h, n)
     wd = iw[at.O_WD]
     _interpolate(
-        view(rw, wd, n), theta, view(rw, iw[at.O_W0], n), view(rw, iw[at.O_R2], n),
-        view(rw, iw[at.O_R3], n), view(rw, iw[at.O_R4], n), view(rw, iw[at.O_R5], n),
+        n, part(rw, wd), theta, part(rw, iw[at.O_W0]), part(rw, iw[at.O_R2]),
+        part(rw, iw[at.O_R3]), part(rw, iw[at.O_R4]), part(rw, iw[at.O_R5]),
     )  # fmt: skip
     return wd

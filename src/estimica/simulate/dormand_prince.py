@@ -1,7 +1,7 @@
 """One step of the Dormand-Prince 5(4) pair for states and sensitivities, with dense output.
 
-J. R. Dormand, P. J. Prince, A family of embedded Runge-Kutta formulae, J. Comp. Appl. Math. 6 (1980);
-dense output and stiffness test: E. Hairer, S. P. Norsett, G. Wanner, Solving ODEs I (1993).
+J. R. Dormand, P. J. Prince, A family of embedded Runge-Kutta formulae, J. Comp. Appl. Math. 6
+(1980); dense output and stiffness test: E. Hairer, S. P. Norsett, G. Wanner, Solving ODEs I (1993).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import engine_function, loop_function, unsigned, view
-from estimica.simulate.evaluation import derivative
+from estimica.simulate.calls import engine_function, loop_function, part
+from estimica.simulate.evaluation import call, derivative
+from estimica.simulate.linear_algebra import add, fill
 
 Vector = Any
 
@@ -29,54 +30,85 @@ D5, D6, D7 = 701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29
 
 
 @loop_function
-def _sum1(y: Vector, w: Vector, a1: float, k1: Vector) -> None:
-    for i in range(unsigned(y.size)):
+def _sum1(n: int, y: Vector, w: Vector, a1: float, k1: Vector) -> None:
+    for i in range(n):
         y[i] = w[i] + a1 * k1[i]
 
 
 @loop_function
-def _sum2(y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector) -> None:
-    for i in range(unsigned(y.size)):
+def _sum2(n: int, y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector) -> None:
+    for i in range(n):
         y[i] = w[i] + (a1 * k1[i] + a2 * k2[i])
 
 
 @loop_function
 def _sum3(
-    y: Vector, w: Vector, a1: float, k1: Vector, a2: float, k2: Vector, a3: float, k3: Vector
+    n: int,
+    y: Vector,
+    w: Vector,
+    a1: float,
+    k1: Vector,
+    a2: float,
+    k2: Vector,
+    a3: float,
+    k3: Vector,
 ) -> None:
-    for i in range(unsigned(y.size)):
+    for i in range(n):
         y[i] = w[i] + (a1 * k1[i] + a2 * k2[i] + a3 * k3[i])
 
 
 @loop_function
-def _stage5(y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, k4: Vector) -> None:
-    for i in range(unsigned(y.size)):
+def _stage5(
+    n: int, y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, k4: Vector
+) -> None:
+    for i in range(n):
         y[i] = w[i] + h * (A51 * k1[i] + A52 * k2[i] + A53 * k3[i] + A54 * k4[i])
 
 
 @loop_function
 def _stage6(
-    y: Vector, w: Vector, h: float, k1: Vector, k2: Vector, k3: Vector, k4: Vector, k5: Vector
+    n: int,
+    y: Vector,
+    w: Vector,
+    h: float,
+    k1: Vector,
+    k2: Vector,
+    k3: Vector,
+    k4: Vector,
+    k5: Vector,
 ) -> None:
-    for i in range(unsigned(y.size)):
+    for i in range(n):
         y[i] = w[i] + h * (A61 * k1[i] + A62 * k2[i] + A63 * k3[i] + A64 * k4[i] + A65 * k5[i])
 
 
 @loop_function
 def _result(
-    y: Vector, w: Vector, h: float, k1: Vector, k3: Vector, k4: Vector, k5: Vector, k6: Vector
+    n: int,
+    y: Vector,
+    w: Vector,
+    h: float,
+    k1: Vector,
+    k3: Vector,
+    k4: Vector,
+    k5: Vector,
+    k6: Vector,
 ) -> None:
-    for i in range(unsigned(y.size)):
+    for i in range(n):
         y[i] = w[i] + h * (B1 * k1[i] + B3 * k3[i] + B4 * k4[i] + B5 * k5[i] + B6 * k6[i])
 
 
-@loop_function
-def _combination(
-    e: Vector, c1: float, k1: Vector, c3: float, k3: Vector, c4: float, k4: Vector,
-    c5: float, k5: Vector, c6: float, k6: Vector, c7: float, k7: Vector,
-) -> None:  # fmt: skip
-    for i in range(unsigned(e.size)):
-        e[i] = (c1 * k1[i] + c3 * k3[i] + c4 * k4[i]) + (c5 * k5[i] + c6 * k6[i] + c7 * k7[i])
+@engine_function
+def stage(iw: Vector, rw: Vector, t: float, w: int, k: int, sens: bool, plain: bool) -> bool:
+    """One stage derivative; `plain`: nothing but time and pointers needs to be set."""
+    if not plain:
+        return derivative(iw, rw, t, w, k, sens) == 0
+    rw[iw[at.O_TIME]] = t
+    size, result = 8 * iw[at.NX], iw[at.BASE] + 8 * k
+    point = iw[at.BASE] + 8 * w
+    iw[at.X], iw[at.S] = point, point + size
+    iw[at.RESULT], iw[at.RESULT + 1] = result, result + size
+    call(iw, at.BOTH)
+    return True
 
 
 @engine_function
@@ -85,59 +117,79 @@ def attempt(iw: Vector, rw: Vector, t: float, h: float, sens: bool) -> bool:
     n = iw[at.N] if sens else iw[at.NX]
     wt, k2, k3, k4 = iw[at.O_WT], iw[at.O_K2], iw[at.O_K3], iw[at.O_K4]
     k5, k6, k7, w1 = iw[at.O_K5], iw[at.O_K6], iw[at.O_K7], iw[at.O_W1]
-    W0, Wt, W1 = view(rw, iw[at.O_W0], n), view(rw, wt, n), view(rw, w1, n)
-    K1, K2, K3 = view(rw, iw[at.O_K1], n), view(rw, k2, n), view(rw, k3, n)
-    K4, K5, K6 = view(rw, k4, n), view(rw, k5, n), view(rw, k6, n)
+    W0, Wt, W1 = part(rw, iw[at.O_W0]), part(rw, wt), part(rw, w1)
+    K1, K2, K3 = part(rw, iw[at.O_K1]), part(rw, k2), part(rw, k3)
+    K4, K5, K6 = part(rw, k4), part(rw, k5), part(rw, k6)
+    plain = sens and iw[at.DIRECT] != 0 and iw[at.SLOPED] + iw[at.NV] == 0
     iw[at.DENSE] = 0
-    _sum1(Wt, W0, h * A21, K1)
-    if derivative(iw, rw, t + C2 * h, wt, k2, sens):
+    iw[at.EVALUATIONS] += 6
+    _sum1(n, Wt, W0, h * A21, K1)
+    if not stage(iw, rw, t + C2 * h, wt, k2, sens, plain):
         return False
-    _sum2(Wt, W0, h * A31, K1, h * A32, K2)
-    if derivative(iw, rw, t + C3 * h, wt, k3, sens):
+    _sum2(n, Wt, W0, h * A31, K1, h * A32, K2)
+    if not stage(iw, rw, t + C3 * h, wt, k3, sens, plain):
         return False
-    _sum3(Wt, W0, h * A41, K1, h * A42, K2, h * A43, K3)
-    if derivative(iw, rw, t + C4 * h, wt, k4, sens):
+    _sum3(n, Wt, W0, h * A41, K1, h * A42, K2, h * A43, K3)
+    if not stage(iw, rw, t + C4 * h, wt, k4, sens, plain):
         return False
-    _stage5(Wt, W0, h, K1, K2, K3, K4)
-    if derivative(iw, rw, t + C5 * h, wt, k5, sens):
+    _stage5(n, Wt, W0, h, K1, K2, K3, K4)
+    if not stage(iw, rw, t + C5 * h, wt, k5, sens, plain):
         return False
-    _stage6(Wt, W0, h, K1, K2, K3, K4, K5)
-    if derivative(iw, rw, t + h, wt, k6, sens):
+    _stage6(n, Wt, W0, h, K1, K2, K3, K4, K5)
+    if not stage(iw, rw, t + h, wt, k6, sens, plain):
         return False
-    _result(W1, W0, h, K1, K3, K4, K5, K6)
-    return derivative(iw, rw, t + h, w1, k7, sens) == 0
-
-
-@engine_function
-def local_error(iw: Vector, rw: Vector, h: float) -> None:
-    """E := the difference of the two formulae of the pair."""
-    n = iw[at.N] if iw[at.ERROR_TEST] else iw[at.NX]
-    _combination(
-        view(rw, iw[at.O_E], n), h * E1, view(rw, iw[at.O_K1], n), h * E3, view(rw, iw[at.O_K3], n),
-        h * E4, view(rw, iw[at.O_K4], n), h * E5, view(rw, iw[at.O_K5], n),
-        h * E6, view(rw, iw[at.O_K6], n), h * E7, view(rw, iw[at.O_K7], n),
-    )  # fmt: skip
+    _result(n, W1, W0, h, K1, K3, K4, K5, K6)
+    return stage(iw, rw, t + h, w1, k7, sens, plain)
 
 
 @loop_function
-def _square(e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float) -> None:
+def _square(n: int, e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float) -> None:
     """e := (e / tolerance)^2."""
-    for i in range(unsigned(e.size)):
+    for i in range(n):
         q = e[i] / (atol[i] + rtol * max(abs(w0[i]), abs(w1[i])))
         e[i] = q * q
 
 
 @loop_function
-def _worst_column(e: Vector, total: Vector, rows: int, worst: float) -> float:
+def _square_error(
+    n: int, e: Vector, h: float, rtol: float, atol: Vector, w0: Vector, w1: Vector, k1: Vector,
+    k3: Vector, k4: Vector, k5: Vector, k6: Vector, k7: Vector,
+) -> None:  # fmt: skip
+    """e := (the difference of the two formulae of the pair / tolerance)^2."""
+    for i in range(n):
+        a = E1 * k1[i] + E3 * k3[i] + E4 * k4[i]
+        b = E5 * k5[i] + E6 * k6[i] + E7 * k7[i]
+        q = h * (a + b) / (atol[i] + rtol * max(abs(w0[i]), abs(w1[i])))
+        e[i] = q * q
+
+
+@engine_function
+def square_error(iw: Vector, rw: Vector, h: float) -> None:
+    """E := the squared local error in units of the tolerance."""
+    n = iw[at.N] if iw[at.ERROR_TEST] else iw[at.NX]
+    _square_error(
+        n, part(rw, iw[at.O_E]), h, rw[iw[at.O_SETTING] + at.RTOL], part(rw, iw[at.O_ATOL]),
+        part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]), part(rw, iw[at.O_K1]),
+        part(rw, iw[at.O_K3]), part(rw, iw[at.O_K4]), part(rw, iw[at.O_K5]),
+        part(rw, iw[at.O_K6]), part(rw, iw[at.O_K7]),
+    )  # fmt: skip
+
+
+@engine_function
+def square_given_error(iw: Vector, rw: Vector) -> None:
+    """E := its elements in units of the tolerance, squared."""
+    n = iw[at.N] if iw[at.ERROR_TEST] else iw[at.NX]
+    _square(n, part(rw, iw[at.O_E]), part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]),
+            part(rw, iw[at.O_ATOL]), rw[iw[at.O_SETTING] + at.RTOL])  # fmt: skip
+
+
+@loop_function
+def _worst_column(m: int, e: Vector, total: Vector, rows: int, worst: float) -> float:
     """The largest sum of a column of a matrix, or `worst`; NaN wins."""
-    m = total.size
-    for j in range(unsigned(m)):
-        total[j] = 0.0
+    fill(m, total, 0.0)
     for i in range(rows):
-        row = view(e, i * m, m)
-        for j in range(unsigned(m)):
-            total[j] += row[j]
-    for j in range(unsigned(m)):
+        add(m, total, 1.0, part(e, i * m))
+    for j in range(m):
         if not total[j] <= worst:
             worst = total[j]
     return worst
@@ -145,27 +197,23 @@ def _worst_column(e: Vector, total: Vector, rows: int, worst: float) -> float:
 
 @engine_function
 def error_norm(iw: Vector, rw: Vector) -> float:
-    """The root mean square of E over the states, of the states or of the worst tuner; NaN wins."""
-    nx, m, rtol = iw[at.NX], iw[at.M], rw[iw[at.O_SETTING] + at.RTOL]
+    """The root of the mean of E over the states, of the states or of the worst tuner; NaN wins."""
+    nx, m = iw[at.NX], iw[at.M]
     rows = max(1, nx - iw[at.NMEMORY])
     e = iw[at.O_E]
-    sens = m > 0 and iw[at.ERROR_TEST] != 0
-    n = iw[at.N] if sens else nx
-    _square(view(rw, e, n), view(rw, iw[at.O_W0], n), view(rw, iw[at.O_W1], n),
-            view(rw, iw[at.O_ATOL], n), rtol)  # fmt: skip
     worst = 0.0
     for i in range(nx):
         worst += rw[e + i]
-    if sens:
-        worst = _worst_column(view(rw, e + nx, nx * m), view(rw, iw[at.O_ACC], m), nx, worst)
+    if m > 0 and iw[at.ERROR_TEST]:
+        worst = _worst_column(m, part(rw, e + nx), part(rw, iw[at.O_ACC]), nx, worst)
     return np.sqrt(worst / rows)
 
 
 @loop_function
-def _ratio(k6: Vector, k7: Vector, wt: Vector, w1: Vector) -> float:
+def _ratio(n: int, k6: Vector, k7: Vector, wt: Vector, w1: Vector) -> float:
     """|k7 - k6| / |w1 - wt|."""
     top, bottom = 0.0, 0.0
-    for i in range(unsigned(k6.size)):
+    for i in range(n):
         top += (k7[i] - k6[i]) ** 2
         bottom += (w1[i] - wt[i]) ** 2
     return np.sqrt(top / bottom) if bottom > 0.0 else 0.0
@@ -177,38 +225,37 @@ def stiffness(iw: Vector, rw: Vector, h: float) -> float:
     sensitivities have the same eigenvalues and may be the ones that are held back."""
     nx, n = iw[at.NX], iw[at.N]
     k6, k7, wt, w1 = iw[at.O_K6], iw[at.O_K7], iw[at.O_WT], iw[at.O_W1]
-    rate = _ratio(view(rw, k6, nx), view(rw, k7, nx), view(rw, wt, nx), view(rw, w1, nx))
+    rate = _ratio(nx, part(rw, k6), part(rw, k7), part(rw, wt), part(rw, w1))
     if n > nx and iw[at.ERROR_TEST]:
         rest = n - nx
-        other = _ratio(view(rw, k6 + nx, rest), view(rw, k7 + nx, rest), view(rw, wt + nx, rest),
-                       view(rw, w1 + nx, rest))  # fmt: skip
+        other = _ratio(rest, part(rw, k6 + nx), part(rw, k7 + nx), part(rw, wt + nx),
+                       part(rw, w1 + nx))  # fmt: skip
         rate = max(rate, other)
     return h * rate
 
 
 @loop_function
 def _polynomial(
-    w0: Vector, w1: Vector, k1: Vector, k7: Vector, h: float, r2: Vector, r3: Vector, r4: Vector
-) -> None:
-    for i in range(unsigned(r2.size)):
+    n: int, h: float, w0: Vector, w1: Vector, k1: Vector, k3: Vector, k4: Vector, k5: Vector,
+    k6: Vector, k7: Vector, r2: Vector, r3: Vector, r4: Vector, r5: Vector,
+) -> None:  # fmt: skip
+    for i in range(n):
         rise = w1[i] - w0[i]
         bend = h * k1[i] - rise
         r2[i] = rise
         r3[i] = bend
         r4[i] = rise - h * k7[i] - bend
+        a = D1 * k1[i] + D3 * k3[i] + D4 * k4[i]
+        r5[i] = h * (a + (D5 * k5[i] + D6 * k6[i] + D7 * k7[i]))
 
 
 @engine_function
 def prepare_dense(iw: Vector, rw: Vector, h: float, n: int) -> None:
     """The coefficients R2 ... R5 of the interpolating polynomial for the first n components."""
-    k1, k7 = view(rw, iw[at.O_K1], n), view(rw, iw[at.O_K7], n)
     _polynomial(
-        view(rw, iw[at.O_W0], n), view(rw, iw[at.O_W1], n), k1, k7, h,
-        view(rw, iw[at.O_R2], n), view(rw, iw[at.O_R3], n), view(rw, iw[at.O_R4], n),
-    )  # fmt: skip
-    _combination(
-        view(rw, iw[at.O_R5], n), h * D1, k1, h * D3, view(rw, iw[at.O_K3], n),
-        h * D4, view(rw, iw[at.O_K4], n), h * D5, view(rw, iw[at.O_K5], n),
-        h * D6, view(rw, iw[at.O_K6], n), h * D7, k7,
+        n, h, part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]), part(rw, iw[at.O_K1]),
+        part(rw, iw[at.O_K3]), part(rw, iw[at.O_K4]), part(rw, iw[at.O_K5]),
+        part(rw, iw[at.O_K6]), part(rw, iw[at.O_K7]), part(rw, iw[at.O_R2]),
+        part(rw, iw[at.O_R3]), part(rw, iw[at.O_R4]), part(rw, iw[at.O_R5]),
     )  # fmt: skip
     iw[at.DENSE] = n

@@ -134,7 +134,7 @@ def emit(iw: Vector, rw: Vector, t: float, w: int, k: int) -> int:
     iw[at.RESULT + 1] = iw[at.OUT_S] + 8 * k * ny * m
     call(iw, at.OUTPUT)
     iw[at.EMITTED] = k + 1
-    row, total = reals_at(place, ny), 0.0
+    row, total = reals_at(place), 0.0
     for j in range(ny):
         total += row[j] * 0.0
     if total == 0.0:
@@ -189,14 +189,14 @@ def note(iw: Vector, t: float, kind: int, index: int) -> None:
     count = iw[at.EVENTS]
     iw[at.EVENTS] = count + 1
     if count < iw[at.LOG_SIZE]:
-        row = reals_at(iw[at.LOG] + 8 * at.LOG_WIDTH * count, at.LOG_WIDTH)
+        row = reals_at(iw[at.LOG] + 8 * at.LOG_WIDTH * count)
         row[0], row[1], row[2] = t, kind, index
 
 
 @engine_function
 def next_piece(iw: Vector, rw: Vector, t: float, blur: float) -> bool:
     """Moves on to the piece of the inputs that holds at t; whether there is a new one."""
-    starts, n = reals_at(iw[at.STARTS], iw[at.N_STARTS]), iw[at.N_STARTS]
+    starts, n = reals_at(iw[at.STARTS]), iw[at.N_STARTS]
     old = iw[at.PIECE]
     piece = old
     while piece + 1 < n and starts[piece + 1] <= t + blur:
@@ -209,9 +209,9 @@ def next_piece(iw: Vector, rw: Vector, t: float, blur: float) -> bool:
 def enter_piece(iw: Vector, rw: Vector) -> None:
     """Loads the current piece."""
     nu, piece = iw[at.NU], iw[at.PIECE]
-    starts = reals_at(iw[at.STARTS], iw[at.N_STARTS])
-    values = reals_at(iw[at.VALUES] + 8 * piece * nu, nu)
-    load_piece(iw, rw, starts[piece], values, reals_at(iw[at.SLOPES] + 8 * piece * nu, nu))
+    starts = reals_at(iw[at.STARTS])
+    values = reals_at(iw[at.VALUES] + 8 * piece * nu)
+    load_piece(iw, rw, starts[piece], values, reals_at(iw[at.SLOPES] + 8 * piece * nu))
 
 
 @engine_function
@@ -344,8 +344,9 @@ def trial(iw: Vector, rw: Vector, t: float, step: float, sens: bool) -> bool:
 def error_of_trial(iw: Vector, rw: Vector, step: float) -> float:
     """The local error in units of the tolerance."""
     if iw[at.STIFF]:  # the estimate is sharper than that of the explicit pair, which overrates
+        explicit.square_given_error(iw, rw)
         return 2.5 * explicit.error_norm(iw, rw)
-    explicit.local_error(iw, rw, step)
+    explicit.square_error(iw, rw, step)
     return explicit.error_norm(iw, rw)
 
 
@@ -471,14 +472,12 @@ def emit_within(iw: Vector, rw: Vector, limit: float) -> int:
     """Writes the samples inside the step, before the limit."""
     clock = iw[at.O_CLOCK]
     t, step = rw[clock + at.NOW], rw[clock + at.TAKEN]
-    times, n = reals_at(iw[at.TIMES], iw[at.N_TIMES]), iw[at.N_TIMES]
+    times, n = reals_at(iw[at.TIMES]), iw[at.N_TIMES]
     k = iw[at.SAMPLE]
     while k < n and times[k] < limit:
         w = dense(iw, rw, step, (times[k] - t) / step, iw[at.N])
         if iw[at.STIFF]:
-            call_unit(
-                iw[at.UNIT_STIFF], iw, rw, times[k], step, at.STIFF_CORRECT, w
-            )
+            call_unit(iw[at.UNIT_STIFF], iw, rw, times[k], step, at.STIFF_CORRECT, w)
         if iw[at.NC]:
             call_unit(iw[at.UNIT_PROJECTION], iw, rw, times[k], 0.0, w, 0)
         status = emit(iw, rw, times[k], w, k)
@@ -495,7 +494,7 @@ def emit_within(iw: Vector, rw: Vector, limit: float) -> int:
 def emit_here(iw: Vector, rw: Vector) -> int:
     """Writes the samples that fall on the present time."""
     t = rw[iw[at.O_CLOCK] + at.NOW]
-    times, n = reals_at(iw[at.TIMES], iw[at.N_TIMES]), iw[at.N_TIMES]
+    times, n = reals_at(iw[at.TIMES]), iw[at.N_TIMES]
     while iw[at.SAMPLE] < n and times[iw[at.SAMPLE]] <= t:
         status = emit(iw, rw, times[iw[at.SAMPLE]], iw[at.O_W0], iw[at.SAMPLE])
         if status:
@@ -533,7 +532,7 @@ def finish_step(iw: Vector, rw: Vector) -> int:
 @engine_function
 def next_stop(iw: Vector, rw: Vector) -> float:
     """Where the present stretch must end: the next piece, the next instant, the end."""
-    starts, piece = reals_at(iw[at.STARTS], iw[at.N_STARTS]), iw[at.PIECE]
+    starts, piece = reals_at(iw[at.STARTS]), iw[at.PIECE]
     stop = rw[iw[at.O_SETTING] + at.END]
     if piece + 1 < iw[at.N_STARTS]:
         stop = min(stop, starts[piece + 1])
@@ -548,7 +547,7 @@ def next_stop(iw: Vector, rw: Vector) -> float:
 def start_run(iw: Vector, rw: Vector) -> int:
     """The first piece, the derivative and the modes at the start, the first step."""
     clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
-    t = reals_at(iw[at.STARTS], 1)[0]
+    t = reals_at(iw[at.STARTS])[0]
     rw[clock + at.NOW] = t
     rw[clock + at.BLUR] = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
     rw[clock + at.LAST_ERROR] = CAUTIOUS
@@ -637,8 +636,8 @@ def prepare(iw: Vector, rw: Vector) -> None:
     iw[at.TUNER] = -1
     iw[at.STIFF] = 1 if iw[at.STIFF_READY] and iw[at.METHOD] == at.IMPLICIT else 0
     setting, n = iw[at.O_SETTING], iw[at.N_TIMES]
-    begin = reals_at(iw[at.STARTS], 1)[0]
-    end = reals_at(iw[at.TIMES], n)[n - 1] if n > 0 else begin
+    begin = reals_at(iw[at.STARTS])[0]
+    end = reals_at(iw[at.TIMES])[n - 1] if n > 0 else begin
     rw[setting + at.END], rw[setting + at.SPAN] = end, end - begin
     limit = rw[setting + at.LONGEST_STEP]
     rw[setting + at.MAX_STEP] = min(limit, (end - begin) / 100.0) if iw[at.NG] else limit

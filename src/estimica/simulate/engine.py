@@ -280,7 +280,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_GZ: len(kernel.z_jacobian.rows), at.O_LUZ: nz * nz, at.O_DZ: nz,
         at.O_FX: len(kernel.state_jacobian.rows), at.O_FV: len(kernel.algebraic_jacobian.rows),
         at.O_FP: len(kernel.tuner_jacobian.rows), at.O_ATOL: n, at.O_ACC: m,
-        at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_CLOCK: at.N_CLOCK, at.O_RZ: 5 * nz * (1 + m),
+        at.O_SETTING: at.N_SETTING, at.O_REPORT: at.N_REPORT, at.O_CLOCK: at.N_CLOCK,
         at.O_X_PRE: nx, at.O_D_PRE: h.nd, at.O_FLAGS: 2, at.O_S_PRE: nx * m, at.O_XDOT: nx,
         at.O_VDOT: nv, at.O_DT: m, at.O_ZERO: ng, at.O_ZERO_LOW: ng, at.O_ZERO_RATE: ng,
         at.O_ZERO_S: ng * m, at.O_SLACK: ng, at.O_TRIGGERED: ng, at.O_INSTANT: nt,
@@ -295,8 +295,8 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         many = h.nh * (1 + m)
         sizes |= {
             at.O_Q: h.nh, at.O_QS: h.nh * m, at.O_TAU: h.nh, at.O_TAU_S: h.nh * m,
-            at.O_W_AFTER: many, at.O_Q_MAX: h.nh, at.O_W_BEFORE: many, at.O_WEIGHT: 10, at.O_HISTORY: segments * (2 + 5 * many),
-            at.O_BREAKS: segments * (3 + m),
+            at.O_W_AFTER: many, at.O_Q_MAX: h.nh, at.O_W_BEFORE: many, at.O_WEIGHT: 10,
+            at.O_HISTORY: segments * (2 + 5 * many), at.O_BREAKS: segments * (3 + m),
         }  # fmt: skip
     if stiff:
         sizes |= _stiff_sizes(kernel)
@@ -322,9 +322,7 @@ def _padded(size: int) -> int:
     return 8 * max(1, -(-size // 8))
 
 
-def _whole_numbers(
-    kernel: Kernel, stiff: bool, sizes: dict[int, int], segments: int
-) -> Wholes:
+def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments: int) -> Wholes:
     """iw with sizes, switches, function addresses, offsets and index vectors filled in."""
     h, m = kernel.hybrid, kernel.m
     nc = h.constraints.shape[0]
@@ -498,9 +496,7 @@ def integrate(
     return run
 
 
-def _load(
-    workspace: Workspace, P: Reals, start: Start, pieces: Pieces, options: Options
-) -> None:
+def _load(workspace: Workspace, P: Reals, start: Start, pieces: Pieces, options: Options) -> None:
     """Puts everything about this run into the workspace."""
     assert pieces.values.shape[1] == workspace.nu
     if options is not workspace.options:

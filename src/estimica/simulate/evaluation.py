@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import address, call_model, call_unit, engine_function, unsigned, view
-from estimica.simulate.linear_algebra import add_entries, add_product
+from estimica.simulate.calls import address, call_model, call_unit, engine_function, part
+from estimica.simulate.linear_algebra import add_entries, add_product, fill
 
 Vector = Any
 
@@ -55,7 +55,6 @@ def derivative(iw: Vector, rw: Vector, t: float, w: int, k: int, sens: bool) -> 
     failed = settle_unknowns(iw, rw, t, w, sens)
     if failed:
         return failed
-    iw[at.EVALUATIONS] += 1
     set_result(iw, 0, k)
     if not sens:
         call(iw, at.RHS)
@@ -75,15 +74,11 @@ def sparse_derivative(iw: Vector, rw: Vector, w: int, k: int) -> None:
     set_result(iw, 2, iw[at.O_FV])
     set_result(iw, 3, iw[at.O_FP])
     call(iw, at.LINEAR)
-    out = view(rw, k + nx, nx * m)
-    for j in range(unsigned(nx * m)):
-        out[j] = 0.0
-    n = iw[at.NNZ_X]
-    add_product(view(iw, iw[at.I_FX_ROW], n), view(iw, iw[at.I_FX_COL], n),
-                view(rw, iw[at.O_FX], n), view(rw, w + nx, nx * m), m, out)  # fmt: skip
-    n = iw[at.NNZ_V]
-    add_product(view(iw, iw[at.I_FV_ROW], n), view(iw, iw[at.I_FV_COL], n),
-                view(rw, iw[at.O_FV], n), view(rw, iw[at.O_VS], iw[at.NV] * m), m, out)  # fmt: skip
-    n = iw[at.NNZ_P]
-    add_entries(view(iw, iw[at.I_FP_ROW], n), view(iw, iw[at.I_FP_COL], n),
-                view(rw, iw[at.O_FP], n), m, out)  # fmt: skip
+    out = part(rw, k + nx)
+    fill(nx * m, out, 0.0)
+    add_product(iw[at.NNZ_X], part(iw, iw[at.I_FX_ROW]), part(iw, iw[at.I_FX_COL]),
+                part(rw, iw[at.O_FX]), part(rw, w + nx), m, out)  # fmt: skip
+    add_product(iw[at.NNZ_V], part(iw, iw[at.I_FV_ROW]), part(iw, iw[at.I_FV_COL]),
+                part(rw, iw[at.O_FV]), part(rw, iw[at.O_VS]), m, out)  # fmt: skip
+    add_entries(iw[at.NNZ_P], part(iw, iw[at.I_FP_ROW]), part(iw, iw[at.I_FP_COL]),
+                part(rw, iw[at.O_FP]), m, out)  # fmt: skip

@@ -255,15 +255,13 @@ def settle_total(iw: Vector, rw: Vector, t: float) -> int:
             rate = rw[iw[at.O_VDOT] + nz + i]
             rw[iw[at.O_VS] + (nz + i) * m + j] += rate * rw[iw[at.O_DT] + j]
     if nz:
-        return call_unit(
-            iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, at.ALGEBRAIC_TOTAL, 0
-        )
+        return call_unit(iw[at.UNIT_ALGEBRAIC], iw, rw, t, 0.0, at.ALGEBRAIC_TOTAL, 0)
     return 0
 
 
 @engine_function
 def relate(iw: Vector, rw: Vector, t: float, blur: float) -> bool:
-    """The modes at the point; those on their surface keep theirs, or take the one they are held at."""
+    """The modes at the point; on its surface a relation keeps its mode, or is held at one."""
     ng, d, changed = iw[at.NG], iw[at.O_D], False
     if ng:
         set_result(iw, 0, iw[at.O_ZERO])
@@ -324,7 +322,7 @@ def differs(iw: Vector, rw: Vector) -> bool:
     for i in range(iw[at.NX]):
         if rw[iw[at.O_W0] + i] != rw[iw[at.O_X_PRE] + i]:
             return True
-    for i in range(iw[at.ND]):
+    for i in range(iw[at.ND]):  # noqa: SIM110 (Numba knows no any())
         if rw[iw[at.O_D] + i] != rw[iw[at.O_D_PRE] + i]:
             return True
     return False
@@ -358,7 +356,7 @@ def leave_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
 @engine_function
 def settle(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
-    nx, m, w0, flips = iw[at.NX], iw[at.M], iw[at.O_W0], 0
+    w0, flips = iw[at.O_W0], 0
     shift(iw, rw, 1.0, iw[at.O_XDOT])
     if not iw[at.HAS_EVENTS]:
         code = derivative(iw, rw, t, w0, iw[at.O_K1], False)

@@ -1,8 +1,9 @@
 """Delayed signals: the past of their expressions, and the instants at which its jumps come through.
 
-Every accepted step leaves a segment: the delayed expressions and their sensitivities at five points,
-between which a polynomial of degree four runs. A jump or kink at time t comes through delay i at
-t + tau_i; the run stops there, and S jumps by the change of x' times the derivative of that time.
+Every accepted step leaves a segment: the delayed expressions and their sensitivities at five
+points, between which a polynomial of degree four runs. A jump or kink at time t comes through
+delay i at t + tau_i; the run stops there, and S jumps by the change of x' times the derivative of
+that time.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def look_up(iw: Vector, rw: Vector, t: float) -> None:
 
 @engine_function
 def look_up_one(iw: Vector, rw: Vector, t: float, i: int) -> None:
+    """Delayed signal i at t; on a break, the side is the one that LEFT and I_SIDE tell."""
     nz, nh, m = iw[at.NZ], iw[at.NH], iw[at.M]
     value, sens = iw[at.O_V] + nz + i, iw[at.O_VS] + (nz + i) * m
     left = iw[at.LEFT] != 0 or iw[iw[at.I_SIDE] + i] < 0
@@ -104,7 +106,9 @@ def record(iw: Vector, rw: Vector, t: float, h: float) -> int:
     rw[start], rw[start + 1] = t, h
     for k in range(NODES):
         theta = 0.25 * k
-        w = iw[at.O_W0] if k == 0 else iw[at.O_W1] if k == NODES - 1 else dense(iw, rw, h, theta, iw[at.N])
+        w = iw[at.O_W0] if k == 0 else iw[at.O_W1]
+        if 0 < k < NODES - 1:
+            w = dense(iw, rw, h, theta, iw[at.N])
         iw[at.LEFT] = 0 if k == 0 else 1
         if settle_unknowns(iw, rw, t + theta * h, w, m > 0):
             return ALGEBRAIC
@@ -153,7 +157,7 @@ def begin_past(iw: Vector, rw: Vector, t: float) -> int:
 
 @engine_function
 def break_place(iw: Vector, k: int) -> int:
-    """Where break k stands in rw: its time, its signal, its generation, the derivatives of its time."""
+    """Where break k stands in rw: time, signal, generation, the derivatives of its time."""
     return iw[at.O_BREAKS] + k * (3 + iw[at.M])
 
 

@@ -1,9 +1,9 @@
-"""Where everything stands in the engine's two arrays: `iw` (whole numbers, addresses and offsets) and
+"""Where everything stands in the engine's two arrays: `iw` (whole numbers, addresses, offsets) and
 `rw` (reals). One pair serves one run at a time; compiled code finds all it needs through them.
 
-iw[T..] is the table of argument addresses that model functions are called with, iw[RESULT..] that of
-their results, iw[RHS..] their own addresses; then come sizes, switches, counters, and the offsets
-(O_...) of the vectors inside rw and (I_...) of the index vectors inside iw.
+iw[T..] is the table of argument addresses that model functions are called with, iw[RESULT..] that
+of their results, iw[RHS..] their own addresses; then come sizes, switches, counters, and the
+offsets (O_...) of the vectors inside rw and (I_...) of the index vectors inside iw.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ RESULT = 24
 # functions, in the order of compiled.kernel.FUNCTIONS
 (RHS, BOTH, LINEAR, OUTPUT, ALGEBRAIC, ALGEBRAIC_SENS, ALGEBRAIC_TOTAL, ALGEBRAIC_RATE, ZERO,
  ZERO_RATE, INSTANTS, EVENT, EVENT_SENS, CONSTRAINT, CONSTRAINT_SENS, CHECK, DELAYED, DELAYS,
- STIFF_JACOBIAN, STIFF_BOTH, STIFF_SECOND, STIFF_LINEAR, STIFF_SECOND_LINEAR) = range(32, 55)  # fmt: skip
+ STIFF_JACOBIAN, STIFF_BOTH, STIFF_SECOND, STIFF_LINEAR, STIFF_SECOND_LINEAR,
+ ) = range(32, 55)  # fmt: skip
 
 # sizes
 (NX, NZ, NH, NV, NU, ND, NG, NT, NL, NC, NK, NY, M, N, NMEMORY, NSTIFF, LOWER, UPPER,
@@ -24,7 +25,8 @@ RESULT = 24
  BREAKS) = range(64, 93)  # fmt: skip
 # switches
 (DIRECT, LINEAR_Z, ZERO_NEEDS_Z, CONSTRAINT_NEEDS_Z, TERMINAL, HAS_EVENTS, SLOPED, METHOD, STIFF,
- STIFF_READY, STIFF_DIRECT, ERROR_TEST, BASE, DENSE, RESTART, LEFT, GENERATION) = range(100, 117)  # fmt: skip
+ STIFF_READY, STIFF_DIRECT, ERROR_TEST, BASE, DENSE, RESTART, LEFT, GENERATION,
+ ) = range(100, 117)  # fmt: skip
 # counters and what failed last
 (STEPS, REJECTED, EVALUATIONS, NEWTON, EVENTS, SWITCHES, STIFF_STEPS, FACTORISATIONS, FAIL, INDEX,
  TUNER, LAST_FAIL, EMITTED, FIRST_SEGMENT, LAST_SEGMENT, BREAK_COUNT,
@@ -38,7 +40,8 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 
 # offsets of vectors in rw: one evaluation
 (O_TIME, O_INPUT, O_UDOT, O_BEGIN, O_VALUE, O_P, O_D, O_V, O_VS, O_V_GOOD, O_G, O_GZ, O_LUZ, O_DZ,
- O_FX, O_FV, O_FP, O_ATOL, O_ACC, O_SETTING, O_REPORT, O_CLOCK, O_SUMMARY) = range(142, 165)  # fmt: skip
+ O_FX, O_FV, O_FP, O_ATOL, O_ACC, O_SETTING, O_REPORT, O_CLOCK, O_SUMMARY,
+ ) = range(142, 165)  # fmt: skip
 # the explicit method and its dense output
 (O_W0, O_W1, O_WT, O_WD, O_K1, O_K2, O_K3, O_K4, O_K5, O_K6, O_K7, O_E, O_R2, O_R3, O_R4, O_R5,
  O_RZ) = range(170, 187)  # fmt: skip

@@ -1,33 +1,47 @@
 """Dense and banded LU factorisations with partial pivoting, for many right-hand sides stored row by
-row, and products with sparse matrices. All matrices are flat vectors."""
+row, and products with sparse matrices. All matrices and vectors are pointers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from estimica.simulate.calls import loop_function, unsigned, view
+from estimica.simulate.calls import loop_function, part
 
 Vector = Any
 
 
 @loop_function
-def subtract(target: Vector, factor: float, source: Vector) -> None:
-    """target -= factor * source."""
-    for j in range(unsigned(target.size)):
-        target[j] -= factor * source[j]
+def fill(n: int, target: Vector, value: float) -> None:
+    """Sets n elements."""
+    for j in range(n):
+        target[j] = value
 
 
 @loop_function
-def exchange(a: Vector, b: Vector) -> None:
+def copy(n: int, target: Vector, source: Vector) -> None:
+    """target := source."""
+    for j in range(n):
+        target[j] = source[j]
+
+
+@loop_function
+def add(n: int, target: Vector, factor: float, source: Vector) -> None:
+    """target += factor * source."""
+    for j in range(n):
+        target[j] += factor * source[j]
+
+
+@loop_function
+def exchange(n: int, a: Vector, b: Vector) -> None:
     """Swaps the contents of two vectors."""
-    for j in range(unsigned(a.size)):
+    for j in range(n):
         a[j], b[j] = b[j], a[j]
 
 
 @loop_function
-def scale(a: Vector, factor: float) -> None:
+def scale(n: int, a: Vector, factor: float) -> None:
     """a *= factor."""
-    for j in range(unsigned(a.size)):
+    for j in range(n):
         a[j] *= factor
 
 
@@ -43,13 +57,13 @@ def factor(a: Vector, pivot: Vector, n: int) -> int:
         if not big > 0.0:
             return k + 1
         if best != k:
-            exchange(view(a, k * n, n), view(a, best * n, n))
+            exchange(n, part(a, k * n), part(a, best * n))
         inverse, rest = 1.0 / a[k * n + k], n - k - 1
         for i in range(k + 1, n):
             ratio = a[i * n + k] * inverse
             a[i * n + k] = ratio
             if ratio != 0.0:
-                subtract(view(a, i * n + k + 1, rest), ratio, view(a, k * n + k + 1, rest))
+                add(rest, part(a, i * n + k + 1), -ratio, part(a, k * n + k + 1))
     return 0
 
 
@@ -58,21 +72,21 @@ def solve(a: Vector, pivot: Vector, n: int, b: Vector, m: int) -> None:
     """b := a^-1 b for an (n, m) right-hand side and a factorised matrix."""
     for k in range(n):
         if pivot[k] != k:
-            exchange(view(b, k * m, m), view(b, pivot[k] * m, m))
+            exchange(m, part(b, k * m), part(b, pivot[k] * m))
     for i in range(1, n):
         for k in range(i):
             if a[i * n + k] != 0.0:
-                subtract(view(b, i * m, m), a[i * n + k], view(b, k * m, m))
+                add(m, part(b, i * m), -a[i * n + k], part(b, k * m))
     for i in range(n - 1, -1, -1):
         for k in range(i + 1, n):
             if a[i * n + k] != 0.0:
-                subtract(view(b, i * m, m), a[i * n + k], view(b, k * m, m))
-        scale(view(b, i * m, m), 1.0 / a[i * n + i])
+                add(m, part(b, i * m), -a[i * n + k], part(b, k * m))
+        scale(m, part(b, i * m), 1.0 / a[i * n + i])
 
 
 @loop_function
 def factor_band(a: Vector, low: Vector, pivot: Vector, n: int, kl: int, ku: int) -> int:
-    """LU of a band matrix, row i of which holds columns i - kl ... i + ku; multipliers go to low."""
+    """LU of a band matrix, row i of which holds columns i - kl ... i + ku; multipliers to low."""
     w = kl + ku + 1
     shift = kl
     for i in range(min(kl, n)):
@@ -93,7 +107,7 @@ def factor_band(a: Vector, low: Vector, pivot: Vector, n: int, kl: int, ku: int)
         if not big > 0.0:
             return k + 1
         if best != k:
-            exchange(view(a, k * w, w), view(a, best * w, w))
+            exchange(w, part(a, k * w), part(a, best * w))
         inverse = 1.0 / a[k * w]
         for i in range(k + 1, last):
             ratio = a[i * w] * inverse
@@ -113,29 +127,31 @@ def solve_band(
     last = kl
     for k in range(n):
         if pivot[k] != k:
-            exchange(view(b, k * m, m), view(b, pivot[k] * m, m))
+            exchange(m, part(b, k * m), part(b, pivot[k] * m))
         if last < n:
             last += 1
         for i in range(k + 1, last):
-            subtract(view(b, i * m, m), low[k * kl + i - k - 1], view(b, k * m, m))
+            add(m, part(b, i * m), -low[k * kl + i - k - 1], part(b, k * m))
     last = 1
     for i in range(n - 1, -1, -1):
         for k in range(1, last):
-            subtract(view(b, i * m, m), a[i * w + k], view(b, (i + k) * m, m))
-        scale(view(b, i * m, m), 1.0 / a[i * w])
+            add(m, part(b, i * m), -a[i * w + k], part(b, (i + k) * m))
+        scale(m, part(b, i * m), 1.0 / a[i * w])
         if last < w:
             last += 1
 
 
 @loop_function
-def add_product(rows: Vector, columns: Vector, a: Vector, b: Vector, m: int, out: Vector) -> None:
+def add_product(
+    nnz: int, rows: Vector, columns: Vector, a: Vector, b: Vector, m: int, out: Vector
+) -> None:
     """out += A b, A given by its nonzeros, b and out with rows of m."""
-    for q in range(unsigned(rows.size)):
-        subtract(view(out, rows[q] * m, m), -a[q], view(b, columns[q] * m, m))
+    for q in range(nnz):
+        add(m, part(out, rows[q] * m), a[q], part(b, columns[q] * m))
 
 
 @loop_function
-def add_entries(rows: Vector, columns: Vector, a: Vector, m: int, out: Vector) -> None:
+def add_entries(nnz: int, rows: Vector, columns: Vector, a: Vector, m: int, out: Vector) -> None:
     """out += A, A given by its nonzeros, out with rows of m."""
-    for q in range(unsigned(rows.size)):
+    for q in range(nnz):
         out[rows[q] * m + columns[q]] += a[q]

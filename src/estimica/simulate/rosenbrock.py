@@ -2,9 +2,10 @@
 sensitivities; one factorisation of M/(h gamma) - F_w serves them all.
 
 F = [f; g] over w = [x; z], M = diag(1, 0). Stage s solves
-    (M/(h gamma) - F_w) k_s = F(t + alpha_s h, w + sum a_sj k_j) + M sum c_sj k_j / h + gamma_s h F_t,
-and its derivative with respect to the tuners, second derivatives of F included. The coefficients are
-those of CasADi's `rosenbrock` integrator.
+    (M/(h gamma) - F_w) k_s
+        = F(t + alpha_s h, w + sum a_sj k_j) + M sum c_sj k_j / h + gamma_s h F_t,
+and its derivative with respect to the tuners, second derivatives of F included. The coefficients
+are those of CasADi's `rosenbrock` integrator.
 """
 
 from __future__ import annotations
@@ -14,22 +15,19 @@ from typing import Any
 import numpy as np
 
 from estimica.simulate import layout as at
-from estimica.simulate.calls import (
-    Unit,
-    engine_function,
-    loop_function,
-    unsigned,
-    view,
-)  # fmt: skip
+from estimica.simulate.calls import Unit, engine_function, loop_function, part
 from estimica.simulate.evaluation import call, set_inputs, set_result, settle_unknowns
 from estimica.simulate.linear_algebra import (
+    add,
     add_entries,
     add_product,
+    copy,
     factor,
     factor_band,
+    fill,
     solve,
     solve_band,
-)  # fmt: skip
+)
 
 Vector = Any
 
@@ -90,75 +88,56 @@ DENSE = np.stack([
 
 
 @loop_function
-def _first(x: Vector, x0: Vector, a: float, k: Vector, ks: Vector, c: float) -> None:
+def _first(n: int, x: Vector, x0: Vector, a: float, k: Vector, ks: Vector, c: float) -> None:
     """x := x0 + a k, ks := c k."""
-    for i in range(unsigned(x.size)):
+    for i in range(n):
         x[i] = x0[i] + a * k[i]
         ks[i] = c * k[i]
 
 
 @loop_function
-def _more(x: Vector, a: float, k: Vector, ks: Vector, c: float) -> None:
+def _more(n: int, x: Vector, a: float, k: Vector, ks: Vector, c: float) -> None:
     """x += a k, ks += c k."""
-    for i in range(unsigned(x.size)):
+    for i in range(n):
         x[i] += a * k[i]
         ks[i] += c * k[i]
 
 
 @loop_function
-def _add(x: Vector, k: Vector) -> None:
-    for i in range(unsigned(x.size)):
-        x[i] += k[i]
-
-
-@loop_function
-def _copy(x: Vector, k: Vector) -> None:
-    for i in range(unsigned(x.size)):
-        x[i] = k[i]
-
-
-@loop_function
-def _set(x: Vector, a: float, k: Vector) -> None:
-    for i in range(unsigned(x.size)):
+def _multiple(n: int, x: Vector, a: float, k: Vector) -> None:
+    """x := a k."""
+    for i in range(n):
         x[i] = a * k[i]
-
-
-@loop_function
-def _accumulate(x: Vector, a: float, k: Vector) -> None:
-    for i in range(unsigned(x.size)):
-        x[i] += a * k[i]
 
 
 @engine_function
 def combine(iw: Vector, rw: Vector, s: int, h: float, n: int) -> None:
     """The argument of stage s, and K_s := sum c_sj K_j / h on the rows of states."""
     nw, base = iw[at.NSTIFF] * (1 + iw[at.M]), iw[at.O_SK]
-    x, x0, ks = view(rw, iw[at.O_SWT], n), view(rw, iw[at.O_SW0], n), view(rw, base + s * nw, n)
+    x, x0, ks = part(rw, iw[at.O_SWT]), part(rw, iw[at.O_SW0]), part(rw, base + s * nw)
     if s == 0:
-        _copy(x, x0)
-        for i in range(unsigned(n)):
-            ks[i] = 0.0
+        copy(n, x, x0)
+        fill(n, ks, 0.0)
         return
     whole = s <= 5  # later stages start from the argument of the one before
-    k = view(rw, base, n)
     if whole:
-        _first(x, x0, A[s, 0], k, ks, C[s, 0] / h)
+        _first(n, x, x0, A[s, 0], part(rw, base), ks, C[s, 0] / h)
     else:
-        _add(x, view(rw, base + (s - 1) * nw, n))
-        _set(ks, C[s, 0] / h, k)
+        add(n, x, 1.0, part(rw, base + (s - 1) * nw))
+        _multiple(n, ks, C[s, 0] / h, part(rw, base))
     for j in range(1, s):
-        k = view(rw, base + j * nw, n)
+        k = part(rw, base + j * nw)
         if whole:
-            _more(x, A[s, j], k, ks, C[s, j] / h)
+            _more(n, x, A[s, j], k, ks, C[s, j] / h)
         else:
-            _accumulate(ks, C[s, j] / h, k)
+            add(n, ks, C[s, j] / h, k)
 
 
 @engine_function
 def clear_algebraic(iw: Vector, rw: Vector, k: int, sens: bool) -> None:
     """Rows of algebraic unknowns have no mass."""
     n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
-    order = view(iw, iw[at.I_ORDER], n)
+    order = part(iw, iw[at.I_ORDER])
     for p in range(n):
         if order[p] >= nx:
             rw[k + p] = 0.0
@@ -171,39 +150,38 @@ def clear_algebraic(iw: Vector, rw: Vector, k: int, sens: bool) -> None:
 def gather(iw: Vector, rw: Vector, w0: int, w: int, sens: bool) -> None:
     """[x; z] and its sensitivities from rw[w0 ...] to rw[w ...], in the stiff method's order."""
     n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
-    order = view(iw, iw[at.I_ORDER], n)
+    order = part(iw, iw[at.I_ORDER])
     for p in range(n):
         q = order[p]
         rw[w + p] = rw[w0 + q] if q < nx else rw[iw[at.O_V] + q - nx]
         if sens:
             source = w0 + nx + q * m if q < nx else iw[at.O_VS] + (q - nx) * m
-            _copy(view(rw, w + n + p * m, m), view(rw, source, m))
+            copy(m, part(rw, w + n + p * m), part(rw, source))
 
 
 @engine_function
 def scatter(iw: Vector, rw: Vector, source: int, target: int, sens: bool) -> None:
     """The rows of states of a stiff vector back in their own order."""
     n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
-    order = view(iw, iw[at.I_ORDER], n)
+    order = part(iw, iw[at.I_ORDER])
     for p in range(n):
         q = order[p]
         if q < nx:
             rw[target + q] = rw[source + p]
             if sens:
-                _copy(view(rw, target + nx + q * m, m), view(rw, source + n + p * m, m))
+                copy(m, part(rw, target + nx + q * m), part(rw, source + n + p * m))
 
 
 @engine_function
 def factorise(iw: Vector, rw: Vector, h: float) -> int:
     """The matrix of the step, factorised."""
     n, nx, kl, ku, nnz = iw[at.NSTIFF], iw[at.NX], iw[at.LOWER], iw[at.UPPER], iw[at.NNZ_J]
-    rows, columns = view(iw, iw[at.I_J_ROW], nnz), view(iw, iw[at.I_J_COL], nnz)
-    values, order = view(rw, iw[at.O_SJ], nnz), view(iw, iw[at.I_ORDER], n)
-    pivot = view(iw, iw[at.I_PIVOT_STIFF], n)
+    rows, columns = part(iw, iw[at.I_J_ROW]), part(iw, iw[at.I_J_COL])
+    values, order = part(rw, iw[at.O_SJ]), part(iw, iw[at.I_ORDER])
+    pivot = part(iw, iw[at.I_PIVOT_STIFF])
     width = n if kl < 0 else kl + ku + 1
-    matrix = view(rw, iw[at.O_SA], n * width)
-    for k in range(unsigned(n * width)):
-        matrix[k] = 0.0
+    matrix = part(rw, iw[at.O_SA])
+    fill(n * width, matrix, 0.0)
     mass = 1.0 / (h * GAMMA)
     iw[at.FACTORISATIONS] += 1
     if kl < 0:
@@ -218,19 +196,18 @@ def factorise(iw: Vector, rw: Vector, h: float) -> int:
     for p in range(n):
         if order[p] < nx:
             matrix[p * width + kl] += mass
-    return factor_band(matrix, view(rw, iw[at.O_SL], n * max(kl, 1)), pivot, n, kl, ku)
+    return factor_band(matrix, part(rw, iw[at.O_SL]), pivot, n, kl, ku)
 
 
 @engine_function
 def solve_stage(iw: Vector, rw: Vector, place: int, m: int) -> None:
     """One solve with the factorised matrix for m columns."""
     n, kl, ku = iw[at.NSTIFF], iw[at.LOWER], iw[at.UPPER]
-    pivot, b = view(iw, iw[at.I_PIVOT_STIFF], n), view(rw, place, n * m)
+    pivot, b = part(iw, iw[at.I_PIVOT_STIFF]), part(rw, place)
     if kl < 0:
-        solve(view(rw, iw[at.O_SA], n * n), pivot, n, b, m)
+        solve(part(rw, iw[at.O_SA]), pivot, n, b, m)
     else:
-        width = kl + ku + 1
-        solve_band(view(rw, iw[at.O_SA], n * width), view(rw, iw[at.O_SL], n * max(kl, 1)),
+        solve_band(part(rw, iw[at.O_SA]), part(rw, iw[at.O_SL]),
                    pivot, n, kl, ku, b, m)  # fmt: skip
 
 
@@ -245,17 +222,17 @@ def point(iw: Vector, rw: Vector, t: float, w: int) -> None:
 @engine_function
 def add_sparse(iw: Vector, rw: Vector, size: int, rows: int, values: int, b: int, out: int) -> None:
     """out += A b for sensitivities."""
-    n, m, nnz = iw[at.NSTIFF], iw[at.M], iw[size]
-    add_product(view(iw, iw[rows], nnz), view(iw, iw[rows + 1], nnz), view(rw, iw[values], nnz),
-                view(rw, b, n * m), m, view(rw, out, n * m))  # fmt: skip
+    m, nnz = iw[at.M], iw[size]
+    add_product(nnz, part(iw, iw[rows]), part(iw, iw[rows + 1]), part(rw, iw[values]),
+                part(rw, b), m, part(rw, out))  # fmt: skip
 
 
 @engine_function
 def add_explicit(iw: Vector, rw: Vector, size: int, rows: int, values: int, out: int) -> None:
     """out += A for sensitivities."""
-    n, m, nnz = iw[at.NSTIFF], iw[at.M], iw[size]
-    add_entries(view(iw, iw[rows], nnz), view(iw, iw[rows + 1], nnz), view(rw, iw[values], nnz),
-                m, view(rw, out, n * m))  # fmt: skip
+    m, nnz = iw[at.M], iw[size]
+    add_entries(nnz, part(iw, iw[rows]), part(iw, iw[rows + 1]), part(rw, iw[values]),
+                m, part(rw, out))  # fmt: skip
 
 
 @engine_function
@@ -266,18 +243,18 @@ def add_slope(iw: Vector, rw: Vector, k: int, sens: bool) -> None:
     if sens and iw[at.STIFF_DIRECT]:
         set_result(iw, 1, temporary + n)
         call(iw, at.STIFF_BOTH)
-        _add(view(rw, k, n + n * m), view(rw, temporary, n + n * m))
+        add(n + n * m, part(rw, k), 1.0, part(rw, temporary))
         return
     set_result(iw, 1, iw[at.O_SJS])
     if not sens or iw[at.STIFF_DIRECT]:
         set_result(iw, 2, temporary + n)
         call(iw, at.STIFF_JACOBIAN)
-        _add(view(rw, k, n), view(rw, temporary, n))
+        add(n, part(rw, k), 1.0, part(rw, temporary))
         return
     set_result(iw, 2, iw[at.O_SJSP])
     set_result(iw, 3, temporary + n)
     call(iw, at.STIFF_LINEAR)
-    _add(view(rw, k, n), view(rw, temporary, n))
+    add(n, part(rw, k), 1.0, part(rw, temporary))
     add_sparse(iw, rw, at.NNZ_J, at.I_J_ROW, at.O_SJS, iw[at.O_SWT] + n, k + n)
     add_explicit(iw, rw, at.NNZ_JP, at.I_JP_ROW, at.O_SJSP, k + n)
 
@@ -290,7 +267,7 @@ def add_second(iw: Vector, rw: Vector, k: int) -> None:
     if iw[at.STIFF_DIRECT]:
         set_result(iw, 0, temporary)
         call(iw, at.STIFF_SECOND)
-        _add(view(rw, k + n, n * m), view(rw, temporary, n * m))
+        add(n * m, part(rw, k + n), 1.0, part(rw, temporary))
         return
     set_result(iw, 0, iw[at.O_SJ2])
     set_result(iw, 1, iw[at.O_SJ2P])
@@ -348,9 +325,9 @@ def attempt(iw: Vector, rw: Vector, t: float, h: float, sens: bool) -> int:
     last = iw[at.O_SK] + 7 * n * (1 + m)
     size = n * (1 + m) if sens else n
     scatter(iw, rw, last, iw[at.O_E], sens)
-    _add(view(rw, iw[at.O_SWT], size), view(rw, last, size))
+    add(size, part(rw, iw[at.O_SWT]), 1.0, part(rw, last))
     scatter(iw, rw, iw[at.O_SWT], iw[at.O_W1], sens)
-    order = view(iw, iw[at.I_ORDER], n)
+    order = part(iw, iw[at.I_ORDER])
     for p in range(n):
         if order[p] >= nx:
             rw[iw[at.O_V] + order[p] - nx] = rw[iw[at.O_SWT] + p]
@@ -363,12 +340,11 @@ def prepare_dense(iw: Vector, rw: Vector, n: int) -> None:
     ns, m = iw[at.NSTIFF], iw[at.M]
     sens = n > iw[at.NX]
     size = ns * (1 + m) if sens else ns
-    total = view(rw, iw[at.O_SC], size)
+    total = part(rw, iw[at.O_SC])
     for power in range(4):
-        for i in range(unsigned(size)):
-            total[i] = 0.0
+        fill(size, total, 0.0)
         for j in range(STAGES):
-            _accumulate(total, DENSE[power, j], view(rw, iw[at.O_SK] + j * ns * (1 + m), size))
+            add(size, total, DENSE[power, j], part(rw, iw[at.O_SK] + j * ns * (1 + m)))
         scatter(iw, rw, iw[at.O_SC], iw[at.O_R2 + power], sens)
     iw[at.DENSE] = n
 
@@ -377,7 +353,7 @@ def prepare_dense(iw: Vector, rw: Vector, n: int) -> None:
 def subtract_rate(iw: Vector, rw: Vector, h: float, theta: float, k: int, sens: bool) -> None:
     """K -= the time derivative of the interpolating polynomial, in the rows of states."""
     n, nx, m = iw[at.NSTIFF], iw[at.NX], iw[at.M]
-    order, rest = view(iw, iw[at.I_ORDER], n), 1.0 - theta
+    order, rest = part(iw, iw[at.I_ORDER]), 1.0 - theta
     r2, r3, r4, r5 = iw[at.O_R2], iw[at.O_R3], iw[at.O_R4], iw[at.O_R5]
     c3, c4 = 1.0 - 2.0 * theta, theta * (2.0 - 3.0 * theta)
     c5 = 2.0 * theta * rest * (1.0 - 2.0 * theta)
@@ -412,7 +388,7 @@ def correct(iw: Vector, rw: Vector, t: float, h: float, w: int, sens: bool) -> i
     k = iw[at.O_SK]  # the stages have become the polynomial and are free
     size = n * (1 + m) if sens else n
     gather(iw, rw, w, iw[at.O_SWT], sens)
-    _set(view(rw, k, size), 0.0, view(rw, k, size))
+    fill(size, part(rw, k), 0.0)
     point(iw, rw, t, iw[at.O_SWT])
     add_slope(iw, rw, k, sens)
     subtract_rate(iw, rw, h, theta, k, sens)
@@ -421,13 +397,13 @@ def correct(iw: Vector, rw: Vector, t: float, h: float, w: int, sens: bool) -> i
     solve_stage(iw, rw, k, 1)
     if sens:
         solve_stage(iw, rw, k + n, m)
-    order = view(iw, iw[at.I_ORDER], n)
+    order = part(iw, iw[at.I_ORDER])
     for p in range(n):
         q = order[p]
         if q < nx:
             rw[w + q] += rw[k + p]
             if sens:
-                _add(view(rw, w + nx + q * m, m), view(rw, k + n + p * m, m))
+                add(m, part(rw, w + nx + q * m), 1.0, part(rw, k + n + p * m))
     return 0
 
 

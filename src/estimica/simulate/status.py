@@ -19,7 +19,7 @@ NEEDS_STIFF = 13  # internal: the engine compiles the stiff functions and runs a
 
 TEXTS = {
     DONE: "reached the end",
-    STEP_TOO_SMALL: "the step size collapsed: the solution is not smooth there, or runs to infinity",
+    STEP_TOO_SMALL: "the step size collapsed: the solution is not smooth, or runs to infinity",
     TOO_MANY_STEPS: "too many steps between two samples",
     NOT_FINITE_START: "a derivative is not a finite number",
     ALGEBRAIC: "the algebraic equations could not be solved",
