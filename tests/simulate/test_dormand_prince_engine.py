@@ -282,3 +282,17 @@ def test_many_samples_cost_in_proportion() -> None:
     runs = [p.run(options=Options()) for p in (small, large)]
     assert all(r.ok for r in runs)
     assert runs[1].statistics.evaluations < 21 * runs[0].statistics.evaluations
+
+
+def test_influence_that_dies_out_ends_at_zero() -> None:
+    """Numbers without a full mantissa are slow; the start value's influence must not become one."""
+    problem = simple(lambda x, P: -5 * x + P[0], [1.0], theta=(1.0, 1.0), end=400.0)
+    h = problem.hybrid
+    tuned = HybridSystem(t=t, x=h.x, P=h.P, f=h.f, x0=h.P[1], seed=ca.SX.eye(2))
+    for method in ("explicit", "implicit"):
+        run = Problem(tuned, h.x, problem.theta, problem.times, Pieces.none()).run(
+            options=Options(method=method, max_step=0.1)
+        )
+        assert run.ok
+        assert run.YS[-1, 0, 1] == 0.0
+        assert run.YS[-1, 0, 0] == pytest.approx(0.2)

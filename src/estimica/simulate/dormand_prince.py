@@ -13,7 +13,7 @@ import numpy as np
 from estimica.simulate import layout as at
 from estimica.simulate.calls import engine_function, loop_function, part
 from estimica.simulate.evaluation import call, derivative
-from estimica.simulate.linear_algebra import add, fill
+from estimica.simulate.linear_algebra import NEGLIGIBLE, add, fill
 
 Vector = Any
 
@@ -94,7 +94,8 @@ def _result(
     k6: Vector,
 ) -> None:
     for i in range(n):
-        y[i] = w[i] + h * (B1 * k1[i] + B3 * k3[i] + B4 * k4[i] + B5 * k5[i] + B6 * k6[i])
+        value = w[i] + h * (B1 * k1[i] + B3 * k3[i] + B4 * k4[i] + B5 * k5[i] + B6 * k6[i])
+        y[i] = 0.0 if abs(value) < NEGLIGIBLE else value
 
 
 @engine_function

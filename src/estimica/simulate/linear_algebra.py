@@ -8,6 +8,9 @@ from typing import Any
 from estimica.simulate.calls import loop_function, part
 
 Vector = Any
+#: what decays, such as the influence of a start value, ends at zero: processors are slow with
+#: numbers too small for a full mantissa
+NEGLIGIBLE = 1e-120
 
 
 @loop_function
@@ -29,6 +32,14 @@ def add(n: int, target: Vector, factor: float, source: Vector) -> None:
     """target += factor * source."""
     for j in range(n):
         target[j] += factor * source[j]
+
+
+@loop_function
+def add_and_clean(n: int, target: Vector, source: Vector) -> None:
+    """target += source, negligible sums set to zero."""
+    for j in range(n):
+        value = target[j] + source[j]
+        target[j] = 0.0 if abs(value) < NEGLIGIBLE else value
 
 
 @loop_function

@@ -19,6 +19,7 @@ from estimica.simulate.calls import Unit, engine_function, loop_function, part
 from estimica.simulate.evaluation import call, set_inputs, set_result, settle_unknowns
 from estimica.simulate.linear_algebra import (
     add,
+    add_and_clean,
     add_entries,
     add_product,
     copy,
@@ -325,7 +326,7 @@ def attempt(iw: Vector, rw: Vector, t: float, h: float, sens: bool) -> int:
     last = iw[at.O_SK] + 7 * n * (1 + m)
     size = n * (1 + m) if sens else n
     scatter(iw, rw, last, iw[at.O_E], sens)
-    add(size, part(rw, iw[at.O_SWT]), 1.0, part(rw, last))
+    add_and_clean(size, part(rw, iw[at.O_SWT]), part(rw, last))
     scatter(iw, rw, iw[at.O_SWT], iw[at.O_W1], sens)
     order = part(iw, iw[at.I_ORDER])
     for p in range(n):
