@@ -74,4 +74,4 @@ def test_it_agrees_with_the_witness(name, witness):
     for n in names:
         theirs = np.asarray(seen["values"][n])[first]
         scale = max(np.abs(theirs).max(), 1e-6)
-        assert np.abs(ours.value(n) - theirs).max() < 2e-3 * scale, n
+        assert np.abs(ours.value(n) - theirs).max() < 1e-4 * scale, n
