@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from estimica.compiled.machine_code import compile_functions, evaluate
+from estimica.compiled.machine_code import _PART, compile_functions, evaluate
 
 x, y = ca.SX.sym("x"), ca.SX.sym("y")
 OPERATIONS = {
@@ -79,3 +79,16 @@ def test_operation_without_machine_code_is_named() -> None:
     f = ca.Function("f", [x], [inner(x)])
     with pytest.raises(NotImplementedError, match="has no machine code"):
         compile_functions([f])
+
+
+def test_long_functions_are_cut_into_parts() -> None:
+    v = ca.SX.sym("v", 40)
+    rows = [v[k] * ca.sin(v[(k + 1) % 40]) + v[(k + 7) % 40] for k in range(40)]
+    for _ in range(60):
+        rows = [rows[k] * 0.5 + ca.cos(rows[(k + 3) % 40]) for k in range(40)]
+    f = ca.Function("f", [v], [ca.vertcat(*rows), ca.vertcat(*rows[:7])], {"cse": True})
+    assert f.n_instructions() > 4 * _PART
+    code = compile_functions([f])
+    point = np.linspace(-1, 1, 40)
+    for got, wanted in zip(evaluate(code, f, [point]), f(point), strict=True):
+        assert np.array_equal(np.array(got), np.array(wanted))

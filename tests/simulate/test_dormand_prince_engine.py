@@ -296,3 +296,11 @@ def test_influence_that_dies_out_ends_at_zero() -> None:
         assert run.ok
         assert run.YS[-1, 0, 1] == 0.0
         assert run.YS[-1, 0, 0] == pytest.approx(0.2)
+
+
+def test_time_limit_ends_a_run() -> None:
+    problem = simple(lambda x, P: ca.vertcat(x[1], -1e14 * x[0]), [1.0, 0.0], n=2)
+    run = problem.run(options=Options(max_steps=10**9, max_seconds=0.2))
+    assert run.status == status.TIME_LIMIT
+    assert 0 < run.time < problem.times[-1]
+    assert problem.run(options=Options(max_steps=10)).status == status.TOO_MANY_STEPS

@@ -36,6 +36,8 @@ _INTRINSIC2 = {ca.OP_FMIN: "minnum", ca.OP_FMAX: "maxnum", ca.OP_COPYSIGN: "copy
 _ARITHMETIC = {ca.OP_ADD: "fadd", ca.OP_SUB: "fsub", ca.OP_MUL: "fmul", ca.OP_DIV: "fdiv"}
 _COMPARISON = {ca.OP_LT: "olt", ca.OP_LE: "ole", ca.OP_EQ: "oeq", ca.OP_NE: "une"}
 
+#: longer functions are cut into parts, since the optimiser's time grows faster than their length
+_PART = 600
 #: instructions from which on the optimiser is told to hurry
 _LARGE, _HUGE = 20_000, 100_000
 
@@ -100,21 +102,67 @@ class _Writer:
         return self.loaded[index, offset]
 
     def write(self) -> str:
+        """The whole function; a long one calls its parts, which hand values on in memory."""
         f = self.function
-        work: list[str] = [""] * max(1, f.sz_w())
-        for k in range(f.n_instructions()):
+        n, name = f.n_instructions(), f.name()
+        if n <= _PART:
+            return self.part(range(n), f"void @{name}(ptr %arg, ptr %res)", frozenset())
+        starts = range(0, n, _PART)
+        parts, calls = [], []
+        for number, (start, kept) in enumerate(zip(starts, self.handed_on(starts), strict=True)):
+            header = f"internal void @{name}.{number}(ptr %arg, ptr %res, ptr %w) noinline"
+            parts.append(self.part(range(start, min(start + _PART, n)), header, kept))
+            calls.append(f"  call void @{name}.{number}(ptr %arg, ptr %res, ptr %w)\n")
+        return "".join(parts) + (
+            f"define void @{name}(ptr %arg, ptr %res) nounwind {{\n"
+            f"  %w = alloca [{f.sz_w()} x double]\n{''.join(calls)}  ret void\n}}\n"
+        )
+
+    def handed_on(self, starts: range) -> list[frozenset[int]]:
+        """For each part, the places of the work vector that later parts read."""
+        f, live, found = self.function, set[int](), []
+        for k in range(f.n_instructions() - 1, -1, -1):
+            if k + 1 == f.n_instructions() or k + 1 in starts:
+                found.append(frozenset(live))
+            op = f.instruction_id(k)
+            if op != ca.OP_OUTPUT:
+                live.discard(f.instruction_output(k)[0])
+            if op not in (ca.OP_CONST, ca.OP_INPUT):
+                live.update(f.instruction_input(k))
+        return found[::-1]
+
+    def part(self, instructions: range, header: str, kept: frozenset[int]) -> str:
+        """One function that runs some of the instructions."""
+        f = self.function
+        self.lines, self.stores, self.pointers, self.loaded = [], [], {}, {}
+        work: dict[int, str] = {}
+        own: set[int] = set()
+
+        def read(place: int) -> str:
+            if place not in work:
+                pointer = self.value(f"getelementptr double, ptr %w, i64 {place}")
+                work[place] = self.value(f"load double, ptr {pointer}")
+            return work[place]
+
+        for k in instructions:
             op, out, args = f.instruction_id(k), f.instruction_output(k), f.instruction_input(k)
-            if op == ca.OP_CONST:
-                work[out[0]] = _constant(f.instruction_constant(k))
-            elif op == ca.OP_INPUT:
-                work[out[0]] = self.load(args[0], args[1])
-            elif op == ca.OP_OUTPUT:
+            if op == ca.OP_OUTPUT:
                 pointer = self.element("res", out[0], out[1])
-                self.stores.append(f"  store double {work[args[0]]}, ptr {pointer}")
+                self.stores.append(f"  store double {read(args[0])}, ptr {pointer}")
+                continue
+            if op == ca.OP_CONST:
+                value = _constant(f.instruction_constant(k))
+            elif op == ca.OP_INPUT:
+                value = self.load(args[0], args[1])
             else:
-                work[out[0]] = self.operation(op, [work[a] for a in args])
+                value = self.operation(op, [read(a) for a in args])
+            work[out[0]] = value
+            own.add(out[0])
+        for place in sorted(kept & own):
+            pointer = self.value(f"getelementptr double, ptr %w, i64 {place}")
+            self.stores.append(f"  store double {work[place]}, ptr {pointer}")
         body = "\n".join(self.lines + self.stores)
-        return f"define void @{f.name()}(ptr %arg, ptr %res) nounwind {{\n{body}\n  ret void\n}}\n"
+        return f"define {header} nounwind {{\n{body}\n  ret void\n}}\n"
 
     def operation(self, op: int, a: list[str]) -> str:
         """One elementary operation on values."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,6 +17,7 @@ import llvmlite
 import numba
 from llvmlite import ir
 from numba import njit, types
+from numba.core.caching import IndexDataCacheFile
 from numba.core.ccallback import CFunc
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic
@@ -120,18 +123,31 @@ class Unit:
 
 def _watch(storage: Any) -> None:
     """Ties the disk cache to the whole engine, and says so when there is something to compile."""
-    storage._cache_file._source_stamp = _stamp()
+    stamp, base = _stamp()[:12], storage._impl.filename_base
+    storage._cache_file = IndexDataCacheFile(  # a file of its own: two versions never mix
+        cache_path=storage._cache_path, filename_base=f"{base}-{stamp}", source_stamp=stamp
+    )
     load = storage.load_overload
 
     def load_or_tell(signature: Any, context: Any) -> Any:
         global _told
         found = load(signature, context)
-        if found is None and not _told:
+        if found is None:
+            if not _told:
+                print(_NOTICE, file=sys.stderr, flush=True)
             _told = True
-            print(_NOTICE, file=sys.stderr, flush=True)
+            _remove_outdated(Path(storage._cache_path), base, stamp)
         return found
 
     storage.load_overload = load_or_tell
+
+
+def _remove_outdated(folder: Path, base: str, stamp: str) -> None:
+    """Files that other versions of the engine have left behind, when they are a day old."""
+    for path in folder.glob(f"{base}-*.nb[ci]"):
+        with contextlib.suppress(OSError):
+            if stamp not in path.name and time.time() - path.stat().st_mtime > 86_400:
+                path.unlink()
 
 
 @intrinsic

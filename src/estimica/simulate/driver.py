@@ -27,6 +27,7 @@ from estimica.simulate.status import (
     NOT_FINITE_START,
     SINGULAR,
     STEP_TOO_SMALL,
+    TIME_LIMIT,
     TOO_MANY_STEPS,
 )  # fmt: skip
 
@@ -598,6 +599,9 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if status == DONE:
             status = emit_here(iw, rw)
         if status or iw[at.SAMPLE] == iw[at.N_TIMES]:
+            break
+        if iw[at.ABORT]:
+            status = TIME_LIMIT
             break
         stop = next_stop(iw, rw)
         iw[at.LEFT] = 1

@@ -46,6 +46,7 @@ class Options:
     max_step: float = math.inf  # with events at most a hundredth of the run
     first_step: float = 0.0  # 0: chosen
     max_steps: int = 100_000
+    max_seconds: float = math.inf  # on the clock
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -492,7 +493,7 @@ def integrate(
         workspace.iw[at.TIMES : at.LOG + 1] = (
             _address(times), n, *pieces.addresses, *outputs, workspace.log_at,
         )  # fmt: skip
-        code = drive.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, 0, 0)
+        code = _run(workspace, options.max_seconds)
         if code not in (outcome.NEEDS_STIFF, outcome.HISTORY_FULL):
             break
         if code == outcome.NEEDS_STIFF:
@@ -502,6 +503,20 @@ def integrate(
     run = _collect(workspace, times, Y, YS, code)
     pool.give(workspace)
     return run
+
+
+def _run(workspace: Workspace, seconds: float) -> int:
+    """Lets the compiled loop run; a timer tells it to stop where there is a limit."""
+    workspace.iw[at.ABORT] = 0
+    if seconds == math.inf:
+        return drive.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, 0, 0)
+    timer = threading.Timer(seconds, workspace.iw.__setitem__, (at.ABORT, 1))
+    timer.start()
+    try:
+        return drive.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, 0, 0)
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _load(workspace: Workspace, P: Reals, start: Start, pieces: Pieces, options: Options) -> None:

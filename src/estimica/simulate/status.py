@@ -14,6 +14,7 @@ CHATTERING = 8
 CHECK_VIOLATED = 9
 NOT_FINITE_OUTPUT = 10
 DELAY_NOT_POSITIVE = 11
+TIME_LIMIT = 14
 HISTORY_FULL = 12  # internal: the engine runs again with more room
 NEEDS_STIFF = 13  # internal: the engine compiles the stiff functions and runs again
 
@@ -30,6 +31,7 @@ TEXTS = {
     CHECK_VIOLATED: "an assertion or the domain of a function is violated",
     NOT_FINITE_OUTPUT: "an output is not a finite number",
     DELAY_NOT_POSITIVE: "a delay is not positive",
+    TIME_LIMIT: "the time allowed for the run was over",
     HISTORY_FULL: "the memory of the delays is full",
     NEEDS_STIFF: "the model has become stiff",
 }
