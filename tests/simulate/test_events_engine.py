@@ -171,3 +171,99 @@ def test_terminal_event_is_seen_by_the_last_sample() -> None:
     run = Problem(hybrid, x, np.zeros(0), np.array([1.0, 2.0]), Pieces.none()).run()
     assert run.Y[0, 1] == -1
     assert run.Y[1, 1] == pytest.approx(2.0)
+
+
+def implicit_relation() -> Problem:
+    """A relation and a reinit that see an algebraic unknown: z + z^3 = x + x^3, so z = x.
+
+    x' = a; when z > c, x := k z and y starts to rise with b.
+    """
+    ca, sym = models.ca, models.sym
+    x, z, P, d = sym("x", 2), sym("z"), sym("P", 4), sym("d", 2)
+    x_pre, d_pre = sym("xp", 2), sym("dp", 2)
+    a, b, c, k = ca.vertsplit(P)
+    hit = ca.logic_and(d[0], ca.logic_not(d_pre[0]))
+    hybrid = models.HybridSystem(
+        t=models.t, x=x, z=z, P=P, d=d, x_pre=x_pre, d_pre=d_pre, f=ca.vertcat(a, b * d[1]),
+        g=z + z**3 - x[0] - x[0] ** 3, x0=ca.SX([0, 0]), z0=np.zeros(1), zero=z - c, strict=(True,),
+        event_x=ca.vertcat(k * z, x[1]), reinit_fired=ca.vertcat(hit, 0),
+        event_l=ca.logic_or(d_pre[1], d[0]), seed=ca.SX.eye(4), d0=np.zeros(2),
+    )  # fmt: skip
+
+    def exact(times, theta):  # type: ignore[no-untyped-def]
+        a, b, c, k = theta
+        since = times - c / a
+        on = since.real >= 0
+        x = np.where(on, k * c + a * since, a * times)
+        return np.stack([x, on * b * since, x], axis=1)
+
+    theta = np.array([0.7, 1.5, 0.8, 1.4])
+    outputs = ca.vertcat(x, z)
+    return Problem(hybrid, outputs, theta, np.linspace(0, 3, 31), Pieces.none(), exact)
+
+
+@pytest.mark.parametrize("method", ["explicit", "implicit"])
+def test_relations_and_reinits_may_see_algebraic_unknowns(method: str) -> None:
+    problem = implicit_relation()
+    run = problem.run(options=Options(rtol=1e-8, atol=1e-10, method=method))
+    assert run.ok, run.text
+    assert len(run.events) == 1
+    state, sens = errors(run, *problem.reference())
+    assert state < 1e-9
+    assert sens < 1e-6
+
+
+def test_ramp_sampled_at_a_tuned_time() -> None:
+    """m := u(T) + t(T): the memory moves with the time at which it is taken."""
+    ca, sym = models.ca, models.sym
+    x, P, u, d = sym("x", 2), sym("P"), sym("u"), sym("d")
+    x_pre, d_pre = sym("xp", 2), sym("dp")
+    taken = ca.logic_and(d, ca.logic_not(d_pre))
+    memory = ca.if_else(taken, u + models.t + x[0], x_pre[1])
+    hybrid = models.HybridSystem(
+        t=models.t, x=x, P=P, u=u, d=d, x_pre=x_pre, d_pre=d_pre, f=ca.vertcat(3 + 0 * x[0], 0),
+        x0=ca.SX([0, 0]), instants=P, until=(False,), event_x=ca.vertcat(x[0], memory), n_memory=1,
+        seed=ca.SX.eye(1), d0=np.zeros(1),
+    )  # fmt: skip
+    pieces = Pieces.of([0.0], [[0.5]], [[2.0]])
+    run = Problem(hybrid, x, np.array([1.2]), np.array([1.0, 1.2, 2.0]), pieces).run()
+    np.testing.assert_allclose(run.Y[:, 1], [0, 0.5 + 6 * 1.2, 0.5 + 6 * 1.2])
+    np.testing.assert_allclose(run.YS[:, 1, 0], [0, 6, 6], rtol=1e-12)
+    np.testing.assert_allclose(run.YS[:, 0, 0], 0, atol=1e-12)
+
+
+def test_relations_that_change_together_belong_to_one_event() -> None:
+    """x > c and 2 (c - x) < 0, written differently, have their edges at the same time."""
+    ca, sym = models.ca, models.sym
+    x, P, d, d_pre = sym("x"), sym("P"), sym("d", 3), sym("dp", 3)
+    both = ca.logic_and(
+        ca.logic_and(d[0], ca.logic_not(d_pre[0])), ca.logic_and(ca.logic_not(d[1]), d_pre[1])
+    )
+    hybrid = models.HybridSystem(
+        t=models.t, x=x, P=P, d=d, d_pre=d_pre, f=1 + 0.3 * ca.sin(x), x0=ca.SX(0),
+        zero=ca.vertcat(x - P, 2 * (P - x) * ca.exp(x)), strict=(True, False),
+        event_l=d_pre[2] + both, seed=ca.SX.eye(1), d0=np.array([0.0, 1.0, 0.0]),
+    )  # fmt: skip
+    run = Problem(hybrid, d[2], np.array([0.777]), np.linspace(0, 3, 31), Pieces.none()).run()
+    assert run.ok
+    assert run.Y[-1, 0] == 1
+    assert len(run.events) == 1
+
+
+def test_event_and_input_jump_at_the_same_time() -> None:
+    """The relation reaches its surface exactly when the input jumps."""
+    ca, sym = models.ca, models.sym
+    x, u, d, d_pre = sym("x"), sym("u"), sym("d", 2), sym("dp", 2)
+    rises = ca.logic_and(d[0], ca.logic_not(d_pre[0]))
+    hybrid = models.HybridSystem(
+        t=models.t, x=x, u=u, d=d, d_pre=d_pre, f=u, x0=ca.SX(0), zero=x - 1, strict=(False,),
+        event_l=d_pre[1] + rises, d0=np.zeros(2),
+    )  # fmt: skip
+    pieces = Pieces.of([0.0, 1.0, 2.0], [[1.0], [-1.0], [2.0]])
+    run = Problem(hybrid, ca.vertcat(x, d), np.zeros(0), np.linspace(0, 3, 13), pieces).run()
+    assert run.ok, run.text
+    shape = np.interp(run.times, [0, 1, 2, 3], [0, 1, 0, 2])
+    np.testing.assert_allclose(run.Y[:, 0], shape, atol=1e-12)
+    assert run.Y[run.times > 2.5 + 1e-9, 1].min() == 1  # above the surface at the end
+    assert run.Y[run.times < 1, 1].max() == 0
+    assert run.Y[-1, 2] in (1, 2)
