@@ -208,6 +208,21 @@ end M;
     np.testing.assert_allclose(point.A, [[-2 / (2 * 4)]], rtol=1e-7)
 
 
+def test_signals_with_stamps_of_their_own(decay):
+    stamps = {"x": [0.0, 0.5, 1.0], "y": [0.25, 1.0, 1.75]}
+    run = decay.sensitivities(stamps, {"u": 0.0}, wrt=["k"], options=OPTIONS)
+    assert run.time.tolist() == [0.0, 0.25, 0.5, 1.0, 1.75]
+    x = 3 * np.exp(-2 * run.time)
+    np.testing.assert_allclose(run.value("x"), np.where(np.isin(run.time, stamps["x"]), x, np.nan))
+    np.testing.assert_allclose(
+        run.value("y"), np.where(np.isin(run.time, stamps["y"]), 4 * x, np.nan)
+    )
+    missing = np.isnan(run.value("y"))
+    assert (np.isnan(run.derivative("y", "k")) == missing).all()
+    with pytest.raises(es.ModelError, match="not both"):
+        decay.simulate(stamps, outputs=["x"])
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.linear import Linearisation, linearise
 from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.steady import steady_state
-from estimica.simulate.trajectory import Sensitivities, Trajectory, check_times
+from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 from estimica.source.load import load_flat
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
 from estimica.structure.sort import sort_system
@@ -205,7 +205,7 @@ class ModelicaModel(Model):
 
     def simulate(
         self,
-        times: Sequence[float] | Vector,
+        times: Times,
         inputs: Mapping[str, object] | None = None,
         parameters: Numbers | None = None,
         start: Numbers | None = None,
@@ -216,21 +216,23 @@ class ModelicaModel(Model):
     ) -> Trajectory:
         """Simulate and sample the outputs (or any variables) at `times`.
 
+        Where signals have stamps of their own, `times` maps each name to its stamps; the
+        trajectory stands at all of them, with NaN (not sampled) where a signal has none.
         `inputs` maps names to a number, (times, values), a pandas Series, or
         {"time", "value", "hold"}; `parameters` and `start` override values of this run. The run
         begins at `begin`, the first output time by default.
         """
-        names = self._outputs(outputs)
+        stamps, names = sampling(times, outputs)
         response = self.response(
-            times, inputs, parameters, start, outputs=names, begin=begin, options=options
+            stamps, inputs, parameters, start, outputs=names, begin=begin, options=options
         )
         run = response.at()
         self.require(run, response)
-        return self._trajectory(response, run)
+        return self._trajectory(response, run).at_own_stamps(times)
 
     def sensitivities(
         self,
-        times: Sequence[float] | Vector,
+        times: Times,
         inputs: Mapping[str, object] | None = None,
         parameters: Numbers | None = None,
         start: Numbers | None = None,
@@ -246,14 +248,15 @@ class ModelicaModel(Model):
         """
         if not wrt:
             raise ModelError("M037", "wrt is empty; name at least one parameter or state")
-        names = self._outputs(outputs)
+        stamps, names = sampling(times, outputs)
         response = self.response(
-            times, inputs, parameters, start, outputs=names, wrt=wrt, begin=begin, options=options
+            stamps, inputs, parameters, start, outputs=names, wrt=wrt, begin=begin, options=options
         )
         run = response.at()
         self.require(run, response)
         plain = self._trajectory(response, run)
-        return Sensitivities.of(plain, run.YS, tuple(wrt), response.tuners)
+        found = Sensitivities.of(plain, run.YS, tuple(wrt), response.tuners)
+        return found.at_own_stamps(times)
 
     def linearise(
         self,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Vector = npt.NDArray[np.float64]
+#: stamps for all signals, or for each signal its own
+Times = Sequence[float] | Vector | Mapping[str, Sequence[float] | Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,15 @@ class Trajectory:
             coords={"time": ("time", self.time, {"units": "s"})},
             attrs={"model": self.model},
         )
+
+    def at_own_stamps(self, times: Times) -> Self:
+        """The same with NaN at stamps that a signal does not have; unchanged for common stamps."""
+        if not isinstance(times, Mapping):
+            return self
+        values = self.values.copy()
+        for k, n in enumerate(self.names):
+            values[~np.isin(self.time, np.asarray(times[n], float)), k] = np.nan
+        return replace(self, values=values)
 
     def to_frame(self) -> pd.DataFrame:
         """All variables as columns over the time index."""
@@ -118,6 +129,12 @@ class Sensitivities(Trajectory):
         own = {f.name: getattr(plain, f.name) for f in fields(plain)}
         return cls(**own, jacobian=jacobian, wrt=wrt, point=point)
 
+    def at_own_stamps(self, times: Times) -> Self:
+        """The same with NaN, in the derivatives too, at stamps that a signal does not have."""
+        plain = super().at_own_stamps(times)
+        absent = np.isnan(plain.values) & ~np.isnan(self.values)
+        return replace(plain, jacobian=np.where(absent[:, :, None], np.nan, self.jacobian))
+
     def derivative(self, name: str, tuner: str) -> Vector:
         """d(name)/d(tuner) over time."""
         if tuner not in self.wrt:
@@ -165,3 +182,16 @@ def check_times(times: Sequence[float] | Vector) -> Vector:
         k = int(back[0])
         raise ModelError("M035", f"times must not decrease: {t[k + 1]:g} follows {t[k]:g}")
     return np.ascontiguousarray(t)
+
+
+def sampling(
+    times: Times, outputs: Sequence[str] | None
+) -> tuple[Sequence[float] | Vector, Sequence[str] | None]:
+    """(all stamps, outputs): where each signal has its own stamps, its name is an output."""
+    if not isinstance(times, Mapping):
+        return times, outputs
+    if outputs is not None:
+        raise ModelError("M045", "give outputs= or times by name, not both")
+    if not times:
+        raise ModelError("M033", "times is empty; give at least one output time")
+    return np.unique(np.concatenate([check_times(t) for t in times.values()])), tuple(times)
