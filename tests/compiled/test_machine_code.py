@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import casadi as ca
 import numpy as np
 import pytest
 
-from estimica.compiled.machine_code import _PART, compile_functions, evaluate
+from estimica.compiled.machine_code import _PART, SETUP, compile_functions, evaluate
 
 x, y = ca.SX.sym("x"), ca.SX.sym("y")
 OPERATIONS = {
@@ -92,3 +93,34 @@ def test_long_functions_are_cut_into_parts() -> None:
     point = np.linspace(-1, 1, 40)
     for got, wanted in zip(evaluate(code, f, [point]), f(point), strict=True):
         assert np.array_equal(np.array(got), np.array(wanted))
+
+
+@pytest.mark.parametrize("length", [1, 60])
+def test_what_depends_on_run_constants_only_is_computed_once(length: int) -> None:
+    v, p = ca.SX.sym("v", 8), ca.SX.sym("p", 3)
+    heavy = ca.exp(p[0]) / (1 + p[1] ** 2)
+    rows = [v[k] * heavy + ca.sqrt(p[2]) + p[0] for k in range(8)]
+    for _ in range(length):
+        rows = [ca.sin(rows[k]) + ca.log(p[1] + k) * rows[(k + 1) % 8] for k in range(8)]
+    fixed = ca.vertcat(heavy, 2.5, p[1])
+    f = ca.Function("f", [v, p], [ca.vertcat(*rows), fixed], {"cse": True})
+    code = compile_functions([f], (1, 2))
+    assert 3 <= code.n_constants <= 12
+    values, constants = np.linspace(-1, 1, 8), np.array([0.3, 1.7, 2.2])
+    saved, first, second = np.zeros(code.n_constants), np.zeros(8), np.zeros(3)
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+    def table(*arrays: np.ndarray) -> ctypes.Array:
+        return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+
+    arguments = table(values, constants, saved)
+    prototype(code.addresses[SETUP])(arguments, table(saved))
+    assert heavy_value(constants) in saved
+    prototype(code.addresses["f"])(arguments, table(first, second))
+    wanted = f(values, constants)
+    assert np.array_equal(first, np.array(wanted[0]).ravel())
+    assert np.array_equal(second, np.array(wanted[1]).ravel())
+
+
+def heavy_value(p: np.ndarray) -> float:
+    return float(np.exp(p[0]) / (1 + p[1] ** 2))

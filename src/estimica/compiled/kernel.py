@@ -25,6 +25,9 @@ ARGUMENTS = (
     "t", "x", "v", "P", "u", "d", "x_pre", "d_pre", "flags",
     "S", "V", "xdot", "vdot", "udot", "dt", "S_pre", "k", "step", "w", "W",
 )  # fmt: skip
+#: places in that table: the run constants, and what is computed from them once for each run
+RUN_CONSTANTS = ARGUMENTS.index("P")
+SAVED, STIFF_SAVED = len(ARGUMENTS), len(ARGUMENTS) + 1
 #: the functions, in the order of the table of addresses
 FUNCTIONS = (
     "rhs",  # f
@@ -130,7 +133,7 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
     builder.algebraic()
     builder.events()
     builder.rest()
-    code = compile_functions(list(builder.functions.values()))
+    code = compile_functions(list(builder.functions.values()), (RUN_CONSTANTS, SAVED))
     v, flags = ca.vertcat(hybrid.z, hybrid.w), hybrid.flags
     decisions = ca.vertcat(hybrid.event_x, hybrid.reinit_fired, hybrid.event_l)
     return Kernel(
@@ -333,7 +336,7 @@ def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffPar
         second_w, second_tuners = ca.jacobian(second, w), ca.jacobian(second, h.P) @ seed
         add("stiff_linear", ca.densify(F), jacobian, tuners, along)
         add("stiff_second_linear", second_w, second_tuners)
-    code = compile_functions(functions)
+    code = compile_functions(functions, (RUN_CONSTANTS, STIFF_SAVED))
     return StiffPart(
         order=order, jacobian=Triplet.of(jacobian), tuners=Triplet.of(tuners),
         second=Triplet.of(second_w), second_tuners=Triplet.of(second_tuners), lower=lower,

@@ -44,30 +44,90 @@ _LARGE, _HUGE = 20_000, 100_000
 
 @dataclass(frozen=True, eq=False)
 class MachineCode:
-    """Functions in memory; their addresses are valid as long as this object lives."""
+    """Functions in memory; their addresses are valid as long as this object lives.
+
+    Where run constants were named, the function SETUP computes `n_constants` numbers from them,
+    once for each run, which the others then read.
+    """
 
     addresses: dict[str, int]
     engine: Any
+    n_constants: int = 0
 
 
-class _Writer:
-    """Writes one function as LLVM assembly; values are names or hexadecimal constants."""
+#: the name of the function that computes what depends on run constants only
+SETUP = "setup"
 
-    def __init__(self, function: ca.Function) -> None:
-        self.function = function
+
+class _Stream:
+    """The text of a function body; values are names or hexadecimal constants."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
         self.lines: list[str] = []
         self.stores: list[str] = []  # at the end, so that the optimiser may use vectors
-        self.count = 0
-        self.externals: set[str] = set()
-        self.pointers: dict[str, str] = {}
+        self.pointers: dict[tuple[str, int], str] = {}
         self.loaded: dict[tuple[int, int], str] = {}
 
     def value(self, text: str) -> str:
         """Names the result of an instruction."""
-        self.count += 1
-        name = f"%v{self.count}"
+        name = f"%{self.prefix}{len(self.lines)}"
         self.lines.append(f"  {name} = {text}")
         return name
+
+    def table(self, table: str, index: int) -> str:
+        """The pointer that a table holds."""
+        if (table, index) not in self.pointers:
+            slot = self.value(f"getelementptr ptr, ptr %{table}, i64 {index}")
+            self.pointers[table, index] = self.value(f"load ptr, ptr {slot}")
+        return self.pointers[table, index]
+
+    def element(self, base: str, offset: int) -> str:
+        """The pointer to one number of a vector."""
+        return self.value(f"getelementptr double, ptr {base}, i64 {offset}") if offset else base
+
+    def load(self, index: int, offset: int) -> str:
+        """Each input is read once, so stores in between force no second reading."""
+        if (index, offset) not in self.loaded:
+            pointer = self.element(self.table("arg", index), offset)
+            self.loaded[index, offset] = self.value(f"load double, ptr {pointer}")
+        return self.loaded[index, offset]
+
+    def store(self, value: str, pointer: str) -> None:
+        self.stores.append(f"  store double {value}, ptr {pointer}")
+
+    def body(self) -> str:
+        return "\n".join([*self.lines, *self.stores, "  ret void\n}\n"])
+
+
+@dataclass
+class _Value:
+    """A number of the program: where it can be had in the function and in its setup."""
+
+    main: str = ""  # its name in part number `part` of the function; "": nowhere
+    part: int = 0
+    fixed: str = ""  # its name in the setup, where it depends on run constants only
+    constant: int = -1  # its place among the run constants
+    saved: int = -1  # its place among what the setup computes
+
+
+class _Writer:
+    """Writes one function as LLVM assembly, and what it needs only once for each run apart."""
+
+    def __init__(
+        self, function: ca.Function, constants: tuple[int, int] | None, first: int
+    ) -> None:
+        self.function = function
+        self.constants = constants  # arguments: run constants, what the setup makes of them
+        self.count = first  # numbers that the setups compute
+        self.externals: set[str] = set()
+        self.setup = _Stream("s")
+        self.stream = self.setup
+        self.work: dict[int, _Value] = {}
+        self.part_number = 0
+
+    def value(self, text: str) -> str:
+        return self.stream.value(text)
 
     def call(self, name: str, *args: str) -> str:
         signature = ", ".join(["double"] * len(args))
@@ -84,38 +144,34 @@ class _Writer:
     def compare(self, predicate: str, a: str, b: str) -> str:
         return self.value(f"fcmp {predicate} double {a}, {b}")
 
-    def element(self, table: str, index: int, offset: int) -> str:
-        """The pointer to one nonzero of one argument or result."""
-        key = f"{table}{index}"
-        if key not in self.pointers:
-            slot = self.value(f"getelementptr ptr, ptr %{table}, i64 {index}")
-            self.pointers[key] = self.value(f"load ptr, ptr {slot}")
-        if offset == 0:
-            return self.pointers[key]
-        return self.value(f"getelementptr double, ptr {self.pointers[key]}, i64 {offset}")
-
-    def load(self, index: int, offset: int) -> str:
-        """Each input is read once, so stores in between force no second reading."""
-        if (index, offset) not in self.loaded:
-            pointer = self.element("arg", index, offset)
-            self.loaded[index, offset] = self.value(f"load double, ptr {pointer}")
-        return self.loaded[index, offset]
-
     def write(self) -> str:
         """The whole function; a long one calls its parts, which hand values on in memory."""
         f = self.function
         n, name = f.n_instructions(), f.name()
         if n <= _PART:
-            return self.part(range(n), f"void @{name}(ptr %arg, ptr %res)", frozenset())
+            text = self.part(range(n), f"void @{name}(ptr %arg, ptr %res)", frozenset())
+        else:
+            text = self.parts(n, name)
+        if not self.setup.stores:
+            return text
+        return (
+            text
+            + f"define internal void @{name}.setup(ptr %arg, ptr %c) nounwind {{\n"
+            + (self.setup.body())
+        )
+
+    def parts(self, n: int, name: str) -> str:
+        """A function cut into parts, and the function that calls them."""
         starts = range(0, n, _PART)
         parts, calls = [], []
         for number, (start, kept) in enumerate(zip(starts, self.handed_on(starts), strict=True)):
+            self.part_number = number
             header = f"internal void @{name}.{number}(ptr %arg, ptr %res, ptr %w) noinline"
             parts.append(self.part(range(start, min(start + _PART, n)), header, kept))
             calls.append(f"  call void @{name}.{number}(ptr %arg, ptr %res, ptr %w)\n")
         return "".join(parts) + (
             f"define void @{name}(ptr %arg, ptr %res) nounwind {{\n"
-            f"  %w = alloca [{f.sz_w()} x double]\n{''.join(calls)}  ret void\n}}\n"
+            f"  %w = alloca [{self.function.sz_w()} x double]\n{''.join(calls)}  ret void\n}}\n"
         )
 
     def handed_on(self, starts: range) -> list[frozenset[int]]:
@@ -133,36 +189,60 @@ class _Writer:
 
     def part(self, instructions: range, header: str, kept: frozenset[int]) -> str:
         """One function that runs some of the instructions."""
-        f = self.function
-        self.lines, self.stores, self.pointers, self.loaded = [], [], {}, {}
-        work: dict[int, str] = {}
-        own: set[int] = set()
-
-        def read(place: int) -> str:
-            if place not in work:
-                pointer = self.value(f"getelementptr double, ptr %w, i64 {place}")
-                work[place] = self.value(f"load double, ptr {pointer}")
-            return work[place]
-
+        f, main = self.function, _Stream("v")
         for k in instructions:
             op, out, args = f.instruction_id(k), f.instruction_output(k), f.instruction_input(k)
             if op == ca.OP_OUTPUT:
-                pointer = self.element("res", out[0], out[1])
-                self.stores.append(f"  store double {read(args[0])}, ptr {pointer}")
-                continue
-            if op == ca.OP_CONST:
-                value = _constant(f.instruction_constant(k))
+                value = self.read(main, args[0])
+                main.store(value, main.element(main.table("res", out[0]), out[1]))
+            elif op == ca.OP_CONST:
+                text = _constant(f.instruction_constant(k))
+                self.work[out[0]] = _Value(main=text, part=-1, fixed=text)
             elif op == ca.OP_INPUT:
-                value = self.load(args[0], args[1])
+                self.work[out[0]] = self.input(main, args[0], args[1])
+            elif all(self.work[a].fixed for a in args):
+                self.stream = self.setup
+                name = self.operation(op, [self.work[a].fixed for a in args])
+                self.work[out[0]] = _Value(fixed=name)
             else:
-                value = self.operation(op, [read(a) for a in args])
-            work[out[0]] = value
-            own.add(out[0])
-        for place in sorted(kept & own):
-            pointer = self.value(f"getelementptr double, ptr %w, i64 {place}")
-            self.stores.append(f"  store double {work[place]}, ptr {pointer}")
-        body = "\n".join(self.lines + self.stores)
-        return f"define {header} nounwind {{\n{body}\n  ret void\n}}\n"
+                operands = [self.read(main, a) for a in args]
+                self.stream = main
+                self.work[out[0]] = _Value(self.operation(op, operands), self.part_number)
+        for place in sorted(kept):
+            handed = self.work[place]
+            if not handed.fixed and handed.part == self.part_number:
+                main.store(handed.main, main.element("%w", place))
+        return f"define {header} nounwind {{\n" + main.body()
+
+    def input(self, main: _Stream, index: int, offset: int) -> _Value:
+        """An element of an argument, read at once unless it is a run constant."""
+        if self.constants is None or index != self.constants[0]:
+            return _Value(main.load(index, offset), self.part_number)
+        return _Value(fixed=self.setup.load(index, offset), constant=offset)
+
+    def read(self, main: _Stream, place: int) -> str:
+        """The name of a number in the part that is being written."""
+        value = self.work[place]
+        if value.part in (-1, self.part_number) and value.main:
+            return value.main
+        if value.constant >= 0:
+            assert self.constants is not None
+            name = main.load(self.constants[0], value.constant)
+        elif value.fixed:
+            name = self.load_saved(main, value)
+        else:
+            name = main.value(f"load double, ptr {main.element('%w', place)}")
+        value.main, value.part = name, self.part_number
+        return name
+
+    def load_saved(self, main: _Stream, value: _Value) -> str:
+        """What the setup has computed."""
+        assert self.constants is not None
+        if value.saved < 0:
+            value.saved = self.count
+            self.count += 1
+            self.setup.store(value.fixed, self.setup.element("%c", value.saved))
+        return main.load(self.constants[1], value.saved)
 
     def operation(self, op: int, a: list[str]) -> str:
         """One elementary operation on values."""
@@ -275,11 +355,26 @@ def _initialise() -> None:
         _initialised = True
 
 
-def compile_functions(functions: Sequence[ca.Function]) -> MachineCode:
-    """Machine code of SX functions with distinct names."""
+def compile_functions(
+    functions: Sequence[ca.Function], constants: tuple[int, int] | None = None
+) -> MachineCode:
+    """Machine code of SX functions with distinct names.
+
+    `constants` = (the argument that does not change during a run, the argument under which the
+    functions find what SETUP has computed from it): then SETUP is among the functions.
+    """
     _initialise()
-    writers = [_Writer(f) for f in functions]
-    bodies = [w.write() for w in writers]
+    writers: list[_Writer] = []
+    bodies: list[str] = []
+    for function in functions:
+        first = writers[-1].count if writers else 0
+        writers.append(_Writer(function, constants, first))
+        bodies.append(writers[-1].write())
+    n_constants = writers[-1].count if writers else 0
+    names = [f.name() for f in functions]
+    if n_constants:
+        bodies.append(_setup([w.function.name() for w in writers if w.setup.stores]))
+        names.append(SETUP)
     declarations = sorted(set().union(*(w.externals for w in writers)))
     size = max((f.n_instructions() for f in functions), default=0)
     level = 2 if size < _LARGE else 1 if size < _HUGE else 0
@@ -294,8 +389,15 @@ def compile_functions(functions: Sequence[ca.Function]) -> MachineCode:
         builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    addresses = {f.name(): engine.get_function_address(f.name()) for f in functions}
-    return MachineCode(addresses, engine)
+    addresses = {name: engine.get_function_address(name) for name in names}
+    return MachineCode(addresses, engine, n_constants)
+
+
+def _setup(names: list[str]) -> str:
+    """The function that runs every function's setup; its result 0 is where the numbers go."""
+    calls = "".join(f"  call void @{name}.setup(ptr %arg, ptr %c)\n" for name in names)
+    header = f"define void @{SETUP}(ptr %arg, ptr %res) nounwind {{\n  %c = load ptr, ptr %res\n"
+    return f"{header}{calls}  ret void\n}}\n"
 
 
 def evaluate(code: MachineCode, function: ca.Function, arguments: Sequence[Any]) -> list[ca.DM]:

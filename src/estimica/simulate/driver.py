@@ -395,7 +395,10 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
     rw[clock + at.LAST_ERROR] = max(size, CAUTIOUS)
     rw[clock + at.TAKEN], rw[clock + at.ARRIVAL] = step, arrival
     growth = min(10.0, max(0.2, growth))
-    rw[clock + at.NEXT_STEP] = step * (min(growth, 1.0) if rejected and iw[at.STIFF] else growth)
+    following = step * (min(growth, 1.0) if rejected and iw[at.STIFF] else growth)
+    if step < h:  # cut short by what lies ahead, which says little about the next step
+        following = max(following, min(h, limit))
+    rw[clock + at.NEXT_STEP] = following
     return DONE
 
 
@@ -639,6 +642,12 @@ def prepare(iw: Vector, rw: Vector) -> None:
         iw[at.STEPS + k] = 0
     iw[at.TUNER] = -1
     iw[at.STIFF] = 1 if iw[at.STIFF_READY] and iw[at.METHOD] == at.IMPLICIT else 0
+    if iw[at.SETUP]:
+        set_result(iw, 0, iw[at.O_SAVED])
+        call(iw, at.SETUP)
+    if iw[at.STIFF_SETUP]:
+        set_result(iw, 0, iw[at.O_STIFF_SAVED])
+        call(iw, at.STIFF_SETUP)
     setting, n = iw[at.O_SETTING], iw[at.N_TIMES]
     begin = reals_at(iw[at.STARTS])[0]
     end = reals_at(iw[at.TIMES])[n - 1] if n > 0 else begin

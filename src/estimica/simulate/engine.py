@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import ModelError
 from estimica.compiled.kernel import Kernel, Triplet
+from estimica.compiled.machine_code import SETUP
 from estimica.simulate import layout as at
 from estimica.simulate import status as outcome
 from estimica.simulate.algebraic import algebraic_unit, projection_unit
@@ -267,7 +268,8 @@ _ARGUMENT_PLACES = (
     (at.T, at.O_TIME), (at.V, at.O_V), (at.P, at.O_P), (at.U, at.O_INPUT), (at.D, at.O_D),
     (at.X_PRE, at.O_X_PRE), (at.D_PRE, at.O_D_PRE), (at.FLAGS, at.O_FLAGS), (at.VS, at.O_VS),
     (at.XDOT, at.O_XDOT), (at.VDOT, at.O_VDOT), (at.UDOT, at.O_UDOT), (at.DT, at.O_DT),
-    (at.S_PRE, at.O_S_PRE), (at.STEP, at.O_SSTEP),
+    (at.S_PRE, at.O_S_PRE), (at.SAVED, at.O_SAVED), (at.STIFF_SAVED, at.O_STIFF_SAVED),
+    (at.STEP, at.O_SSTEP),
 )  # fmt: skip
 
 
@@ -289,6 +291,7 @@ def _real_sizes(kernel: Kernel, stiff: bool, segments: int) -> dict[int, int]:
         at.O_INSTANT_S: nt * m, at.O_EVENT_X: nx, at.O_FIRED: nx, at.O_EVENT_L: h.nl,
         at.O_EVENT_S: nx * m, at.O_S_OLD: nx * m, at.O_WINDOW: 2 * ng, at.O_C: nc,
         at.O_CX: nc * nx, at.O_CC: nc * nc, at.O_CS: nc * m, at.O_CHECK: h.checks.shape[0],
+        at.O_SAVED: kernel.code.n_constants, at.O_STIFF_SAVED: 0,
         at.O_SSTEP: 1, at.O_SUMMARY: at.N_REPORT + at.N_COUNTER + n + nz + h.nd,
     }  # fmt: skip
     for vector in range(at.O_W0, at.O_R5 + 1):
@@ -315,7 +318,7 @@ def _stiff_sizes(kernel: Kernel) -> dict[int, int]:
         at.O_SW0: nw, at.O_SWT: nw, at.O_SK: 8 * nw, at.O_SF: n, at.O_SFT: n, at.O_SJ: nnz,
         at.O_SJS: nnz, at.O_SJSP: nnz_p, at.O_SJ2: len(part.second.rows),
         at.O_SJ2P: len(part.second_tuners.rows), at.O_SA: n * width,
-        at.O_SL: n * max(part.lower, 1), at.O_SC: nw + n,
+        at.O_SL: n * max(part.lower, 1), at.O_SC: nw + n, at.O_STIFF_SAVED: part.code.n_constants,
     }  # fmt: skip
 
 
@@ -357,6 +360,7 @@ def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments:
         offset += size
     home = iw[at.I_VECTORS]
     iw[home : home + at.O_K7 - at.O_W0 + 1] = iw[at.O_W0 : at.O_K7 + 1]
+    iw[at.SETUP] = kernel.code.addresses.get(SETUP, 0)
     iw[at.RHS : at.RHS + len(kernel.addresses)] = kernel.addresses
     for place, value in {
         at.NX: h.nx, at.NZ: h.nz, at.NH: h.nh, at.NV: h.nz + h.nh, at.NU: h.nu, at.ND: h.nd,
@@ -391,6 +395,7 @@ def _add_stiff(indices: dict[int, Iterable[int]], kernel: Kernel) -> None:
 def _fill_stiff(iw: Wholes, kernel: Kernel) -> None:
     """Sizes and addresses of the stiff method."""
     part = kernel.stiff
+    iw[at.STIFF_SETUP] = part.code.addresses.get(SETUP, 0)
     here = np.flatnonzero(part.addresses)
     iw[at.RHS + here] = part.addresses[here]
     for place, value in {

@@ -11,6 +11,8 @@ from __future__ import annotations
 # argument table, in the order of compiled.kernel.ARGUMENTS
 (T, X, V, P, U, D, X_PRE, D_PRE, FLAGS, S, VS,
  XDOT, VDOT, UDOT, DT, S_PRE, K, STEP, W, WS) = range(20)  # fmt: skip
+# what model functions have computed from the run constants, and the functions that do so
+SAVED, STIFF_SAVED, SETUP, STIFF_SETUP = range(20, 24)
 RESULT = 24
 
 # functions, in the order of compiled.kernel.FUNCTIONS
@@ -52,6 +54,8 @@ N_COUNTER = CALM_COUNT - STEPS + 1
 # constraints, checks, delays
 (O_C, O_CX, O_CC, O_CS, O_CHECK, O_Q, O_QS, O_TAU, O_TAU_S, O_HISTORY, O_BREAKS,
  O_W_BEFORE, O_WEIGHT, O_W_AFTER, O_Q_MAX) = range(215, 230)  # fmt: skip
+# what was computed from run constants
+(O_SAVED, O_STIFF_SAVED) = range(246, 248)
 # the stiff method
 (O_SW0, O_SWT, O_SK, O_SF, O_SFT, O_SJ, O_SJP, O_SJS, O_SJSP, O_SJ2, O_SJ2P, O_SA, O_SL, O_SC,
  O_SSTEP) = range(230, 245)  # fmt: skip
