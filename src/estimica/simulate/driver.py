@@ -312,6 +312,9 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     rw[clock + at.LAST_ERROR] = CAUTIOUS
     if jumped:
         iw[at.SINCE] = 0
+        iw[at.FRESH] = 1
+        if rw[clock + at.AFTER_JUMP] > 0.0:
+            rw[clock + at.NEXT_STEP] = rw[clock + at.AFTER_JUMP]
     if not iw[at.HAS_EVENTS] and not iw[at.NH]:
         enter_piece(iw, rw)
         return begin(iw, rw, t)
@@ -399,6 +402,9 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
     if step < h:  # cut short by what lies ahead, which says little about the next step
         following = max(following, min(h, limit))
     rw[clock + at.NEXT_STEP] = following
+    if iw[at.FRESH]:  # what did after this jump of the inputs will do after the next
+        iw[at.FRESH] = 0
+        rw[clock + at.AFTER_JUMP] = max(step, h) * min(max(growth, 1.0), 1.1)
     return DONE
 
 
@@ -554,7 +560,7 @@ def start_run(iw: Vector, rw: Vector) -> int:
     t = reals_at(iw[at.STARTS])[0]
     rw[clock + at.NOW] = t
     rw[clock + at.BLUR] = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
-    rw[clock + at.LAST_ERROR] = CAUTIOUS
+    rw[clock + at.LAST_ERROR], rw[clock + at.AFTER_JUMP], iw[at.FRESH] = CAUTIOUS, 0.0, 0
     for i in range(iw[at.NG]):
         rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -1e300, 0.0
         rw[iw[at.O_SLACK] + i] = 0.0
