@@ -238,12 +238,22 @@ class Workspace:
         self.setting = part(at.O_SETTING, at.N_SETTING)
         self.atol = part(at.O_ATOL, n)
         self.counters = self.iw[at.STEPS : at.STEPS + at.N_COUNTER]
-        self.log_at = self.log.ctypes.data
+        self.iw[at.LOG] = self.log.ctypes.data
+        self.times: Reals | None = None
+        self.pieces: Pieces | None = None
         self.options: Options | None = None
 
     def _part(self, place: int, size: int) -> Reals:
         start = int(self.iw[place])
         return self.rw[start : start + size]
+
+    def set_grid(self, times: Reals, pieces: Pieces) -> None:
+        """Tells compiled code where times and inputs are; they often stay from run to run."""
+        if times is self.times and pieces is self.pieces:
+            return
+        self.times, self.pieces = times, pieces  # kept alive as long as their addresses are here
+        starts, n, values, slopes = pieces.addresses
+        self.iw[at.TIMES : at.SLOPES + 1] = _address(times), len(times), starts, n, values, slopes
 
     def set_options(self, options: Options) -> None:
         """Writes the options into the arrays."""
@@ -495,9 +505,8 @@ def integrate(
     while True:
         workspace = pool.take(kernel)
         _load(workspace, P, start, pieces, options)
-        workspace.iw[at.TIMES : at.LOG + 1] = (
-            _address(times), n, *pieces.addresses, *outputs, workspace.log_at,
-        )  # fmt: skip
+        workspace.set_grid(times, pieces)
+        workspace.iw[at.OUT], workspace.iw[at.OUT_S] = outputs
         code = _run(workspace, options.max_seconds)
         if code not in (outcome.NEEDS_STIFF, outcome.HISTORY_FULL):
             break
