@@ -181,8 +181,6 @@ RUN = [
     "Modelica.Electrical.Analog.Examples.DifferenceAmplifier",
     "Modelica.Electrical.Analog.Examples.GenerationOfFMUs",
     "Modelica.Electrical.Analog.Examples.HeatingMOSInverter",
-    "Modelica.Electrical.Analog.Examples.HeatingNPN_NORGate",
-    "Modelica.Electrical.Analog.Examples.HeatingPNP_NORGate",
     "Modelica.Electrical.Analog.Examples.HeatingRectifier",
     "Modelica.Electrical.Analog.Examples.InvertingAmp",
     "Modelica.Electrical.Analog.Examples.Lines.CompareLineTrunks",
