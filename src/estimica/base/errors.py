@@ -40,5 +40,21 @@ class DataError(EstimicaError):
     """D…: a table of data that cannot be read, or lacks a column."""
 
 
+class TunerError(EstimicaError):
+    """T…: a tuner whose start, bounds or name cannot be."""
+
+
+class CaseError(EstimicaError):
+    """C…: a case whose data, inputs or outputs do not fit the model."""
+
+
+class StudyError(EstimicaError):
+    """Q…: a study or a study file that cannot be understood, or that has several problems."""
+
+
+class FitError(EstimicaError):
+    """F…: a fit that cannot begin, or a wrong use of its result."""
+
+
 class ReportError(EstimicaError):
     """P…: a figure, page or table that cannot be written."""

@@ -1,0 +1,44 @@
+"""Problems: what is wrong with a study, collected so that the user sees all of it at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from estimica.base.errors import EstimicaError, StudyError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to mend; a warning does not stop the work."""
+
+    code: str
+    where: str  # the place in the user's words: "tuner 'T_D'", "case 'run 1'"
+    message: str
+    suggestion: str = ""
+    warning: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message}" + (f"; {self.suggestion}" if self.suggestion else "")
+
+
+def raise_all(problems: list[Problem]) -> None:
+    """Raise one error that names every problem which is not a warning; nothing where there is none.
+
+    The error of a single problem carries that problem's own code.
+    """
+    errors = [p for p in problems if not p.warning]
+    if len(errors) == 1:
+        raise _error(errors[0])
+    if errors:
+        lines = "".join(f"\n  {p.code}: {p.text}" for p in errors)
+        raise StudyError("Q001", f"{len(errors)} things to mend:{lines}")
+
+
+def _error(problem: Problem) -> EstimicaError:
+    from estimica.base.errors import CaseError, DataError, TunerError
+
+    kinds = {"T": TunerError, "C": CaseError, "D": DataError}
+    return kinds.get(problem.code[0], StudyError)(problem.code, problem.text)

@@ -1,0 +1,1 @@
+"""Studies: what is to be found, from which data, and how disagreement is scored."""

@@ -1,0 +1,167 @@
+"""Case: one experiment: its data, inputs, outputs, fixed parameters and free start values."""
+
+from __future__ import annotations
+
+import math
+from os import PathLike
+from typing import Annotated, Literal
+
+from pydantic import Field, WithJsonSchema
+from pydantic.dataclasses import dataclass
+
+from estimica.base.errors import CaseError
+from estimica.base.signals import Hold
+from estimica.study.fields import STRICT, Finite, Number, Positive
+from estimica.study.tuner import Prior
+
+
+@dataclass(frozen=True, config=STRICT)
+class InputColumn:
+    """Where an input comes from: value = scale · column + offset."""
+
+    column: Annotated[str, Field(description="The column of the data.")]
+    hold: Annotated[Hold, Field(description="What it does between two stamps.")] = Hold.PREVIOUS
+    scale: Annotated[Finite | None, Field(description="Factor to the model's unit.")] = None
+    offset: Annotated[Finite | None, Field(description="Added after scaling.")] = None
+    unit: Annotated[str | None, Field(description="Unit of the scaled column.")] = None
+    unwrap: Annotated[
+        Positive | None, Field(description="Period of an angle that jumps, as 360.")
+    ] = None
+
+
+@dataclass(frozen=True, config=STRICT)
+class Sigma:
+    """Bounds of a noise level that is estimated."""
+
+    min: Annotated[float, Field(ge=0, description="Smallest standard deviation.")] = 0.0
+    max: Annotated[Number, Field(gt=0, description="Largest standard deviation.")] = math.inf
+
+    def __post_init__(self) -> None:
+        if self.min > self.max:
+            raise CaseError("C011", f"sigma: min {self.min:g} is above max {self.max:g}; swap them")
+
+
+@dataclass(frozen=True, config=STRICT)
+class StartValue:
+    """A quantity of one case that is found along with the tuners."""
+
+    start: Annotated[
+        Finite | None, Field(description="Where the search begins; by default the model's value.")
+    ] = None
+    min: Annotated[Number, Field(description="Lower bound.")] = -math.inf
+    max: Annotated[Number, Field(description="Upper bound.")] = math.inf
+    prior: Annotated[Prior | None, Field(description="What is known beforehand.")] = None
+
+    def __post_init__(self) -> None:
+        if self.min >= self.max:
+            raise CaseError("C012", f"min {self.min:g} is not below max {self.max:g}; swap them")
+        if self.start is not None and not self.min <= self.start <= self.max:
+            raise CaseError(
+                "C013",
+                f"start {self.start:g} is outside its bounds {self.min:g} … {self.max:g}",
+            )
+
+
+@dataclass(frozen=True, config=STRICT)
+class OutputColumn:
+    """What an output is compared with: scale · column + offset, and how much it counts."""
+
+    column: Annotated[str, Field(description="The column of the data.")]
+    weight: Annotated[Positive | None, Field(description="Multiplies the residual.")] = None
+    sigma: Annotated[
+        Positive | Sigma | None,
+        Field(description="Known standard deviation of the noise, or bounds { min, max }."),
+    ] = None
+    scale: Annotated[Finite | None, Field(description="Factor to the model's unit.")] = None
+    offset: Annotated[Finite | None, Field(description="Added after scaling.")] = None
+    unit: Annotated[str | None, Field(description="Unit of the scaled column.")] = None
+    unwrap: Annotated[
+        Positive | None, Field(description="Period of an angle that jumps, as 360.")
+    ] = None
+    transform: Annotated[
+        str | None,
+        Field(description="Compare a function of both: 'log', or an expression in `value`."),
+    ] = None
+    disturbance: Annotated[
+        bool | StartValue, Field(description="A free constant is added to the simulated output.")
+    ] = False
+
+
+Columns = Annotated[
+    object, WithJsonSchema({"type": "string", "description": "The file with the measurements."})
+]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Case:
+    """One experiment.
+
+    `data` is a path, a Data, or a pandas object. The simulation begins at `begin`, by default the
+    first time stamp; samples outside `from` … `to` or within `exclude` do not count.
+    """
+
+    name: Annotated[str, Field(description="What it is called in tables and plots.", min_length=1)]
+    data: Columns
+    inputs: Annotated[
+        dict[str, str | Finite | InputColumn],
+        Field(description="Inputs of the model: a column, a number, or a table of details."),
+    ] = Field(default_factory=dict)
+    outputs: Annotated[
+        dict[str, str | OutputColumn],
+        Field(description="Variables that were measured: a column, or a table of details."),
+    ] = Field(default_factory=dict)
+    free_start: Annotated[
+        tuple[str, ...] | dict[str, Finite | StartValue],
+        Field(description="Start values that are found along: names, or starts and bounds."),
+    ] = ()
+    fix: Annotated[
+        dict[str, Finite],
+        Field(description="Parameters and start values of this case."),
+    ] = Field(default_factory=dict)
+    role: Annotated[
+        Literal["calibrate", "validate"],
+        Field(description="Whether the tuners are found from it, or only tried on it."),
+    ] = "calibrate"
+    time: Annotated[str | None, Field(description="The column with the time stamps.")] = None
+    begin: Annotated[Finite | None, Field(description="Where the simulation begins.")] = None
+    from_: Annotated[
+        Finite | None, Field(alias="from", description="Samples before it do not count.")
+    ] = None
+    to: Annotated[Finite | None, Field(description="Samples after it do not count.")] = None
+    exclude: Annotated[
+        tuple[tuple[Finite, Finite], ...], Field(description="Stretches that do not count.")
+    ] = ()
+    sheet: Annotated[str | None, Field(description="The sheet of a workbook.")] = None
+    active: Annotated[bool, Field(description="If false it is left out.")] = True
+
+    def __post_init__(self) -> None:
+        from estimica.data.table import Data, as_data
+
+        what = f"case '{self.name}'"
+        if not isinstance(self.data, (str, PathLike, Data)):
+            object.__setattr__(self, "data", as_data(self.data))
+        if self.from_ is not None and self.to is not None and self.from_ >= self.to:
+            raise CaseError("C014", f"{what}: from {self.from_:g} is not before to {self.to:g}")
+        for a, b in self.exclude:
+            if a >= b:
+                raise CaseError("C015", f"{what}: exclude [{a:g}, {b:g}] does not go forward")
+
+    @property
+    def columns_of_inputs(self) -> dict[str, float | InputColumn]:
+        """Inputs with the short form written out."""
+        return {n: InputColumn(c) if isinstance(c, str) else c for n, c in self.inputs.items()}
+
+    @property
+    def columns_of_outputs(self) -> dict[str, OutputColumn]:
+        """Outputs with the short form written out."""
+        return {n: OutputColumn(c) if isinstance(c, str) else c for n, c in self.outputs.items()}
+
+    @property
+    def start_values(self) -> dict[str, StartValue]:
+        """Free start values with the short forms written out."""
+        if not isinstance(self.free_start, dict):
+            return {n: StartValue() for n in self.free_start}
+        return {
+            n: s if isinstance(s, StartValue) else StartValue(start=s)
+            for n, s in self.free_start.items()
+        }

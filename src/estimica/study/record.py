@@ -1,0 +1,205 @@
+"""Record: a case with its data in the model's units: input signals, and the samples that count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import CaseError, DataError, EstimicaError
+from estimica.base.problems import Problem, raise_all
+from estimica.base.signals import Hold, Signal
+from estimica.data.table import Data, as_data, read_data
+from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
+from estimica.study.transform import Transform, transform_of
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The samples of one output that count, each at its own time."""
+
+    name: str
+    column: str
+    unit: str  # of the column, after scaling; empty where the file does not say
+    time: Vector
+    value: Vector
+    weight: float | None
+    sigma: float | Sigma | None
+    transform: Transform | None
+    disturbance: StartValue | None
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of what is compared; 1 for a signal that is zero throughout."""
+        compared = self.value if self.transform is None else self.transform.value(self.value)
+        if not len(compared):
+            return 1.0
+        return float(np.sqrt(np.mean(compared**2))) or 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One experiment, ready for simulation; `begin` is where the simulation starts."""
+
+    case: Case
+    begin: float
+    inputs: Mapping[str, Signal]
+    outputs: tuple[Measured, ...]
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that count, of all outputs."""
+        return sum(len(m.time) for m in self.outputs)
+
+
+def record(case: Case, *, has_time: bool = True) -> Record:
+    """The data of a case in the model's units; every problem with them is told at once.
+
+    Without time, the rows are numbered and inputs have one value for each row.
+    """
+    found, problems = examine(case, has_time=has_time)
+    raise_all(problems)
+    assert found is not None
+    return found
+
+
+def data_of(case: Case) -> Data:
+    """The table of a case, read where it is a path."""
+    if isinstance(case.data, Data):
+        return case.data
+    if isinstance(case.data, (str, Path)):
+        return read_data(case.data, sheet=case.sheet)
+    return as_data(case.data)
+
+
+def examine(case: Case, *, has_time: bool = True) -> tuple[Record | None, list[Problem]]:
+    """Like `record`, with the problems as values."""
+    where = f"case '{case.name}'"
+    problems: list[Problem] = []
+    try:
+        data = data_of(case)
+        time = _time(case, data, has_time)
+    except (DataError, CaseError) as error:
+        return None, [Problem(error.code, where, error.message)]
+    begin = float(time[0]) if case.begin is None else case.begin
+    inputs: dict[str, Signal] = {}
+    outputs: list[Measured] = []
+    for name, given in case.columns_of_inputs.items():
+        try:
+            inputs[name] = _input(given, data, time)
+        except EstimicaError as error:
+            problems.append(Problem(error.code, where, f"input '{name}': {error.message}"))
+    for name, column in case.columns_of_outputs.items():
+        try:
+            outputs.append(_output(case, name, column, data, time, begin))
+        except EstimicaError as error:
+            problems.append(Problem(error.code, where, f"output '{name}': {error.message}"))
+    if not case.outputs:
+        problems.append(
+            Problem("C004", where, "has no outputs", "say which variables were measured")
+        )
+    return Record(case, begin, inputs, tuple(outputs)), problems
+
+
+def _time(case: Case, data: Data, has_time: bool) -> Vector:
+    if not has_time:
+        return np.arange(len(data), dtype=np.float64)
+    time = data.time(case.time)
+    name = data.time_name(case.time)
+    if not len(time):
+        raise CaseError("C005", f"'{data.source}' holds no rows")
+    missing = np.flatnonzero(~np.isfinite(time))
+    if len(missing):
+        raise CaseError(
+            "C006", f"time '{name}' is missing in row {missing[0] + 1} of '{data.source}'"
+        )
+    step = np.diff(time)
+    if (step < 0).any():
+        k = int(np.flatnonzero(step < 0)[0])
+        raise CaseError(
+            "C007",
+            f"time '{name}' of '{data.source}' goes back from {time[k]:.10g} to "
+            f"{time[k + 1]:.10g} in row {k + 2}; sort the rows, or split the file into cases",
+        )
+    if (step == 0).any():
+        k = int(np.flatnonzero(step == 0)[0])
+        raise CaseError(
+            "C008",
+            f"time '{name}' of '{data.source}' is {time[k]:.10g} twice, in rows {k + 1} and "
+            f"{k + 2}; drop or average the doubled rows",
+        )
+    return time
+
+
+def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
+    if not isinstance(given, InputColumn):
+        return Signal.constant(given)
+    value = _scaled(given, data.column(given.column))
+    sampled = np.isfinite(value)
+    if not sampled.any():
+        raise CaseError("C009", f"column '{given.column}' of '{data.source}' has no samples")
+    if given.hold is Hold.SPLINE and sampled.sum() < 4:
+        raise CaseError("C016", f"column '{given.column}': a spline needs at least 4 samples")
+    if sampled.all():
+        return Signal(time, value, given.hold)
+    return Signal(time[sampled], value[sampled], given.hold)
+
+
+def _output(
+    case: Case, name: str, given: OutputColumn, data: Data, time: Vector, begin: float
+) -> Measured:
+    value = _scaled(given, data.column(given.column))
+    counts = np.isfinite(value) & (time >= begin)
+    if case.from_ is not None:
+        counts &= time >= case.from_
+    if case.to is not None:
+        counts &= time <= case.to
+    for a, b in case.exclude:
+        counts &= (time < a) | (time > b)
+    if not counts.any():
+        raise CaseError(
+            "C010",
+            f"no sample of column '{given.column}' counts; look at from, to, exclude and begin, "
+            f"the time runs from {time[0]:g} to {time[-1]:g}",
+        )
+    transform = None if given.transform is None else transform_of(given.transform)
+    kept = value if counts.all() else value[counts]
+    if transform is not None:
+        transform.require(kept, given.column)
+    disturbance = given.disturbance
+    free = StartValue(start=0.0) if disturbance is True else disturbance or None
+    unit = data.units.get(given.column, "") if given.scale is None and given.offset is None else ""
+    return Measured(
+        name,
+        given.column,
+        given.unit if given.unit is not None else unit,
+        time if counts.all() else time[counts],
+        kept,
+        given.weight,
+        given.sigma,
+        transform,
+        free,
+    )
+
+
+def _scaled(given: InputColumn | OutputColumn, value: Vector) -> Vector:
+    if given.unwrap is not None:
+        value = unwrapped(value, given.unwrap)
+    if given.scale is not None:
+        value = value * given.scale
+    if given.offset is not None:
+        value = value + given.offset
+    return value
+
+
+def unwrapped(value: Vector, period: float) -> Vector:
+    """An angle without the jumps of its sensor; samples that are missing stay so."""
+    sampled = np.isfinite(value)
+    whole = value.copy()
+    whole[sampled] = np.unwrap(value[sampled], period=period)
+    return whole

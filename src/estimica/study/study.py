@@ -1,0 +1,109 @@
+"""Study: a model, tuners, cases and the criterion: everything that a fit needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from estimica.base.problems import Problem, raise_all
+from estimica.compiled.model import Model
+from estimica.study.case import Case
+from estimica.study.estimation import Estimation, Solver
+from estimica.study.tuner import Tuner
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Study:
+    """What is to be found, from which data, and how.
+
+    `criterion` is a shorthand for `estimation=Estimation(criterion=...)`.
+    """
+
+    model: Model
+    tuners: tuple[Tuner, ...]
+    cases: tuple[Case, ...]
+    estimation: Estimation
+    solver: Solver
+    name: str
+    path: Path | None = field(repr=False)  # the study file it was read from
+    tables: Mapping[str, object] = field(repr=False)  # as written in the study file
+
+    def __init__(
+        self,
+        model: Model,
+        tuners: Iterable[Tuner | str],
+        cases: Iterable[Case],
+        criterion: str | None = None,
+        *,
+        estimation: Estimation | None = None,
+        solver: Solver | None = None,
+        name: str = "",
+        path: Path | None = None,
+        tables: Mapping[str, object] | None = None,
+    ) -> None:
+        chosen = estimation or Estimation()
+        if criterion is not None:
+            chosen = replace(chosen, criterion=criterion)
+        own = {
+            "model": model,
+            "tuners": tuple(Tuner(t) if isinstance(t, str) else t for t in tuners),
+            "cases": tuple(cases),
+            "estimation": chosen,
+            "solver": solver or Solver(),
+            "name": name or (path.stem if path else model.name),
+            "path": path,
+            "tables": tables or {},
+        }
+        for key, value in own.items():
+            object.__setattr__(self, key, value)
+        raise_all(self._doubled())
+
+    def with_(
+        self,
+        *,
+        tuners: Iterable[Tuner] | None = None,
+        cases: Iterable[Case] | None = None,
+        estimation: Estimation | None = None,
+    ) -> Study:
+        """The same study with other tuners, cases or another way to estimate."""
+        return Study(
+            self.model,
+            self.tuners if tuners is None else tuners,
+            self.cases if cases is None else cases,
+            estimation=estimation or self.estimation,
+            solver=self.solver,
+            name=self.name,
+            path=self.path,
+            tables=self.tables,
+        )
+
+    @property
+    def active_tuners(self) -> tuple[Tuner, ...]:
+        """Tuners that are searched."""
+        return tuple(t for t in self.tuners if t.active)
+
+    @property
+    def active_cases(self) -> tuple[Case, ...]:
+        """Cases that are used."""
+        return tuple(c for c in self.cases if c.active)
+
+    def _doubled(self) -> list[Problem]:
+        found = []
+        for code, word, names in (
+            ("T002", "tuner", [t.name for t in self.tuners]),
+            ("C003", "case", [c.name for c in self.cases]),
+        ):
+            for name, count in Counter(names).items():
+                if count > 1:
+                    found.append(
+                        Problem(code, f"{word} '{name}'", f"is given {count} times", "rename one")
+                    )
+        return found
+
+    def __repr__(self) -> str:
+        return (
+            f"<Study '{self.name}': {len(self.active_tuners)} tuners, "
+            f"{len(self.active_cases)} cases, criterion {self.estimation.criterion}>"
+        )
