@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from estimica.base.quantities import Quantity, as_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Vector = npt.NDArray[np.float64]
+
 VARYING = frozenset({"input", "state", "memory", "logical", "algebraic", "alias"})
 
 
+class Evaluation(Protocol):
+    """What a model answers at one point of the tuners; a failure is a value too."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all samples were computed."""
+
+    @property
+    def text(self) -> str:
+        """What happened, in words."""
+
+    @property
+    def Y(self) -> Vector:
+        """Outputs, (N, ny)."""
+
+    @property
+    def YS(self) -> Vector:
+        """Their derivatives with respect to the tuners, (N, ny, m)."""
+
+
+class Respond(Protocol):
+    """A model with inputs, samples, outputs and tuners chosen: what estimators evaluate."""
+
+    @property
+    def tuners(self) -> Vector:
+        """The values of the tuners at which it was set up; NaN where they have none."""
+
+    @property
+    def times(self) -> Vector:
+        """Times of the samples; the numbers of the points where there is no time."""
+
+    def at(self, theta: Vector | None = None) -> Evaluation:
+        """Outputs and exact derivatives at tuner values `theta`."""
+
+
 class Model(ABC):
-    """The tables that every kind of model offers; simulation is added by the subclass."""
+    """The tables that every kind of model offers, and its response to an experiment."""
 
     name: str
     description: str
@@ -27,6 +67,26 @@ class Model(ABC):
     @abstractmethod
     def output_names(self) -> Sequence[str]:
         """Names of the declared outputs."""
+
+    @abstractmethod
+    def response(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        wrt: Sequence[str] = (),
+        begin: float | None = None,
+        options: Any = None,
+    ) -> Respond:
+        """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
+
+    @property
+    def has_time(self) -> bool:
+        """Whether samples follow one another in time; otherwise each point stands alone."""
+        return True
 
     @property
     def parameters(self) -> pd.DataFrame:

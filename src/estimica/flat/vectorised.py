@@ -5,8 +5,8 @@ Long arrays are worked off in blocks that stay in the processor's cache.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -82,18 +82,6 @@ _ABSENT: dict[str, Operation] = {**_OPERATIONS, "mul": _absent_times, "div": _ab
 Step = tuple[Operation, Callable[[list[Any]], tuple[Any, ...]]]
 
 
-@dataclass
-class _Layout:
-    """Which register holds which node; registers of vectors are used again when they are free."""
-
-    place: dict[Expression, int] = field(default_factory=dict)
-    size: int = 0
-
-    def new(self) -> int:
-        self.size += 1
-        return self.size - 1
-
-
 class Program:
     """The values of `roots`, given those of `arguments` (names, or any nodes below the roots).
 
@@ -112,9 +100,9 @@ class Program:
         self._roots = [_lowered(r) for r in roots]
         self._arguments = [_lowered(a) for a in arguments]
         self._operations = _ABSENT if absent else _OPERATIONS
-        self._layout = _Layout()
+        self._size = len(arguments)
         self._is_vector = dict(zip(self._arguments, vector, strict=True))
-        self._place = {a: self._layout.new() for a in self._arguments}
+        self._place = {a: k for k, a in enumerate(self._arguments)}
         self._constants: list[tuple[int, Vector]] = []
         self._single: list[int] = []  # registers of numbers that are computed
         self._buffers: list[int] = []  # registers of blocks
@@ -134,7 +122,7 @@ class Program:
         free: list[int] = []
         for k, e in enumerate(nodes):
             if e.op == "const":
-                self._place[e] = self._layout.new()
+                self._place[e] = self._new()
                 self._is_vector[e] = False
                 self._constants.append((self._place[e], np.array(e.value)))
                 continue
@@ -153,7 +141,7 @@ class Program:
         """Where the result of node `e` goes."""
         if self._is_vector[e] and e not in wanted and free:
             return free.pop()
-        place = self._layout.new()
+        place = self._new()
         if not self._is_vector[e]:
             self._single.append(place)
         elif e in wanted:
@@ -162,52 +150,47 @@ class Program:
             self._buffers.append(place)
         return place
 
+    def _new(self) -> int:
+        self._size += 1
+        return self._size - 1
+
     # --- running ---------------------------------------------------------------------------------
 
-    def run(self, arguments: Sequence[float | Vector], out: Sequence[Vector]) -> None:
-        """Writes the values of the roots into the rows of `out`; undefined ones are NaN or ±∞."""
-        registers: list[Any] = [*arguments, *[None] * (self._layout.size - len(arguments))]
+    def run(self, arguments: Sequence[float | Vector], out: Vector) -> bool:
+        """Writes the values of the roots into the rows of `out`; whether all are surely finite."""
+        registers: list[Any] = [*arguments, *[None] * (self._size - len(arguments))]
         for place, number in self._constants:
             registers[place] = number
         room = np.empty(len(self._single))
         for k, place in enumerate(self._single):
             registers[place] = room[k, ...]
+        size = out.shape[1]
+        blocks = np.empty((len(self._buffers), min(size, BLOCK)))
         with np.errstate(all="ignore"):
             for operation, places in self._numbers:
                 operation(*places(registers))
-            size = len(out[0]) if len(out) else 0
             if size <= BLOCK:
-                self._block(registers, out, size)
-            else:
-                self._blocks(registers, arguments, out, size)
+                return math.isfinite(self._block(registers, out, blocks))
+            total = 0.0
+            for begin in range(0, size, BLOCK):
+                part = slice(begin, min(begin + BLOCK, size))
+                for k in self._inputs:
+                    registers[k] = arguments[k][part]  # type: ignore[index]
+                total += self._block(registers, out[:, part], blocks[:, : part.stop - begin])
+        return math.isfinite(total)
 
-    def _blocks(
-        self,
-        registers: list[Any],
-        arguments: Sequence[float | Vector],
-        out: Sequence[Vector],
-        size: int,
-    ) -> None:
-        room = np.empty((len(self._buffers), BLOCK))
-        for begin in range(0, size, BLOCK):
-            part = slice(begin, min(begin + BLOCK, size))
-            for k in self._inputs:
-                registers[k] = arguments[k][part]  # type: ignore[index]
-            results = [row[part] for row in out]
-            self._block(registers, results, part.stop - begin, room)
-
-    def _block(
-        self, registers: list[Any], out: Sequence[Vector], size: int, room: Vector | None = None
-    ) -> None:
-        room = np.empty((len(self._buffers), size)) if room is None else room[:, :size]
-        for place, row in zip(self._buffers, room, strict=True):
+    def _block(self, registers: list[Any], out: Vector, blocks: Vector) -> float:
+        """Fills `out` and returns the sum over it, which tells whether all is finite."""
+        for place, row in zip(self._buffers, blocks, strict=True):
             registers[place] = row
+        rows = list(out)
         for place, root in self._targets:
-            registers[place] = out[root]
+            registers[place] = rows[root]
         for operation, places in self._steps:
             operation(*places(registers))
         for place, root in self._copies:
-            out[root][...] = registers[place]
+            rows[root][...] = registers[place]
+        return float(np.add.reduce(out, axis=None))
 
 
 def _below(roots: Sequence[Expression], known: set[Expression]) -> Iterator[Expression]:

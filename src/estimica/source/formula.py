@@ -87,10 +87,10 @@ class Formula:
             told = ", ".join(f"'{n}' {shape}" for shape, n in sizes.items())
             raise ModelError("M070", f"'{self.text}': arrays of different sizes: {told}")
         shape = next(iter(sizes), (1,))
-        result = np.empty(shape)
+        result = np.empty((1, *shape))
         arrays = tuple(bool(given[n].ndim) for n in self.names)
-        _program(self, arrays).run(list(given.values()), [result])
-        return result if sizes else float(result[0])
+        _program(self, arrays).run(list(given.values()), result)
+        return result[0] if sizes else float(result[0, 0])
 
     def partial(self, name: str) -> Formula:
         """The exact derivative with respect to `name`, all other names held."""
