@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from estimica.base.errors import DataError
-from estimica.data.readers import read_csv, read_signal
+from estimica.data.readers import read_data, read_signal
 
 
 def write(folder: Path, text: str) -> Path:
@@ -62,4 +62,4 @@ def test_mistakes_name_the_file_and_the_column(
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"D001: there is no file '.*none\.csv'"):
-        read_csv(tmp_path / "none.csv")
+        read_data(tmp_path / "none.csv")

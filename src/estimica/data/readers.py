@@ -1,75 +1,108 @@
-"""Readers: tables of measurements from files, and single signals out of them."""
+"""Readers: tables of measurements from files and objects, and single signals out of them."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from estimica.base.errors import DataError
+from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean
+from estimica.data.table import Data
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TIME_NAMES = ("time", "t")
+TEXTS = (".csv", ".tsv", ".txt", ".dat", ".asc", ".prn", ".z", ".data")
 
 
-def read_csv(path: str | Path) -> pd.DataFrame:
-    """A CSV or TSV file with a header line, its separator found out; empty cells are NaN."""
-    import pandas as pd
+def read_data(
+    path: str | os.PathLike[str],
+    *,
+    sheet: str | int | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+) -> Data:
+    """The table in a file: CSV and other text, Parquet, Excel, MATLAB, or a simulation result.
 
+    `sheet` chooses one of an Excel file, `separator` and `decimal` say how a text file writes its
+    cells where that cannot be found out.
+    """
     path = Path(path)
     try:
-        table = pd.read_csv(path, sep=None, engine="python", skipinitialspace=True, comment="#")
+        if path.is_dir():
+            raise DataError("D001", f"'{path}' is a folder; name a file in it")
+        data = _reader(path, sheet, separator, decimal)(path)
     except FileNotFoundError:
         raise DataError("D001", f"there is no file '{path}'") from None
-    except (OSError, ValueError, csv.Error) as error:
-        raise DataError("D002", f"cannot read '{path}': {error}") from None
-    table.columns = [str(c).strip() for c in table.columns]
-    if table.empty:
-        raise DataError("D003", f"'{path}' holds no rows below its header")
-    return table
+    except MemoryError:
+        raise DataError("D011", f"'{path}' does not fit into memory") from None
+    except OSError as error:
+        raise DataError("D002", f"cannot read '{path}': {error.strerror or error}") from None
+    found = [*data.columns, *data.texts]
+    if len(found) == 1:
+        raise DataError(
+            "D012",
+            f"'{path}' has only one column, '{found[0]}', and a table needs a time or an input "
+            "beside it; if something unusual separates the cells, say separator=…",
+        )
+    return data
 
 
-def read_signal(
-    path: str | Path, column: str | None, prefer: str = ""
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def read_signal(path: str | Path, column: str | None, prefer: str = "") -> tuple[Vector, Vector]:
     """Times and values of one column.
 
     Without `column` it is the one named `prefer`, or the only one besides the time. The time is
-    the column `time` or `t`, or else the first one.
+    the column `time` or `t` or the like, or else the first one.
     """
-    table = read_csv(path)
-    names = list(table.columns)
-    time = next((n for n in names if n.lower() in TIME_NAMES), names[0])
-    column = _chosen(path, [n for n in names if n != time], column, prefer)
-    return _numbers(path, table, time), _numbers(path, table, column)
+    data = read_data(path)
+    names = [*data.columns, *data.texts]
+    time = data.named_time() or names[0]
+    chosen = _chosen(data, [n for n in names if n != time], column, prefer)
+    return data.column(time), data.column(chosen)
 
 
-def _chosen(path: str | Path, names: Sequence[str], column: str | None, prefer: str) -> str:
+def _chosen(data: Data, names: Sequence[str], column: str | None, prefer: str) -> str:
     if column is not None:
         if column not in names:
             hint = did_you_mean(column, names) or f"; there are {', '.join(names)}"
-            raise DataError("D004", f"no column '{column}' in '{path}'{hint}")
+            raise DataError("D004", f"no column '{column}' in {data.where}{hint}")
         return column
     if prefer in names:
         return prefer
     if len(names) != 1:
         raise DataError(
             "D005",
-            f"'{path}' has no column '{prefer}'; say which to take, as in '{path}:COLUMN' "
-            f"(there are {', '.join(names) or 'none besides the time'})",
+            f"{data.where} has no column '{prefer}'; say which to take, as in "
+            f"'{data.source}:COLUMN' (there are {', '.join(names) or 'none besides the time'})",
         )
     return names[0]
 
 
-def _numbers(path: str | Path, table: pd.DataFrame, column: str) -> npt.NDArray[np.float64]:
-    try:
-        return np.asarray(table[column], dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError("D006", f"column '{column}' of '{path}' is not numeric: {error}") from None
+def _reader(
+    path: Path, sheet: str | int | None, separator: str | None, decimal: str | None
+) -> Callable[[Path], Data]:
+    suffix = path.suffix.lower()
+    if suffix in TEXTS or not suffix:
+        from estimica.data.delimited import read_delimited
+
+        return lambda p: read_delimited(p, separator, decimal)
+    path.open("rb").close()  # a missing file is told before a strange ending
+    raise DataError(
+        "D013",
+        f"'{path}': files that end in '{suffix}' are not known; there are "
+        f"{', '.join(TEXTS[:4])}, .parquet, .xlsx, .xls and .mat",
+    )
+
+
+def as_data(given: Data | pd.DataFrame | str | os.PathLike[str]) -> Data:
+    """Data of what is given: a path, a DataFrame, or a mapping of names to series."""
+    if isinstance(given, Data):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return read_data(given)
+    from estimica.data.objects import data_of_object
+
+    return data_of_object(given)

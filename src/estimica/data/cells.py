@@ -1,0 +1,63 @@
+"""Cells: what a single piece of text in a table is, a number, a date, nothing or something else."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+#: texts that mean *not sampled*, beside the empty one
+MISSING = (
+    "-",
+    "--",
+    "---",
+    "NaN",
+    "nan",
+    "NAN",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "#NA",
+    "<NA>",
+    "null",
+    "NULL",
+    "None",
+    "-nan",
+    "1.#QNAN",
+    "1.#IND",
+)
+#: what a line of comment begins with
+COMMENTS = ("#", "%", "//")
+
+_MISSING = frozenset(MISSING)
+_POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+_CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([aApP][mM])?\s*(Z|UTC|[+-]\d{2}:?\d{2})?"
+_DATE = re.compile(
+    r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2}))"
+    rf"([T ,]+{_CLOCK})?"
+)
+
+
+class Kind(StrEnum):
+    """What a cell holds."""
+
+    NUMBER = "number"
+    DATE = "date"
+    NOTHING = "nothing"
+    TEXT = "text"
+
+
+def kind_of(cell: str, decimal: str = ".") -> Kind:
+    """What `cell` is where numbers are written with the sign `decimal`."""
+    cell = cell.strip()
+    if not cell or cell in _MISSING:
+        return Kind.NOTHING
+    if (_COMMA if decimal == "," else _POINT).fullmatch(cell):
+        return Kind.NUMBER
+    return Kind.DATE if _DATE.fullmatch(cell) else Kind.TEXT
+
+
+def is_comment(line: str) -> bool:
+    """Whether a whole line is a comment."""
+    return line.lstrip().startswith(COMMENTS)

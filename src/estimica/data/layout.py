@@ -1,0 +1,98 @@
+"""Layout: where in a grid of cells the header, the row of units and the first numbers stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from estimica.data.cells import Kind, kind_of
+from estimica.data.headers import is_unit_row
+
+Row = Sequence[str]
+TAIL = 60  # rows at the end of the sample that tell what a row of numbers looks like
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The index of the header and of the units, if there are any, and of the first row of data."""
+
+    header: int | None
+    units: int | None
+    first: int
+    kinds: tuple[Kind, ...]  # what each column mostly holds
+
+
+def find_layout(rows: Sequence[Row], decimal: str = ".") -> Layout | None:
+    """Where things stand in `rows`, or None if no row holds a number or a date."""
+    kinds = usual_kinds(rows, decimal)
+    if not any(k in (Kind.NUMBER, Kind.DATE) for k in kinds):
+        return None
+    first = next((i for i, row in enumerate(rows) if _is_data(row, kinds, decimal)), None)
+    if first is None:
+        return None
+    above = first
+    while above > 0 and fits(rows[above - 1], kinds):
+        above -= 1
+    texts = [i for i in range(above, first) if _is_text(rows[i], decimal)]
+    if not texts:
+        named = first > above and _names_with_numbers(rows[first - 1], decimal)
+        return Layout(first - 1 if named else None, None, first if named else above, kinds)
+    last = texts[-1]
+    if last - 1 in texts and is_unit_row([c.strip() for c in rows[last]]):
+        return Layout(last - 1, last, last + 1, kinds)
+    return Layout(last, None, last + 1, kinds)
+
+
+def usual_width(rows: Sequence[Row]) -> int:
+    """The number of cells that most of the last rows have."""
+    counts = Counter(len(row) for row in rows[-_tail(rows) :])
+    return max(counts, key=lambda n: (counts[n], n), default=0)
+
+
+def usual_kinds(rows: Sequence[Row], decimal: str) -> tuple[Kind, ...]:
+    """What the cells of each column mostly are, judged by the last rows."""
+    width = usual_width(rows)
+    tail = [row for row in rows[-_tail(rows) :] if len(row) == width]
+    return tuple(_most(kind_of(row[j], decimal) for row in tail) for j in range(width))
+
+
+def fits(row: Row, kinds: Sequence[Kind]) -> bool:
+    """Whether a row has as many cells as the rows of data, an empty last one not counted."""
+    wide = len(row) - (len(row) > 1 and not row[-1].strip())
+    usual = len(kinds) - (len(kinds) > 1 and kinds[-1] is Kind.NOTHING)
+    return len(row) == len(kinds) or wide == usual
+
+
+def _tail(rows: Sequence[Row]) -> int:
+    return min(TAIL, max(1, len(rows) - 1))
+
+
+def _most(kinds: object) -> Kind:
+    counts = Counter(k for k in kinds if k is not Kind.NOTHING)  # type: ignore[attr-defined]
+    if not counts:
+        return Kind.NOTHING
+    if counts[Kind.NUMBER] + counts[Kind.DATE] >= counts[Kind.TEXT]:
+        return Kind.NUMBER if counts[Kind.NUMBER] >= counts[Kind.DATE] else Kind.DATE
+    return Kind.TEXT
+
+
+def _is_data(row: Row, kinds: Sequence[Kind], decimal: str) -> bool:
+    if not fits(row, kinds):
+        return False
+    found = [kind_of(cell, decimal) for cell in row]
+    clash = any(
+        f is Kind.TEXT and k in (Kind.NUMBER, Kind.DATE) for f, k in zip(found, kinds, strict=False)
+    )
+    return not clash and any(f in (Kind.NUMBER, Kind.DATE) for f in found)
+
+
+def _is_text(row: Row, decimal: str) -> bool:
+    kinds = [kind_of(cell, decimal) for cell in row]
+    return all(k in (Kind.TEXT, Kind.NOTHING) for k in kinds) and Kind.TEXT in kinds
+
+
+def _names_with_numbers(row: Row, decimal: str) -> bool:
+    """A header such as `time,1,2`: its first cell a word, the others whole numbers."""
+    rest = [c.strip() for c in row[1:]]
+    return row[0].strip().isalpha() and all(c.isdigit() or kind_of(c) is Kind.TEXT for c in rest)
