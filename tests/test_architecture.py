@@ -63,6 +63,21 @@ EXPORTED = {
     "StructureError",
     "ModelError",
     "SimulationError",
+    "Case",
+    "CaseError",
+    "DataError",
+    "Estimation",
+    "InputColumn",
+    "OutputColumn",
+    "Prior",
+    "Solver",
+    "StartValue",
+    "Study",
+    "StudyError",
+    "Tuner",
+    "TunerError",
+    "read_data",
+    "read_study",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

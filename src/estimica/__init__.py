@@ -14,20 +14,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from estimica.base.errors import (
+        CaseError,
+        DataError,
         EstimicaError,
         ModelError,
         SimulationError,
         SourceError,
         StructureError,
+        StudyError,
+        TunerError,
         UnsupportedError,
     )
     from estimica.base.signals import Signal
     from estimica.compiled.model import Model
+    from estimica.data.readers import read_data
     from estimica.simulate.engine import Options
     from estimica.simulate.linear import Linearisation
     from estimica.simulate.modelica_model import ModelicaModel, load_model
     from estimica.simulate.response import Response
     from estimica.simulate.trajectory import Sensitivities, Trajectory
+    from estimica.study.case import Case, InputColumn, OutputColumn, StartValue
+    from estimica.study.estimation import Estimation, Solver
+    from estimica.study.study import Study
+    from estimica.study.study_file import read_study
+    from estimica.study.tuner import Prior, Tuner
 
 try:
     __version__ = version("estimica")
@@ -36,39 +46,69 @@ except PackageNotFoundError:  # a source tree that was not installed
 
 #: where each public name lives; it is imported when it is first asked for
 _HOMES = {
+    "Case": "study.case",
+    "CaseError": "base.errors",
+    "DataError": "base.errors",
+    "Estimation": "study.estimation",
     "EstimicaError": "base.errors",
+    "InputColumn": "study.case",
     "Linearisation": "simulate.linear",
     "Model": "compiled.model",
     "ModelError": "base.errors",
     "ModelicaModel": "simulate.modelica_model",
     "Options": "simulate.engine",
+    "OutputColumn": "study.case",
+    "Prior": "study.tuner",
     "Response": "simulate.response",
     "Sensitivities": "simulate.trajectory",
     "Signal": "base.signals",
     "SimulationError": "base.errors",
+    "Solver": "study.estimation",
     "SourceError": "base.errors",
+    "StartValue": "study.case",
     "StructureError": "base.errors",
+    "Study": "study.study",
+    "StudyError": "base.errors",
     "Trajectory": "simulate.trajectory",
+    "Tuner": "study.tuner",
+    "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
     "load_model": "simulate.modelica_model",
+    "read_data": "data.readers",
+    "read_study": "study.study_file",
 }
 
 __all__ = [
+    "Case",
+    "CaseError",
+    "DataError",
+    "Estimation",
     "EstimicaError",
+    "InputColumn",
     "Linearisation",
     "Model",
     "ModelError",
     "ModelicaModel",
     "Options",
+    "OutputColumn",
+    "Prior",
     "Response",
     "Sensitivities",
     "Signal",
     "SimulationError",
+    "Solver",
     "SourceError",
+    "StartValue",
     "StructureError",
+    "Study",
+    "StudyError",
     "Trajectory",
+    "Tuner",
+    "TunerError",
     "UnsupportedError",
     "load_model",
+    "read_data",
+    "read_study",
 ]
 
 

@@ -6,15 +6,31 @@ import math
 from os import PathLike
 from typing import Annotated, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, Tag, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
 from estimica.base.signals import Hold
-from estimica.study.fields import STRICT, Finite, Number, Positive
+from estimica.study.fields import (
+    LIST,
+    NUMBER,
+    STRICT,
+    TABLE,
+    TEXT,
+    TRUTH,
+    Finite,
+    Number,
+    Positive,
+    Truth,
+    called,
+    either,
+    spoken,
+    wrong,
+)
 from estimica.study.tuner import Prior
 
 
+@spoken(CaseError, "C001", called("input column", "column"))
 @dataclass(frozen=True, config=STRICT)
 class InputColumn:
     """Where an input comes from: value = scale · column + offset."""
@@ -29,18 +45,20 @@ class InputColumn:
     ] = None
 
 
+@spoken(CaseError, "C001", called("sigma"))
 @dataclass(frozen=True, config=STRICT)
 class Sigma:
     """Bounds of a noise level that is estimated."""
 
-    min: Annotated[float, Field(ge=0, description="Smallest standard deviation.")] = 0.0
+    min: Annotated[Finite, Field(ge=0, description="Smallest standard deviation.")] = 0.0
     max: Annotated[Number, Field(gt=0, description="Largest standard deviation.")] = math.inf
 
     def __post_init__(self) -> None:
         if self.min > self.max:
-            raise CaseError("C011", f"sigma: min {self.min:g} is above max {self.max:g}; swap them")
+            raise wrong("C011", f"min {self.min:g} is above max {self.max:g}; swap them")
 
 
+@spoken(CaseError, "C001", called("start value"))
 @dataclass(frozen=True, config=STRICT)
 class StartValue:
     """A quantity of one case that is found along with the tuners."""
@@ -54,14 +72,23 @@ class StartValue:
 
     def __post_init__(self) -> None:
         if self.min >= self.max:
-            raise CaseError("C012", f"min {self.min:g} is not below max {self.max:g}; swap them")
+            raise wrong("C012", f"min {self.min:g} is not below max {self.max:g}; swap them")
         if self.start is not None and not self.min <= self.start <= self.max:
-            raise CaseError(
-                "C013",
-                f"start {self.start:g} is outside its bounds {self.min:g} … {self.max:g}",
-            )
+            bounds = f"{self.min:g} … {self.max:g}"
+            raise wrong("C013", f"start {self.start:g} is outside its bounds {bounds}")
 
 
+Noise = Annotated[
+    Annotated[Positive, Tag(NUMBER)] | Annotated[Sigma, Tag(TABLE)],
+    either("a positive number, or bounds { min, max }"),
+]
+Disturbance = Annotated[
+    Annotated[Truth, Tag(TRUTH)] | Annotated[StartValue, Tag(TABLE)],
+    either("true, or a table { start, min, max }"),
+]
+
+
+@spoken(CaseError, "C001", called("output column", "column"))
 @dataclass(frozen=True, config=STRICT)
 class OutputColumn:
     """What an output is compared with: scale · column + offset, and how much it counts."""
@@ -69,7 +96,7 @@ class OutputColumn:
     column: Annotated[str, Field(description="The column of the data.")]
     weight: Annotated[Positive | None, Field(description="Multiplies the residual.")] = None
     sigma: Annotated[
-        Positive | Sigma | None,
+        Noise | None,
         Field(description="Known standard deviation of the noise, or bounds { min, max }."),
     ] = None
     scale: Annotated[Finite | None, Field(description="Factor to the model's unit.")] = None
@@ -83,15 +110,32 @@ class OutputColumn:
         Field(description="Compare a function of both: 'log', or an expression in `value`."),
     ] = None
     disturbance: Annotated[
-        bool | StartValue, Field(description="A free constant is added to the simulated output.")
+        Disturbance, Field(description="A free constant is added to the simulated output.")
     ] = False
 
 
+Input = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[Finite, Tag(NUMBER)] | Annotated[InputColumn, Tag(TABLE)],
+    either('a column "…", a number, or a table { column = "…", … }'),
+]
+Output = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[OutputColumn, Tag(TABLE)],
+    either('a column "…", or a table { column = "…", … }'),
+]
+Start = Annotated[
+    Annotated[Finite, Tag(NUMBER)] | Annotated[StartValue, Tag(TABLE)],
+    either("a number, or a table { start, min, max }"),
+]
+FreeStart = Annotated[
+    Annotated[tuple[str, ...], Tag(LIST)] | Annotated[dict[str, Start], Tag(TABLE)],
+    either("a list of names, or a table { name = start }"),
+]
 Columns = Annotated[
     object, WithJsonSchema({"type": "string", "description": "The file with the measurements."})
 ]
 
 
+@spoken(CaseError, "C001", called("case", "name"))
 @dataclass(frozen=True, config=STRICT)
 class Case:
     """One experiment.
@@ -103,15 +147,15 @@ class Case:
     name: Annotated[str, Field(description="What it is called in tables and plots.", min_length=1)]
     data: Columns
     inputs: Annotated[
-        dict[str, str | Finite | InputColumn],
+        dict[str, Input],
         Field(description="Inputs of the model: a column, a number, or a table of details."),
     ] = Field(default_factory=dict)
     outputs: Annotated[
-        dict[str, str | OutputColumn],
+        dict[str, Output],
         Field(description="Variables that were measured: a column, or a table of details."),
     ] = Field(default_factory=dict)
     free_start: Annotated[
-        tuple[str, ...] | dict[str, Finite | StartValue],
+        FreeStart,
         Field(description="Start values that are found along: names, or starts and bounds."),
     ] = ()
     fix: Annotated[
@@ -132,19 +176,19 @@ class Case:
         tuple[tuple[Finite, Finite], ...], Field(description="Stretches that do not count.")
     ] = ()
     sheet: Annotated[str | None, Field(description="The sheet of a workbook.")] = None
-    active: Annotated[bool, Field(description="If false it is left out.")] = True
+    active: Annotated[Truth, Field(description="If false it is left out.")] = True
 
     def __post_init__(self) -> None:
-        from estimica.data.table import Data, as_data
+        from estimica.data.readers import as_data
+        from estimica.data.table import Data
 
-        what = f"case '{self.name}'"
         if not isinstance(self.data, (str, PathLike, Data)):
             object.__setattr__(self, "data", as_data(self.data))
         if self.from_ is not None and self.to is not None and self.from_ >= self.to:
-            raise CaseError("C014", f"{what}: from {self.from_:g} is not before to {self.to:g}")
+            raise wrong("C014", f"from {self.from_:g} is not before to {self.to:g}")
         for a, b in self.exclude:
             if a >= b:
-                raise CaseError("C015", f"{what}: exclude [{a:g}, {b:g}] does not go forward")
+                raise wrong("C015", f"exclude [{a:g}, {b:g}] does not go forward")
 
     @property
     def columns_of_inputs(self) -> dict[str, float | InputColumn]:

@@ -8,13 +8,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from estimica.study.fields import STRICT, Positive
+from estimica.base.errors import StudyError
+from estimica.study.fields import STRICT, Number, Positive, Whole, called, spoken
 
 Loss = Literal["squared", "huber", "soft-l1", "cauchy"]
 Method = Literal["levenberg-marquardt", "gauss-newton", "steepest-descent"]
 Transcription = Literal["shooting", "multiple-shooting", "collocation"]
 
 
+@spoken(StudyError, "Q002", called("estimation"))
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class Estimation:
     """The `[estimate]` table."""
@@ -35,35 +37,38 @@ class Estimation:
     transcription: Annotated[
         Transcription, Field(description="How the simulation enters the search.")
     ] = "shooting"
-    starts: Annotated[int, Field(ge=1, description="Number of starts; the first is given.")] = 1
-    seed: Annotated[int, Field(ge=0, description="Seed of everything random.")] = 1
-    max_iterations: Annotated[int, Field(ge=1, description="Most steps of the search.")] = 200
+    starts: Annotated[Whole, Field(ge=1, description="Number of starts; the first is given.")] = 1
+    seed: Annotated[Whole, Field(ge=0, description="Seed of everything random.")] = 1
+    max_iterations: Annotated[Whole, Field(ge=1, description="Most steps of the search.")] = 200
     tolerance: Annotated[
         Positive, Field(lt=1, description="Relative change of cost or tuners that ends the search.")
     ] = 1e-8
     max_seconds: Annotated[
-        float, Field(gt=0, description="Most seconds on the clock; then the best so far.")
+        Number, Field(gt=0, description="Most seconds on the clock; then the best so far.")
     ] = math.inf
     segments: Annotated[
-        int | None, Field(ge=2, description="Multiple shooting: pieces of each case.")
+        Whole | None, Field(ge=2, description="Multiple shooting: pieces of each case.")
     ] = None
     elements: Annotated[
-        int | None, Field(ge=1, description="Collocation: elements of each case.")
+        Whole | None, Field(ge=1, description="Collocation: elements of each case.")
     ] = None
-    degree: Annotated[int, Field(ge=1, le=9, description="Collocation: points an element.")] = 3
+    degree: Annotated[Whole, Field(ge=1, le=9, description="Collocation: points an element.")] = 3
 
 
+@spoken(StudyError, "Q002", called("solver"))
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class Solver:
     """The `[solver]` table: tolerances and limits of each simulation."""
 
-    rtol: Annotated[float, Field(ge=1e-14, lt=1, description="Relative tolerance.")] = 1e-6
+    rtol: Annotated[Number, Field(ge=1e-14, lt=1, description="Relative tolerance.")] = 1e-6
     atol: Annotated[Positive, Field(description="Absolute tolerance in nominal units.")] = 1e-8
     method: Annotated[
         Literal["auto", "explicit", "implicit"], Field(description="Integration method.")
     ] = "auto"
-    max_step: Annotated[float, Field(gt=0, description="Longest step.")] = math.inf
-    max_steps: Annotated[int, Field(ge=1, description="Most steps between two samples.")] = 100_000
+    max_step: Annotated[Number, Field(gt=0, description="Longest step.")] = math.inf
+    max_steps: Annotated[Whole, Field(ge=1, description="Most steps between two samples.")] = (
+        100_000
+    )
     max_seconds: Annotated[
-        float, Field(gt=0, description="Most seconds on the clock for one simulation.")
+        Number, Field(gt=0, description="Most seconds on the clock for one simulation.")
     ] = math.inf

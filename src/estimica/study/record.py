@@ -12,7 +12,8 @@ import numpy.typing as npt
 from estimica.base.errors import CaseError, DataError, EstimicaError
 from estimica.base.problems import Problem, raise_all
 from estimica.base.signals import Hold, Signal
-from estimica.data.table import Data, as_data, read_data
+from estimica.data.readers import as_data, read_data
+from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
 from estimica.study.transform import Transform, transform_of
 

@@ -58,7 +58,7 @@ class Study:
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
-        raise_all(self._doubled())
+        raise_all(doubled(self.tuners, self.cases))
 
     def with_(
         self,
@@ -89,21 +89,23 @@ class Study:
         """Cases that are used."""
         return tuple(c for c in self.cases if c.active)
 
-    def _doubled(self) -> list[Problem]:
-        found = []
-        for code, word, names in (
-            ("T002", "tuner", [t.name for t in self.tuners]),
-            ("C003", "case", [c.name for c in self.cases]),
-        ):
-            for name, count in Counter(names).items():
-                if count > 1:
-                    found.append(
-                        Problem(code, f"{word} '{name}'", f"is given {count} times", "rename one")
-                    )
-        return found
-
     def __repr__(self) -> str:
         return (
             f"<Study '{self.name}': {len(self.active_tuners)} tuners, "
             f"{len(self.active_cases)} cases, criterion {self.estimation.criterion}>"
         )
+
+
+def doubled(tuners: Iterable[Tuner], cases: Iterable[Case]) -> list[Problem]:
+    """Tuners and cases whose name is given more than once."""
+    found = []
+    for code, word, names in (
+        ("T002", "tuner", [t.name for t in tuners]),
+        ("C003", "case", [c.name for c in cases]),
+    ):
+        for name, count in Counter(names).items():
+            if count > 1:
+                found.append(
+                    Problem(code, f"{word} '{name}'", f"is given {count} times", "rename one")
+                )
+    return found

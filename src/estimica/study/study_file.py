@@ -1,0 +1,259 @@
+"""Study file: a study read from TOML, with everything that is wrong with the file told at once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from estimica.base.errors import EstimicaError, StudyError
+from estimica.base.problems import Problem, raise_all
+from estimica.base.suggest import did_you_mean
+from estimica.compiled.model import Model
+from estimica.data.table import Data
+from estimica.study.case import Case
+from estimica.study.study import Study, doubled
+from estimica.study.tables import ModelTable, StaticTable, StudyFile
+from estimica.study.words import Complaint, complaints
+
+_FILE: TypeAdapter[StudyFile] = TypeAdapter(StudyFile)
+_AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+
+
+def read_study(path: str | PathLike[str]) -> Study:
+    """The study of a TOML file; paths in it are relative to the file.
+
+    Every problem of the file is told in one error.
+    """
+    found = examine_file(path)
+    raise_all(found.problems)
+    assert found.study is not None
+    return found.study
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What could be made of a study file, and what is wrong with it."""
+
+    study: Study | None
+    cases: tuple[Case, ...]
+    problems: list[Problem]
+
+
+def examine_file(path: str | PathLike[str]) -> Examined:
+    """Like `read_study`, with the problems as values and what is left without them."""
+    path = Path(path)
+    try:
+        tables = _tables(path)
+    except StudyError as error:
+        return Examined(None, (), [Problem(error.code, "", error.message)])
+    content, problems = _content(tables)
+    cases, unread = _with_data(content.case, path.parent)
+    tuners = tuple(content.tune.values())
+    problems += unread + doubled(tuners, cases)
+    cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
+    model = None
+    try:
+        model = _model(content, tables, cases, path.parent)
+    except EstimicaError as error:
+        place = "[static]" if content.static else "[model]" if content.model else ""
+        problems.append(Problem(error.code, place, error.message))
+    if model is None:
+        return Examined(None, cases, problems)
+    study = Study(
+        model,
+        tuners,
+        cases,
+        estimation=content.estimate,
+        solver=content.solver,
+        path=path,
+        tables=tables,
+    )
+    return Examined(study, cases, problems)
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        near = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+        hint = did_you_mean(path.name, near)
+        raise StudyError("Q003", f"there is no file '{path}'{hint}") from None
+    except UnicodeDecodeError:
+        raise StudyError("Q003", f"'{path}' is no text in UTF-8; is it a study file?") from None
+    except OSError as error:
+        raise StudyError("Q003", f"cannot read '{path}': {error.strerror}") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError("Q004", f"{path.name}, {_located(str(error))}") from None
+    except RecursionError:
+        raise StudyError("Q004", f"{path.name}: brackets are nested too deeply") from None
+
+
+def _located(message: str) -> str:
+    found = _AT.search(message)
+    if not found:
+        return message
+    return f"line {found[1]}, column {found[2]}: {_AT.sub('', message)}"
+
+
+# --- from tables to values -----------------------------------------------------------------------
+
+
+def _content(tables: Mapping[str, Any]) -> tuple[StudyFile, list[Problem]]:
+    """The file as values; what is wrong is taken out, so that the rest can be looked at."""
+    rest, problems = _without_odd_data(tables)
+    for _ in range(3):  # what is taken out may leave a second complaint, as a dataclass its own
+        try:
+            return _FILE.validate_python(rest), problems
+        except ValidationError as error:
+            order = list(tables)  # as the user wrote them
+            found = complaints(error, StudyFile)
+            found.sort(key=lambda c: order.index(str(c.place[0])) if c.place else -1)
+            problems += [_problem(c, rest) for c in found]
+            rest = _pruned(rest, error)
+        except EstimicaError as error:
+            problems.append(Problem(error.code, "", error.message))
+            break
+    return StudyFile(), problems
+
+
+def _without_odd_data(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Cases whose data is no path; in a program it may be a table, in a file it may not."""
+    cases = tables.get("case")
+    if not isinstance(cases, list):
+        return dict(tables), []
+    odd = [
+        k
+        for k, case in enumerate(cases)
+        if isinstance(case, dict) and not isinstance(case.get("data", ""), str)
+    ]
+    told = [
+        Problem("C001", _case(tables, k), "data: write the path of a file, in quotes") for k in odd
+    ]
+    kept = [case for k, case in enumerate(cases) if k not in odd]
+    return {**tables, "case": kept}, told
+
+
+def _problem(complaint: Complaint, tables: Mapping[str, Any]) -> Problem:
+    place = complaint.place
+    if len(place) >= 2 and place[0] == "tune":
+        where, code, depth = f"[tune] {place[1]}", "T001", 2
+    elif len(place) >= 2 and place[0] == "case":
+        where, code, depth = _case(tables, int(place[1])), "C001", 2
+    elif place:
+        where, code, depth = f"[{place[0]}]", "Q002", 1
+    else:
+        where, code, depth = "", "Q002", 0
+    inner = Complaint(place[depth:], complaint.message)
+    return Problem(complaint.code or code, where, inner.text)
+
+
+def _case(tables: Mapping[str, Any], k: int) -> str:
+    case = tables["case"][k]
+    name = case.get("name") if isinstance(case, dict) else None
+    return f"case '{name}'" if isinstance(name, str) and name else f"[[case]] {k + 1}"
+
+
+def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
+    """The tables without the entries that are wrong: a tuner, a case, or a whole table."""
+    rest = dict(tables)
+    places = {e["loc"][:2] for e in error.errors(include_url=False)}
+    for place in places:
+        if len(place) < 2 or place[0] not in ("tune", "case"):
+            rest.pop(str(place[0]), None)
+    if "tune" in rest:
+        rest["tune"] = {n: t for n, t in rest["tune"].items() if ("tune", n) not in places}
+    if "case" in rest:
+        rest["case"] = [c for k, c in enumerate(rest["case"]) if ("case", k) not in places]
+    return rest
+
+
+# --- data and model ------------------------------------------------------------------------------
+
+
+def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], list[Problem]]:
+    """The cases with their tables; a file that several use is read once."""
+    from estimica.data.readers import read_data
+
+    tables: dict[tuple[str, str | None], Data | EstimicaError] = {}
+    found, problems = [], []
+    for case in cases:
+        path = str(folder / str(case.data))
+        key = (path, case.sheet)
+        if case.active and key not in tables:
+            try:
+                tables[key] = read_data(path, sheet=case.sheet)
+            except EstimicaError as error:
+                tables[key] = error
+        table = tables.get(key)
+        if isinstance(table, EstimicaError):
+            problems.append(Problem(table.code, f"case '{case.name}'", table.message))
+        found.append(replace(case, data=table if isinstance(table, Data) else path))
+    return tuple(found), problems
+
+
+def _model(
+    content: StudyFile, tables: Mapping[str, Any], cases: Sequence[Case], folder: Path
+) -> Model | None:
+    if content.static is not None:
+        return _static_model(content.static, content.model, cases)
+    if content.model is not None:
+        return _loaded(content.model, folder)
+    if "model" not in tables and "static" not in tables:
+        raise StudyError("Q006", 'there is no [model]; write [model] and source = "Model.mo"')
+    return None
+
+
+def _static_model(static: StaticTable, model: ModelTable | None, cases: Sequence[Case]) -> Model:
+    from estimica.compiled.formula import formula_model
+
+    if static.mode != "static" or model is not None:
+        what = "a static study of a model" if static.mode == "static" else f"mode '{static.mode}'"
+        raise StudyError("Q005", f"{what} is not supported yet; give an expression without [model]")
+    if static.expression is None:
+        raise StudyError("Q006", 'expression is missing; write expression = "a + b*x"')
+    expression = static.expression
+    measured = list(dict.fromkeys(n for c in cases for n in c.outputs))
+    if isinstance(expression, str):
+        if len(measured) > 1:
+            named = ", ".join(f'{n} = "…"' for n in measured)
+            raise StudyError(
+                "Q007",
+                f"one expression, but the cases have {len(measured)} outputs; "
+                f"write expression = {{ {named} }}",
+            )
+        expression = {measured[0] if measured else "y": expression}
+    inputs = list(dict.fromkeys(n for c in cases for n in c.inputs))
+    return formula_model(expression, inputs=inputs)
+
+
+def _loaded(table: ModelTable, folder: Path) -> Model:
+    from estimica.simulate.modelica_model import load_model
+
+    if table.frontend != "rumoca":
+        raise StudyError("Q005", f"frontend '{table.frontend}' is not supported yet; leave it out")
+    kinds = {".fmu": "an FMU", ".bmo": "a Base Modelica file"}
+    kind = kinds.get(Path(table.source).suffix.lower())
+    if kind or ".py:" in table.source or table.source.endswith(".py"):
+        raise StudyError(
+            "Q005",
+            f"source '{table.source}': {kind or 'a Python function'} is not supported yet; "
+            "give a Modelica file",
+        )
+    path = folder / table.source
+    by_name = not path.exists() and _CLASS.match(table.source) and path.suffix != ".mo"
+    return load_model(
+        table.source if by_name else path,
+        table.class_,
+        fix=table.fix,
+        libraries=[folder / library for library in table.libraries],
+    )

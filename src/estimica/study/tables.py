@@ -1,0 +1,148 @@
+"""Tables: the study file as it is written; the one definition that reading and schema share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, Tag
+from pydantic.dataclasses import dataclass
+
+from estimica.study.case import Case
+from estimica.study.estimation import Estimation, Solver
+from estimica.study.fields import (
+    NUMBER,
+    STRICT,
+    TABLE,
+    TEXT,
+    TRUTH,
+    Truth,
+    either,
+    finite,
+    wrong,
+)
+from estimica.study.tuner import Tuner
+
+
+def _plain_number(value: object) -> object:
+    return value if isinstance(value, int) else finite(value)
+
+
+def _named(value: object) -> object:
+    """Each tuner with its name; a number alone is its start."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _tuner(str(name), given) for name, given in value.items()}
+
+
+def _tuner(name: str, given: object) -> object:
+    if isinstance(given, Tuner):
+        return given
+    if not isinstance(given, Mapping):
+        return {"name": name, "start": given}
+    if "name" in given:
+        raise wrong("T001", f"{name}: the key is the name already; leave 'name' out")
+    return {"name": name, **given}
+
+
+Value = Annotated[
+    Annotated[str, Tag(TEXT)]
+    | Annotated[Truth, Tag(TRUTH)]
+    | Annotated[int | float, BeforeValidator(_plain_number), Tag(NUMBER)],
+    either("a number, true, false or a text"),
+]
+Expressions = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[dict[str, str], Tag(TABLE)],
+    either('an expression "…", or a table { output = "…" }'),
+]
+Unread = dict[str, Any]
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class ModelTable:
+    """Which model, and the values it is loaded with."""
+
+    source: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="A Modelica file, the folder of a package, or a class of a library.",
+        ),
+    ]
+    class_: Annotated[
+        str | None,
+        Field(alias="class", description="The class, where the source holds several."),
+    ] = None
+    libraries: Annotated[
+        tuple[str, ...], Field(description="Further folders of Modelica packages.")
+    ] = ()
+    fix: Annotated[
+        dict[str, Value],
+        Field(description="Values of parameters for all cases; also sizes and switches."),
+    ] = Field(default_factory=dict)
+    frontend: Annotated[
+        Literal["rumoca", "openmodelica"], Field(description="What reads the Modelica text.")
+    ] = "rumoca"
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class StaticTable:
+    """A study without time: each row of the data is a point of its own."""
+
+    expression: Annotated[
+        Expressions | None,
+        Field(
+            description="The output as a formula in tuners and inputs, in Modelica syntax; "
+            "for several outputs a table. It stands in for the model."
+        ),
+    ] = None
+    mode: Annotated[
+        Literal["static", "steady", "simulate"],
+        Field(description="How a point is computed: by the formula, or by a model."),
+    ] = "static"
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class StudyFile:
+    """A model, tuners, cases and the criterion: everything that a fit needs."""
+
+    model: Annotated[ModelTable | None, Field(description="The model.")] = None
+    static: Annotated[
+        StaticTable | None, Field(description="A formula instead of a model with time.")
+    ] = None
+    tune: Annotated[
+        dict[str, Tuner],
+        BeforeValidator(_named),
+        Field(description="Parameters to be found: name = start, or name = { … }."),
+    ] = Field(default_factory=dict)
+    case: Annotated[tuple[Case, ...], Field(description="The experiments.")] = ()
+    estimate: Annotated[
+        Estimation, Field(description="How disagreement is scored and the search goes.")
+    ] = Field(default_factory=Estimation)
+    solver: Annotated[Solver, Field(description="Tolerances and limits of each simulation.")] = (
+        Field(default_factory=Solver)
+    )
+    release: Annotated[Unread, Field(description="Read by `estimica release`.")] = Field(
+        default_factory=dict
+    )
+    bootstrap: Annotated[Unread, Field(description="Read by `estimica bootstrap`.")] = Field(
+        default_factory=dict
+    )
+    profile: Annotated[Unread, Field(description="Read by `estimica profile`.")] = Field(
+        default_factory=dict
+    )
+    input_design: Annotated[Unread, Field(description="Read by `estimica design-input`.")] = Field(
+        default_factory=dict
+    )
+    optimise: Annotated[Unread, Field(description="Read by `estimica optimise`.")] = Field(
+        default_factory=dict
+    )
+    sweep: Annotated[Unread, Field(description="Read by `estimica sweep`.")] = Field(
+        default_factory=dict
+    )
+    montecarlo: Annotated[Unread, Field(description="Read by `estimica montecarlo`.")] = Field(
+        default_factory=dict
+    )
+    indicator: Annotated[
+        tuple[dict[str, Any], ...], Field(description="Read by `estimica optimise`.")
+    ] = ()

@@ -1,0 +1,173 @@
+"""Words: what is wrong with a value, told with its place and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, get_args, get_type_hints
+
+from pydantic import ValidationError
+
+from estimica.base.suggest import did_you_mean
+
+NOT_YET = {
+    "prefilter": "is not supported yet; filter the data before, and leave the key out",
+}
+_CODE = re.compile(r"[A-Z]\d{3}$")
+_MISSING = re.compile(r"'(\w+)' is missing")
+_DOTTED = "a dotted name stands in quotes:"
+_QUOTED = re.compile(r"'([^']*)'")
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One wrong value: where it stands, and why it cannot be."""
+
+    place: tuple[str | int, ...]
+    message: str
+    code: str = ""  # where the complaint has one of its own
+
+    @property
+    def text(self) -> str:
+        """The complaint behind its place."""
+        return ": ".join([*map(_step, self.place), self.message])
+
+
+def complaints(error: ValidationError, root: object) -> list[Complaint]:
+    """All that is wrong, in the order of the fields of `root`."""
+    found = []
+    for e in error.errors(include_url=False):
+        place = tuple(p for p in e["loc"] if not (isinstance(p, str) and p.startswith("<")))
+        code = e["type"] if _CODE.match(e["type"]) else ""
+        found.append(_told(e, place, root, code))
+    return [c for c in dict.fromkeys(found) if not _follows(c, found)]
+
+
+def shown(value: object) -> str:
+    """A value as a user writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"'{value}'"
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return "a table"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    text = str(value)
+    return text if len(text) <= 40 else f"a {type(value).__name__}"
+
+
+def _told(e: Any, place: tuple[str | int, ...], root: object, code: str) -> Complaint:
+    kind = e["type"]
+    if kind in ("unexpected_keyword_argument", "no_such_attribute"):
+        *outer, key = place
+        return Complaint(tuple(outer), _unknown(str(key), root, outer))
+    if kind in ("missing", "missing_argument", "missing_positional_only_argument"):
+        *outer, key = place
+        if isinstance(key, int):
+            return Complaint(tuple(outer), "two numbers are needed, where it begins and ends")
+        return Complaint(tuple(outer), f"'{key}' is missing")
+    if kind == "tuple_type" and place == ("case",):
+        return Complaint((), "write [[case]] with two brackets: there may be several")
+    if isinstance(e["input"], Mapping) and e["input"] and kind in ("kind", "string_type"):
+        dotted = f"{_step(place[-1])}.{next(iter(e['input']))}"
+        return Complaint(place[:-1], f'{_DOTTED} "{dotted}"', code)
+    words = _WORDS.get(kind)
+    message = words(e.get("ctx", {}), e["input"]) if words else str(e["msg"])
+    return Complaint(place, message, code)
+
+
+def _follows(complaint: Complaint, others: list[Complaint]) -> bool:
+    """Whether a missing key is only the other side of one that is misspelt."""
+    missing = _MISSING.fullmatch(complaint.message)
+    return missing is not None and any(
+        other.place == complaint.place
+        and other.message.startswith("unknown key")
+        and (f"mean '{missing[1]}'" in other.message or _DOTTED in other.message)
+        for other in others
+    )
+
+
+def _unknown(key: str, root: object, outer: list[str | int]) -> str:
+    if key in NOT_YET:
+        return f"'{key}' {NOT_YET[key]}"
+    known = list(_keys(_owner(root, outer)))
+    if outer and outer[0] == "tune":
+        known.remove("name")  # the key itself
+    hint = did_you_mean(key, known)
+    if not hint and len(outer) >= 2:
+        hint = f'; {_DOTTED} "{outer[-1]}.{key}" (or is it one of {", ".join(known)}?)'
+    return f"unknown key '{key}'" + (hint or f"; there are {', '.join(known)}")
+
+
+def _owner(root: object, place: list[str | int]) -> object:
+    """The dataclass that stands at `place` below `root`."""
+    current = root
+    for step in place:
+        annotation = dict(_annotations(current)).get(str(step))
+        inner = list(_classes(annotation)) if annotation is not None else []
+        if inner:
+            current = inner[0]
+    return current
+
+
+def _annotations(cls: object) -> Iterator[tuple[str, object]]:
+    if not (isinstance(cls, type) and is_dataclass(cls)):
+        return
+    hints = get_type_hints(cls, include_extras=True)
+    for f in fields(cls):
+        yield f.name.rstrip("_"), hints[f.name]
+
+
+def _keys(cls: object) -> Iterator[str]:
+    """The keys a user may write, dataclasses' own and not the names given to them."""
+    return (name for name, _ in _annotations(cls))
+
+
+def _classes(annotation: object) -> Iterator[type]:
+    if isinstance(annotation, type) and is_dataclass(annotation):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _classes(inner)
+
+
+def _step(step: str | int) -> str:
+    return str(step + 1) if isinstance(step, int) else step
+
+
+def _choice(context: Mapping[str, Any], value: object) -> str:
+    expected = str(context["expected"])
+    choices = _QUOTED.findall(expected)
+    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return f"{shown(value)} is none of {expected.replace(' or ', ', ')}{hint}"
+
+
+def _limit(words: str, key: str) -> Callable[[Mapping[str, Any], object], str]:
+    return lambda context, value: f"{shown(value)} is wrong, it must be {words} {context[key]:g}"
+
+
+def _instead(what: str) -> Callable[[Mapping[str, Any], object], str]:
+    return lambda _, value: f"{shown(value)} is not {what}"
+
+
+_WORDS: dict[str, Callable[[Mapping[str, Any], object], str]] = {
+    "greater_than": _limit("above", "gt"),
+    "greater_than_equal": _limit("at least", "ge"),
+    "less_than": _limit("below", "lt"),
+    "less_than_equal": _limit("at most", "le"),
+    "literal_error": _choice,
+    "enum": _choice,
+    "string_type": _instead("a text in quotes"),
+    "string_too_short": lambda *_: "is empty",
+    "bool_type": _instead("true or false"),
+    "dict_type": _instead("a table { … }"),
+    "dataclass_type": _instead("a table { … }"),
+    "dataclass_exact_type": _instead("a table { … }"),
+    "tuple_type": _instead("a list [ … ]"),
+    "list_type": _instead("a list [ … ]"),
+    "too_long": lambda *_: "has too many entries",
+    "unexpected_positional_argument": lambda _, value: f"{shown(value)} is one argument too many",
+}
