@@ -103,7 +103,9 @@ class FormulaModel(Model):
         if not points.size:
             raise ModelError("M088", "no points; a formula needs at least one")
         if start:
-            raise ModelError("M077", f"a formula has no state '{next(iter(start))}'; leave start=")
+            raise ModelError(
+                "M077", f"a formula has no state '{next(iter(start))}'; leave start= out"
+            )
         names = self._known(outputs, self.output_names(), "output") or self.output_names()
         tuners = self._known(wrt, self.parameter_names, "parameter")
         set_values = {n: _finite(n, v) for n, v in (parameters or {}).items()}

@@ -20,12 +20,20 @@ Vector = npt.NDArray[np.float64]
 #: takes the operands and, last, the array for the result
 Operation = Callable[..., object]
 #: numbers of a block; the registers of one fit into the second-level cache
-BLOCK = 4096
+BLOCK = 8192
 
 
 def _choose(condition: Vector, yes: Vector, no: Vector, out: Vector) -> None:
     np.copyto(out, no)
     np.copyto(out, yes, where=np.not_equal(condition, 0.0))
+
+
+def _minimum(a: Vector, b: Vector, out: Vector) -> None:
+    np.minimum(a, b, out=out)  # NumPy wants the keyword here
+
+
+def _maximum(a: Vector, b: Vector, out: Vector) -> None:
+    np.maximum(a, b, out=out)
 
 
 def _truncated_division(a: Vector, b: Vector, out: Vector) -> None:
@@ -60,8 +68,8 @@ _OPERATIONS: dict[str, Operation] = {
     "or": np.logical_or,
     "not": np.logical_not,
     "if": _choose,
-    "min": np.minimum,
-    "max": np.maximum,
+    "min": _minimum,
+    "max": _maximum,
     "sign": np.sign,
     "floor": np.floor,
     "integer": np.floor,

@@ -108,7 +108,7 @@ class Formula:
 
 def parse_formula(text: str, where: str = "expression") -> Formula:
     """The formula that `text` means; `where` says in messages where it stands."""
-    tokens = tokenise(text)
+    tokens = tokenise(f"{text}\n;")[:-1]  # a word after the last comment ends it
     reader = _Reader(text, where)
     reader.check_words(tokens)
     end = Token("end", "", len(text.rstrip()), len(text.rstrip()))
