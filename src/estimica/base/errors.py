@@ -58,3 +58,11 @@ class FitError(EstimicaError):
 
 class ReportError(EstimicaError):
     """P…: a figure, page or table that cannot be written."""
+
+
+class StoreError(EstimicaError):
+    """B…: a store of runs that cannot be read or written, or a run that is not in it."""
+
+
+class ExecuteError(EstimicaError):
+    """X…: an executor that does not exist, or workers that cannot do their work."""

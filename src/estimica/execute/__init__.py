@@ -1,0 +1,1 @@
+"""Who does the work, and where it is written down: executors and the store of runs."""

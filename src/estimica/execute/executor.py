@@ -1,0 +1,94 @@
+"""The one interface to whoever does the work, and the choice by name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from estimica.base.errors import ExecuteError
+from estimica.base.suggest import did_you_mean
+from estimica.execute.context import Context
+from estimica.execute.outcome import Outcome
+
+C = TypeVar("C")
+T = TypeVar("T")
+R = TypeVar("R")
+
+NAMES = ("serial", "local", "dask")
+
+
+class Executor(ABC):
+    """Does a task for many items. A context manager: leaving it ends the workers."""
+
+    @property
+    @abstractmethod
+    def workers(self) -> int:
+        """How many items are worked on at the same time."""
+
+    @abstractmethod
+    def map(
+        self,
+        task: Callable[[C, T], R],
+        items: Sequence[T],
+        *,
+        context: Context[C],
+        on_done: Callable[[int, Outcome[R]], None] | None = None,
+        batch: int | None = None,
+    ) -> list[Outcome[R]]:
+        """The outcome of `task(context, item)` for every item, in the order of `items`.
+
+        An error in a task is the outcome of its item and stops nothing. `on_done(index, outcome)`
+        is called in this process as items finish, in any order. `batch` items are sent to a
+        worker at once. Ctrl-C, and an error in `on_done`, end the workers and are raised.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the workers; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def executor(name: str = "local", workers: int | None = None) -> Executor:
+    """`serial`: one after the other in this process; `local`: `workers` processes on this machine,
+    by default one for each processor. One worker, or a worker's own work, is serial."""
+    from estimica.execute import worker
+    from estimica.execute.processes import LocalProcesses
+    from estimica.execute.serial import Serial
+
+    kind = name.partition("=")[0]
+    if kind not in NAMES:
+        hint = did_you_mean(kind, NAMES) or "; use 'local' or 'serial'"
+        raise ExecuteError("X010", f"there is no executor '{name}'{hint}")
+    if kind == "dask":
+        raise ExecuteError(
+            "X011",
+            f"executor '{name}': clusters come with the extra estimica[dask], which this version "
+            "does not use yet; use 'local', with --workers N",
+        )
+    if workers is not None and workers < 1:
+        raise ExecuteError("X012", f"{workers} workers cannot do anything; use 1 or more")
+    count = processors() if workers is None else workers
+    if kind == "serial" or count == 1 or worker.inside():
+        return Serial()
+    return LocalProcesses(count)
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,106 @@
+"""The inside of a worker process: it prepares once, then does items until it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from estimica.base.errors import EstimicaError, ExecuteError
+from estimica.execute.context import prepared
+from estimica.execute.outcome import Outcome, described, failed
+
+#: the index of the message by which a worker says whether it could prepare
+PREPARED = -1
+#: the exit code of a worker that began to run the user's script from its top
+NOT_GUARDED = 77
+
+_inside = False
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Items with their indices, all pickled; `build` is None where the worker has the context."""
+
+    build: bytes | None
+    task: bytes
+    items: tuple[tuple[int, bytes], ...]
+
+
+def inside() -> bool:
+    """Whether this process is a worker, ours or another library's, and may not start its own.
+
+    One that runs an unguarded script from its top ends here, before it starts workers of its own.
+    """
+    process = multiprocessing.current_process()
+    if getattr(process, "_inheriting", False):
+        os._exit(NOT_GUARDED)
+    return _inside or process.daemon
+
+
+def serve(connection: Connection) -> None:
+    """Do the jobs that come through `connection` until None comes, or the parent is gone."""
+    global _inside
+    _inside = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    context: Any = None
+    with contextlib.suppress(EOFError, OSError):
+        while (job := connection.recv()) is not None:
+            try:
+                if job.build is not None:
+                    context = None  # the last one may be large
+                    context = prepared(_loaded(job.build, "the context"))
+                task = _loaded(job.task, "the task")
+            except BaseException as error:
+                connection.send((PREPARED, _sendable(error)))
+                continue
+            connection.send((PREPARED, None))
+            for index, item in job.items:
+                connection.send((index, _done(task, context, item)))
+
+
+def _end_with_parent() -> None:
+    """A killed parent cannot end its workers; they must not go on without it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _loaded(pickled: bytes, what: str) -> Any:
+    try:
+        return pickle.loads(pickled)
+    except Exception as error:
+        raise ExecuteError(
+            "X003",
+            f"{what} cannot be made in a worker process: {described(error)}; define its functions "
+            "in a module that can be imported, not at a prompt or in a notebook, or use 1 worker",
+        ) from error
+
+
+def _sendable(error: BaseException) -> EstimicaError:
+    if isinstance(error, EstimicaError):
+        return error
+    return ExecuteError("X004", f"the work cannot be prepared: {described(error)}")
+
+
+def _done(task: Callable[[Any, Any], object], context: Any, item: bytes) -> bytes:
+    """The pickled outcome of one item."""
+    outcome: Outcome[object]
+    try:
+        outcome = Outcome(task(context, pickle.loads(item)))
+    except BaseException as error:
+        outcome = failed(error)
+    try:
+        return pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        text = f"the result cannot be sent back from a worker process: {described(error)}"
+        return pickle.dumps(failed(ExecuteError("X005", text)))

@@ -1,0 +1,405 @@
+"""Executors: the same results from all, in order, and nothing lost when a worker dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimica.base.errors import ExecuteError, SimulationError
+from estimica.execute.context import NOTHING, Context
+from estimica.execute.executor import Executor, executor, processors
+from estimica.execute.outcome import Kind, Outcome
+from estimica.execute.processes import DEATHS, LocalProcesses
+from estimica.execute.seeds import seeds
+from estimica.execute.serial import Serial
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE))  # workers are given the path of their parent
+
+import execute_tasks as tasks  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Executor]:
+    """One pair of workers for the tests that leave them alive."""
+    with executor("local", 2) as made:
+        yield made
+
+
+@pytest.fixture(params=["serial", "local"])
+def either(request: pytest.FixtureRequest, pool: Executor) -> Executor:
+    return Serial() if request.param == "serial" else pool
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def children(pid: int) -> set[int]:
+    """Child processes, zombies too, but not the helper that Python itself keeps."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+                line = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(stat[1]) == pid and b"resource_tracker" not in line:
+                found.add(int(entry.name))
+    return found
+
+
+def until(condition: Any, seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def test_names_choose_the_executor() -> None:
+    assert isinstance(executor("serial", 8), Serial)
+    assert isinstance(executor("local", 1), Serial)
+    assert isinstance(executor("local", 3), LocalProcesses)
+    assert executor("local", 3).workers == 3
+    assert executor().workers == processors()
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "text"),
+    [
+        ("locl", None, "X010: there is no executor 'locl'; did you mean 'local'?"),
+        ("grid", None, "X010: there is no executor 'grid'; use 'local' or 'serial'"),
+        ("dask=tcp://a:1", None, "X011: executor 'dask=tcp://a:1': clusters come with the extra"),
+        ("local", 0, "X012: 0 workers cannot do anything; use 1 or more"),
+    ],
+)
+def test_wrong_executor_says_what_to_use(name: str, workers: int | None, text: str) -> None:
+    with pytest.raises(ExecuteError) as raised:
+        executor(name, workers)
+    assert str(raised.value).startswith(text)
+
+
+def test_nothing_to_do_starts_nobody() -> None:
+    with LocalProcesses(2) as local:
+        assert local.map(tasks.scaled, [], context=Context(partial(tasks.model, 2.0))) == []
+        assert children(os.getpid()) == set() or sys.platform != "linux"
+
+
+def test_serial_and_processes_give_identical_results(pool: Executor) -> None:
+    context = Context(partial(tasks.model, 1 / 3))
+    items = list(np.linspace(-1, 1, 101))
+    assert pool.map(tasks.scaled, items, context=context) == Serial().map(
+        tasks.scaled, items, context=context
+    )
+
+
+def test_same_seed_same_numbers_whichever_executor(pool: Executor) -> None:
+    def values(found: list[Outcome[list[float]]]) -> list[list[float]]:
+        return [o.result() for o in found]
+
+    alone = values(Serial().map(tasks.drawn, seeds(7, 20), context=NOTHING))
+    assert values(pool.map(tasks.drawn, seeds(7, 20), context=NOTHING, batch=3)) == alone
+    assert values(pool.map(tasks.drawn, seeds(7, 20), context=NOTHING, batch=1)) == alone
+    assert values(Serial().map(tasks.drawn, seeds(7, 5), context=NOTHING)) == alone[:5]
+    assert len({tuple(v) for v in alone}) == 20
+
+
+def test_results_keep_the_order_and_are_told_as_they_finish(pool: Executor) -> None:
+    told: list[int] = []
+
+    def on_done(index: int, outcome: Outcome[int]) -> None:
+        assert outcome.value == index * index
+        told.append(index)
+
+    found = pool.map(tasks.slow_first, range(6), context=NOTHING, on_done=on_done, batch=1)
+    assert [o.value for o in found] == [0, 1, 4, 9, 16, 25]
+    assert sorted(told) == list(range(6))
+    assert told[0] != 0
+
+
+def test_context_is_built_once_in_every_worker(tmp_path: Path) -> None:
+    mark = tmp_path / "built"
+    context = Context(partial(tasks.model, 2.0, str(mark)))
+    with LocalProcesses(2) as local:
+        for _ in range(2):
+            local.map(tasks.scaled, range(50), context=context, batch=1)
+        assert len(mark.read_text().splitlines()) == len(set(mark.read_text().splitlines())) <= 2
+        other = Context(partial(tasks.model, 3.0))
+        assert local.map(tasks.scaled, [1.0], context=other)[0].value == 3.0
+
+
+def test_serial_uses_what_is_built_already(tmp_path: Path) -> None:
+    mark = tmp_path / "built"
+    build = partial(tasks.model, 2.0, str(mark))
+    ready = Context(build, built=tasks.Model(5.0))
+    assert Serial().map(tasks.scaled, [1.0], context=ready)[0].value == 5.0
+    assert not mark.exists()
+    serial, context = Serial(), Context(build)
+    for _ in range(3):
+        serial.map(tasks.scaled, [1.0], context=context)
+    assert len(mark.read_text().splitlines()) == 1
+
+
+def test_both_workers_take_part(pool: Executor) -> None:
+    pids = {o.value for o in pool.map(tasks.worker, range(40), context=NOTHING)}
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+
+
+def test_error_in_a_task_is_the_outcome_of_its_item(either: Executor) -> None:
+    found = either.map(tasks.raises, range(5), context=NOTHING)
+    assert [o.kind for o in found] == [Kind.DONE, *[Kind.FAILED] * 3, Kind.DONE]
+    assert (found[1].code, found[1].error) == (
+        "R099",
+        "the tank ran dry at t = 3; raise its level",
+    )
+    assert (found[2].code, found[2].error) == ("X001", "ZeroDivisionError: by nothing")
+    assert "execute_tasks.py" in found[2].trace
+    assert found[3].error == "SystemExit: 4"
+    assert [found[0].value, found[4].value] == [0, 4]
+    with pytest.raises(ExecuteError, match=r"^R099: the tank ran dry"):
+        found[1].result()
+
+
+def test_error_while_preparing_is_raised(either: Executor) -> None:
+    with pytest.raises(SimulationError, match=r"^R098: this model does not start$"):
+        either.map(tasks.plain, [1, 2], context=Context(tasks.refused))
+    with pytest.raises(ExecuteError, match=r"^X004: the work cannot be prepared: ValueError: bad"):
+        either.map(tasks.plain, [1, 2], context=Context(tasks.broken))
+    assert either.map(tasks.plain, [1], context=NOTHING)[0].value == 1
+
+
+def test_what_cannot_be_sent_is_named(pool: Executor) -> None:
+    with pytest.raises(ExecuteError, match=r"^X002: the task cannot be sent to a worker process"):
+        pool.map(lambda context, item: item, [1], context=NOTHING)
+    with pytest.raises(ExecuteError, match=r"^X002: item 1 cannot be sent to a worker process"):
+        pool.map(tasks.plain, [1, lambda: 1], context=NOTHING)  # type: ignore[list-item]
+    (found,) = pool.map(tasks.unpicklable, [1], context=NOTHING)
+    assert found.code == "X005"
+    assert found.error.startswith("the result cannot be sent back from a worker process")
+
+
+def test_workers_do_not_start_workers_and_use_one_thread(pool: Executor) -> None:
+    assert pool.map(tasks.nested, [1], context=NOTHING)[0].value == "Serial"
+    if "OMP_NUM_THREADS" not in os.environ:
+        assert pool.map(tasks.threads, [1], context=NOTHING)[0].value == "1"
+        assert "OMP_NUM_THREADS" not in os.environ
+
+
+def test_dead_worker_costs_its_item_only() -> None:
+    told: list[int] = []
+    with LocalProcesses(2) as local:
+        found = local.map(
+            tasks.dies_at_three,
+            range(12),
+            context=NOTHING,
+            on_done=lambda k, o: told.append(k),
+            batch=4,
+        )
+    assert [o.value for o in found] == [0, 1, 2, None, *range(4, 12)]
+    assert found[3].kind is Kind.CRASHED
+    assert found[3].code == "X006"
+    assert found[3].error == (
+        "the process that worked on item 3 ended (signal SIGKILL), and again when it was tried "
+        "alone; if it was for want of memory, make the item smaller"
+    )
+    assert sorted(told) == list(range(12))
+
+
+def test_item_whose_worker_died_by_chance_is_done_the_second_time(tmp_path: Path) -> None:
+    with LocalProcesses(2) as local:
+        items = ["", str(tmp_path / "mark"), ""]
+        found = local.map(tasks.dies_once, items, context=NOTHING)
+    assert [o.value for o in found] == ["alive"] * 3
+
+
+def test_workers_that_always_die_are_given_up() -> None:
+    with LocalProcesses(4) as local:
+        found = local.map(tasks.dies, range(40), context=NOTHING)
+    assert len(found) == 40
+    assert all(o.kind is Kind.CRASHED for o in found)
+    assert sum(o.code == "X007" for o in found) == 40
+    assert found[39].error == f"item 39 was not tried: {DEATHS} worker processes ended before it"
+
+
+def test_workers_that_die_while_preparing_are_told() -> None:
+    with LocalProcesses(2) as local, pytest.raises(ExecuteError) as raised:
+        local.map(tasks.plain, range(4), context=Context(tasks.killed))
+    assert str(raised.value) == (
+        "X009: every worker process ended while it prepared its work (the last with signal "
+        "SIGKILL); if it was for want of memory, use 1 worker"
+    )
+
+
+def test_one_worker_that_can_prepare_does_all(tmp_path: Path) -> None:
+    context = Context(partial(tasks.ends_all_but_first, str(tmp_path / "first")))
+    with LocalProcesses(3) as local:
+        found = local.map(tasks.plain, range(9), context=context, batch=2)
+    assert [o.value for o in found] == list(range(9))
+
+
+def test_error_in_on_done_ends_the_work_and_is_raised() -> None:
+    def on_done(index: int, outcome: Outcome[int]) -> None:
+        raise OSError("disk full")
+
+    with LocalProcesses(2) as local, pytest.raises(OSError, match="disk full"):
+        local.map(tasks.plain, range(9), context=NOTHING, on_done=on_done)
+
+
+@linux
+def test_no_process_is_left_when_the_executor_closes() -> None:
+    before = children(os.getpid())
+    with LocalProcesses(2) as local:
+        pids = {o.value for o in local.map(tasks.worker, range(8), context=NOTHING)}
+        assert pids <= children(os.getpid()) - before
+    assert children(os.getpid()) == before
+    local.close()
+
+
+def script(folder: Path, text: str) -> Path:
+    path = folder / "script.py"
+    path.write_text(f"import sys\nsys.path.append({str(HERE)!r})\n{text}", encoding="utf-8")
+    return path
+
+
+SLEEPERS = """
+import execute_tasks as tasks
+from estimica.execute.context import NOTHING
+from estimica.execute.executor import executor
+with executor("local", 2) as local:
+    try:
+        local.map(tasks.noted_sleep, [{folder!r}] * 10, context=NOTHING)
+    except KeyboardInterrupt:
+        print("interrupted")
+        raise
+"""
+
+
+def sleepers(tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:
+    folder = tmp_path / "pids"
+    folder.mkdir()
+    path = script(tmp_path, SLEEPERS.format(folder=str(folder)))
+    started = subprocess.Popen(
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert until(lambda: len(list(folder.iterdir())) == 2)
+    return started, folder
+
+
+@linux
+def test_ctrl_c_ends_the_workers_and_is_raised(tmp_path: Path) -> None:
+    started, folder = sleepers(tmp_path)
+    begin = time.monotonic()
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to all of them
+    out, err = started.communicate(timeout=20)
+    assert time.monotonic() - begin < 5
+    assert out == "interrupted\n"
+    assert err.count("Traceback") == 1
+    assert started.returncode == -signal.SIGINT
+    assert len(list(folder.iterdir())) == 2, "items began after Ctrl-C"
+    assert not any(alive(int(p.name)) for p in folder.iterdir())
+
+
+@linux
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    started, folder = sleepers(tmp_path)
+    started.kill()
+    started.communicate(timeout=20)
+    assert until(lambda: not any(alive(int(p.name)) for p in folder.iterdir()), 5)
+
+
+def run_script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(script(folder, text))],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+HEAD = """
+import execute_tasks as tasks
+from estimica.base.errors import EstimicaError
+from estimica.execute.context import NOTHING
+from estimica.execute.executor import executor
+print("top")
+def square(context, item):
+    return item * item
+"""
+
+
+def test_script_needs_no_guard_unless_workers_need_it(tmp_path: Path) -> None:
+    text = (
+        "print([o.value for o in executor('local', 2).map(tasks.plain, [1, 2], context=NOTHING)])"
+    )
+    done = run_script(tmp_path, HEAD + text)
+    assert done.stdout == "top\n[1, 2]\n"
+    assert done.stderr == ""
+
+
+def test_functions_of_a_guarded_script_reach_the_workers(tmp_path: Path) -> None:
+    text = """
+if __name__ == "__main__":
+    with executor("local", 2) as local:
+        local.map(tasks.plain, [1], context=NOTHING)
+        print([o.value for o in local.map(square, [1, 2], context=NOTHING)])
+"""
+    done = run_script(tmp_path, HEAD + text)
+    assert done.stdout.splitlines()[-1] == "[1, 4]"
+    assert done.stderr == ""
+
+
+def test_unguarded_script_is_told_to_guard(tmp_path: Path) -> None:
+    text = """
+try:
+    executor("local", 2).map(square, [1, 2], context=NOTHING)
+except EstimicaError as error:
+    print(error)
+"""
+    done = run_script(tmp_path, HEAD + text)
+    assert "X008: worker processes have to import this script" in done.stdout
+    assert "`if __name__ == '__main__':`" in done.stdout
+    assert done.stderr == ""
+
+
+def test_function_typed_at_a_prompt_is_told_to_move(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """
+try:
+    executor("local", 2).map(square, [1, 2], context=NOTHING)
+except EstimicaError as error:
+    print(error)
+"""
+    )
+    text = f"import sys; sys.path.append({str(HERE)!r})\n" + text
+    done = subprocess.run(
+        [sys.executable, "-"], input=text, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "X003: the task cannot be made in a worker process" in done.stdout, done.stderr
+    assert "not at a prompt or in a notebook, or use 1 worker" in done.stdout
