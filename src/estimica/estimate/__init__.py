@@ -1,0 +1,1 @@
+"""Estimation: from a study to a fit."""

@@ -1,0 +1,114 @@
+"""Accuracy: how far the data determine the unknowns: rank, covariance, intervals.
+
+All of it follows from R, the triangular factor of the weighted Jacobian at the estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+#: share of an unknown in a null direction from which on it counts as part of it
+SHARE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """Covariance in physical units; infinite where the data do not determine an unknown.
+
+    An unknown at a bound is held there: its rows are zero, its standard error is NaN.
+    """
+
+    covariance: Vector
+    stderr: Vector
+    interval: Vector  # (n, 2), 95 %
+    identifiable: Flags
+    rank: int
+    singular_values: Vector  # of the Jacobian with columns of length one
+    threshold: float  # below which a singular value counts as zero
+    null_directions: Vector  # (count, n), in relative changes of the unknowns
+
+
+def accuracy(
+    R: Vector,
+    values: Vector,
+    slopes: Vector,
+    held: Flags,
+    *,
+    variance: float,
+    freedom: float,
+    threshold: float,
+) -> Accuracy:
+    """Accuracy at an estimate.
+
+    `R` is in coordinates, `slopes` are d(value)/d(coordinate), `held` the unknowns at bounds,
+    `variance` what (RᵀR)⁻¹ is multiplied by, `freedom` the degrees of freedom of the t intervals,
+    `threshold` the relative error of the Jacobian.
+    """
+    n = len(values)
+    free = ~held
+    norms = np.linalg.norm(R[:, free], axis=0)
+    scale = np.where(norms > 0, norms, 1.0)
+    U, s, Vt = _svd(R[:, free] / scale)
+    large = s > threshold * (s[0] if len(s) and s[0] > 0 else 1.0)
+    rank = int(large.sum())
+    null = Vt[~large]
+    inner = (Vt[large].T / s[large] ** 2) @ Vt[large]
+    physical = slopes[free] / scale
+    covariance = np.zeros((n, n))
+    covariance[np.ix_(free, free)] = variance * inner * np.outer(physical, physical)
+    lost = np.zeros(n, bool)
+    lost[free] = (np.abs(null) > SHARE).any(axis=0) if len(null) else False
+    covariance[lost, :] = covariance[:, lost] = np.nan
+    covariance[lost, lost] = np.inf
+    stderr = np.sqrt(np.diag(covariance))
+    stderr[held] = np.nan
+    return Accuracy(
+        covariance=covariance,
+        stderr=stderr,
+        interval=_intervals(values, stderr, freedom),
+        identifiable=~lost,
+        rank=rank + int(held.sum()),
+        singular_values=s,
+        threshold=threshold,
+        null_directions=_relative_directions(null, free, scale, slopes, values),
+    )
+
+
+def _svd(A: Vector) -> tuple[Vector, Vector, Vector]:
+    if not A.size:
+        return np.zeros((0, 0)), np.zeros(0), np.zeros((0, A.shape[1]))
+    U, s, Vt = np.linalg.svd(A)
+    return U, s, Vt
+
+
+def _intervals(values: Vector, stderr: Vector, freedom: float) -> Vector:
+    from scipy.stats import t
+
+    width = stderr * (float(t.ppf(0.975, freedom)) if freedom > 0 else math.inf)
+    return np.stack([values - width, values + width], axis=1)
+
+
+def _relative_directions(
+    null: Vector, free: Flags, scale: Vector, slopes: Vector, values: Vector
+) -> Vector:
+    """Null directions as relative changes, the largest entry 1."""
+    found = np.zeros((len(null), len(free)))
+    size = np.where(values[free] != 0, np.abs(values[free]), 1.0)
+    found[:, free] = null / scale * slopes[free] / size
+    for row in found:
+        row /= row[np.argmax(np.abs(row))]
+        row[np.abs(row) < SHARE] = 0.0
+    return found
+
+
+def in_words(direction: Sequence[tuple[str, float]]) -> str:
+    """A null direction: which relative changes cancel."""
+    parts = [f"{name} {change:+.3g} %" for name, change in direction]
+    return ", ".join(parts)

@@ -1,0 +1,91 @@
+"""Comparison: measured and simulated outputs of every case at the estimate."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import EstimicaError
+from estimica.estimate.fit import CaseFit, Compared
+from estimica.estimate.methods import LevenbergMarquardt
+from estimica.estimate.objective import Objective
+from estimica.estimate.prediction import Failure
+from estimica.estimate.search import Limits, search
+from estimica.estimate.setup import Setup
+from estimica.study.record import Record
+
+Vector = npt.NDArray[np.float64]
+
+
+def compare(
+    setup: Setup, objective: Objective, values: Vector, *, failed: bool
+) -> tuple[CaseFit, ...]:
+    """Every case in the study's order; validating cases find their own start values first."""
+    calibrated = {} if failed else _calibrated(objective, values)
+    found = []
+    for one in setup.records:
+        name, role = one.case.name, one.case.role
+        if failed:
+            found.append(CaseFit(name, role, (), failure="no estimate to simulate with"))
+        elif role == "calibrate":
+            found.append(calibrated[name])
+        else:
+            found.append(_validated(setup, one, values[: len(setup.tuners)]))
+    return tuple(found)
+
+
+def _calibrated(objective: Objective, values: Vector) -> dict[str, CaseFit]:
+    compared = _compared(objective, values)
+    found = {}
+    for predictor in objective.predictors:
+        case = predictor.record.case
+        count = len(predictor.record.outputs)
+        if isinstance(compared, Failure):
+            found[case.name] = CaseFit(case.name, case.role, (), failure=compared.message)
+        else:
+            found[case.name] = CaseFit(case.name, case.role, tuple(compared[:count]))
+            compared = compared[count:]
+    return found
+
+
+def _validated(setup: Setup, one: Record, tuners: Vector) -> CaseFit:
+    name, role = one.case.name, one.case.role
+    try:
+        objective = setup.validation(one, tuners)
+        searched = search(
+            objective, LevenbergMarquardt(), objective.unknowns.start, Limits(max_iterations=100)
+        )
+    except EstimicaError as error:
+        return CaseFit(name, role, (), failure=error.message)
+    if searched.point is None:
+        return CaseFit(name, role, (), failure=searched.message)
+    values = searched.point.values
+    compared = _compared(objective, values)
+    if isinstance(compared, Failure):
+        return CaseFit(name, role, (), failure=compared.message)
+    return CaseFit(name, role, tuple(compared), objective.unknowns.items, values)
+
+
+def _compared(objective: Objective, values: Vector) -> list[Compared] | Failure:
+    predictions = objective.predict(values)
+    if isinstance(predictions, Failure):
+        return predictions
+    residuals = objective.residuals(predictions)
+    found = []
+    for block, prediction, residual in zip(objective.blocks, predictions, residuals, strict=True):
+        m = block.measured
+        reference = m.value if m.transform is None else m.transform.value(m.value)
+        found.append(
+            Compared(
+                m.name,
+                m.column,
+                m.unit,
+                m.time,
+                m.value,
+                prediction.value,
+                block.weight,
+                residual,
+                reference,
+            )
+        )
+    return found

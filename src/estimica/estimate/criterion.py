@@ -1,0 +1,272 @@
+"""Criterion: scores the residuals of all outputs, and says how they enter a Gauss-Newton step.
+
+Residuals are simulated − measured. With multipliers m and scored residuals ρ the gradient of the
+cost is 2 Jᵀ(m ρ) and its Gauss-Newton Hessian 2 Jᵀ m² J, J the derivatives of the residuals.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.loss import BENDS, Loss, Robust, spread
+from estimica.study.case import Sigma
+from estimica.study.estimation import Estimation
+from estimica.study.record import Measured
+
+Vector = npt.NDArray[np.float64]
+#: least standard deviation that `ml` believes, relative to the signal: data without noise
+QUIET = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One output of one case: its samples and how they are weighed."""
+
+    case: str
+    measured: Measured
+    weight: float
+    sigma: float | Sigma | None
+
+    @property
+    def name(self) -> str:
+        """The output."""
+        return self.measured.name
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of one output: its variance, whether it was estimated, and whether at a bound."""
+
+    variance: float
+    estimated: bool
+    at_bound: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """Cost, and for each block the scored residuals and their multiplier."""
+
+    cost: float
+    scored: Sequence[Vector]
+    multipliers: Sequence[float | Vector]
+    noise: Mapping[str, Noise] = field(default_factory=dict)
+
+
+class Criterion(ABC):
+    """How disagreement is scored."""
+
+    name: str
+
+    @abstractmethod
+    def score(self, residuals: Sequence[Vector]) -> Scoring:
+        """Score the residuals of all blocks."""
+
+    def adapted(self, residuals: Sequence[Vector]) -> Criterion:
+        """The criterion with scales that follow from these residuals; most have none."""
+        return self
+
+    def scales(self) -> tuple[float, ...]:
+        """The adapted scales."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class OutputError(Criterion):
+    """Σ w²(simulated − measured)², or the sum of a robust loss of w(simulated − measured)."""
+
+    blocks: tuple[Block, ...]
+    losses: tuple[Loss, ...] = ()  # one for each block; none: squares
+    name: str = "oe"
+
+    def score(self, residuals: Sequence[Vector]) -> Scoring:
+        """Score the residuals of all blocks."""
+        weights = [b.weight for b in self.blocks]
+        weighted = [w * v for w, v in zip(weights, residuals, strict=True)]
+        if not self.losses:
+            return Scoring(sum(float(r @ r) for r in weighted), weighted, weights)
+        return _with_losses(weighted, weights, self.losses)
+
+
+@dataclass(frozen=True, eq=False)
+class MaximumLikelihood(Criterion):
+    """Σ [v²/r + log r] over all samples, r the variance of each output, shared by its cases.
+
+    A variance that is not known is the best one for the residuals at hand, r = Σv²/N, within its
+    bounds: it is concentrated out.
+    """
+
+    blocks: tuple[Block, ...]
+    name: str = "ml"
+
+    def score(self, residuals: Sequence[Vector]) -> Scoring:
+        """Score the residuals of all blocks."""
+        weighted = [b.weight * v for b, v in zip(self.blocks, residuals, strict=True)]
+        squares = [float(v @ v) for v in weighted]
+        noise = self._noise(squares)
+        cost = 0.0
+        multipliers = []
+        for block, square in zip(self.blocks, squares, strict=True):
+            r = block.sigma**2 if isinstance(block.sigma, float) else noise[block.name].variance
+            n = len(block.measured.value)
+            # the weight stands for 1/unit: without it the variance would be in weighted units
+            cost += square / r + n * np.log(r)
+            multipliers.append(block.weight / np.sqrt(r))
+        scored = [m * v for m, v in zip(multipliers, residuals, strict=True)]
+        return Scoring(cost, scored, multipliers, noise)
+
+    def _noise(self, squares: Sequence[float]) -> dict[str, Noise]:
+        found: dict[str, Noise] = {}
+        for name in dict.fromkeys(b.name for b in self.blocks):
+            own = [k for k, b in enumerate(self.blocks) if b.name == name]
+            free = [k for k in own if not isinstance(self.blocks[k].sigma, float)]
+            if not free:
+                sigma = self.blocks[own[0]].sigma
+                assert isinstance(sigma, float)
+                found[name] = Noise(sigma**2, False)
+                continue
+            r = sum(squares[k] for k in free) / sum(
+                len(self.blocks[k].measured.value) for k in free
+            )
+            low, high = _variance_bounds([self.blocks[k] for k in free])
+            held = min(max(r, low), high)
+            found[name] = Noise(held, True, held != r)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class RobustLikelihood(Criterion):
+    """Σ [φ(v/σ) + log σ²] with a robust φ; σ is held during a search and adapted between."""
+
+    blocks: tuple[Block, ...]
+    kind: str
+    bend: float
+    sigmas: tuple[float, ...] = ()
+    name: str = "ml"
+
+    def score(self, residuals: Sequence[Vector]) -> Scoring:
+        """Score the residuals of all blocks."""
+        multipliers = [b.weight / s for b, s in zip(self.blocks, self.sigmas, strict=True)]
+        weighted = [m * v for m, v in zip(multipliers, residuals, strict=True)]
+        losses = (Robust(self.kind, self.bend),) * len(self.blocks)  # type: ignore[arg-type]
+        found = _with_losses(weighted, multipliers, losses)
+        extra = sum(
+            2 * len(b.measured.value) * float(np.log(s))
+            for b, s in zip(self.blocks, self.sigmas, strict=True)
+        )
+        noise = {
+            b.name: Noise(s**2, not isinstance(b.sigma, float))
+            for b, s in zip(self.blocks, self.sigmas, strict=True)
+        }
+        return replace(found, cost=found.cost + extra, noise=noise)
+
+    def adapted(self, residuals: Sequence[Vector]) -> Criterion:
+        """The same with σ from the spread of these residuals."""
+        return replace(self, sigmas=_spreads(self.blocks, residuals))
+
+    def scales(self) -> tuple[float, ...]:
+        """σ of each block."""
+        return self.sigmas
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveOutputError(Criterion):
+    """A robust output error whose bend follows the spread of the residuals."""
+
+    blocks: tuple[Block, ...]
+    kind: str
+    sigmas: tuple[float, ...] = ()
+    name: str = "oe"
+
+    def score(self, residuals: Sequence[Vector]) -> Scoring:
+        """Score the residuals of all blocks."""
+        bend = BENDS[self.kind]
+        losses = tuple(Robust(self.kind, bend * s) for s in self.sigmas)  # type: ignore[arg-type]
+        return OutputError(self.blocks, losses).score(residuals)
+
+    def adapted(self, residuals: Sequence[Vector]) -> Criterion:
+        """The same with the spread of these residuals."""
+        return replace(self, sigmas=_spreads(self.blocks, residuals))
+
+    def scales(self) -> tuple[float, ...]:
+        """The spread of each block."""
+        return self.sigmas
+
+
+def criterion_of(estimation: Estimation, blocks: Sequence[Block]) -> Criterion:
+    """The criterion that a study asks for."""
+    blocks = tuple(blocks)
+    kind, scale = estimation.loss, estimation.loss_scale
+    if estimation.criterion == "oe":
+        if kind == "squared":
+            return OutputError(blocks)
+        if scale is None:
+            return AdaptiveOutputError(blocks, kind)
+        return OutputError(blocks, (Robust(kind, scale),) * len(blocks))
+    if estimation.criterion == "ml":
+        if kind == "squared":
+            return MaximumLikelihood(blocks)
+        return RobustLikelihood(blocks, kind, scale or BENDS[kind])
+    from estimica.estimate.own_criterion import own_criterion
+
+    return own_criterion(estimation.criterion, blocks)
+
+
+def blocks_of(records: Sequence[tuple[str, Sequence[Measured]]], criterion: str) -> list[Block]:
+    """The outputs of all cases with their weights.
+
+    A weight that is not given is 1/σ where σ is known, and else 1/RMS of the measured signal over
+    all cases, so that signals of different size count alike; `ml` weighs by itself.
+    """
+    pooled: dict[str, float] = {}
+    for name in {m.name for _, outputs in records for m in outputs}:
+        own = [m for _, outputs in records for m in outputs if m.name == name]
+        n = sum(len(m.value) for m in own)
+        pooled[name] = float(np.sqrt(sum(len(m.value) * m.rms**2 for m in own) / max(n, 1)))
+    found = []
+    for case, outputs in records:
+        for m in outputs:
+            weight = 1.0 if m.weight is None else m.weight
+            if criterion != "ml":
+                if isinstance(m.sigma, float):
+                    weight /= m.sigma
+                elif m.weight is None:
+                    weight /= pooled[m.name]
+            found.append(Block(case, m, weight, m.sigma))
+    return found
+
+
+def _with_losses(
+    weighted: Sequence[Vector], multipliers: Sequence[float], losses: Sequence[Loss]
+) -> Scoring:
+    cost = 0.0
+    scored, factors = [], []
+    for r, m, loss in zip(weighted, multipliers, losses, strict=True):
+        found = loss.score(r)
+        cost += found.cost
+        root = np.sqrt(found.curvature / 2)
+        scored.append(found.slope / (2 * root))
+        factors.append(m * root)
+    return Scoring(cost, scored, factors)
+
+
+def _spreads(blocks: Sequence[Block], residuals: Sequence[Vector]) -> tuple[float, ...]:
+    """A robust standard deviation for each block, common to the cases of one output."""
+    by_name: dict[str, list[Vector]] = {}
+    for b, v in zip(blocks, residuals, strict=True):
+        by_name.setdefault(b.name, []).append(b.weight * v)
+    found = {n: spread(np.concatenate(v)) for n, v in by_name.items()}
+    return tuple(b.sigma if isinstance(b.sigma, float) else found[b.name] for b in blocks)
+
+
+def _variance_bounds(blocks: Sequence[Block]) -> tuple[float, float]:
+    low = max((QUIET * b.weight * b.measured.rms) ** 2 for b in blocks)
+    high = np.inf
+    for b in blocks:
+        if isinstance(b.sigma, Sigma):
+            low, high = max(low, b.sigma.min**2), min(high, b.sigma.max**2)
+    return low, max(low, high)

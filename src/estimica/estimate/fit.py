@@ -1,0 +1,305 @@
+"""Fit: the result of an estimation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import show
+from estimica.base.errors import FitError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.accuracy import Accuracy
+from estimica.estimate.criterion import Noise
+from estimica.estimate.objective import Evaluations
+from estimica.estimate.search import Iteration, Status
+from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from estimica.estimate.setup import Setup
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the estimation ended, and what to try where it did not go well."""
+
+    status: Status
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether an optimum was found."""
+        return self.status is Status.CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One output of one case: what was measured and what the fitted model says."""
+
+    name: str
+    column: str
+    unit: str
+    time: Vector
+    measured: Vector
+    simulated: Vector
+    weight: float  # by which residuals were multiplied
+    compared: Vector = field(repr=False)  # residuals as scored: transformed where the study says so
+    reference: Vector = field(repr=False)  # measured values, transformed likewise
+
+    @property
+    def residual(self) -> Vector:
+        """Simulated − measured."""
+        return self.simulated - self.measured
+
+    @property
+    def rmse(self) -> float:
+        """Root mean square of the residuals."""
+        return float(np.sqrt(np.mean(self.compared**2)))
+
+    @property
+    def fit_percent(self) -> float:
+        """100 (1 − |residual| / |measured − mean|); 100 is perfect, 0 is no better than the mean."""
+        spread = float(np.linalg.norm(self.reference - self.reference.mean()))
+        missed = float(np.linalg.norm(self.compared))
+        if spread == 0:
+            return 100.0 if missed == 0 else -math.inf
+        return 100 * (1 - missed / spread)
+
+    @property
+    def errn_percent(self) -> float:
+        """100 |residual| / |measured|: the normed error."""
+        size = float(np.linalg.norm(self.reference))
+        return 100 * float(np.linalg.norm(self.compared)) / size if size else math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class CaseFit:
+    """One case: its outputs, and its own unknowns where it validates."""
+
+    name: str
+    role: str
+    outputs: tuple[Compared, ...]
+    unknowns: tuple[Unknown, ...] = ()  # of a validating case; the others are in the fit
+    values: Vector = field(default_factory=lambda: np.zeros(0))
+    failure: str = ""  # why it could not be simulated
+
+    def __getitem__(self, name: str) -> Compared:
+        """One output."""
+        for one in self.outputs:
+            if one.name == name:
+                return one
+        names = [o.name for o in self.outputs]
+        raise FitError(
+            "F010",
+            f"case '{self.name}' has no output '{name}'"
+            + (did_you_mean(name, names) or f" (there are {', '.join(names)})"),
+        )
+
+
+@dataclass(frozen=True)
+class StartResult:
+    """One start of a multistart."""
+
+    number: int
+    start: Mapping[str, float]
+    values: Mapping[str, float]
+    cost: float  # infinite where it failed
+    status: str
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability:
+    """Which combinations of the unknowns the data determine."""
+
+    rank: int
+    n: int
+    singular_values: Vector
+    threshold: float
+    null_directions: tuple[Mapping[str, float], ...]
+    advice: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What was found, how well it fits, and how far to trust it."""
+
+    study: Study
+    outcome: Outcome
+    criterion: str
+    cost: float
+    unknowns: Unknowns
+    values: Vector
+    at_bound: tuple[str, ...]  # for each unknown: "", "min" or "max"
+    accuracy: Accuracy
+    noise: Mapping[str, Noise]
+    n_samples: int
+    aic: float
+    bic: float
+    identifiability: Identifiability
+    cases: tuple[CaseFit, ...]
+    iterations: tuple[Iteration, ...]
+    evaluations: Evaluations
+    starts: tuple[StartResult, ...]
+    seconds: float
+    setup: Setup = field(repr=False)
+    run: str = ""  # its number in the run store
+
+    @property
+    def n_free(self) -> int:
+        """Number of unknowns, noise levels not counted."""
+        return len(self.unknowns)
+
+    @property
+    def covariance(self) -> Vector:
+        """Covariance of all unknowns, in the order of `unknowns`."""
+        return self.accuracy.covariance
+
+    @cached_property
+    def estimates(self) -> dict[str, float]:
+        """Values of the tuners by name."""
+        return {
+            u.name: float(v)
+            for u, v in zip(self.unknowns.items, self.values, strict=True)
+            if u.kind == "tuner"
+        }
+
+    def __getitem__(self, tuner: str) -> float:
+        """The value of a tuner."""
+        try:
+            return self.estimates[tuner]
+        except KeyError:
+            raise FitError(
+                "F011",
+                f"the fit has no tuner '{tuner}'{did_you_mean(tuner, self.estimates)}",
+            ) from None
+
+    @property
+    def parameters(self) -> pd.DataFrame:
+        """A row for each tuner: value, stderr, ci95_low, ci95_high, at_bound, unit, …."""
+        return self._table("tuner")
+
+    @property
+    def start_values(self) -> pd.DataFrame:
+        """A row for each free start value."""
+        return self._table("start")
+
+    @property
+    def disturbances(self) -> pd.DataFrame:
+        """A row for each free disturbance."""
+        return self._table("disturbance")
+
+    def case(self, name: str) -> CaseFit:
+        """One case."""
+        for one in self.cases:
+            if one.name == name:
+                return one
+        names = [c.name for c in self.cases]
+        raise FitError("F012", f"the fit has no case '{name}'{did_you_mean(name, names)}")
+
+    # -- how it shows itself --------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """Tuners, start values and disturbances with their intervals."""
+        rows = [self._row(k) for k in range(len(self.unknowns))]
+        columns = ("unknown", "value", "std. error", "95 % from", "to", "unit", "remark")
+        note = f"{self.outcome.status}: {self.outcome.message}"
+        return show.Table(columns, tuple(rows), self._title(), note)
+
+    def plot(self) -> object:
+        """A Plotly figure of measured and simulated outputs."""
+        from estimica.estimate.pictures import comparison
+
+        return show.figure(comparison(self))
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write a page with tables and plots."""
+        show.document(self, path)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+    def _title(self) -> str:
+        return (
+            f"{self.study.name}: {self.criterion} cost {self.cost:.7g}, "
+            f"{self.n_samples} samples, {self.n_free} unknowns"
+        )
+
+    def _row(self, k: int) -> tuple[object, ...]:
+        u, a = self.unknowns.items[k], self.accuracy
+        low, high = a.interval[k]
+        return (
+            u.label,
+            float(self.values[k]),
+            float(a.stderr[k]),
+            float(low),
+            float(high),
+            u.unit,
+            self.remark(k),
+        )
+
+    def remark(self, k: int) -> str:
+        """What to know about an unknown beyond its numbers."""
+        if self.at_bound[k]:
+            return f"at its {self.at_bound[k]}"
+        return "" if self.accuracy.identifiable[k] else "not determined by these data"
+
+    def _table(self, kind: str) -> pd.DataFrame:
+        import pandas as pd
+
+        chosen = [k for k, u in enumerate(self.unknowns.items) if u.kind == kind]
+        items, a = self.unknowns.items, self.accuracy
+        index: pd.Index
+        if kind == "tuner":
+            index = pd.Index([items[k].name for k in chosen], name="name", dtype=object)
+        else:
+            pairs = [(items[k].case, items[k].name) for k in chosen]
+            index = pd.MultiIndex.from_tuples(pairs, names=["case", "name"])
+        return pd.DataFrame(
+            {
+                "value": self.values[chosen],
+                "stderr": a.stderr[chosen],
+                "ci95_low": a.interval[chosen, 0],
+                "ci95_high": a.interval[chosen, 1],
+                "at_bound": [bool(self.at_bound[k]) for k in chosen],
+                "identifiable": a.identifiable[chosen],
+                "start": [items[k].start for k in chosen],
+                "min": [items[k].min for k in chosen],
+                "max": [items[k].max for k in chosen],
+                "unit": [items[k].unit for k in chosen],
+                "description": [items[k].description for k in chosen],
+            },
+            index=index,
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """The fit as plain values: the JSON of `estimica fit --json`."""
+        from estimica.estimate.fit_json import as_object
+
+        return as_object(self)
+
+    def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> None:
+        """Write a class that extends the model with the estimates as modifiers."""
+        from estimica.estimate.fitted_model import write_modelica
+
+        write_modelica(self, path, name)
+
+    def write_csv(self, path: str | PathLike[str], case: str | None = None) -> None:
+        """Write measured and simulated outputs of a case over time."""
+        from estimica.estimate.fitted_data import write_csv
+
+        write_csv(self, path, case)

@@ -1,0 +1,30 @@
+"""Likelihood: how well the noise model explains the residuals, for AIC and BIC."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from estimica.estimate.objective import Objective, Point
+
+
+def information(objective: Objective, point: Point | None) -> tuple[float, float]:
+    """(AIC, BIC) of a Gaussian likelihood: −2 log L + 2k, and + k log N.
+
+    For `oe` the weighted residuals share one variance, which counts as an unknown; for `ml` each
+    estimated variance counts. Other criteria are no likelihood: NaN.
+    """
+    if point is None or objective.criterion.name not in ("oe", "ml"):
+        return math.nan, math.nan
+    n = objective.n_samples
+    k = len(objective.unknowns)
+    if objective.criterion.name == "ml":
+        deviance = point.cost + n * math.log(2 * math.pi)
+        k += sum(v.estimated for v in point.noise.values())
+    else:
+        variance = max(point.cost / n, np.finfo(float).tiny)
+        weights = sum(2 * len(b.measured.value) * math.log(b.weight) for b in objective.blocks)
+        deviance = n * (math.log(2 * math.pi * variance) + 1) - weights
+        k += 1
+    return deviance + 2 * k, deviance + k * math.log(n)

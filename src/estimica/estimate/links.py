@@ -1,0 +1,85 @@
+"""Links: how the model's parameters follow from the tuners.
+
+A tuner sets the parameter of its own name, the parameters that it drives, or parameters given by
+expressions in tuners; the derivatives go through the chain rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import TunerError
+from estimica.source.formula import Formula, parse_formula
+from estimica.study.tuner import Tuner
+
+Vector = npt.NDArray[np.float64]
+
+
+class Links:
+    """Parameters as functions of the active tuners; `fixed` are values of the inactive ones."""
+
+    def __init__(self, active: Sequence[Tuner], fixed: Mapping[str, float]) -> None:
+        self.tuners = tuple(t.name for t in active)
+        self._fixed = dict(fixed)
+        places: dict[str, int] = {}
+        formulas: dict[str, Formula] = {}
+        for k, tuner in enumerate(active):
+            for name, text in targets(tuner).items():
+                if name in places or name in formulas:
+                    raise TunerError(
+                        "T010", f"tuner '{tuner.name}': parameter '{name}' is set by two tuners"
+                    )
+                if text is None:
+                    places[name] = k
+                else:
+                    formulas[name] = self._formula(tuner, text)
+        self.parameters = (*places, *formulas)
+        self._places = np.array(list(places.values()), int)
+        self._formulas = tuple(formulas.values())
+        self._partials = tuple(
+            {n: f.partial(n) for n in f.names if n in self.tuners} for f in self._formulas
+        )
+        self._constant = np.zeros((len(self.parameters), len(self.tuners)))
+        self._constant[np.arange(len(places)), self._places] = 1.0
+
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether the parameters are the tuners, in the same order."""
+        return not self._formulas and np.array_equal(self._places, np.arange(len(self.tuners)))
+
+    def at(self, tuners: Vector) -> tuple[Vector, Vector]:
+        """(parameters, d(parameters)/d(tuners)) at values of the active tuners."""
+        direct = tuners[self._places]
+        if not self._formulas:
+            return direct, self._constant
+        known = self._fixed | dict(zip(self.tuners, map(float, tuners), strict=True))
+        derived = [float(f.at(known)) for f in self._formulas]
+        slopes = self._constant.copy()
+        for i, partials in enumerate(self._partials, start=len(self._places)):
+            for name, partial in partials.items():
+                slopes[i, self.tuners.index(name)] = float(partial.at(known))
+        return np.concatenate([direct, derived]), slopes
+
+    def _formula(self, tuner: Tuner, text: str) -> Formula:
+        formula = parse_formula(text, f"tuner '{tuner.name}'")
+        known = {*self.tuners, *self._fixed}
+        for name in formula.names:
+            if name not in known:
+                raise TunerError(
+                    "T011",
+                    f"tuner '{tuner.name}': '{name}' in '{text}' is no tuner; an expression in "
+                    f"drives is written in tuners ({', '.join(sorted(known))})",
+                )
+        return formula
+
+
+def targets(tuner: Tuner) -> dict[str, str | None]:
+    """Parameters that a tuner sets: {parameter: expression}, None where it is the tuner itself."""
+    if not tuner.drives:
+        return {tuner.name: None}
+    if isinstance(tuner.drives, dict):
+        return {p: None if e.strip() == tuner.name else e for p, e in tuner.drives.items()}
+    return dict.fromkeys(tuner.drives)

@@ -1,0 +1,213 @@
+"""Objective: the cost of a study as a function of its unknowns, with what a step needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack
+
+from estimica.estimate.criterion import Block, Criterion, Noise
+from estimica.estimate.prediction import CasePredictor, Failure, Prediction
+from estimica.estimate.unknowns import Unknowns
+
+Vector = npt.NDArray[np.float64]
+ROWS = 16_384  # of the Jacobian that are reduced at a time: the whole of it is never held
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The objective at one point: R and b with JᵀJ = RᵀR, Jᵀρ = Rᵀb, in coordinates."""
+
+    q: Vector
+    values: Vector
+    cost: float
+    R: Vector
+    b: Vector
+    square: float  # Σρ²
+    noise: dict[str, Noise] = field(default_factory=dict)
+
+    @property
+    def gradient(self) -> Vector:
+        """Half the gradient of the cost."""
+        half: Vector = self.R.T @ self.b
+        return half
+
+
+@dataclass
+class Evaluations:
+    """What the search has cost so far."""
+
+    simulations: int = 0
+    sensitivities: int = 0
+    failed: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+    KEPT = 100  # failures that are remembered with their values
+
+    def fail(self, failure: Failure) -> None:
+        """Count a failed simulation and remember it."""
+        self.failed += 1
+        if len(self.failures) < self.KEPT:
+            self.failures.append(failure)
+
+
+class Objective:
+    """Evaluates the calibrated cases of a study and scores their residuals."""
+
+    def __init__(
+        self,
+        unknowns: Unknowns,
+        predictors: Sequence[CasePredictor],
+        blocks: Sequence[Block],
+        criterion: Criterion,
+    ) -> None:
+        self.unknowns = unknowns
+        self.predictors = tuple(predictors)
+        self.blocks = tuple(blocks)
+        self.criterion = criterion
+        self.evaluations = Evaluations()
+
+    def at(self, q: Vector) -> Point | Failure:
+        """The objective at coordinates `q`, or the simulation that failed there."""
+        values = self.unknowns.values(q)
+        predictions = self.predict(values)
+        if isinstance(predictions, Failure):
+            return predictions
+        residuals = self.residuals(predictions)
+        for block, residual in zip(self.blocks, residuals, strict=True):
+            if not np.isfinite(residual).all():
+                return self._fail(block.case, f"output '{block.name}' is not finite", values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scoring = self.criterion.score(residuals)
+        if not np.isfinite(scoring.cost):
+            return self._fail(self.blocks[0].case, "the cost is not finite", values)
+        reduction = _Reduction(len(self.unknowns))
+        slopes = self.unknowns.slopes(q)
+        which = self._owners
+        for k, (block, (owner, p)) in enumerate(
+            zip(self.blocks, zip(which, predictions, strict=True), strict=True)
+        ):
+            multiplier = scoring.multipliers[k]
+            transform = block.measured.transform
+            if transform is not None:
+                multiplier = multiplier * transform.derivative(p.value)
+            predictor, place = owner
+            reduction.add(
+                scoring.scored[k],
+                multiplier,
+                p.slope,
+                predictor.columns,
+                predictor.extras[place],
+                slopes,
+            )
+        cost = scoring.cost + self._priors(reduction, values, slopes)
+        R, b, square = reduction.result()
+        if not np.isfinite(R).all():
+            return self._fail(self.blocks[0].case, "a sensitivity is not finite", values)
+        return Point(q, values, cost, R, b, square, dict(scoring.noise))
+
+    def predict(self, values: Vector) -> list[Prediction] | Failure:
+        """Simulated outputs of all blocks at physical values of the unknowns."""
+        found: list[Prediction] = []
+        for predictor in self.predictors:
+            self.evaluations.simulations += 1
+            self.evaluations.sensitivities += bool(len(self.unknowns))
+            own = predictor.at(values)
+            if isinstance(own, str):
+                return self._fail(predictor.record.case.name, own, values)
+            found += own
+        return found
+
+    def residuals(self, predictions: Sequence[Prediction]) -> list[Vector]:
+        """Simulated − measured for each block, both transformed where the study says so."""
+        found = []
+        for block, p in zip(self.blocks, predictions, strict=True):
+            transform = block.measured.transform
+            if transform is None:
+                found.append(p.value - block.measured.value)
+            else:
+                found.append(transform.value(p.value) - transform.value(block.measured.value))
+        return found
+
+    def spread_squared(self, point: Point) -> float:
+        """Mean square of the scored residuals, priors left out."""
+        predictions = self.predict(point.values)
+        if isinstance(predictions, Failure):
+            return float("nan")
+        scoring = self.criterion.score(self.residuals(predictions))
+        return sum(float(r @ r) for r in scoring.scored) / self.n_samples
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that count."""
+        return sum(len(b.measured.value) for b in self.blocks)
+
+    @property
+    def _owners(self) -> list[tuple[CasePredictor, int]]:
+        return [(p, k) for p in self.predictors for k in range(len(p.record.outputs))]
+
+    def _priors(self, reduction: _Reduction, values: Vector, slopes: Vector) -> float:
+        cost = 0.0
+        for k, unknown in enumerate(self.unknowns.items):
+            if unknown.prior is not None:
+                distance = (values[k] - unknown.prior.mean) / unknown.prior.sigma
+                row = np.zeros((1, len(self.unknowns) + 1), order="F")
+                row[0, k], row[0, -1] = slopes[k] / unknown.prior.sigma, distance
+                reduction.absorb(row)
+                cost += distance**2
+        return float(cost)
+
+    def _fail(self, case: str, message: str, values: Vector) -> Failure:
+        failure = Failure(case, message, self.unknowns.named(values))
+        self.evaluations.fail(failure)
+        return failure
+
+
+class _Reduction:
+    """Collects rows of [J ρ] and keeps only their triangular factor."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._factor = np.zeros((0, n + 1), order="F")
+
+    def add(
+        self,
+        scored: Vector,
+        multiplier: float | Vector,
+        slope: Vector,
+        columns: Sequence[int],
+        extra: int | None,
+        factors: Vector,
+    ) -> None:
+        """Rows of one block: multiplier · slope · factor in the unknowns' columns, and ρ."""
+        for a in range(0, len(scored), ROWS):
+            part = slice(a, a + ROWS)
+            m = multiplier if np.ndim(multiplier) == 0 else multiplier[part]  # type: ignore[index]
+            rows = np.zeros((len(scored[part]), self._n + 1), order="F")
+            rows[:, -1] = scored[part]
+            for j, column in enumerate(columns):
+                np.multiply(slope[part, j], m * factors[column], out=rows[:, column])
+            if extra is not None:
+                rows[:, extra] = m * factors[extra]
+            self.absorb(rows)
+
+    def absorb(self, rows: Vector) -> None:
+        """Take in rows of [J ρ]."""
+        stacked = np.asfortranarray(np.vstack([self._factor, rows])) if len(self._factor) else rows
+        if len(stacked) > self._n + 1:
+            factored = lapack.dgeqrf(stacked, overwrite_a=1)[0]
+            self._factor = np.triu(factored[: self._n + 1])
+        else:
+            self._factor = stacked
+
+    def result(self) -> tuple[Vector, Vector, float]:
+        """(R, b, Σρ²): the triangular factor of J, and what of ρ lies in its range."""
+        n = self._n
+        factor = np.zeros((n + 1, n + 1))
+        factor[: len(self._factor)] = self._factor
+        if len(self._factor) <= n:  # fewer rows than unknowns: not triangular yet
+            factor = np.linalg.qr(factor, mode="r")
+        return factor[:n, :n], factor[:n, n], float(np.sum(factor[:, n] ** 2))

@@ -1,0 +1,276 @@
+"""Setup: from a study to its objective: unknowns counted, cases simulated, outputs weighed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import FitError, TunerError
+from estimica.base.quantities import Quantity
+from estimica.base.suggest import did_you_mean
+from estimica.compiled.model import Model
+from estimica.estimate.criterion import blocks_of, criterion_of
+from estimica.estimate.links import Links, targets
+from estimica.estimate.objective import Objective
+from estimica.estimate.prediction import CasePredictor, Places, split
+from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
+from estimica.simulate.engine import Options
+from estimica.study.case import StartValue
+from estimica.study.estimation import Solver
+from estimica.study.record import Record, record
+from estimica.study.study import Study
+from estimica.study.tuner import Tuner
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """A study whose data are read and whose tuners are linked to the model."""
+
+    study: Study
+    records: tuple[Record, ...]
+    links: Links
+    tuners: tuple[Unknown, ...]
+    held: Mapping[str, float]  # parameters set by inactive tuners
+
+    def of_role(self, role: str) -> tuple[Record, ...]:
+        """Records of the cases that calibrate, or that validate."""
+        return tuple(r for r in self.records if r.case.role == role)
+
+    def calibration(self, solver: Solver | None = None) -> Objective:
+        """The objective over all tuners and the own unknowns of the calibrating cases."""
+        return self._objective(self.of_role("calibrate"), self.tuners, self.links, {}, solver)
+
+    def validation(self, one: Record, tuners: Vector) -> Objective:
+        """The objective of one case over its own unknowns, the tuners held at the given values."""
+        parameters, _ = self.links.at(tuners)
+        held = dict(zip(self.links.parameters, map(float, parameters), strict=True))
+        return self._objective((one,), (), Links((), {}), held, None)
+
+    def _objective(
+        self,
+        records: Sequence[Record],
+        tuners: Sequence[Unknown],
+        links: Links,
+        held: Mapping[str, float],
+        solver: Solver | None,
+    ) -> Objective:
+        study = self.study
+        unknowns = list(tuners)
+        places = []
+        for one in records:
+            fixed = {**self.held, **held, **one.case.fix}
+            own = _own_unknowns(study.model, one, fixed, self._tuned_parameters(links, tuners))
+            first = len(unknowns)
+            starts = {u.name: first + k for k, u in enumerate(own) if u.kind == "start"}
+            extra = {u.name: first + k for k, u in enumerate(own) if u.kind == "disturbance"}
+            places.append(Places(tuple(range(len(tuners))), starts, extra))
+            unknowns += own
+        options = options_of(solver or study.solver)
+        predictors = []
+        for one, place in zip(records, places, strict=True):
+            sizes = self._sizes(links, tuners) + [unknowns[k].scale for k in place.starts.values()]
+            scaled = replace(options, tuner_scales=tuple(sizes))
+            fixed = {**self.held, **held, **one.case.fix}
+            predictors.append(CasePredictor(study.model, one, links, fixed, place, scaled))
+        blocks = blocks_of([(r.case.name, r.outputs) for r in records], study.estimation.criterion)
+        criterion = criterion_of(study.estimation, blocks)
+        return Objective(Unknowns(unknowns), predictors, blocks, criterion)
+
+    def _tuned_parameters(self, links: Links, tuners: Sequence[Unknown]) -> dict[str, float]:
+        values, _ = links.at(np.array([t.start for t in tuners], float))
+        return dict(zip(links.parameters, map(float, values), strict=True))
+
+    def _sizes(self, links: Links, tuners: Sequence[Unknown]) -> list[float]:
+        """Typical sizes of the parameters, for the error control of their sensitivities."""
+        sizes = np.array([t.scale for t in tuners], float)
+        _, chain = links.at(np.array([t.start for t in tuners], float))
+        found = np.abs(chain) @ sizes
+        return [float(s) if s > 0 and math.isfinite(s) else 1.0 for s in found]
+
+
+def prepare(study: Study) -> Setup:
+    """Read the data of a study and link its tuners to the model."""
+    model = study.model
+    known = {q.name: q for q in model.quantities()}
+    active = study.active_tuners
+    _require_targets(model, study.tuners, known)
+    fixed = {t.name: _start(model, t, known) for t in study.tuners if not t.active}
+    links = Links(active, fixed)
+    idle = Links([t for t in study.tuners if not t.active], {})
+    values, _ = idle.at(np.array(list(fixed.values()), float))
+    held = dict(zip(idle.parameters, map(float, values), strict=True))
+    records = tuple(record(c, has_time=model.has_time) for c in study.active_cases)
+    if not any(r.case.role == "calibrate" for r in records):
+        raise FitError("F001", f"study '{study.name}' has no case to calibrate with; add one")
+    tuners = tuple(_unknown(model, t, known) for t in active)
+    return Setup(study, records, links, tuners, held)
+
+
+def options_of(solver: Solver) -> Options:
+    """The engine's options from the study's `[solver]` table."""
+    return Options(
+        rtol=solver.rtol,
+        atol=solver.atol,
+        method=solver.method,
+        max_step=solver.max_step,
+        max_steps=solver.max_steps,
+        max_seconds=solver.max_seconds,
+    )
+
+
+def _require_targets(model: Model, tuners: Sequence[Tuner], known: Mapping[str, Quantity]) -> None:
+    tunable = [n for n, q in known.items() if q.role in ("parameter", "constant")]
+    for tuner in tuners:
+        for name in targets(tuner):
+            q = known.get(name)
+            if q is None:
+                raise TunerError(
+                    "T001",
+                    f"tuner '{tuner.name}': model '{model.name}' has no parameter '{name}'"
+                    f"{did_you_mean(name, tunable)}",
+                )
+            if q.role in ("parameter", "constant") and not q.tunable:
+                raise TunerError(
+                    "T008",
+                    f"tuner '{tuner.name}': '{name}' cannot be tuned: it is {q.why_not}; "
+                    "set it in [model] fix instead",
+                )
+            if q.role not in ("parameter", "constant"):
+                raise TunerError(
+                    "T009",
+                    f"tuner '{tuner.name}': '{name}' is a variable, not a parameter; to find its "
+                    "start value put it into free_start of the case",
+                )
+
+
+def _start(model: Model, tuner: Tuner, known: Mapping[str, Quantity]) -> float:
+    """Where the search begins: the given start, else the model's value within the bounds."""
+    if tuner.start is not None:
+        return tuner.start
+    for name, text in targets(tuner).items():
+        value = known[name].value
+        if text is None and isinstance(value, (int, float)) and math.isfinite(value):
+            if not tuner.min <= value <= tuner.max:
+                raise TunerError(
+                    "T005",
+                    f"tuner '{tuner.name}': the model's value {value:g} is outside its bounds "
+                    f"{tuner.min:g} … {tuner.max:g}; give a start",
+                )
+            return float(value)
+    raise TunerError("T012", f"tuner '{tuner.name}': the model has no value for it; give a start")
+
+
+def _unknown(model: Model, tuner: Tuner, known: Mapping[str, Quantity]) -> Unknown:
+    start = _start(model, tuner, known)
+    own = known.get(next(iter(targets(tuner))))
+    nominal = own.nominal if own and tuner.name in known else None
+    log = tuner.scale == "log"
+    if log and start <= 0:
+        raise TunerError(
+            "T006", f"tuner '{tuner.name}': scale 'log' needs a positive start, not {start:g}"
+        )
+    if isinstance(tuner.scale, float):
+        size = tuner.scale
+    else:
+        size = typical_size(start, tuner.min, tuner.max, nominal)
+    return Unknown(
+        tuner.name,
+        "tuner",
+        start,
+        max(tuner.min, 0.0) if log else tuner.min,
+        tuner.max,
+        size,
+        log,
+        prior=tuner.prior,
+        unit=tuner.unit or (own.unit if own else ""),
+        description=tuner.description or (own.description if own else ""),
+    )
+
+
+def _own_unknowns(
+    model: Model, one: Record, fixed: Mapping[str, float], tuned: Mapping[str, float]
+) -> list[Unknown]:
+    """Free start values and disturbances of a case."""
+    case = one.case
+    known = {q.name: q for q in model.quantities()}
+    found = []
+    starts = case.start_values
+    guesses = _start_guesses(model, one, fixed, tuned, starts)
+    for name, given in starts.items():
+        q = known.get(name)
+        found.append(_of_case(name, "start", given, guesses[name], case.name, q))
+    for measured in one.outputs:
+        if measured.disturbance is not None:
+            size = replace_nominal(known.get(measured.name), measured.rms)
+            found.append(
+                _of_case(
+                    measured.name,
+                    "disturbance",
+                    measured.disturbance,
+                    measured.disturbance.start or 0.0,
+                    case.name,
+                    size,
+                )
+            )
+    return found
+
+
+def replace_nominal(quantity: Quantity | None, size: float) -> Quantity | None:
+    """The quantity of a disturbance: its typical size is that of the signal."""
+    return Quantity("", nominal=size) if quantity is None else replace(quantity, nominal=size)
+
+
+def _start_guesses(
+    model: Model,
+    one: Record,
+    fixed: Mapping[str, float],
+    tuned: Mapping[str, float],
+    starts: Mapping[str, StartValue],
+) -> dict[str, float]:
+    """Where the search of start values begins: given, or what the model starts with."""
+    open_ = [n for n, s in starts.items() if s.start is None]
+    found = {n: s.start for n, s in starts.items() if s.start is not None}
+    if open_:
+        parameters, begun = split(model, {**tuned, **fixed})
+        response = model.response(
+            [one.begin],
+            dict(one.inputs),
+            parameters,
+            begun,
+            outputs=[],
+            wrt=open_,
+            begin=one.begin,
+        )
+        for name, value in zip(open_, response.tuners, strict=True):
+            given = starts[name]
+            found[name] = min(max(float(value), given.min), given.max)
+    return found
+
+
+def _of_case(
+    name: str,
+    kind: str,
+    given: StartValue,
+    start: float,
+    case: str,
+    quantity: Quantity | None,
+) -> Unknown:
+    nominal = quantity.nominal if quantity else None
+    return Unknown(
+        name,
+        kind,  # type: ignore[arg-type]
+        start,
+        given.min,
+        given.max,
+        typical_size(start, given.min, given.max, nominal),
+        case=case,
+        prior=given.prior,
+        unit=quantity.unit if quantity else "",
+        description=quantity.description if quantity else "",
+    )

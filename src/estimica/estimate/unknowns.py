@@ -1,0 +1,108 @@
+"""Unknowns: everything that a fit searches, in coordinates of like size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.study.tuner import Prior
+
+Vector = npt.NDArray[np.float64]
+Kind = Literal["tuner", "start", "disturbance"]
+SMALLEST = 1e-300  # of a tuner on a logarithmic scale whose lower bound is zero
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """One quantity to be found: a tuner, or a start value or disturbance of one case."""
+
+    name: str
+    kind: Kind
+    start: float
+    min: float = -math.inf
+    max: float = math.inf
+    scale: float = 1.0  # its typical size
+    log: bool = False
+    case: str = ""
+    prior: Prior | None = None
+    unit: str = ""
+    description: str = ""
+
+    @property
+    def label(self) -> str:
+        """How it is called where all unknowns stand together."""
+        if self.kind == "tuner":
+            return self.name
+        what = "start of" if self.kind == "start" else "disturbance of"
+        return f"{what} {self.name} in {self.case}"
+
+
+def typical_size(start: float, low: float, high: float, nominal: float | None = None) -> float:
+    """The nominal value, the start, or the range: the first that is not zero or infinite."""
+    if nominal and math.isfinite(nominal):
+        return abs(nominal)
+    if start != 0:
+        return abs(start)
+    if math.isfinite(high - low):
+        return high - low
+    finite = [abs(b) for b in (low, high) if math.isfinite(b) and b != 0]
+    return max(finite, default=1.0)
+
+
+class Unknowns:
+    """The unknowns of a fit. Coordinates are value / scale, or log(value) on a logarithmic scale."""
+
+    def __init__(self, items: Sequence[Unknown]) -> None:
+        self.items = tuple(items)
+        self._scale = np.array([u.scale for u in items], float)
+        self._log = np.array([u.log for u in items], bool)
+        self._any_log = bool(self._log.any())
+        self.lower = self._bound([u.min for u in items], -np.inf)
+        self.upper = self._bound([u.max for u in items], np.inf)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @cached_property
+    def start(self) -> Vector:
+        """Coordinates at which the search begins."""
+        return self.coordinates(np.array([u.start for u in self.items], float))
+
+    def values(self, q: Vector) -> Vector:
+        """Physical values at coordinates `q`."""
+        if not self._any_log:
+            found: Vector = q * self._scale
+        else:
+            with np.errstate(over="ignore"):
+                found = np.where(self._log, np.exp(np.where(self._log, q, 0.0)), q * self._scale)
+        return found
+
+    def slopes(self, q: Vector) -> Vector:
+        """d(value)/d(coordinate)."""
+        return np.where(self._log, self.values(q), self._scale) if self._any_log else self._scale
+
+    def coordinates(self, values: Vector) -> Vector:
+        """Coordinates of physical values."""
+        safe = np.where(self._log, np.maximum(values, SMALLEST), 1.0)
+        return np.where(self._log, np.log(safe), values / self._scale)
+
+    def clipped(self, q: Vector) -> Vector:
+        """The nearest coordinates within the bounds."""
+        return np.minimum(np.maximum(q, self.lower), self.upper)
+
+    def named(self, values: Vector) -> dict[str, float]:
+        """Values by label."""
+        return {u.label: float(v) for u, v in zip(self.items, values, strict=True)}
+
+    def _bound(self, bounds: list[float], none: float) -> Vector:
+        found = np.array(bounds, float)
+        inside = np.isfinite(found)
+        found[inside] = self.coordinates(np.where(inside, found, 1.0))[inside]
+        found[~inside] = none
+        return found
