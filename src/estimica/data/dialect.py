@@ -135,10 +135,10 @@ def _other_header(
 
 def ragged(path: Path, line: int, cells: int, expected: int, header: int | None) -> DataError:
     """The complaint about a row that is longer or shorter than it should be."""
-    where = f"the header in line {header}" if header else "the lines above"
+    where = f"the header in line {header} has" if header else "the lines above have"
     return DataError(
         "D008",
-        f"'{path}', line {line}: {cells} cells where {where} has {expected}; "
+        f"'{path}', line {line}: {cells} cells where {where} {expected}; "
         "put cells that hold the separator into quotes, or say which separator it is",
     )
 

@@ -44,17 +44,19 @@ def find_layout(rows: Sequence[Row], decimal: str = ".") -> Layout | None:
     return Layout(last, None, last + 1, kinds)
 
 
-def usual_width(rows: Sequence[Row]) -> int:
-    """The number of cells that most of the last rows have."""
-    counts = Counter(len(row) for row in rows[-_tail(rows) :])
-    return max(counts, key=lambda n: (counts[n], n), default=0)
+def usual_width(rows: Sequence[Row], last: int | None = None) -> int:
+    """The number of cells that most of the `last` rows have."""
+    everywhere = Counter(len(row) for row in rows)
+    counts = Counter(len(row) for row in rows[-(last or len(rows)) :])
+    return max(counts, key=lambda n: (counts[n], everywhere[n], n), default=0)
 
 
 def usual_kinds(rows: Sequence[Row], decimal: str) -> tuple[Kind, ...]:
     """What the cells of each column mostly are, judged by the last rows."""
-    width = usual_width(rows)
-    tail = [row for row in rows[-_tail(rows) :] if len(row) == width]
-    return tuple(_most(kind_of(row[j], decimal) for row in tail) for j in range(width))
+    last = min(TAIL, (len(rows) + 1) // 2)  # in a short file the upper half may be no data
+    width = usual_width(rows, last)
+    tail = [row for row in rows[-last:] if len(row) == width]
+    return tuple(_most([kind_of(row[j], decimal) for row in tail]) for j in range(width))
 
 
 def fits(row: Row, kinds: Sequence[Kind]) -> bool:
@@ -64,12 +66,8 @@ def fits(row: Row, kinds: Sequence[Kind]) -> bool:
     return len(row) == len(kinds) or wide == usual
 
 
-def _tail(rows: Sequence[Row]) -> int:
-    return min(TAIL, max(1, len(rows) - 1))
-
-
-def _most(kinds: object) -> Kind:
-    counts = Counter(k for k in kinds if k is not Kind.NOTHING)  # type: ignore[attr-defined]
+def _most(kinds: Sequence[Kind]) -> Kind:
+    counts = Counter(k for k in kinds if k is not Kind.NOTHING)
     if not counts:
         return Kind.NOTHING
     if counts[Kind.NUMBER] + counts[Kind.DATE] >= counts[Kind.TEXT]:

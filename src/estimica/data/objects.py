@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -178,5 +178,5 @@ def _numbers(name: str, series: pd.Series) -> tuple[Vector, str]:
         ) from None
 
 
-def _quoted(names: object) -> str:
-    return ", ".join(f"'{n}'" for n in names)  # type: ignore[attr-defined]
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"'{n}'" for n in names)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import DataError
 from estimica.base.signals import Vector
@@ -89,6 +89,18 @@ def _reader(
         from estimica.data.delimited import read_delimited
 
         return lambda p: read_delimited(p, separator, decimal)
+    if suffix in (".parquet", ".pq"):
+        from estimica.data.parquet import read_parquet
+
+        return read_parquet
+    if suffix in (".xlsx", ".xlsm", ".xls"):
+        from estimica.data.excel import read_excel
+
+        return lambda p: read_excel(p, sheet)
+    if suffix == ".mat":
+        from estimica.data.matlab import read_mat
+
+        return read_mat
     path.open("rb").close()  # a missing file is told before a strange ending
     raise DataError(
         "D013",
@@ -97,8 +109,12 @@ def _reader(
     )
 
 
-def as_data(given: Data | pd.DataFrame | str | os.PathLike[str]) -> Data:
-    """Data of what is given: a path, a DataFrame, or a mapping of names to series."""
+def as_data(given: Data | pd.DataFrame | Mapping[str, Any] | str | os.PathLike[str]) -> Data:
+    """Data of what is given: a path, a DataFrame, or a mapping of names to series.
+
+    In a mapping, arrays stand side by side; a Series, a Signal, `(times, values)` or a mapping of
+    stamps to values brings its own stamps: the table has all of them, NaN where one has no sample.
+    """
     if isinstance(given, Data):
         return given
     if isinstance(given, (str, os.PathLike)):

@@ -1,0 +1,55 @@
+"""Writers: columns of numbers as text that reads back to the last bit."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import DataError
+from estimica.data.headers import split_unit
+
+CHUNK = 10_000  # rows that are turned into text at once
+
+
+def write_csv(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, npt.ArrayLike],
+    *,
+    units: Mapping[str, str] | None = None,
+) -> Path:
+    """A CSV file with one column for each name, headers such as `T [degC]`; NaN is an empty cell.
+
+    Numbers have 17 significant digits, so that `read_data` gives back exactly the same.
+    """
+    path = Path(path)
+    arrays = {n: np.asarray(v, np.float64) for n, v in columns.items()}
+    lengths = {n: a.shape for n, a in arrays.items()}
+    if not arrays or len(set(lengths.values())) > 1 or any(a.ndim != 1 for a in arrays.values()):
+        told = ", ".join(f"'{n}' {s}" for n, s in lengths.items()) or "none"
+        raise DataError("D010", f"'{path}': columns of one length are needed, there are {told}")
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([_header(n, (units or {}).get(n, "")) for n in arrays])
+            for start in range(0, len(next(iter(arrays.values()))), CHUNK):
+                parts = [_cells(a[start : start + CHUNK]) for a in arrays.values()]
+                writer.writerows(zip(*parts, strict=True))
+    except OSError as error:
+        raise DataError("D020", f"cannot write '{path}': {error.strerror or error}") from None
+    return path
+
+
+def _header(name: str, unit: str) -> str:
+    """The name with its unit; an empty unit is said where the name ends like one."""
+    if unit:
+        return f"{name} [{unit}]"
+    return name if split_unit(name) == (name, "") else f"{name} []"
+
+
+def _cells(values: npt.NDArray[np.float64]) -> list[str]:
+    return ["" if v != v else f"{v:.17g}" for v in values.tolist()]
