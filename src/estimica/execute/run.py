@@ -1,0 +1,70 @@
+"""A run as the store has it: what was asked, how it went, what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    """How far a run has come."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"  # by Ctrl-C, or its process was killed
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run in a list; times are seconds since 1970, None stands for what there is not yet."""
+
+    id: str
+    command: str
+    name: str
+    status: Status
+    message: str
+    cost: float | None
+    started: float
+    ended: float | None
+    iterations: int
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took."""
+        return None if self.ended is None else self.ended - self.started
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIteration:
+    """One step of a run; a cost that is not a number is NaN."""
+
+    number: int
+    cost: float
+    at: float
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run with all that was stored of it; `result` is the JSON object its command printed."""
+
+    summary: RunSummary
+    study: Mapping[str, Any] | str
+    settings: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    result: Mapping[str, Any]
+    iterations: tuple[StoredIteration, ...]
+    checkpoints: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The run's name in the store."""
+        return self.summary.id
+
+    @property
+    def status(self) -> Status:
+        """How far it has come."""
+        return self.summary.status

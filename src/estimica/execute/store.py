@@ -1,0 +1,259 @@
+"""The store of runs: one SQLite file beside the study, which several processes may use at once."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from estimica.base.errors import StoreError
+from estimica.base.suggest import did_you_mean
+from estimica.execute.database import open_to_read, open_to_write, told, transaction
+from estimica.execute.environment import environment as this_environment
+from estimica.execute.payload import clean, read, written
+from estimica.execute.process_identity import ProcessIdentity, this_process
+from estimica.execute.run import RunSummary, Status, StoredIteration, StoredRun
+from estimica.execute.run_id import new_run_id
+from estimica.execute.run_writer import NoRunWriter, RunWriter, StoreRunWriter
+
+FOLDER = ".estimica"
+FILE = "runs.sqlite"
+LAST = "last"  # stands for the newest run
+
+#: a run of another machine whose heart has not beaten for so long is over (it beats every 10 s,
+#: but not while a library computes without letting other threads run)
+SILENCE = 600.0  # s
+
+_SUMMARY = """SELECT id, command, name, status, message, cost, started, ended, heartbeat,
+    host, pid, process_started,
+    (SELECT count(*) FROM iteration WHERE iteration.run = run.id) AS iterations FROM run"""
+_NEWEST = "ORDER BY started DESC, id DESC"
+
+
+class Store:
+    """Runs in the file `path`, which is made when the first run begins."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @staticmethod
+    def beside(place: str | Path) -> Store:
+        """The store in the folder of a study file, or in a folder."""
+        place = Path(place)
+        return Store((place if place.is_dir() else place.parent) / FOLDER / FILE)
+
+    @staticmethod
+    def of(study: str | Path, path: str | Path | None) -> Store:
+        """The store at `path`, a file or a folder; without one, that beside the study."""
+        if path is None:
+            return Store.beside(study)
+        return Store.beside(path) if Path(path).is_dir() else Store(path)
+
+    def begin(
+        self,
+        command: str,
+        *,
+        name: str,
+        study: Mapping[str, object] | str,
+        settings: Mapping[str, object],
+        environment: Mapping[str, object] | None = None,
+    ) -> RunWriter:
+        """A new run. `environment` is by default what this process runs in."""
+        if environment is None:
+            seed = settings.get("seed")
+            environment = this_environment(seed if isinstance(seed, int) else None)
+        texts = written(study), written(settings), written(environment), written({})
+        connection = open_to_write(self.path)
+        try:
+            with told(self.path):
+                run_id = _insert(connection, command, name, texts)
+        except BaseException:
+            connection.close()
+            raise
+        return StoreRunWriter(connection, self.path, run_id)
+
+    def begin_if_possible(
+        self,
+        command: str,
+        *,
+        name: str,
+        study: Mapping[str, object] | str,
+        settings: Mapping[str, object],
+    ) -> RunWriter:
+        """A new run; where the store cannot be used, one that notes nothing and says why."""
+        try:
+            return self.begin(command, name=name, study=study, settings=settings)
+        except StoreError as error:
+            return NoRunWriter(str(error))
+
+    def resume(self, which: str) -> RunWriter:
+        """Take up a run that was interrupted or failed; its checkpoints are still there."""
+        run_id = self._named(which)
+        me = this_process()
+        connection = open_to_write(self.path)
+        try:
+            with told(self.path), transaction(connection):
+                row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
+                status = _status(row) if row else Status.DONE
+                if status not in (Status.INTERRUPTED, Status.FAILED):
+                    raise StoreError(
+                        "B012",
+                        f"run '{run_id}' is {status}; only a run that was interrupted or failed "
+                        "can be taken up again",
+                    )
+                connection.execute(
+                    "UPDATE run SET status = ?, message = '', ended = NULL, heartbeat = ?, "
+                    "host = ?, pid = ?, process_started = ? WHERE id = ?",
+                    (Status.RUNNING.value, time.time(), me.host, me.pid, me.started, run_id),
+                )
+        except BaseException:
+            connection.close()
+            raise
+        return StoreRunWriter(connection, self.path, run_id)
+
+    def runs(self, limit: int | None = None, command: str | None = None) -> list[RunSummary]:
+        """The newest runs first, at most `limit`, of one command or of all."""
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            rows = connection.execute(
+                f"{_SUMMARY} WHERE ?1 IS NULL OR command = ?1 {_NEWEST} LIMIT ?2",
+                (command, -1 if limit is None else limit),
+            ).fetchall()
+        return [_summary(row) for row in rows]
+
+    def run(self, which: str) -> StoredRun:
+        """A run by its id, by the beginning or end of it if only one fits, or the `last`."""
+        run_id = self._named(which)
+        with self._reading() as connection:
+            assert connection is not None
+            # one transaction, so that what is read belongs together
+            connection.execute("BEGIN")
+            row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
+            texts = connection.execute(
+                "SELECT study, settings, environment, result FROM run WHERE id = ?", (run_id,)
+            ).fetchone()
+            iterations = connection.execute(
+                "SELECT number, cost, at, payload FROM iteration WHERE run = ? ORDER BY number",
+                (run_id,),
+            ).fetchall()
+            checkpoints = connection.execute(
+                "SELECT key, payload FROM checkpoint WHERE run = ? ORDER BY key", (run_id,)
+            ).fetchall()
+        if row is None:
+            raise self._unknown(which, [])
+        study, settings, environment, result = (read(text) for text in texts)
+        return StoredRun(
+            _summary(row),
+            study,
+            settings,
+            environment,
+            result,
+            tuple(_iteration(i) for i in iterations),
+            {key: read(payload) for key, payload in checkpoints},
+        )
+
+    def delete(self, which: Iterable[str]) -> list[str]:
+        """Remove runs that are not running, with all that was stored of them; their ids."""
+        ids = list(dict.fromkeys(self._named(name) for name in which))
+        if not ids:
+            return []
+        with told(self.path), contextlib.closing(open_to_write(self.path)) as connection:
+            with transaction(connection):
+                for run_id in ids:
+                    row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
+                    if row is not None and _status(row) is Status.RUNNING:
+                        raise StoreError("B013", f"run '{run_id}' is still running; stop it first")
+                    connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+        return ids
+
+    def older_than(self, days: float) -> list[str]:
+        """The ids of runs that began more than `days` ago and do not run any more."""
+        limit = time.time() - days * 86400
+        return [r.id for r in self.runs() if r.started < limit and r.status is not Status.RUNNING]
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        with told(self.path):
+            connection = open_to_read(self.path)
+            if connection is None:
+                yield None
+                return
+            with contextlib.closing(connection):
+                yield connection
+
+    def _named(self, which: str) -> str:
+        with self._reading() as connection:
+            rows = (
+                connection.execute("SELECT id FROM run ORDER BY started, id") if connection else []
+            )
+            ids = [str(row["id"]) for row in rows]
+        if which == LAST and ids:
+            return ids[-1]
+        if which in ids:
+            return which
+        fitting = [i for i in ids if which and (i.startswith(which) or i.endswith(which))]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            some = ", ".join(f"'{i}'" for i in fitting[-3:])
+            raise StoreError(
+                "B011", f"{len(fitting)} runs fit '{which}', {some} among them; write more of it"
+            )
+        raise self._unknown(which, ids)
+
+    def _unknown(self, which: str, ids: list[str]) -> StoreError:
+        if not ids:
+            return StoreError("B010", f"there is no run '{which}': '{self.path}' holds no runs yet")
+        hint = did_you_mean(which, ids) or f"; the newest is '{ids[-1]}', `estimica runs` lists all"
+        return StoreError("B010", f"there is no run '{which}' in '{self.path}'{hint}")
+
+
+def _insert(
+    connection: sqlite3.Connection, command: str, name: str, texts: tuple[str, str, str, str]
+) -> str:
+    me, now = this_process(), time.time()
+    while True:
+        run_id = new_run_id(now)
+        begun = (run_id, command, clean(name), Status.RUNNING.value, "", None, now, None, now)
+        row = (*begun, me.host, me.pid, me.started, *texts)
+        places = ", ".join("?" * len(row))
+        with transaction(connection):
+            done = connection.execute(f"INSERT OR IGNORE INTO run VALUES ({places})", row)
+        if done.rowcount:  # else another process has just taken that id
+            return run_id
+
+
+def _summary(row: sqlite3.Row) -> RunSummary:
+    status = _status(row)
+    gone = status is Status.INTERRUPTED and row["status"] == Status.RUNNING
+    return RunSummary(
+        row["id"],
+        row["command"],
+        row["name"],
+        status,
+        "its process ended before it was done" if gone else row["message"],
+        row["cost"],
+        row["started"],
+        row["heartbeat"] if gone else row["ended"],
+        row["iterations"],
+    )
+
+
+def _status(row: sqlite3.Row) -> Status:
+    """What was written; a run that should be running but whose process is gone was interrupted."""
+    status = Status(row["status"])
+    if status is not Status.RUNNING:
+        return status
+    alive = ProcessIdentity(row["host"], row["pid"], row["process_started"]).is_alive()
+    if alive is None:
+        alive = time.time() - row["heartbeat"] < SILENCE
+    return Status.RUNNING if alive else Status.INTERRUPTED
+
+
+def _iteration(row: sqlite3.Row) -> StoredIteration:
+    cost = float("nan") if row["cost"] is None else row["cost"]
+    return StoredIteration(row["number"], cost, row["at"], read(row["payload"]))
