@@ -61,3 +61,9 @@ def kind_of(cell: str, decimal: str = ".") -> Kind:
 def is_comment(line: str) -> bool:
     """Whether a whole line is a comment."""
     return line.lstrip().startswith(COMMENTS)
+
+
+def shown(cell: object) -> str:
+    """A cell as messages quote it: on one line, and not longer than needed."""
+    text = " ".join(str(cell).split())
+    return f"'{text[:40]}…'" if len(text) > 41 else f"'{text}'"

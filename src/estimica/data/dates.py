@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.signals import Vector
-from estimica.data.cells import Kind, kind_of
+from estimica.data.cells import Kind, kind_of, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ def read_dates(texts: pd.Series) -> tuple[Vector, str]:
     bad = (stamps.isna() & texts.notna()).to_numpy()
     if bad.any():
         row = int(np.argmax(bad))
-        raise NotADate(row, f"'{texts[row]}' is no date like the first one, '{first}'")
+        raise NotADate(row, f"{shown(texts[row])} is no date like the first one, '{first}'")
     seconds, origin = seconds_of(stamps)
     if aware:
         origin = pd.Timestamp(first).isoformat()

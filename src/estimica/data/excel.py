@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from estimica.base.errors import DataError
 from estimica.base.suggest import did_you_mean
@@ -24,36 +23,32 @@ SAMPLE = 200  # rows that are looked at
 def read_excel(path: Path, sheet: str | int | None) -> Data:
     """The table of a sheet, given by name or by its number from 1."""
     path.open("rb").close()
-    book = _open(path)
-    with book:
+    if path.suffix.lower() != ".xls":
+        needed("openpyxl", path)
+    try:
+        return _read(path, sheet)
+    except (DataError, MemoryError):
+        raise
+    except ImportError:
+        raise DataError(
+            "D017", f"reading '{path}' needs xlrd; save it as .xlsx, or: pip install xlrd"
+        ) from None
+    except Exception as error:  # a damaged file fails anywhere inside the library
+        raise DataError("D002", f"cannot read '{path}' as Excel: {error}") from None
+
+
+def _read(path: Path, sheet: str | int | None) -> Data:
+    import pandas as pd
+
+    with pd.ExcelFile(path) as book:
         names = [str(n) for n in book.sheet_names]
         wanted = names if sheet is None else [_sheet(path, names, sheet)]
         for name in wanted:
-            data = _table(path, name, book.parse(name, header=None))
+            data = _table(path, name, pd.read_excel(book, sheet_name=name, header=None))
             if data is not None:
                 return data
     where = f"sheet '{wanted[0]}' of '{path}'" if sheet is not None else f"'{path}'"
     raise DataError("D003", f"{where} holds no numbers")
-
-
-def _open(path: Path) -> Any:
-    import pandas as pd
-
-    if path.suffix.lower() == ".xls":
-        try:
-            return pd.ExcelFile(path)
-        except ImportError:
-            raise DataError(
-                "D017",
-                f"reading '{path}' needs xlrd; save it as .xlsx, or: pip install xlrd",
-            ) from None
-        except Exception as error:  # xlrd has no common class of errors
-            raise DataError("D002", f"cannot read '{path}' as Excel: {error}") from None
-    needed("openpyxl", path)
-    try:
-        return pd.ExcelFile(path, engine="openpyxl")
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise DataError("D002", f"cannot read '{path}' as Excel: {error}") from None
 
 
 def _sheet(path: Path, names: list[str], sheet: str | int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.signals import Vector
-from estimica.data.cells import MISSING
+from estimica.data.cells import MISSING, shown
 from estimica.data.dates import NotADate, is_date, read_dates, seconds_of
 from estimica.data.headers import column_names
 from estimica.data.table import Data
@@ -121,7 +121,7 @@ def _parsed(series: pd.Series, decimal: str) -> tuple[Vector, str]:
         stamps = _instants(texts)
         if stamps is not None:
             return seconds_of(stamps)
-    raise NotNumeric(row, f"'{cell}'")
+    raise NotNumeric(row, shown(cell))
 
 
 def _instants(cells: pd.Series) -> pd.Series | None:

@@ -1,0 +1,64 @@
+"""A large file costs what it must: one pass, and memory in proportion to its columns."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from estimica.data.readers import read_data
+
+PEAK = """
+import resource, sys
+import pandas, pandas.api.types  # their own memory is not ours
+from estimica.data.readers import read_data
+read_data(sys.argv[2])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+data = read_data(sys.argv[1])
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print((after - before) * 1024 / sum(c.nbytes for c in data.columns.values()))
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "large.csv"
+    block = "".join(f"{0.01 * k:.6g},{np.sin(k):.8f},{k % 7},{k}\n" for k in range(10_000))
+    path.write_text("t,x,mode,n\n" + 30 * block)
+    return path
+
+
+def best(work: Callable[[], object], repeats: int = 5) -> float:
+    def once() -> float:
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
+
+    return min(once() for _ in range(repeats))
+
+
+def test_reading_takes_about_as_long_as_plain_pandas(large: Path) -> None:
+    plain = best(lambda: pd.read_csv(large))
+    ours = best(lambda: read_data(large))
+    assert ours < 2 * plain  # 1.0 measured; the bound leaves room for a busy machine
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts memory as Linux does")
+def test_peak_memory_is_a_small_multiple_of_the_columns(large: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small.csv"
+    small.write_text("t,x,mode,n\n0,1,2,3\n1,2,3,4\n")
+    command = [sys.executable, "-c", PEAK, str(large), str(small)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 4
+
+
+def test_columns_are_views_of_what_was_read(large: Path) -> None:
+    data = read_data(large)
+    assert all(c.dtype == np.float64 and not c.flags.owndata for c in data.columns.values())
+    assert len(data) == 300_000
