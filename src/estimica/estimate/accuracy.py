@@ -6,7 +6,6 @@ All of it follows from R, the triangular factor of the weighted Jacobian at the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,25 +40,30 @@ def accuracy(
     slopes: Vector,
     held: Flags,
     *,
+    scatter: Vector | None,
     variance: float,
     freedom: float,
     threshold: float,
 ) -> Accuracy:
     """Accuracy at an estimate.
 
-    `R` is in coordinates, `slopes` are d(value)/d(coordinate), `held` the unknowns at bounds,
-    `variance` what (RᵀR)⁻¹ is multiplied by, `freedom` the degrees of freedom of the t intervals,
-    `threshold` the relative error of the Jacobian.
+    `R` is in coordinates, `slopes` are d(value)/d(coordinate), `held` the unknowns at bounds. The
+    covariance is (RᵀR)⁻¹ FᵀF (RᵀR)⁻¹ with F the gradient's `scatter` (none: F = R), multiplied by
+    `variance`; `freedom` are the degrees of freedom of the t intervals and `threshold` is the
+    relative error of the Jacobian.
     """
     n = len(values)
     free = ~held
     norms = np.linalg.norm(R[:, free], axis=0)
     scale = np.where(norms > 0, norms, 1.0)
-    U, s, Vt = _svd(R[:, free] / scale)
+    s, Vt = _svd(R[:, free] / scale)
     large = s > threshold * (s[0] if len(s) and s[0] > 0 else 1.0)
     rank = int(large.sum())
     null = Vt[~large]
     inner = (Vt[large].T / s[large] ** 2) @ Vt[large]
+    if scatter is not None:
+        half = scatter[:, free] / scale @ inner
+        inner = half.T @ half
     physical = slopes[free] / scale
     covariance = np.zeros((n, n))
     covariance[np.ix_(free, free)] = variance * inner * np.outer(physical, physical)
@@ -81,11 +85,12 @@ def accuracy(
     )
 
 
-def _svd(A: Vector) -> tuple[Vector, Vector, Vector]:
+def _svd(A: Vector) -> tuple[Vector, Vector]:
+    """Singular values and the rows of Vᵀ."""
     if not A.size:
-        return np.zeros((0, 0)), np.zeros(0), np.zeros((0, A.shape[1]))
-    U, s, Vt = np.linalg.svd(A)
-    return U, s, Vt
+        return np.zeros(0), np.zeros((0, A.shape[1]))
+    _, s, Vt = np.linalg.svd(A)
+    return s, Vt
 
 
 def _intervals(values: Vector, stderr: Vector, freedom: float) -> Vector:
@@ -106,9 +111,3 @@ def _relative_directions(
         row /= row[np.argmax(np.abs(row))]
         row[np.abs(row) < SHARE] = 0.0
     return found
-
-
-def in_words(direction: Sequence[tuple[str, float]]) -> str:
-    """A null direction: which relative changes cancel."""
-    parts = [f"{name} {change:+.3g} %" for name, change in direction]
-    return ", ".join(parts)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +63,8 @@ class Criterion(ABC):
     """How disagreement is scored."""
 
     name: str
+    #: whether scored residuals have variance one at the optimum
+    has_unit_variance: ClassVar[bool] = False
 
     @abstractmethod
     def score(self, residuals: Sequence[Vector]) -> Scoring:
@@ -102,6 +106,7 @@ class MaximumLikelihood(Criterion):
 
     blocks: tuple[Block, ...]
     name: str = "ml"
+    has_unit_variance: ClassVar[bool] = True
 
     def score(self, residuals: Sequence[Vector]) -> Scoring:
         """Score the residuals of all blocks."""
@@ -197,8 +202,10 @@ class AdaptiveOutputError(Criterion):
         return self.sigmas
 
 
-def criterion_of(estimation: Estimation, blocks: Sequence[Block]) -> Criterion:
-    """The criterion that a study asks for."""
+def criterion_of(
+    estimation: Estimation, blocks: Sequence[Block], folder: Path | None = None
+) -> Criterion:
+    """The criterion that a study asks for; `folder` is where its Python files are."""
     blocks = tuple(blocks)
     kind, scale = estimation.loss, estimation.loss_scale
     if estimation.criterion == "oe":
@@ -213,7 +220,7 @@ def criterion_of(estimation: Estimation, blocks: Sequence[Block]) -> Criterion:
         return RobustLikelihood(blocks, kind, scale or BENDS[kind])
     from estimica.estimate.own_criterion import own_criterion
 
-    return own_criterion(estimation.criterion, blocks)
+    return own_criterion(estimation.criterion, blocks, folder)
 
 
 def blocks_of(records: Sequence[tuple[str, Sequence[Measured]]], criterion: str) -> list[Block]:

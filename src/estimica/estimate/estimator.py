@@ -208,6 +208,7 @@ def _accuracy(
         values,
         objective.unknowns.slopes(point.q),
         held,
+        scatter=None if objective.criterion.has_unit_variance else objective.scatter(point.q),
         variance=_variance(objective, point, freedom),
         freedom=freedom,
         threshold=threshold,
@@ -215,17 +216,16 @@ def _accuracy(
 
 
 def _variance(objective: Objective, point: Point, freedom: int) -> float:
-    """What (JᵀJ)⁻¹ is multiplied by.
+    """What the covariance is multiplied by: unknowns take degrees of freedom from the residuals.
 
-    In `oe` the variance of the weighted residuals is estimated; in `ml` they have variance one,
-    but for the degrees of freedom that the unknowns took from estimated variances.
+    Variances that are known beforehand are not touched by that.
     """
     if freedom <= 0:
         return math.inf
-    n = objective.n_samples
-    if objective.criterion.name == "ml":
-        return n / freedom if any(v.estimated for v in point.noise.values()) else 1.0
-    return objective.spread_squared(point) * n / freedom
+    known = objective.criterion.has_unit_variance and not any(
+        v.estimated for v in point.noise.values()
+    )
+    return 1.0 if known else objective.n_samples / freedom
 
 
 def _jacobian_and_error(setup: Setup, objective: Objective, point: Point) -> tuple[Vector, float]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from estimica.estimate.criterion import MaximumLikelihood, OutputError
 from estimica.estimate.objective import Objective, Point
 
 
@@ -13,13 +14,15 @@ def information(objective: Objective, point: Point | None) -> tuple[float, float
     """(AIC, BIC) of a Gaussian likelihood: −2 log L + 2k, and + k log N.
 
     For `oe` the weighted residuals share one variance, which counts as an unknown; for `ml` each
-    estimated variance counts. Other criteria are no likelihood: NaN.
+    estimated variance counts. Robust losses and other criteria are no likelihood: NaN.
     """
-    if point is None or objective.criterion.name not in ("oe", "ml"):
+    criterion = objective.criterion
+    squares = isinstance(criterion, OutputError) and not criterion.losses
+    if point is None or not (squares or isinstance(criterion, MaximumLikelihood)):
         return math.nan, math.nan
     n = objective.n_samples
     k = len(objective.unknowns)
-    if objective.criterion.name == "ml":
+    if not squares:
         deviance = point.cost + n * math.log(2 * math.pi)
         k += sum(v.estimated for v in point.noise.values())
     else:

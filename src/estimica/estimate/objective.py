@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
-from estimica.estimate.criterion import Block, Criterion, Noise
+from estimica.estimate.criterion import Block, Criterion, Noise, Scoring
 from estimica.estimate.prediction import CasePredictor, Failure, Prediction
 from estimica.estimate.unknowns import Unknowns
 
@@ -69,6 +69,7 @@ class Objective:
         self.blocks = tuple(blocks)
         self.criterion = criterion
         self.evaluations = Evaluations()
+        self._owners = [(p, k) for p in self.predictors for k in range(len(p.record.outputs))]
 
     def at(self, q: Vector) -> Point | Failure:
         """The objective at coordinates `q`, or the simulation that failed there."""
@@ -86,28 +87,65 @@ class Objective:
             return self._fail(self.blocks[0].case, "the cost is not finite", values)
         reduction = _Reduction(len(self.unknowns))
         slopes = self.unknowns.slopes(q)
-        which = self._owners
-        for k, (block, (owner, p)) in enumerate(
-            zip(self.blocks, zip(which, predictions, strict=True), strict=True)
-        ):
-            multiplier = scoring.multipliers[k]
-            transform = block.measured.transform
-            if transform is not None:
-                multiplier = multiplier * transform.derivative(p.value)
-            predictor, place = owner
-            reduction.add(
-                scoring.scored[k],
-                multiplier,
-                p.slope,
-                predictor.columns,
-                predictor.extras[place],
-                slopes,
-            )
+        for k, prediction in enumerate(predictions):
+            self._reduce(reduction, k, prediction, scoring, slopes)
         cost = scoring.cost + self._priors(reduction, values, slopes)
         R, b, square = reduction.result()
         if not np.isfinite(R).all():
             return self._fail(self.blocks[0].case, "a sensitivity is not finite", values)
         return Point(q, values, cost, R, b, square, dict(scoring.noise))
+
+    def _reduce(
+        self,
+        reduction: _Reduction,
+        k: int,
+        prediction: Prediction,
+        scoring: Scoring,
+        slopes: Vector,
+        emphasis: Vector | float = 1.0,
+    ) -> None:
+        """Add the rows of block `k`, each times its emphasis."""
+        multiplier = scoring.multipliers[k] * emphasis
+        transform = self.blocks[k].measured.transform
+        if transform is not None:
+            multiplier = multiplier * transform.derivative(prediction.value)
+        predictor, place = self._owners[k]
+        reduction.add(
+            scoring.scored[k] * emphasis,
+            multiplier,
+            prediction.slope,
+            predictor.columns,
+            predictor.extras[place],
+            slopes,
+        )
+
+    def scatter(self, q: Vector) -> Vector | None:
+        """F with FᵀF = Σ E[ρ²] J̃ᵀJ̃: how the gradient scatters from one record to the next.
+
+        The noise of each output has a variance of its own, whatever its weight; where residuals
+        do not count by their squares, every sample is taken with its own ρ².
+        """
+        values = self.unknowns.values(q)
+        predictions = self.predict(values)
+        if isinstance(predictions, Failure):
+            return None
+        scoring = self.criterion.score(self.residuals(predictions))
+        reduction = _Reduction(len(self.unknowns))
+        slopes = self.unknowns.slopes(q)
+        squares = self._mean_squares(scoring)
+        for k, prediction in enumerate(predictions):
+            plain = np.ndim(scoring.multipliers[k]) == 0
+            emphasis = np.sqrt(squares[self.blocks[k].name]) if plain else scoring.scored[k]
+            self._reduce(reduction, k, prediction, scoring, slopes, emphasis)
+        return reduction.result()[0]
+
+    def _mean_squares(self, scoring: Scoring) -> dict[str, float]:
+        """Mean square of the scored residuals of each output, over all cases."""
+        sums: dict[str, tuple[float, int]] = {}
+        for block, scored in zip(self.blocks, scoring.scored, strict=True):
+            total, count = sums.get(block.name, (0.0, 0))
+            sums[block.name] = total + float(scored @ scored), count + len(scored)
+        return {n: total / max(count, 1) for n, (total, count) in sums.items()}
 
     def predict(self, values: Vector) -> list[Prediction] | Failure:
         """Simulated outputs of all blocks at physical values of the unknowns."""
@@ -132,22 +170,10 @@ class Objective:
                 found.append(transform.value(p.value) - transform.value(block.measured.value))
         return found
 
-    def spread_squared(self, point: Point) -> float:
-        """Mean square of the scored residuals, priors left out."""
-        predictions = self.predict(point.values)
-        if isinstance(predictions, Failure):
-            return float("nan")
-        scoring = self.criterion.score(self.residuals(predictions))
-        return sum(float(r @ r) for r in scoring.scored) / self.n_samples
-
     @property
     def n_samples(self) -> int:
         """Samples that count."""
         return sum(len(b.measured.value) for b in self.blocks)
-
-    @property
-    def _owners(self) -> list[tuple[CasePredictor, int]]:
-        return [(p, k) for p in self.predictors for k in range(len(p.record.outputs))]
 
     def _priors(self, reduction: _Reduction, values: Vector, slopes: Vector) -> float:
         cost = 0.0
@@ -209,5 +235,5 @@ class _Reduction:
         factor = np.zeros((n + 1, n + 1))
         factor[: len(self._factor)] = self._factor
         if len(self._factor) <= n:  # fewer rows than unknowns: not triangular yet
-            factor = np.linalg.qr(factor, mode="r")
+            factor = np.asarray(np.linalg.qr(factor, mode="r"))
         return factor[:n, :n], factor[:n, n], float(np.sum(factor[:, n] ** 2))

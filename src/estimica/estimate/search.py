@@ -199,7 +199,8 @@ class _Search:
         g, q = point.gradient, point.q
         held = ((q <= self.unknowns.lower) & (g > 0)) | ((q >= self.unknowns.upper) & (g < 0))
         # a column of zeros can only be scaled by chance: such an unknown stays
-        return ~held & (np.abs(point.R).sum(axis=0) > 0)
+        free: npt.NDArray[np.bool_] = ~held & (np.abs(point.R).sum(axis=0) > 0)
+        return free
 
     def _accept(self, point: Point, size: float, rejected: int) -> None:
         self.point = point

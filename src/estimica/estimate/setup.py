@@ -79,7 +79,8 @@ class Setup:
             fixed = {**self.held, **held, **one.case.fix}
             predictors.append(CasePredictor(study.model, one, links, fixed, place, scaled))
         blocks = blocks_of([(r.case.name, r.outputs) for r in records], study.estimation.criterion)
-        criterion = criterion_of(study.estimation, blocks)
+        folder = study.path.parent if study.path else None
+        criterion = criterion_of(study.estimation, blocks, folder)
         return Objective(Unknowns(unknowns), predictors, blocks, criterion)
 
     def _tuned_parameters(self, links: Links, tuners: Sequence[Unknown]) -> dict[str, float]:

@@ -56,7 +56,7 @@ def typical_size(start: float, low: float, high: float, nominal: float | None = 
 
 
 class Unknowns:
-    """The unknowns of a fit. Coordinates are value / scale, or log(value) on a logarithmic scale."""
+    """The unknowns of a fit; coordinates are value / scale, or log(value) on such a scale."""
 
     def __init__(self, items: Sequence[Unknown]) -> None:
         self.items = tuple(items)

@@ -18,6 +18,7 @@ from estimica.compiled.equations import Equations, assemble, tunable
 from estimica.compiled.model import Model
 from estimica.compiled.tuning import require_tunable
 from estimica.flat.expression import Expression
+from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment, FlatSystem, Kind, Variability
 from estimica.simulate.engine import Options, Run
 from estimica.simulate.failure import describe
@@ -359,12 +360,20 @@ class ModelicaModel(Model):
             events=tuple(e.time for e in run.events),
         )
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Compiled functions do not travel: another process compiles the same equations anew."""
+        return _from_text, (to_json(self.flat),)
+
     def __repr__(self) -> str:
         s = self.system
         return (
             f"<Modelica model {self.name}: {len(s.states)} states, {len(s.inputs)} inputs, "
             f"{len(self.output_names())} outputs, {len(s.parameters)} parameters>"
         )
+
+
+def _from_text(text: str) -> ModelicaModel:
+    return ModelicaModel(from_json(text))
 
 
 def _evaluated(e: Equations, expression: Expression, P: Vector) -> float | None:
