@@ -167,6 +167,9 @@ class Case:
         Field(description="Whether the tuners are found from it, or only tried on it."),
     ] = "calibrate"
     time: Annotated[str | None, Field(description="The column with the time stamps.")] = None
+    time_scale: Annotated[
+        Positive | None, Field(description="Seconds in one unit of the time column.")
+    ] = None
     begin: Annotated[Finite | None, Field(description="Where the simulation begins.")] = None
     from_: Annotated[
         Finite | None, Field(alias="from", description="Samples before it do not count.")

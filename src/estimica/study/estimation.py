@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import StudyError
 from estimica.study.fields import STRICT, Number, Positive, Whole, called, spoken
+
+if TYPE_CHECKING:
+    from estimica.simulate.engine import Options
 
 Loss = Literal["squared", "huber", "soft-l1", "cauchy"]
 Method = Literal["levenberg-marquardt", "gauss-newton", "steepest-descent"]
@@ -72,3 +75,17 @@ class Solver:
     max_seconds: Annotated[
         Number, Field(gt=0, description="Most seconds on the clock for one simulation.")
     ] = math.inf
+
+    @property
+    def options(self) -> Options:
+        """The same as a simulation takes it."""
+        from estimica.simulate.engine import Options
+
+        return Options(
+            rtol=self.rtol,
+            atol=self.atol,
+            method=self.method,
+            max_step=self.max_step,
+            max_steps=self.max_steps,
+            max_seconds=self.max_seconds,
+        )

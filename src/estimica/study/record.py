@@ -16,8 +16,10 @@ from estimica.data.readers import as_data, read_data
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
 from estimica.study.transform import Transform, transform_of
+from estimica.study.units import UnknownUnit, conversion
 
 Vector = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +97,13 @@ def examine(case: Case, *, has_time: bool = True) -> tuple[Record | None, list[P
             inputs[name] = _input(given, data, time)
         except EstimicaError as error:
             problems.append(Problem(error.code, where, f"input '{name}': {error.message}"))
+    complete = np.ones(len(time), bool)
+    if not has_time:
+        for name, signal in inputs.items():
+            problems += _gaps(where, name, signal, complete)
     for name, column in case.columns_of_outputs.items():
         try:
-            outputs.append(_output(case, name, column, data, time, begin))
+            outputs.append(_output(case, name, column, data, time, begin, complete))
         except EstimicaError as error:
             problems.append(Problem(error.code, where, f"output '{name}': {error.message}"))
     if not case.outputs:
@@ -107,11 +113,24 @@ def examine(case: Case, *, has_time: bool = True) -> tuple[Record | None, list[P
     return Record(case, begin, inputs, tuple(outputs)), problems
 
 
+def _gaps(where: str, name: str, signal: Signal, complete: Mask) -> list[Problem]:
+    """Points without a value of an input, which are marked as not complete."""
+    if len(signal.time) in (1, len(complete)):
+        return []
+    given = np.zeros(len(complete), bool)
+    given[signal.time.astype(int)] = True
+    complete &= given
+    missing = len(complete) - len(signal.time)
+    message = f"input '{name}' is missing at {missing} of {len(complete)} points; they do not count"
+    return [Problem("C035", where, message, warning=True)]
+
+
 def _time(case: Case, data: Data, has_time: bool) -> Vector:
     if not has_time:
         return np.arange(len(data), dtype=np.float64)
-    time = data.time(case.time)
     name = data.time_name(case.time)
+    scale = _time_scale(case, name, data)
+    time = data.column(name) if scale == 1 else data.column(name) * scale
     if not len(time):
         raise CaseError("C005", f"'{data.source}' holds no rows")
     missing = np.flatnonzero(~np.isfinite(time))
@@ -137,6 +156,23 @@ def _time(case: Case, data: Data, has_time: bool) -> Vector:
     return time
 
 
+def _time_scale(case: Case, name: str, data: Data) -> float:
+    if case.time_scale is not None:
+        return case.time_scale
+    unit = data.units.get(name, "")
+    try:
+        change = conversion(unit, "s") if unit and name not in data.origins else None
+    except UnknownUnit:
+        return 1.0
+    if change is not None and not change.is_nothing:
+        raise CaseError(
+            "C019",
+            f"time '{name}' of '{data.source}' is in {unit}, the model's in s; "
+            f"write time_{change.text}, or time_scale = 1 to keep the numbers",
+        )
+    return 1.0
+
+
 def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
     if not isinstance(given, InputColumn):
         return Signal.constant(given)
@@ -152,10 +188,16 @@ def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
 
 
 def _output(
-    case: Case, name: str, given: OutputColumn, data: Data, time: Vector, begin: float
+    case: Case,
+    name: str,
+    given: OutputColumn,
+    data: Data,
+    time: Vector,
+    begin: float,
+    complete: Mask,
 ) -> Measured:
     value = _scaled(given, data.column(given.column))
-    counts = np.isfinite(value) & (time >= begin)
+    counts = np.isfinite(value) & (time >= begin) & complete
     if case.from_ is not None:
         counts &= time >= case.from_
     if case.to is not None:

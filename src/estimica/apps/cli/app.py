@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from estimica.apps.cli.check_command import check
 from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.inspect_command import inspect
+from estimica.apps.cli.runs_command import runs_app
+from estimica.apps.cli.schema_command import schema
 from estimica.apps.cli.simulate_command import simulate
 
 app = typer.Typer(
@@ -18,8 +21,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(check)
 app.command()(demo)
 app.command()(inspect)
+app.add_typer(runs_app, name="runs")
+app.command()(schema)
 app.command()(simulate)
 
 

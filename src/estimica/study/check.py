@@ -1,0 +1,111 @@
+"""Check: everything that is wrong with a study, all at once, before any long work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+
+from estimica.base.problems import Problem
+from estimica.study.case import Case
+from estimica.study.coverage import check_coverage, check_units
+from estimica.study.criterion import check_criterion
+from estimica.study.effects import check_effects
+from estimica.study.names import check_names, known_names
+from estimica.study.record import Record, examine
+from estimica.study.study import Study
+from estimica.study.study_file import examine_file
+
+
+def check(study: Study) -> list[Problem]:
+    """What is wrong with a study, and warnings about what may be."""
+    return _unique(_check(study, complete=True))
+
+
+def check_file(path: str | PathLike[str]) -> list[Problem]:
+    """The same for a study file, with what is wrong with the file itself."""
+    found = examine_file(path)
+    problems = list(found.problems)
+    if found.study is not None:
+        problems += _check(found.study, complete=not problems)
+    else:
+        for case in found.cases:
+            problems += examine(case)[1] if case.active else []
+    return _unique(problems)
+
+
+def _check(study: Study, *, complete: bool) -> list[Problem]:
+    """`complete` says that nothing had to be left out, so that what is missing is missing."""
+    known = known_names(study)
+    found = check_names(study)
+    records: list[Record] = []
+    for case in study.active_cases:
+        record, problems = examine(case, has_time=study.model.has_time)
+        found += problems + list(_doubled_columns(case))
+        if record is None:
+            continue
+        if study.model.has_time:
+            found += check_coverage(record)
+        found += check_units(case, known)
+        records.append(record)
+    found += check_criterion(study)
+    if complete:
+        found += _missing(study)
+        if not _errors(found):
+            found += _too_few(study, records)
+    if complete and not _errors(found):
+        calibrated = [r for r in records if r.case.role == "calibrate"]
+        found += check_effects(study, calibrated, known)
+    return found
+
+
+def _doubled_columns(case: Case) -> Iterator[Problem]:
+    used: dict[str, str] = {}
+    for name, column in case.columns_of_outputs.items():
+        if column.transform is None and column.column in used:
+            yield Problem(
+                "C026",
+                f"case '{case.name}'",
+                f"outputs '{used[column.column]}' and '{name}' both take column '{column.column}'",
+                "give each its own column",
+            )
+        used.setdefault(column.column, name)
+
+
+def _missing(study: Study) -> Iterator[Problem]:
+    calibrated = [c for c in study.active_cases if c.role == "calibrate"]
+    if not calibrated:
+        what = "all cases only validate" if study.active_cases else "there is no case"
+        message = f"{what}, so that there is nothing to find the tuners from"
+        yield Problem("Q008", "", message, 'give a [[case]] with role = "calibrate"')
+    if not study.active_tuners and not any(_free(c) for c in calibrated):
+        what = "no tuner is active" if study.tuners else "there are no tuners"
+        yield Problem("Q009", "", f"{what}, so that there is nothing to find", "add one to [tune]")
+
+
+def _too_few(study: Study, records: Sequence[Record]) -> Iterator[Problem]:
+    calibrated = [r for r in records if r.case.role == "calibrate"]
+    samples = sum(r.n_samples for r in calibrated)
+    free = len(study.active_tuners) + sum(_free(r.case) for r in calibrated)
+    if samples <= free:
+        left = "too few samples" if samples < free else "no sample is left to judge the fit"
+        message = f"{left}: {samples} samples for {free} free quantities"
+        yield Problem(
+            "Q015", "", message, "fix some of them, or give more data", warning=samples == free
+        )
+    for record in records:
+        if record.case.role == "validate" and record.n_samples < _free(record.case):
+            message = f"{record.n_samples} samples for {_free(record.case)} free quantities"
+            yield Problem("Q015", f"case '{record.case.name}'", message, "fix some of them")
+
+
+def _free(case: Case) -> int:
+    disturbed = sum(bool(c.disturbance) for c in case.columns_of_outputs.values())
+    return len(case.start_values) + disturbed
+
+
+def _errors(problems: Sequence[Problem]) -> bool:
+    return any(not p.warning for p in problems)
+
+
+def _unique(problems: Sequence[Problem]) -> list[Problem]:
+    return list(dict.fromkeys(problems))

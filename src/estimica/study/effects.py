@@ -1,0 +1,148 @@
+"""Effects: one evaluation at the start, which shows whether all that is free does something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import EstimicaError
+from estimica.base.problems import Problem
+from estimica.base.quantities import Quantity
+from estimica.source.formula import parse_formula
+from estimica.study.names import FIXED, start_of
+from estimica.study.record import Record
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+NOTHING = 1e-12  # of an output, for a change of a tuner by its own size
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Parameters at the start: their values, and how they move with each tuner."""
+
+    parameters: tuple[str, ...]  # that active tuners set
+    values: Mapping[str, float]  # of all that tuners set
+    slopes: Mapping[str, Mapping[str, float]]  # tuner -> parameter -> derivative
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """Where a free quantity starts, and whether it moves an output."""
+
+    start: float
+    moves: bool
+
+
+def check_effects(
+    study: Study, records: Iterable[Record], known: Mapping[str, Quantity]
+) -> list[Problem]:
+    """Simulate each case once; tell what fails, and which tuners and start values move nothing."""
+    starts = {t.name: start_of(t, known) for t in study.tuners}
+    if any(v is None for v in starts.values()):
+        return []
+    setting = _setting(study, {n: v for n, v in starts.items() if v is not None})
+    found: list[Problem] = []
+    moved: set[str] = set()
+    failed = False
+    for record in records:
+        where = f"case '{record.case.name}'"
+        try:
+            effects = _effects(study, record, setting, known)
+        except EstimicaError as error:
+            found.append(Problem(error.code, where, f"at the start values: {error.message}"))
+            failed = True
+            continue
+        if isinstance(effects, str):
+            advice = "change the start values of tuners or states"
+            message = f"the simulation fails at the start values: {effects}"
+            found.append(Problem("C031", where, message, advice))
+            failed = True
+            continue
+        moved |= {p for p in setting.parameters if effects[p].moves}
+        found += _start_values(record, effects)
+    if not failed:
+        found += _idle(study, setting, moved)
+    return found
+
+
+def _start_values(record: Record, effects: Mapping[str, _Effect]) -> Iterable[Problem]:
+    where = f"case '{record.case.name}'"
+    for name, given in record.case.start_values.items():
+        value = effects[name].start
+        if not effects[name].moves:
+            message = f"free_start: '{name}' has no effect on any output of the case"
+            yield Problem("C032", where, message, "leave it out")
+        if given.start is None and not given.min <= value <= given.max and value == value:
+            side = f"below min {given.min:g}" if value < given.min else f"above max {given.max:g}"
+            message = f"free_start: '{name}' starts from the model's value {value:g}, {side}"
+            yield Problem("C034", where, message, "give a start")
+
+
+def _idle(study: Study, setting: _Setting, moved: set[str]) -> Iterable[Problem]:
+    for tuner in study.active_tuners:
+        slopes = setting.slopes[tuner.name]
+        if not any(p in moved and slope for p, slope in slopes.items()):
+            yield Problem(
+                "T014",
+                f"tuner '{tuner.name}'",
+                "has no effect on any output at the start values",
+                "leave it out, or measure something that depends on it",
+            )
+
+
+def _setting(study: Study, starts: Mapping[str, float]) -> _Setting:
+    values: dict[str, float] = {}
+    slopes: dict[str, dict[str, float]] = {t.name: {} for t in study.active_tuners}
+    for tuner in study.tuners:
+        for parameter, text in tuner.driven.items():
+            if text.strip() == tuner.name:
+                values[parameter] = starts[tuner.name]
+                moving = {tuner.name: 1.0}
+            else:
+                formula = parse_formula(text)
+                values[parameter] = float(formula.at(dict(starts)))
+                moving = {n: float(formula.partial(n).at(dict(starts))) for n in formula.names}
+            for name, slope in moving.items():
+                if name in slopes:
+                    slopes[name][parameter] = slope
+    parameters = tuple(dict.fromkeys(p for s in slopes.values() for p in s))
+    return _Setting(parameters, values, slopes)
+
+
+def _effects(
+    study: Study, record: Record, setting: _Setting, known: Mapping[str, Quantity]
+) -> dict[str, _Effect] | str:
+    """What each free quantity of a case does, or why that is not known."""
+    case = record.case
+    fixed = {**setting.values, **case.fix}
+    fixed |= {n: s.start for n, s in case.start_values.items() if s.start is not None}
+    is_parameter = {n: n not in known or known[n].role in FIXED for n in fixed}
+    free = [*setting.parameters, *case.start_values]
+    response = study.model.response(
+        np.unique(np.concatenate([m.time for m in record.outputs])),
+        dict(record.inputs),
+        {n: v for n, v in fixed.items() if is_parameter[n]},
+        {n: v for n, v in fixed.items() if not is_parameter[n]},
+        outputs=[m.name for m in record.outputs],
+        wrt=free,
+        begin=record.begin,
+        options=study.solver.options,
+    )
+    theta = response.tuners
+    run = response.at(theta)
+    if not run.ok:
+        return run.text
+    for k, measured in enumerate(record.outputs):
+        if not np.isfinite(run.Y[:, k]).all():
+            return f"output '{measured.name}' is not finite"
+    if not free:
+        return {}
+    size = np.where(theta != 0, np.abs(theta), 1.0)
+    reach = np.abs(run.YS).max(axis=0) * size  # (ny, m)
+    level = np.abs(run.Y).max(axis=0)[:, None]
+    moves = (reach > NOTHING * level).any(axis=0)
+    return {n: _Effect(float(v), bool(m)) for n, v, m in zip(free, theta, moves, strict=True)}

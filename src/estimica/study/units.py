@@ -1,0 +1,191 @@
+"""Units: whether two mean the same, and the factor and offset that turn one into the other."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+#: exponents of m, kg, s, A, K, mol, cd; angles have none
+Dimension = tuple[float, ...]
+_NONE: Dimension = (0.0,) * 7
+
+
+def _of(m: float = 0, kg: float = 0, s: float = 0, a: float = 0, k: float = 0) -> Dimension:
+    return (float(m), float(kg), float(s), float(a), float(k), 0.0, 0.0)
+
+
+class UnknownUnit(ValueError):
+    """A text that is no unit, or none of those below."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """SI value = factor · value + offset."""
+
+    factor: float
+    dimension: Dimension
+    offset: float = 0.0
+
+
+_LENGTH, _MASS, _TIME, _KELVIN = _of(m=1), _of(kg=1), _of(s=1), _of(k=1)
+_PRESSURE, _ENERGY, _POWER = _of(-1, 1, -2), _of(2, 1, -2), _of(2, 1, -3)
+_MOLE: Dimension = (0.0,) * 5 + (1.0, 0.0)
+_CANDELA: Dimension = (0.0,) * 6 + (1.0,)
+
+#: those that take prefixes
+_METRIC = {
+    "m": Unit(1, _LENGTH), "g": Unit(1e-3, _MASS), "s": Unit(1, _TIME), "A": Unit(1, _of(a=1)),
+    "K": Unit(1, _KELVIN), "mol": Unit(1, _MOLE), "cd": Unit(1, _CANDELA), "lm": Unit(1, _CANDELA),
+    "rad": Unit(1, _NONE), "sr": Unit(1, _NONE), "Hz": Unit(1, _of(s=-1)),
+    "Bq": Unit(1, _of(s=-1)), "N": Unit(1, _of(1, 1, -2)), "Pa": Unit(1, _PRESSURE),
+    "bar": Unit(1e5, _PRESSURE), "J": Unit(1, _ENERGY), "Wh": Unit(3600, _ENERGY),
+    "eV": Unit(1.602176634e-19, _ENERGY), "cal": Unit(4.1868, _ENERGY), "W": Unit(1, _POWER),
+    "VA": Unit(1, _POWER), "var": Unit(1, _POWER), "C": Unit(1, _of(s=1, a=1)),
+    "Ah": Unit(3600, _of(s=1, a=1)), "V": Unit(1, _of(2, 1, -3, -1)),
+    "Ohm": Unit(1, _of(2, 1, -3, -2)), "S": Unit(1, _of(-2, -1, 3, 2)),
+    "F": Unit(1, _of(-2, -1, 4, 2)), "H": Unit(1, _of(2, 1, -2, -2)),
+    "Wb": Unit(1, _of(2, 1, -2, -1)), "T": Unit(1, _of(0, 1, -2, -1)),
+    "l": Unit(1e-3, _of(m=3)), "L": Unit(1e-3, _of(m=3)), "t": Unit(1e3, _MASS),
+}  # fmt: skip
+_OTHERS = {
+    "1": Unit(1, _NONE), "%": Unit(0.01, _NONE), "ppm": Unit(1e-6, _NONE),
+    "deg": Unit(math.pi / 180, _NONE), "rev": Unit(2 * math.pi, _NONE),
+    "rpm": Unit(2 * math.pi / 60, _of(s=-1)), "min": Unit(60, _TIME), "h": Unit(3600, _TIME),
+    "d": Unit(86400, _TIME), "degC": Unit(1, _KELVIN, 273.15),
+    "degF": Unit(5 / 9, _KELVIN, 459.67 * 5 / 9), "degR": Unit(5 / 9, _KELVIN),
+    "atm": Unit(101325, _PRESSURE), "psi": Unit(6894.757293168361, _PRESSURE),
+    "mmHg": Unit(133.322387415, _PRESSURE), "mH2O": Unit(9806.65, _PRESSURE),
+    "in": Unit(0.0254, _LENGTH), "ft": Unit(0.3048, _LENGTH), "mi": Unit(1609.344, _LENGTH),
+    "mph": Unit(0.44704, _of(1, 0, -1)), "lb": Unit(0.45359237, _MASS),
+    "lbf": Unit(4.4482216152605, _of(1, 1, -2)), "gal": Unit(3.785411784e-3, _of(m=3)),
+    "hp": Unit(745.6998715822702, _POWER), "PS": Unit(735.49875, _POWER),
+    "Btu": Unit(1055.05585262, _ENERGY), "ha": Unit(1e4, _of(m=2)),
+}  # fmt: skip
+_PREFIXES = {
+    "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "h": 1e2, "da": 10.0, "d": 0.1, "c": 1e-2,
+    "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
+}  # fmt: skip
+_SPELLINGS = {
+    "°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "Ω": "Ohm", "ohm": "Ohm", "µ": "u",
+    "μ": "u", "²": "2", "³": "3", "⁻¹": "-1", "⁻²": "-2", "·": ".", "⋅": ".", "**": "^",
+    "*": ".",
+}  # fmt: skip
+_WORDS = {
+    "sec": "s", "second": "s", "seconds": "s", "minute": "min", "minutes": "min", "hr": "h",
+    "hour": "h", "hours": "h", "day": "d", "days": "d", "degree": "deg", "degrees": "deg",
+    "Celsius": "degC", "celsius": "degC", "Kelvin": "K", "kelvin": "K", "percent": "%",
+    "pct": "%", "inch": "in", "RPM": "rpm", "r": "rev", "U": "rev", "lbs": "lb", "BTU": "Btu",
+    "PSI": "psi", "Liter": "l", "liter": "l", "litre": "l", "-": "1", "none": "1",
+}  # fmt: skip
+_PART = re.compile(r"\s*([./()]|(?:[A-Za-z%]+|1)(?:\^?\(?([+-]?\d+(?:\.\d+)?)\)?)?)")
+#: a frequency in turns is no angular velocity, though both are 1/s
+_TURNS = {("rpm", "Hz"): 1 / 60, ("rpm", "1/s"): 1 / 60, ("rpm", "1/min"): 1.0}
+_ANGULAR = {("Hz", "rad/s"): 2 * math.pi, ("rad/s", "Hz"): 1 / (2 * math.pi)}
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """value in the other unit = scale · value + offset."""
+
+    scale: float
+    offset: float
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether both units are the same."""
+        return math.isclose(self.scale, 1.0, rel_tol=1e-12) and abs(self.offset) < 1e-12
+
+    @property
+    def text(self) -> str:
+        """The keys of a study file that do it: `scale = 1000`, `offset = 273.15`, or both."""
+        parts = []
+        if not math.isclose(self.scale, 1.0, rel_tol=1e-12):
+            parts.append(f"scale = {_short(self.scale)}")
+        if abs(self.offset) >= 1e-12:
+            parts.append(f"offset = {_short(self.offset)}")
+        return ", ".join(parts)
+
+
+def conversion(given: str, wanted: str) -> Conversion | None:
+    """From one unit to another; None where they measure different things.
+
+    Raises UnknownUnit for one that is not known.
+    """
+    a, b = spelt(given), spelt(wanted)
+    if a == b:
+        return Conversion(1.0, 0.0)
+    for turns in (_TURNS, _ANGULAR):
+        if (a, b) in turns:
+            return Conversion(turns[a, b], 0.0)
+    first, second = parsed(a), parsed(b)
+    if first.dimension != second.dimension:
+        return None
+    return Conversion(first.factor / second.factor, (first.offset - second.offset) / second.factor)
+
+
+def spelt(unit: str) -> str:
+    """One spelling for one unit: `°C` and `degC` are the same."""
+    text = unit.strip()
+    for old, new in _SPELLINGS.items():
+        text = text.replace(old, new)
+    return _WORDS.get(text, text)
+
+
+@lru_cache(maxsize=256)
+def parsed(unit: str) -> Unit:
+    """A unit such as `W/(m2.K)`, `m^3/h` or `kg.m2/s2`; an offset counts where it stands alone."""
+    try:
+        return _single(unit)
+    except UnknownUnit:
+        pass
+    position, depth = 0, 0
+    factor, dimension = 1.0, _NONE
+    signs = [1]  # of each open bracket
+    sign = 1
+    while position < len(unit):
+        found = _PART.match(unit, position)
+        if not found:
+            raise UnknownUnit(unit)
+        position = found.end()
+        part = found[1]
+        if part == "(":
+            signs.append(signs[-1] * sign)
+            sign, depth = 1, depth + 1
+        elif part == ")":
+            if not depth:
+                raise UnknownUnit(unit)
+            signs.pop()
+            sign, depth = 1, depth - 1
+        elif part == "/":
+            sign = -1
+        elif part == ".":
+            sign = 1
+        else:
+            one = _single(re.sub(r"\^?\(?[+-]?\d+(\.\d+)?\)?$", "", part) if found[2] else part)
+            power = signs[-1] * sign * float(found[2] or 1)
+            factor *= one.factor**power
+            dimension = tuple(a + power * b for a, b in zip(dimension, one.dimension, strict=True))
+    if depth or not unit.strip() or unit.rstrip()[-1] in "./":
+        raise UnknownUnit(unit)
+    return Unit(factor, dimension)
+
+
+def _single(name: str) -> Unit:
+    name = _WORDS.get(name, name)
+    if name in _OTHERS:
+        return _OTHERS[name]
+    if name in _METRIC:
+        return _METRIC[name]
+    for prefix, factor in _PREFIXES.items():
+        base = _METRIC.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+        if base is not None:
+            return Unit(factor * base.factor, base.dimension)
+    raise UnknownUnit(name)
+
+
+def _short(number: float) -> str:
+    """The fewest digits that give the number."""
+    roundings = (float(f"{number:.{digits}g}") for digits in range(1, 18))
+    return f"{next(r for r in roundings if math.isclose(r, number, rel_tol=1e-15)):.15g}"
