@@ -1,0 +1,205 @@
+"""`estimica runs` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from estimica.apps.cli.app import app
+from estimica.execute.run import Status
+from estimica.execute.store import Store
+
+
+def estimica(*arguments: str, answer: str | None = None) -> Result:
+    return CliRunner().invoke(app, list(arguments), input=answer)
+
+
+def json_of(*arguments: str, exit_code: int = 0) -> dict[str, Any]:
+    result = estimica(*arguments)
+    assert result.exit_code == exit_code, result.output
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    assert found["command"] == "runs"
+    return found
+
+
+def result(shift: float, n_samples: int = 1000) -> dict[str, Any]:
+    return {
+        "command": "fit",
+        "criterion": "ml",
+        "cost": 1839.769 + shift,
+        "n_samples": n_samples,
+        "n_free": 3,
+        "aic": 1845.769 + shift,
+        "bic": 1860.492 + shift,
+        "parameters": {
+            "T_D": {"value": 285.9 + shift, "stderr": 1.4, "ci95": [283.2, 288.7], "unit": "s"},
+            "A4": {"value": 0.5, "stderr": math.inf, "ci95": [None, None], "at_bound": True},
+        },
+        "start_values": {"step test": {"x1": {"value": 147.7, "stderr": 0.2}}},
+    }
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.chdir(tmp_path)
+    return Store.beside(tmp_path)
+
+
+@pytest.fixture
+def ids(store: Store) -> list[str]:
+    found = []
+    for k in range(2):
+        with store.begin("fit", name=f"boiler {k}", study={"k": k}, settings={"seed": k}) as run:
+            run.iteration(0, 5000.0, {"parameters": {"T_D": 250.0}})
+            run.iteration(1, 1839.0, {"parameters": {"T_D": 285.9}})
+            run.finish(Status.DONE, "converged", result(float(k)))
+        found.append(run.id)
+    return found
+
+
+@pytest.mark.parametrize("verb", [(), ("list",)])
+def test_empty_store_is_a_friendly_line(store: Store, verb: tuple[str, ...]) -> None:
+    shown = estimica("runs", *verb)
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("No runs are stored in .estimica/runs.sqlite yet")
+    assert json_of("runs", *verb, "--json")["runs"] == []
+    assert not store.path.exists()
+
+
+def test_runs_are_listed_the_newest_first(ids: list[str]) -> None:
+    shown = estimica("runs").stdout
+    assert shown.index(ids[1]) < shown.index(ids[0])
+    assert "boiler 1" in shown
+    assert "1839.77" in shown
+    found = json_of("runs", "--json")
+    assert [run["run"] for run in found["runs"]] == ids[::-1]
+    assert found["runs"][0]["status"] == "done"
+    assert found["runs"][0]["iterations"] == 2
+    assert len(json_of("runs", "list", "--limit", "1", "--json")["runs"]) == 1
+    assert len(json_of("runs", "--limit", "1", "list", "--json")["runs"]) == 1
+    assert json_of("runs", "list", "--command", "release", "--json")["runs"] == []
+    assert "No runs of 'release'" in estimica("runs", "--command", "release").stdout
+
+
+def test_one_run_is_shown_with_its_estimates(ids: list[str]) -> None:
+    shown = estimica("runs", "show", ids[0]).stdout
+    for part in (
+        f"fit of boiler 0, run {ids[0]}",
+        "done: converged",
+        "T_D",
+        "285.9",
+        "283.2",
+        "inf",
+    ):
+        assert part in shown, part
+    assert "x1 at the start of step test" in shown
+    assert "2, cost 5000 → 1839" in shown
+    found = json_of("runs", "show", "last", "--json")
+    assert found["run"] == ids[1]
+    assert found["study"] == {"k": 1}
+    assert found["result"]["parameters"]["A4"]["stderr"] is None
+    assert found["iterations"][1]["parameters"] == {"T_D": 285.9}
+    assert found["environment"]["estimica"]
+
+
+def test_runs_are_compared_side_by_side(ids: list[str], store: Store) -> None:
+    shown = estimica("runs", "compare", *ids).stdout
+    for part in (
+        *ids,
+        "285.9 ± 1.4",
+        "286.9 ± 1.4",
+        "0.5 ± inf",
+        "1839.77",
+        "1860.49",
+        "n_samples",
+    ):
+        assert part in shown, part
+    assert "cannot be compared" not in shown
+    found = json_of("runs", "compare", *ids, "--json")
+    assert [run["run"] for run in found["runs"]] == ids
+    assert found["runs"][1]["parameters"]["T_D"]["value"] == 286.9
+    assert found["runs"][1]["bic"] == pytest.approx(1861.492)
+    with store.begin("fit", name="other", study={}, settings={}) as run:
+        run.finish(Status.DONE, "", result(0.0, n_samples=500))
+    shown = estimica("runs", "compare", ids[0], run.id).stdout
+    assert "different numbers of samples: cost, aic and bic cannot be compared" in shown
+
+
+def test_run_without_a_fit_can_be_shown_and_compared(store: Store, ids: list[str]) -> None:
+    with store.begin("sweep", name="grid", study="text", settings={}) as run:
+        run.checkpoint("1", {"a": 1})
+        run.finish(Status.FAILED, "R001: it [b]ended[/b] early", {"parameters": [1, 2]})
+    shown = estimica("runs", "show", run.id)
+    assert shown.exit_code == 0
+    assert "failed: R001: it [b]ended[/b] early" in shown.stdout
+    assert estimica("runs", "compare", ids[0], run.id).exit_code == 0
+
+
+def test_deleting_asks_first(store: Store, ids: list[str]) -> None:
+    kept = estimica("runs", "delete", ids[0], answer="n\n")
+    assert "Delete 1 run" in kept.stderr
+    assert kept.stdout.strip().endswith("Deleted no runs.")
+    assert len(store.runs()) == 2
+    assert estimica("runs", "delete", ids[0], answer="y\n").exit_code == 0
+    assert [run.id for run in store.runs()] == ids[1:]
+    found = json_of("runs", "delete", ids[1], "--json", exit_code=2)
+    assert found["outcome"]["code"] == "B015"
+    assert json_of("runs", "delete", ids[1], "--json", "--yes")["deleted"] == ids[1:]
+    assert store.runs() == []
+
+
+def test_old_runs_are_deleted_together(store: Store, ids: list[str]) -> None:
+    assert "Deleted no runs" in estimica("runs", "delete", "--older-than", "1", "--yes").stdout
+    shown = estimica("runs", "delete", "--older-than", "0", "--yes")
+    assert shown.stdout == "Deleted 2 runs.\n"
+    assert store.runs() == []
+
+
+def test_options_stand_before_or_after_the_verb(tmp_path: Path, ids: list[str]) -> None:
+    elsewhere = tmp_path / "elsewhere.sqlite"
+    with Store(elsewhere).begin("fit", name="far", study={}, settings={}) as run:
+        pass
+    for arguments in (
+        ("--store", str(elsewhere), "show", run.id, "--json"),
+        ("--json", "show", run.id, "--store", str(elsewhere)),
+        ("--store", str(tmp_path), "show", ids[0], "--json"),
+    ):
+        assert json_of("runs", *arguments)["run"] in (run.id, ids[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            ("show", "zzz"),
+            "B010: there is no run 'zzz' in '.estimica/runs.sqlite'; the newest is '",
+        ),
+        (("compare", "last", "zzz"), "B010: there is no run 'zzz'"),
+        (("delete", "zzz", "--yes"), "B010: there is no run 'zzz'"),
+        (("delete",), "B014: say which runs to delete: RUN..., or --older-than DAYS"),
+        (("list", "--store", "note.txt"), "B002: 'note.txt' is no store of runs, or a damaged one"),
+    ],
+)
+def test_mistake_is_one_message_and_exit_2(
+    ids: list[str], tmp_path: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    (tmp_path / "note.txt").write_text("not a database " * 100, encoding="utf-8")
+    shown = estimica("runs", *arguments)
+    assert shown.exit_code == 2
+    assert shown.stderr.startswith(f"error {text}")
+    assert shown.stdout == ""
+    outcome = json_of("runs", *arguments, "--json", exit_code=2)["outcome"]
+    assert outcome["status"] == "wrong input"
+    assert outcome["code"] == text[:4]
+
+
+def test_misspelt_id_is_given_a_suggestion(ids: list[str]) -> None:
+    shown = estimica("runs", "show", ids[0][:-1] + "-")
+    assert "did you mean '" in shown.stderr
+    assert ids[0] in shown.stderr
