@@ -15,14 +15,18 @@ import pytest
 from estimica.data.readers import read_data
 
 PEAK = """
-import resource, sys
+import sys
 import pandas, pandas.api.types  # their own memory is not ours
 from estimica.data.readers import read_data
+
+def peak():  # getrusage would count what the parent process had
+    lines = open("/proc/self/status").read().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
 read_data(sys.argv[2])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 data = read_data(sys.argv[1])
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print((after - before) * 1024 / sum(c.nbytes for c in data.columns.values()))
+print((peak() - before) / sum(c.nbytes for c in data.columns.values()))
 """
 
 
@@ -55,7 +59,7 @@ def test_peak_memory_is_a_small_multiple_of_the_columns(large: Path, tmp_path: P
     small.write_text("t,x,mode,n\n0,1,2,3\n1,2,3,4\n")
     command = [sys.executable, "-c", PEAK, str(large), str(small)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 4
+    assert 0.5 < float(done.stdout) < 4
 
 
 def test_columns_are_views_of_what_was_read(large: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.errors import DataError
-from estimica.data.cells import MISSING, Kind, is_comment, kind_of
+from estimica.data.cells import COMMENTS, MISSING, Kind, is_comment, kind_of
 from estimica.data.dialect import SPACES, Dialect, find_dialect, ragged, split
 from estimica.data.frames import data_from_columns
 from estimica.data.table import Data
@@ -53,8 +53,6 @@ def _read(path: Path, dialect: Dialect) -> Data:
 
 def _frame(path: Path, dialect: Dialect) -> pd.DataFrame:
     """The rows under the numbers of their columns, floats where the sample shows them."""
-    import pandas as pd
-
     if dialect.comments:
         return _parse(path, dialect, without_comments=True)
     try:
@@ -63,12 +61,18 @@ def _frame(path: Path, dialect: Dialect) -> pd.DataFrame:
         if not _has_comments(path, dialect):
             raise
         return _parse(path, dialect, without_comments=True)
-    first = frame[0]
-    if isinstance(first.dtype, pd.StringDtype) or first.dtype == object:
-        marked = first[first.map(lambda c: isinstance(c, str) and is_comment(c))]
-        if len(marked):
-            return _parse(path, dialect, without_comments=True)
+    if _marked(frame[0]):
+        return _parse(path, dialect, without_comments=True)
     return frame
+
+
+def _marked(cells: pd.Series) -> bool:
+    """Whether some cell of the first column begins a comment."""
+    import pandas as pd
+
+    if not isinstance(cells.dtype, pd.StringDtype) and cells.dtype != object:
+        return False
+    return bool(cells.astype("str").str.lstrip().str.startswith(COMMENTS, na=False).any())
 
 
 def _parse(path: Path, dialect: Dialect, without_comments: bool = False) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,12 @@ def _header(label: object) -> str:
 def _parsed(series: pd.Series, decimal: str) -> tuple[Vector, str]:
     import pandas as pd
 
-    cells = series.reset_index(drop=True).astype(object)
+    series = series.reset_index(drop=True)
+    if isinstance(series.dtype, pd.StringDtype) and series.notna().any():
+        with contextlib.suppress(NotADate):  # the long way below says what is wrong, and where
+            if is_date(series[series.first_valid_index()]):
+                return read_dates(series)
+    cells = series.astype(object)
     texts = cells.map(_stripped)
     numbers = pd.to_numeric(
         texts.str.replace(",", ".").where(texts.map(_is_str), texts) if decimal == "," else texts,
