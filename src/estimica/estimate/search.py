@@ -147,7 +147,7 @@ class _Search:
         for tries in range(REJECTIONS):
             if perf_counter() - self.begun > self.limits.max_seconds:
                 return Status.TIME, "time is up; these are the best values so far"
-            step = self.method.propose(point, free)
+            step = self._within_reach(self.method.propose(point, free), point.q)
             q = self.unknowns.clipped(point.q + step)
             step = q - point.q
             size = _relative(step, point.q)
@@ -194,6 +194,11 @@ class _Search:
         scale[scale == 0] = 1.0
         # the cosines between ρ and the columns of J
         return bool(np.max(np.abs(gradient) / scale) <= 1e-3 * np.sqrt(point.square))
+
+    def _within_reach(self, step: Vector, q: Vector) -> Vector:
+        """A step that is not believed beyond the reach of a linear model."""
+        excess = float(np.max(np.abs(step) / self.unknowns.reach(q)))
+        return step / excess if excess > 1 else step
 
     def _free(self, point: Point) -> npt.NDArray[np.bool_]:
         g, q = point.gradient, point.q

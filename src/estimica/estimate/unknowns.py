@@ -15,6 +15,7 @@ from estimica.study.tuner import Prior
 
 Vector = npt.NDArray[np.float64]
 Kind = Literal["tuner", "start", "disturbance"]
+TWO_DECADES = math.log(100.0)
 SMALLEST = 1e-300  # of a tuner on a logarithmic scale whose lower bound is zero
 
 
@@ -95,6 +96,10 @@ class Unknowns:
     def clipped(self, q: Vector) -> Vector:
         """The nearest coordinates within the bounds."""
         return np.minimum(np.maximum(q, self.lower), self.upper)
+
+    def reach(self, q: Vector) -> Vector:
+        """How far one step may go: tenfold, or two decades on a logarithmic scale."""
+        return np.where(self._log, TWO_DECADES, 10 * np.maximum(np.abs(q), 1.0))
 
     def named(self, values: Vector) -> dict[str, float]:
         """Values by label."""

@@ -1,0 +1,168 @@
+"""How far to trust the estimates: covariance, coverage of intervals, rank, information criteria."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from estimica.estimate.estimator import fit
+from estimica.simulate.modelica_model import load_model
+from estimica.study.case import Case, InputColumn, OutputColumn
+from estimica.study.estimation import Estimation
+from estimica.study.study import Study
+from estimica.study.tuner import Tuner
+from tests.estimate.problems import (
+    RC,
+    TWO_STATES,
+    TWO_STATES_TRUTH,
+    curve,
+    rc_table,
+    simulated,
+    steps,
+)
+
+X = np.linspace(0, 1, 30)
+
+
+def line(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    y = 1 + 2 * X + 0.1 * np.random.default_rng(seed).standard_normal(30)
+    A = np.stack([np.ones(30), X], axis=1)
+    best, *_ = np.linalg.lstsq(A, y, rcond=None)
+    return y, A, best
+
+
+def test_covariance_of_a_straight_line_is_the_textbooks() -> None:
+    y, A, best = line()
+    found = fit(curve("a + b*x", X, y, {"a": 0.5, "b": 0.5}))
+    s2 = np.sum((A @ best - y) ** 2) / 28
+    assert found.covariance == pytest.approx(s2 * np.linalg.inv(A.T @ A), rel=1e-7)
+    width = 2.048407141795244  # t of 28 degrees of freedom at 97.5 %
+    assert found.parameters.ci95_high["a"] == pytest.approx(
+        best[0] + width * np.sqrt(found.covariance[0, 0]), rel=1e-7
+    )
+
+
+def test_information_criteria_are_those_of_the_gaussian_likelihood() -> None:
+    y, A, best = line()
+    residual = A @ best - y
+    n = len(y)
+    deviance = n * np.log(2 * np.pi * np.mean(residual**2)) + n
+    for criterion in ("oe", "ml"):
+        found = fit(curve("a + b*x", X, y, {"a": 0.5, "b": 0.5}, Estimation(criterion=criterion)))
+        assert found.aic == pytest.approx(deviance + 2 * 3, rel=1e-9)
+        assert found.bic == pytest.approx(deviance + 3 * np.log(n), rel=1e-9)
+
+
+def test_known_noise_levels_give_intervals_of_their_own_size() -> None:
+    y, A, _ = line()
+    found = fit(curve("a + b*x", X, y, {"a": 0.5, "b": 0.5}, Estimation(criterion="ml"), sigma=5.0))
+    assert found.covariance == pytest.approx(25 * np.linalg.inv(A.T @ A), rel=1e-6)
+
+
+def test_only_the_product_of_resistance_and_capacity_is_determined() -> None:
+    model, table = rc_table()
+    case = Case("run", table, inputs={"u": "u"}, outputs={"v": "v"})
+    found = fit(Study(model, [Tuner("R", start=2.0), Tuner("C", start=1.0)], [case]))
+    assert found["R"] * found["C"] == pytest.approx(0.6, rel=1e-5)
+    assert found.identifiability.rank == 1
+    assert np.isinf(found.accuracy.stderr).all()
+    direction = found.identifiability.null_directions[0]
+    assert direction["R"] == pytest.approx(-direction["C"], rel=1e-3)
+    assert "'R', 'C'" in found.identifiability.advice[0]
+
+
+def test_two_resistors_and_a_capacity_have_rank_two_of_three(cases: Path) -> None:
+    model = load_model(
+        """model Simple2R1C
+          parameter Real R1 = 0.08; parameter Real R2 = 0.08; parameter Real C = 1000;
+          input Real Ti1; input Real Ti2; output Real T(start = 293.15, fixed = true);
+        equation
+          C*der(T) = (Ti1 - T)/R1 + (Ti2 - T)/R2;
+        end Simple2R1C;"""
+    )
+    folder = cases / "modestpy_2R1C"
+    inputs = pd.read_csv(folder / "inputs.csv")
+    table = pd.concat([inputs, pd.read_csv(folder / "result.csv")["T"]], axis=1)
+    case = Case("run", table, inputs={"Ti1": "Ti1", "Ti2": "Ti2"}, outputs={"T": "T"}, time="time")
+    tuners = [Tuner(n, scale="log") for n in ("R1", "R2", "C")]
+    found = fit(Study(model, tuners, [case]))
+    assert found.identifiability.rank == 2
+    assert np.isinf(found.accuracy.stderr).all()
+    assert found["R1"] * found["C"] == pytest.approx(200, rel=0.01)
+    assert found["R2"] * found["C"] == pytest.approx(500, rel=0.01)
+
+
+def coverage(criterion: str, variances: tuple[float, float], count: int) -> np.ndarray:
+    """Share of 95 % intervals that hold the truth, for each tuner."""
+    model = load_model(TWO_STATES)
+    time = np.linspace(0, 40, 500)
+    exact = simulated(model, time, steps(time), TWO_STATES_TRUTH, ["y1", "y2"])
+    truth = np.array(list(TWO_STATES_TRUTH.values()))
+    random = np.random.default_rng(11)
+    held = np.zeros(len(truth))
+    for _ in range(count):
+        table = exact.copy()
+        for name, r in zip(("y1", "y2"), variances, strict=True):
+            table[name] += np.sqrt(r) * random.standard_normal(len(time))
+        case = Case(
+            "run",
+            table,
+            inputs={"u1": "u1", "u2": "u2"},
+            outputs={n: OutputColumn(n, weight=1.0) for n in ("y1", "y2")},
+        )
+        tuners = [Tuner(n, start=v) for n, v in TWO_STATES_TRUTH.items()]
+        interval = fit(Study(model, tuners, [case], criterion)).accuracy.interval
+        held += (interval[:, 0] <= truth) & (truth <= interval[:, 1])
+    return held / count
+
+
+@pytest.mark.parametrize("criterion", ["oe", "ml"])
+def test_intervals_cover_the_truth_though_the_outputs_are_not_equally_noisy(criterion: str) -> None:
+    # 200 trials of probability 0.95 lie within 0.90 … 0.99 all but once in a thousand times
+    share = coverage(criterion, (1e-4, 1e-6), 200)
+    assert (share >= 0.90).all(), share
+    assert (share <= 0.99).all(), share
+
+
+def test_missing_samples_leave_estimates_within_their_intervals() -> None:
+    model = load_model(TWO_STATES)
+    time = np.linspace(0, 40, 500)
+    table = simulated(model, time, steps(time), TWO_STATES_TRUTH, ["y1", "y2"])
+    random = np.random.default_rng(5)
+    for name in ("y1", "y2"):
+        table[name] += 0.01 * random.standard_normal(500)
+    thinned = table.copy()
+    for name in ("y1", "y2"):
+        thinned.loc[random.random(500) < 0.3, name] = np.nan
+    fits = []
+    for one in (table, thinned):
+        case = Case("run", one, inputs={"u1": "u1", "u2": "u2"}, outputs={"y1": "y1", "y2": "y2"})
+        fits.append(
+            fit(
+                Study(model, [Tuner(n, start=v) for n, v in TWO_STATES_TRUTH.items()], [case], "ml")
+            )
+        )
+    whole, part = fits
+    assert part.n_samples < 0.75 * whole.n_samples
+    assert len(part.cases[0]["y1"].time) != len(part.cases[0]["y2"].time)
+    assert (np.abs(part.values - whole.values) < 2 * part.accuracy.stderr).all()
+
+
+def test_linear_hold_of_an_input_is_simulated_as_such() -> None:
+    model = load_model(RC)
+    time = np.linspace(0, 5, 50)
+    ramp = np.sin(time)
+    exact = model.simulate(
+        time, {"u": {"time": time, "value": ramp, "hold": "linear"}}, {"R": 0.7}, outputs=["v"]
+    )
+    table = pd.DataFrame({"time": time, "u": ramp, "v": exact.value("v")})
+    given = {"u": InputColumn("u", hold="linear")}
+    found = fit(
+        Study(
+            model, [Tuner("R", start=2.0)], [Case("run", table, inputs=given, outputs={"v": "v"})]
+        )
+    )
+    assert found["R"] == pytest.approx(0.7, rel=1e-5)
