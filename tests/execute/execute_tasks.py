@@ -7,10 +7,14 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from estimica.base.errors import SimulationError
+
+if TYPE_CHECKING:
+    from estimica.simulate.modelica_model import ModelicaModel
 
 
 class Model:
@@ -117,3 +121,32 @@ def nested(context: object, item: int) -> str:
 
 def threads(context: object, item: int) -> str:
     return os.environ.get("OMP_NUM_THREADS", "")
+
+
+class OnlyThere:
+    """A result that can be pickled but not unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return float, ("no number",)
+
+
+def only_there(context: object, item: int) -> object:
+    return OnlyThere()
+
+
+def loud(context: object, item: int) -> int:
+    print("printed by a worker")
+    os.write(1, b"written by a library\n")
+    return item
+
+
+def modelica(path: str) -> ModelicaModel:
+    from estimica.simulate.modelica_model import load_model  # takes a second: not for every worker
+
+    return load_model(path)
+
+
+def sensitivities(model: ModelicaModel, k: float) -> bytes:
+    """Every bit of outputs and derivatives."""
+    found = model.sensitivities(np.linspace(0, 3, 50), wrt=["k"], parameters={"k": k})
+    return found.jacobian.tobytes()

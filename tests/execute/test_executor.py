@@ -113,6 +113,29 @@ def test_serial_and_processes_give_identical_results(pool: Executor) -> None:
     )
 
 
+OSCILLATOR = """
+model Oscillator
+  parameter Real k = 1;
+  output Real x(start = 1, fixed = true);
+  Real v(start = 0, fixed = true);
+equation
+  der(x) = v;
+  der(v) = -k*x - 0.1*v^3;
+end Oscillator;
+"""
+
+
+def test_model_compiled_in_every_worker_gives_the_same_bits(pool: Executor, tmp_path: Path) -> None:
+    path = tmp_path / "Oscillator.mo"
+    path.write_text(OSCILLATOR, encoding="utf-8")
+    context = Context(partial(tasks.modelica, str(path)))
+    items = list(np.linspace(0.5, 4, 12))
+    found = pool.map(tasks.sensitivities, items, context=context)
+    assert [o.result() for o in found] == [
+        o.result() for o in Serial().map(tasks.sensitivities, items, context=context)
+    ]
+
+
 def test_same_seed_same_numbers_whichever_executor(pool: Executor) -> None:
     def values(found: list[Outcome[list[float]]]) -> list[list[float]]:
         return [o.result() for o in found]
@@ -197,6 +220,18 @@ def test_what_cannot_be_sent_is_named(pool: Executor) -> None:
     (found,) = pool.map(tasks.unpicklable, [1], context=NOTHING)
     assert found.code == "X005"
     assert found.error.startswith("the result cannot be sent back from a worker process")
+
+
+def test_result_that_cannot_be_read_is_its_outcome(pool: Executor) -> None:
+    found = pool.map(tasks.only_there, [1, 2], context=NOTHING)
+    assert [o.code for o in found] == ["X014"] * 2
+    assert found[0].error.startswith("the result of a worker process cannot be read: ValueError")
+
+
+@pytest.mark.parametrize("batch", [-3, 0, 1, 1000])
+def test_any_batch_does_all_items(pool: Executor, batch: int) -> None:
+    found = pool.map(tasks.plain, range(5), context=NOTHING, batch=batch)
+    assert [o.value for o in found] == list(range(5))
 
 
 def test_workers_do_not_start_workers_and_use_one_thread(pool: Executor) -> None:
@@ -360,6 +395,12 @@ def test_script_needs_no_guard_unless_workers_need_it(tmp_path: Path) -> None:
     done = run_script(tmp_path, HEAD + text)
     assert done.stdout == "top\n[1, 2]\n"
     assert done.stderr == ""
+
+
+def test_what_workers_print_stays_off_stdout(tmp_path: Path) -> None:
+    done = run_script(tmp_path, HEAD + "executor('local', 2).map(tasks.loud, [1], context=NOTHING)")
+    assert done.stdout == "top\n"
+    assert sorted(done.stderr.splitlines()) == ["printed by a worker", "written by a library"]
 
 
 def test_functions_of_a_guarded_script_reach_the_workers(tmp_path: Path) -> None:

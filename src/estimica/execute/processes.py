@@ -61,7 +61,7 @@ class LocalProcesses(Executor):
             self._with_main = True
         share = min(LARGEST, len(items) // (SHARES * self._count))
         try:
-            self._do(work, deque(range(len(items))), self._count, batch or max(1, share))
+            self._do(work, deque(range(len(items))), self._count, max(1, batch or share))
             for index in sorted(work.suspects):
                 self._do(work, deque([index]), 1, 1)
         except BaseException:
@@ -101,7 +101,7 @@ class LocalProcesses(Executor):
         except EOFError:
             return False
         if index != PREPARED:
-            work.finish(index, pickle.loads(content))
+            work.finish(index, _outcome(content))
         elif content is not None:
             raise content
         return True
@@ -121,6 +121,8 @@ class LocalProcesses(Executor):
         for worker in self._crew:
             if patience:
                 worker.stop()
+            else:
+                worker.terminate()
         for worker in self._crew:
             worker.end(patience)
         self._crew = []
@@ -189,6 +191,15 @@ def _pickled(value: object, what: str) -> bytes:
             f"{what} cannot be sent to a worker process: {described(error)}; define functions at "
             "the top of a module, or use 1 worker",
         ) from error
+
+
+def _outcome(content: bytes) -> Outcome[Any]:
+    try:
+        outcome: Outcome[Any] = pickle.loads(content)
+    except Exception as error:
+        text = f"the result of a worker process cannot be read: {described(error)}"
+        return Outcome(None, text, "X014", Kind.FAILED)
+    return outcome
 
 
 def _not_prepared(code: int) -> ExecuteError:

@@ -50,6 +50,8 @@ def serve(connection: Connection) -> None:
     global _inside
     _inside = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # stdout is for the result of the command, which the parent prints
     threading.Thread(target=_end_with_parent, daemon=True).start()
     context: Any = None
     with contextlib.suppress(EOFError, OSError):

@@ -86,6 +86,10 @@ class Worker:
         with contextlib.suppress(OSError):
             self.connection.send(None)
 
+    def terminate(self) -> None:
+        """End it now; `end` waits until it has gone."""
+        self._process.terminate()
+
     def end(self, patience: float) -> int:
         """Wait so many seconds, then end it by force; its exit code."""
         self._process.join(patience)
