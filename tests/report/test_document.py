@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from estimica.base.errors import ReportError
-from estimica.base.show import Curve, Table, trajectories
-from estimica.report.document import Section, curves_fragment, table_fragment, write_page
+from estimica.base.show import Curve, Section, Table, trajectories
+from estimica.report.document import curves_fragment, table_fragment, write_page
 
 TIME = np.linspace(0.0, 1.0, 11)
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,23 +35,57 @@ class Curve:
     description: str = ""
     stepped: bool = False
     dotted: bool = False  # drawn as points: measurements
+    marked: bool = False  # a line with a mark at each stamp
+    dashed: bool = False
+    colour: int | None = None  # which of the palette; by default the next one
+    strength: float = 1.0  # from 0, invisible, to 1, the full colour
+    listed: bool = True  # whether the legend has it where there is a legend
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """A shaded stretch between two values, over the whole width."""
+
+    name: str
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """Curves that share one vertical axis."""
+    """Curves that share one vertical axis; panels of one group share the horizontal one."""
 
     label: str
     curves: tuple[Curve, ...]
+    bands: tuple[Band, ...] = ()
+    log: bool = False  # a logarithmic vertical axis
+    group: str = ""  # written above its first panel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """Panels one below the other that share the time axis."""
+    """Panels one below the other."""
 
     panels: tuple[Panel, ...]
     title: str = ""
     time_label: str = "time [s]"
+    panel_height: int = 190  # pixels
+    whole: bool = False  # the horizontal axis counts: 0, 1, 2, …
+
+
+class Rounded(float):
+    """A number that is printed with so many decimals."""
+
+    decimals: int
+
+    def __new__(cls, value: float, decimals: int) -> Self:
+        """Keep the whole value; only its print is short."""
+        made = super().__new__(cls, value)
+        made.decimals = decimals
+        return made
+
+    def __str__(self) -> str:
+        return f"{float(self):.{self.decimals}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +98,43 @@ class Table:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, a few paragraphs, and what there is to see."""
+
+    heading: str
+    text: str = ""  # paragraphs have an empty line between them
+    shown: tuple[Curves | Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page about a result."""
+
+    title: str
+    sections: tuple[Section, ...]
+    lead: str = ""
+
+
 _renderers: dict[tuple[type, Form], Callable[[Any], Any]] = {}
 
 
 def register(kind: type[T], form: Form, renderer: Callable[[T], object]) -> None:
     """Have `renderer` show every value of `kind` in `form`."""
     _renderers[kind, form] = renderer
+
+
+_writers: dict[type, Callable[[Any, str | PathLike[str]], Path]] = {}
+
+
+def register_writer(kind: type[T], writer: Callable[[T, str | PathLike[str]], Path]) -> None:
+    """Have `writer` put every value of `kind` into a file."""
+    _writers[kind] = writer
+
+
+def write(page: Page, path: str | PathLike[str]) -> Path:
+    """Write a self-contained HTML page and return where it is."""
+    return _writers[type(page)](page, path)
 
 
 def render(shown: Curves | Table, form: Form) -> Any:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from estimica.estimate.criterion import Noise
 from estimica.estimate.objective import Evaluations
 from estimica.estimate.search import Iteration, Status
 from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.study.case import Case
 from estimica.study.study import Study
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class Compared:
 
     @property
     def fit_percent(self) -> float:
-        """100 (1 − |residual| / |measured − mean|); 100 is perfect, 0 is no better than the mean."""
+        """100 (1 − |residual| / |measured − mean|): 100 is perfect, 0 no better than the mean."""
         spread = float(np.linalg.norm(self.reference - self.reference.mean()))
         missed = float(np.linalg.norm(self.compared))
         if spread == 0:
@@ -208,49 +210,54 @@ class Fit:
         names = [c.name for c in self.cases]
         raise FitError("F012", f"the fit has no case '{name}'{did_you_mean(name, names)}")
 
+    def unit_of(self, output: Compared) -> str:
+        """The unit of an output: the model's, or where it has none that of the column."""
+        return self._units.get(output.name) or output.unit
+
+    @cached_property
+    def _units(self) -> dict[str, str]:
+        return {q.name: q.unit for q in self.study.model.quantities() if q.unit}
+
+    def study_case(self, name: str) -> Case:
+        """The case as the study has it."""
+        return next(c for c in self.study.cases if c.name == name)
+
     # -- how it shows itself --------------------------------------------------------------------
 
     def table(self) -> show.Table:
         """Tuners, start values and disturbances with their intervals."""
-        rows = [self._row(k) for k in range(len(self.unknowns))]
-        columns = ("unknown", "value", "std. error", "95 % from", "to", "unit", "remark")
-        note = f"{self.outcome.status}: {self.outcome.message}"
-        return show.Table(columns, tuple(rows), self._title(), note)
+        from estimica.estimate.fit_tables import estimates
 
-    def plot(self) -> object:
-        """A Plotly figure of measured and simulated outputs."""
-        from estimica.estimate.pictures import comparison
+        return estimates(self)
 
-        return show.figure(comparison(self))
+    def quality(self) -> show.Table:
+        """How well each output of each case is met."""
+        from estimica.estimate.fit_tables import quality
 
-    def report(self, path: str | PathLike[str]) -> None:
-        """Write a page with tables and plots."""
-        show.document(self, path)
+        return quality(self)
+
+    def plot(self, kind: str = "fit", *, iterations: int | None = None) -> Any:
+        """A Plotly figure.
+
+        `kind` is "fit" (measured and simulated), "residuals", "iterations" (the simulation after
+        each of them), "path" (tuners over the iterations), "cost", or "starts" (the waterfall of a
+        multistart); `iterations` says how many of them are drawn, with "residuals" the last ones.
+        """
+        from estimica.estimate.pictures import picture
+
+        return show.figure(picture(self, kind, iterations))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page with tables and plots; returns where it is."""
+        from estimica.estimate.fit_page import page
+
+        return show.write(page(self), path)
 
     def _repr_html_(self) -> str:
-        return show.html(self.table())
+        return show.html(self.table()) + show.html(self.quality())
 
     def __repr__(self) -> str:
-        return show.text(self.table())
-
-    def _title(self) -> str:
-        return (
-            f"{self.study.name}: {self.criterion} cost {self.cost:.7g}, "
-            f"{self.n_samples} samples, {self.n_free} unknowns"
-        )
-
-    def _row(self, k: int) -> tuple[object, ...]:
-        u, a = self.unknowns.items[k], self.accuracy
-        low, high = a.interval[k]
-        return (
-            u.label,
-            float(self.values[k]),
-            float(a.stderr[k]),
-            float(low),
-            float(high),
-            u.unit,
-            self.remark(k),
-        )
+        return f"{show.text(self.table())}\n\n{show.text(self.quality())}"
 
     def remark(self, k: int) -> str:
         """What to know about an unknown beyond its numbers."""
@@ -292,14 +299,20 @@ class Fit:
 
         return as_object(self)
 
-    def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> None:
-        """Write a class that extends the model with the estimates as modifiers."""
+    def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> Path:
+        """Write a class `name` that extends the model with the estimates as modifiers.
+
+        Load it together with the original: `es.load_model(path, libraries=[folder_of_original])`.
+        """
         from estimica.estimate.fitted_model import write_modelica
 
-        write_modelica(self, path, name)
+        return write_modelica(self, path, name)
 
-    def write_csv(self, path: str | PathLike[str], case: str | None = None) -> None:
-        """Write measured and simulated outputs of a case over time."""
+    def write_csv(self, path: str | PathLike[str], case: str | None = None) -> tuple[Path, ...]:
+        """Write inputs, measured and simulated outputs and residuals over time.
+
+        Without `case`, each case of several gets its own file, with its name in the file's.
+        """
         from estimica.estimate.fitted_data import write_csv
 
-        write_csv(self, path, case)
+        return write_csv(self, path, case)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from estimica.base.show import Curves, Form, Table, register
+from estimica.base.show import Curves, Form, Page, Table, register, register_writer
 
 
-def _on_use(module: str, function: str) -> Callable[[Any], Any]:
+def _on_use(module: str, function: str) -> Callable[..., Any]:
     """`function` of `module`, imported when first called: plotting libraries are slow to load."""
 
-    def call(shown: Any) -> Any:
-        return getattr(import_module(module), function)(shown)
+    def call(*shown: Any) -> Any:
+        return getattr(import_module(module), function)(*shown)
 
     return call
 
@@ -24,3 +24,4 @@ register(Curves, Form.TEXT, _on_use("estimica.report.text", "curves_text"))
 register(Table, Form.FIGURE, _on_use("estimica.report.plots", "table_figure"))
 register(Table, Form.HTML, _on_use("estimica.report.document", "table_fragment"))
 register(Table, Form.TEXT, _on_use("estimica.report.text", "table_text"))
+register_writer(Page, _on_use("estimica.report.document", "write_shown"))

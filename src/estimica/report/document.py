@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from importlib.resources import files
+from os import PathLike
 from pathlib import Path
 
 import jinja2
@@ -14,18 +14,9 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from estimica.base.errors import ReportError
-from estimica.base.show import Curves, Table
+from estimica.base.show import Curves, Page, Section, Table
 from estimica.report.plots import figure
 from estimica.report.text import printed
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading, a few sentences, and what there is to see."""
-
-    heading: str
-    text: str = ""
-    shown: tuple[Curves | Table, ...] = ()
 
 
 def write_page(path: str | Path, title: str, sections: Sequence[Section], lead: str = "") -> Path:
@@ -34,15 +25,21 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], lead: 
     page = _template("page.html.jinja").render(
         title=title,
         lead=lead,
-        sections=[(s.heading, s.text, [fragment(x) for x in s.shown]) for s in sections],
+        sections=[(s.heading, _paragraphs(s.text), list(map(fragment, s.shown))) for s in sections],
         plotly=Markup(get_plotlyjs()),
         made=f"estimica {version('estimica')}, {datetime.now():%Y-%m-%d %H:%M}",
     )
     try:
-        path.write_text(page, encoding="utf-8")
+        # a name may hold half a surrogate pair, which is no text in UTF-8
+        path.write_text(page, encoding="utf-8", errors="replace")
     except OSError as error:
         raise ReportError("P001", f"cannot write '{path}': {error.strerror}") from None
     return path
+
+
+def write_shown(page: Page, path: str | PathLike[str]) -> Path:
+    """Write what a result says of itself."""
+    return write_page(Path(path), page.title, page.sections, page.lead)
 
 
 def fragment(shown: Curves | Table) -> Markup:
@@ -61,6 +58,10 @@ def table_fragment(table: Table) -> str:
     """A table as HTML."""
     rows = [[(printed(c), isinstance(c, (int, float))) for c in row] for row in table.rows]
     return _template("table.html.jinja").render(table=table, rows=rows)
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [part for part in text.split("\n\n") if part.strip()]
 
 
 _BUTTONS = {"displaylogo": False, "responsive": True}

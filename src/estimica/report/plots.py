@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from estimica.base.show import Curve, Curves, Panel, Table, labelled
+from estimica.base.show import Band, Curve, Curves, Panel, Table, labelled
 from estimica.report.text import printed
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, and two more.
@@ -25,29 +28,91 @@ FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 GRID = "#E4E8EC"
 INK = "#24313C"
 
-PANEL_HEIGHT = 190  # pixels
 MOST_POINTS = 4000  # of one curve; more cannot be seen and make the page slow
+MOST_IN_FIGURE = 16_000
+FEWEST = 500  # of one curve, however many there are
+
+# pixels
+GAP = 24  # between panels of a group
+NEXT_GROUP = 62  # between groups: tick marks and a heading
+HEADING = 26  # above the first group
+BOTTOM = 54
 
 
 def figure(curves: Curves) -> go.Figure:
-    """Panels one below the other over one time axis."""
-    count = max(len(curves.panels), 1)
-    height = 110 + PANEL_HEIGHT * count
-    fig = make_subplots(
-        rows=count, cols=1, shared_xaxes=True, vertical_spacing=min(28 / height, 0.5 / count)
-    )
-    for row, panel in enumerate(curves.panels, start=1):
-        _draw(fig, panel, row)
-    fig.update_xaxes(title_text=curves.time_label, row=count, col=1)
-    return _styled(fig, curves.title, height)
+    """Panels one below the other; those of one group move together along the horizontal axis."""
+    panels = curves.panels
+    gaps = [GAP if b.group == a.group else NEXT_GROUP for a, b in pairwise(panels)]
+    top = (56 if curves.title else 24) + (HEADING if panels and panels[0].group else 0)
+    inner = curves.panel_height * max(len(panels), 1) + sum(gaps)
+    fig = go.Figure()
+    most = min(MOST_POINTS, max(FEWEST, MOST_IN_FIGURE // max(_count(panels), 1)))
+    upper = float(inner)
+    for k, panel in enumerate(panels, start=1):
+        domain = (max(0.0, (upper - curves.panel_height) / inner), upper / inner)
+        _draw(fig, panel, _number(k), domain, most)
+        upper -= curves.panel_height + (gaps[k - 1] if k <= len(gaps) else 0)
+    _styled(fig, curves.title, top + inner + BOTTOM, top)
+    _join_axes(fig, panels)
+    if panels:
+        last = f"xaxis{_number(len(panels))}"
+        fig.update_layout({last: {"title": {"text": escape(curves.time_label)}}})
+    if curves.whole:
+        fig.update_xaxes(tickformat="d", **_unit_steps(panels))
+    return fig
+
+
+def _number(k: int) -> str:
+    """The number in Plotly's names of axes and legends, where 1 is not written."""
+    return "" if k == 1 else str(k)
+
+
+def _count(panels: Sequence[Panel]) -> int:
+    return sum(len(p.curves) for p in panels)
+
+
+def _unit_steps(panels: Sequence[Panel]) -> dict[str, int]:
+    ends = [float(np.max(c.time)) for p in panels for c in p.curves if len(c.time)]
+    return {"dtick": 1} if ends and max(ends) <= 20 else {}
+
+
+def _join_axes(fig: go.Figure, panels: Sequence[Panel]) -> None:
+    """Panels of a group move together, and only the last of them is numbered."""
+    first = 1
+    for k, panel in enumerate(panels, start=1):
+        if k > 1 and panel.group != panels[k - 2].group:
+            first = k
+        axis: dict[str, object] = {}
+        if k > first:
+            axis["matches"] = f"x{_number(first)}"
+        if k < len(panels) and panels[k].group == panel.group:
+            axis["showticklabels"] = False
+        fig.update_layout({f"xaxis{_number(k)}": axis})
+        if panel.group and k == first:
+            fig.add_annotation(
+                text=f"<b>{escape(panel.group)}</b>",
+                xref="paper",
+                x=0,
+                xanchor="left",
+                yref=f"y{_number(k)} domain",
+                y=1,
+                yanchor="bottom",
+                yshift=4,
+                showarrow=False,
+                font={"size": 14},
+            )
 
 
 def table_figure(table: Table) -> go.Figure:
     """A table as a figure."""
-    cells = [[printed(row[k]) for row in table.rows] for k in range(len(table.columns))]
+    cells = [[escape(printed(row[k])) for row in table.rows] for k in range(len(table.columns))]
     fig = go.Figure(
         go.Table(
-            header={"values": list(table.columns), "align": "left", "fill_color": GRID},
+            header={
+                "values": list(map(escape, table.columns)),
+                "align": "left",
+                "fill_color": GRID,
+            },
             cells={"values": cells, "align": "left", "fill_color": "white"},
         )
     )
@@ -72,54 +137,95 @@ def thinned(
     return time[keep], value[keep]
 
 
-def _draw(fig: go.Figure, panel: Panel, row: int) -> None:
-    legend = "legend" if row == 1 else f"legend{row}"
-    several = len(panel.curves) > 1
+def _draw(
+    fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float], most: int
+) -> None:
+    legend = f"legend{number}"
+    several = len(panel.curves) + len(panel.bands) > 1
     for k, curve in enumerate(panel.curves):
-        fig.add_trace(_trace(curve, PALETTE[k % len(PALETTE)], legend, several), row=row, col=1)
-    axis = fig.get_subplot(row, 1).yaxis
-    axis.title.text = panel.label
+        colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
+        trace = _trace(curve, mixed(colour, curve.strength), several and curve.listed, most)
+        fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
+    for band in panel.bands:
+        fig.add_shape(_shape(band, number))
     fig.update_layout(
         {
+            f"xaxis{number}": {"anchor": f"y{number}", "domain": (0, 1)},
+            f"yaxis{number}": {
+                "anchor": f"x{number}",
+                "domain": domain,
+                "title": {"text": escape(panel.label)},
+                "type": "log" if panel.log else "linear",
+            },
             legend: {
-                "y": axis.domain[1],
+                "y": domain[1],
                 "yanchor": "top",
                 "x": 1.01,
                 "xanchor": "left",
                 "font": {"size": 12},
-            }
+            },
         }
     )
 
 
-def _trace(curve: Curve, colour: str, legend: str, listed: bool) -> go.Scatter:
-    time, value = thinned(curve.time, curve.value)
-    label = labelled(curve.name, curve.unit)
-    about = f"<br>{curve.description}" if curve.description else ""
+def _shape(band: Band, number: str) -> dict[str, object]:
+    return {
+        "type": "rect",
+        "xref": f"x{number} domain",
+        "x0": 0,
+        "x1": 1,
+        "yref": f"y{number}",
+        "y0": band.low,
+        "y1": band.high,
+        "fillcolor": mixed(PALETTE[5], 0.25),
+        "line": {"width": 0},
+        "layer": "below",
+        "name": escape(band.name),
+        "showlegend": bool(band.name),
+        "legend": f"legend{number}",
+    }
+
+
+def mixed(colour: str, strength: float) -> str:
+    """A colour made lighter: 1 leaves it, 0 is white."""
+    share = min(max(strength, 0.0), 1.0)
+    parts = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+    return "#" + "".join(f"{round(255 - share * (255 - p)):02X}" for p in parts)
+
+
+def _trace(curve: Curve, colour: str, listed: bool, most: int) -> go.Scatter:
+    time, value = thinned(curve.time, curve.value, most)
+    label = escape(labelled(curve.name, curve.unit))
+    about = f"<br>{escape(curve.description)}" if curve.description else ""
+    mode = "markers" if curve.dotted else "lines+markers" if curve.marked else "lines"
     return go.Scatter(
         x=time,
         y=value,
-        name=curve.name,
-        mode="markers" if curve.dotted else "lines",
-        line={"color": colour, "width": 1.8, "shape": "hv" if curve.stepped else "linear"},
-        marker={"color": colour, "size": 4},
-        legend=legend,
+        name=escape(curve.name),
+        mode=mode,
+        line={
+            "color": colour,
+            "width": 1.8,
+            "shape": "hv" if curve.stepped else "linear",
+            "dash": "dash" if curve.dashed else "solid",
+        },
+        marker={"color": colour, "size": 4 if curve.dotted else 6},
         showlegend=listed,
-        hovertemplate=f"{label} = %{{y:.6g}}<br>t = %{{x:.6g}}{about}<extra></extra>",
+        hovertemplate=f"{label} = %{{y:.6g}}<br>%{{x:.6g}}{about}<extra></extra>",
     )
 
 
-def _styled(fig: go.Figure, title: str, height: int) -> go.Figure:
+def _styled(fig: go.Figure, title: str, height: float, top: float = 56) -> go.Figure:
     fig.update_layout(
         template="none",
         height=height,
-        title={"text": title, "x": 0.01, "xanchor": "left", "font": {"size": 17}}
+        title={"text": escape(title), "x": 0.01, "xanchor": "left", "font": {"size": 17}}
         if title
         else None,
         font={"family": FONT, "size": 13, "color": INK},
         paper_bgcolor="white",
         plot_bgcolor="white",
-        margin={"l": 70, "r": 30, "t": 56 if title else 24, "b": 54},
+        margin={"l": 70, "r": 30, "t": top, "b": BOTTOM},
         hovermode="closest",
     )
     axis = {

@@ -11,7 +11,7 @@ import rich.table
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from estimica.base.show import Curve, Curves, Table
+from estimica.base.show import Curve, Curves, Rounded, Table
 
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -22,6 +22,8 @@ def printed(value: object) -> str:
         return ""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
+    if isinstance(value, Rounded) and math.isfinite(value):
+        return str(value)
     if isinstance(value, (float, np.floating)):
         return "" if math.isnan(value) else f"{value:.6g}"
     return str(value)

@@ -50,14 +50,17 @@ def load_model(
     """
     text = source if isinstance(source, str) else Path(source)
     flat = load_flat(text, class_, fix=dict(fix or {}), libraries=[Path(p) for p in libraries])
-    return ModelicaModel(flat)
+    return ModelicaModel(flat, fix)
 
 
 class ModelicaModel(Model):
     """A model given by equations."""
 
-    def __init__(self, flat: FlatSystem) -> None:
+    def __init__(
+        self, flat: FlatSystem, fixed: Mapping[str, float | bool | int | str] | None = None
+    ) -> None:
         self.flat = flat
+        self.fixed = dict(fixed or {})  # values that it was loaded with
         self.name = flat.name
         self.description = flat.description
         self.system: SortedSystem = sort_system(flat)
@@ -362,7 +365,7 @@ class ModelicaModel(Model):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Compiled functions do not travel: another process compiles the same equations anew."""
-        return _from_text, (to_json(self.flat),)
+        return _from_text, (to_json(self.flat), self.fixed)
 
     def __repr__(self) -> str:
         s = self.system
@@ -372,8 +375,8 @@ class ModelicaModel(Model):
         )
 
 
-def _from_text(text: str) -> ModelicaModel:
-    return ModelicaModel(from_json(text))
+def _from_text(text: str, fixed: Mapping[str, float | bool | int | str]) -> ModelicaModel:
+    return ModelicaModel(from_json(text), fixed)
 
 
 def _evaluated(e: Equations, expression: Expression, P: Vector) -> float | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from estimica.base.show import Curves
-from estimica.report.document import Section
+from estimica.base.show import Curves, Section
 from estimica.simulate.trajectory import Sensitivities, Trajectory
 
 

@@ -1,0 +1,141 @@
+"""The fit as plain values: the JSON of `estimica fit --json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from estimica.estimate.fit import CaseFit, Fit, StartResult
+from estimica.estimate.search import Iteration
+
+
+def as_object(fit: Fit) -> dict[str, object]:
+    """Everything about a fit but its trajectories; what is not finite is None."""
+    found = {
+        "command": "fit",
+        "run": fit.run,
+        "study": fit.study.name,
+        "outcome": {"status": str(fit.outcome.status), "message": fit.outcome.message},
+        "criterion": fit.criterion,
+        "cost": fit.cost,
+        "n_samples": fit.n_samples,
+        "n_free": fit.n_free,
+        "parameters": {n: _unknown(fit, k) for n, k in _of_kind(fit, "tuner")},
+        "start_values": _by_case(fit, "start"),
+        "disturbances": _by_case(fit, "disturbance"),
+        "noise": {
+            name: {"variance": n.variance, "estimated": n.estimated, "at_bound": n.at_bound}
+            for name, n in fit.noise.items()
+        },
+        "quality": {c.name: _quality(c) for c in fit.cases},
+        "aic": fit.aic,
+        "bic": fit.bic,
+        "identifiability": _identifiability(fit),
+        "iterations": [_iteration(fit, i) for i in fit.iterations],
+        "evaluations": {
+            "simulations": fit.evaluations.simulations,
+            "sensitivities": fit.evaluations.sensitivities,
+            "failed": fit.evaluations.failed,
+        },
+        "failures": [
+            {"case": f.case, "message": f.message, "values": dict(f.values)}
+            for f in fit.evaluations.failures
+        ],
+        "starts": [_start(s) for s in ranked(fit.starts)],
+        "seconds": fit.seconds,
+    }
+    plain = finite(found)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def finite(value: object) -> object:
+    """The same with None for numbers that are not finite, which JSON does not know."""
+    if isinstance(value, Mapping):
+        return {str(k): finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def ranked(starts: Iterable[StartResult]) -> list[StartResult]:
+    """Starts of a multistart, the best first, those that failed last."""
+    return sorted(starts, key=lambda s: (not math.isfinite(s.cost), s.cost, s.number))
+
+
+def _of_kind(fit: Fit, kind: str) -> list[tuple[str, int]]:
+    return [(u.name, k) for k, u in enumerate(fit.unknowns.items) if u.kind == kind]
+
+
+def _unknown(fit: Fit, k: int) -> dict[str, object]:
+    u, a = fit.unknowns.items[k], fit.accuracy
+    low, high = (float(x) for x in a.interval[k])
+    return {
+        "value": float(fit.values[k]),
+        "stderr": float(a.stderr[k]),
+        "ci95": [low, high] if math.isfinite(low) and math.isfinite(high) else None,
+        "at_bound": bool(fit.at_bound[k]),
+        "identifiable": bool(a.identifiable[k]),
+        "unit": u.unit,
+        "start": u.start,
+    }
+
+
+def _by_case(fit: Fit, kind: str) -> dict[str, dict[str, object]]:
+    """Unknowns of each case; those of a validating case come without intervals."""
+    found: dict[str, dict[str, object]] = {}
+    for name, k in _of_kind(fit, kind):
+        found.setdefault(fit.unknowns.items[k].case, {})[name] = _unknown(fit, k)
+    for case in fit.cases:
+        for u, value in zip(case.unknowns, case.values, strict=True):
+            if u.kind == kind:
+                own = {"value": float(value), "stderr": None, "ci95": None, "unit": u.unit}
+                found.setdefault(case.name, {})[u.name] = own | {"start": u.start}
+    return found
+
+
+def _quality(case: CaseFit) -> dict[str, object]:
+    found: dict[str, object] = {"role": case.role}
+    if case.failure:
+        found["failure"] = case.failure
+    for output in case.outputs:
+        found[output.name] = {
+            "rmse": output.rmse,
+            "fit_percent": output.fit_percent,
+            "errn_percent": output.errn_percent,
+        }
+    return found
+
+
+def _identifiability(fit: Fit) -> dict[str, object]:
+    i = fit.identifiability
+    return {
+        "rank": i.rank,
+        "n": i.n,
+        "null_directions": [dict(d) for d in i.null_directions],
+        "advice": list(i.advice),
+        "singular_values": [float(s) for s in i.singular_values],
+    }
+
+
+def _iteration(fit: Fit, iteration: Iteration) -> dict[str, object]:
+    return {
+        "cost": float(iteration.cost),
+        "parameters": fit.unknowns.named(iteration.values),
+        "step": float(iteration.step),
+        "rejected": iteration.rejected,
+        "seconds": iteration.seconds,
+    }
+
+
+def _start(one: StartResult) -> dict[str, object]:
+    return {
+        "number": one.number,
+        "cost": one.cost,
+        "status": one.status,
+        "message": one.message,
+        "start": dict(one.start),
+        "values": dict(one.values),
+    }

@@ -1,0 +1,246 @@
+"""The page of a fit: what was asked, what came out, and how far to trust it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+
+from estimica.base.show import Curves, Page, Section, Table
+from estimica.estimate.fit import Fit
+from estimica.estimate.fit_json import ranked
+from estimica.estimate.fit_tables import estimates, quality, short
+from estimica.estimate.pictures import picture
+from estimica.study.case import Case
+
+VERSIONS = ("estimica", "casadi", "numba", "rumoca", "numpy", "scipy")
+MOST_FAILURES = 10
+
+
+def page(fit: Fit) -> Page:
+    """Everything about a fit on one page."""
+    return Page(f"Fit: {fit.study.name}", tuple(_sections(fit)), _lead(fit))
+
+
+def _sections(fit: Fit) -> Iterator[Section]:
+    yield Section("Outcome", outcome_in_words(fit))
+    yield Section(
+        "Estimates", _estimates_in_words(fit), (replace(estimates(fit), title="", note=""),)
+    )
+    yield Section("Quality", "", tuple(_quality(fit)))
+    if any(c.outputs for c in fit.cases):
+        yield Section("Measured and simulated", "", (_untitled(fit, "fit"),))
+        yield Section("Residuals", _RESIDUALS, (_untitled(fit, "residuals"),))
+    if len(fit.iterations) > 1:
+        yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))
+    if len(fit.starts) > 1:
+        yield Section("Starts", _STARTS, tuple(_starts(fit)))
+    yield Section("Identifiability", identifiability_in_words(fit), tuple(_directions(fit)))
+    if fit.evaluations.failed:
+        yield Section("Failed simulations", _failures_in_words(fit), (_failures(fit),))
+    yield Section("What was asked", "", tuple(_asked(fit)))
+
+
+_RESIDUALS = (
+    "Simulated − measured. Where the model explains the data, residuals look like noise within the "
+    "band and have no course of their own."
+)
+_STARTS = (
+    "Final costs of all starts in order: a step at the left that several starts share is the best "
+    "optimum found; the steps above it are local optima."
+)
+
+
+def _lead(fit: Fit) -> str:
+    cases = sum(c.role == "calibrate" for c in fit.cases)
+    seconds = f"{fit.seconds:.2g}" if fit.seconds < 10 else f"{fit.seconds:.0f}"
+    return (
+        f"Model {fit.study.model.name}, {_plural(fit.n_free, 'unknown')}, {fit.n_samples} samples "
+        f"of {_plural(cases, 'case')}; {seconds} s."
+    )
+
+
+def outcome_in_words(fit: Fit) -> str:
+    """How it went, in a few sentences."""
+    iterations = _plural(max(len(fit.iterations) - 1, 0), "iteration")
+    simulations = _plural(fit.evaluations.simulations, "simulation")
+    text = (
+        f"{str(fit.outcome.status).capitalize()}: {fit.outcome.message}. The {fit.criterion} cost "
+        f"is {fit.cost:.8g} after {iterations} with {simulations}"
+    )
+    text += f"; AIC {fit.aic:.7g}, BIC {fit.bic:.7g}." if math.isfinite(fit.aic) else "."
+    held = [u.label for u, b in zip(fit.unknowns.items, fit.at_bound, strict=True) if b]
+    if held:
+        text += (
+            f"\n\n{_listed(held)} ended at a bound: widen it if that is no true limit; the other "
+            "intervals hold for it staying there."
+        )
+    return text
+
+
+def _estimates_in_words(fit: Fit) -> str:
+    return (
+        "The interval holds the true value with 95 % probability if the model is right and the "
+        "noise white."
+        if fit.n_free
+        else "Nothing was free."
+    )
+
+
+def identifiability_in_words(fit: Fit) -> str:
+    """Which unknowns the data determine, and what to do about the others."""
+    i = fit.identifiability
+    if fit.outcome.status == "failed":
+        return "There is no estimate to judge."
+    if i.rank >= i.n:
+        s = i.singular_values
+        spread = f" (condition number {s[0] / s[-1]:.3g})" if len(s) and s[-1] > 0 else ""
+        return f"The data determine all {_plural(i.n, 'unknown')}{spread}."
+    said = f"The data determine {i.rank} directions of {_plural(i.n, 'unknown')}."
+    return "\n\n".join([said, *(a[:1].upper() + a[1:] + "." for a in i.advice)])
+
+
+def _directions(fit: Fit) -> Iterator[Table]:
+    if fit.identifiability.null_directions:
+        rows = tuple(
+            (k, name, short(share))
+            for k, direction in enumerate(fit.identifiability.null_directions, start=1)
+            for name, share in direction.items()
+        )
+        note = "Relative changes that leave every output as it is."
+        yield Table(("direction", "unknown", "relative change"), rows, "", note)
+
+
+def _quality(fit: Fit) -> Iterator[Table]:
+    yield replace(quality(fit), title="")
+    own = [
+        (c.name, u.label, float(v), u.unit)
+        for c in fit.cases
+        for u, v in zip(c.unknowns, c.values, strict=True)
+    ]
+    if own:
+        title = "Found for validation alone, with the tuners as above"
+        yield Table(("case", "unknown", "value", "unit"), tuple(own), title)
+
+
+def _untitled(fit: Fit, kind: str) -> Curves:
+    return replace(picture(fit, kind), title="")
+
+
+def _iterations_in_words(fit: Fit) -> str:
+    rejected = sum(i.rejected for i in fit.iterations)
+    return (
+        f"{_plural(len(fit.iterations) - 1, 'iteration')}, {_plural(rejected, 'rejected step')}. "
+        "The simulation goes from faint to strong; the last one is the estimate."
+    )
+
+
+def _iterations(fit: Fit) -> Iterator[Curves]:
+    yield _untitled(fit, "iterations")
+    if fit.n_free:
+        yield _untitled(fit, "path")
+    yield _untitled(fit, "cost")
+
+
+def _starts(fit: Fit) -> Iterator[Curves | Table]:
+    if any(math.isfinite(s.cost) for s in fit.starts):
+        yield _untitled(fit, "starts")
+    rows = []
+    for rank, s in enumerate(ranked(fit.starts), start=1):
+        cost = s.cost if math.isfinite(s.cost) else None
+        values = ", ".join(f"{n} = {v:.4g}" for n, v in list(s.values.items())[:6])
+        rows.append((rank, s.number, cost, s.status, values))
+    yield Table(("rank", "start", "cost", "outcome", "values"), tuple(rows[:50]))
+
+
+def _failures_in_words(fit: Fit) -> str:
+    return (
+        f"{_plural(fit.evaluations.failed, 'simulation')} failed on the way. Such a point is "
+        "passed over; where there are many, bounds that keep the tuners where the model works help."
+    )
+
+
+def _failures(fit: Fit) -> Table:
+    rows = tuple(
+        (f.case, f.message, ", ".join(f"{n} = {v:.4g}" for n, v in f.values.items()))
+        for f in fit.evaluations.failures[:MOST_FAILURES]
+    )
+    return Table(("case", "what happened", "at"), rows)
+
+
+def _asked(fit: Fit) -> Iterator[Table]:
+    study, e = fit.study, fit.study.estimation
+    rows: list[tuple[object, ...]] = [
+        ("study", str(study.path) if study.path else study.name),
+        ("model", study.model.name),
+        ("criterion", e.criterion),
+        ("loss", e.loss),
+        ("method", e.method),
+        ("transcription", e.transcription),
+        ("starts", e.starts),
+        ("seed", e.seed),
+        ("tolerance of the search", e.tolerance),
+        ("tolerance of the simulation", study.solver.rtol),
+    ]
+    if fit.run:
+        rows.append(("run", fit.run))
+    rows.append(("versions", ", ".join(_versions())))
+    yield Table(("what", "is"), tuple((name, str(value)) for name, value in rows))
+    tuners = tuple(
+        (
+            t.name,
+            u.start,
+            _bound(u.min),
+            _bound(u.max),
+            t.scale,
+            ", ".join(map(str, t.drives)),
+            u.description,
+        )
+        for t, u in zip(study.active_tuners, fit.setup.tuners, strict=True)
+    )
+    if tuners:
+        columns = ("tuner", "start", "min", "max", "scale", "drives", "description")
+        yield Table(columns, tuners)
+    cases = tuple(_case(c) for c in study.active_cases)
+    yield Table(("case", "role", "data", "inputs", "outputs", "free start values", "fixed"), cases)
+
+
+def _case(case: Case) -> tuple[object, ...]:
+    from estimica.data.table import Data
+
+    source = case.data.source if isinstance(case.data, Data) else case.data
+    inputs = [
+        f"{n}: {c if isinstance(c, float) else c.column}" for n, c in case.columns_of_inputs.items()
+    ]
+    outputs = [f"{n}: {c.column}" for n, c in case.columns_of_outputs.items()]
+    return (
+        case.name,
+        case.role,
+        str(source),
+        ", ".join(inputs),
+        ", ".join(outputs),
+        ", ".join(case.start_values),
+        ", ".join(f"{n} = {v:g}" for n, v in case.fix.items()),
+    )
+
+
+def _versions() -> Iterator[str]:
+    for package in VERSIONS:
+        try:
+            yield f"{package} {version(package)}"
+        except PackageNotFoundError:
+            continue
+
+
+def _bound(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _listed(names: list[str]) -> str:
+    quoted = [f"'{n}'" for n in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

@@ -1,0 +1,288 @@
+"""The fitted model as Modelica: a class that extends the original with the estimates."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from estimica.base.errors import FitError, ReportError
+from estimica.base.quantities import Quantity
+from estimica.compiled.formula import FormulaModel
+from estimica.compiled.model import Model
+from estimica.compiled.tuning import find_constant
+from estimica.estimate.fit import Fit
+from estimica.estimate.fit_tables import rounded
+from estimica.estimate.prediction import split
+from estimica.flat.modelica_text import identifier, write_expression
+from estimica.simulate.modelica_model import ModelicaModel
+from estimica.source.modifiers import Fixed, literal
+from estimica.study.record import Record
+
+Tree: TypeAlias = "dict[str, Tree | str]"
+_SUBSCRIPT = re.compile(r"\[([^\]]*)\]")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+
+
+def write_modelica(fit: Fit, path: str | PathLike[str], name: str | None = None) -> Path:
+    """Write the class `name`, by default `Fitted` and the name of the model."""
+    model = fit.study.model
+    if name is not None and (not _IDENTIFIER.match(name) or identifier(name) != name):
+        raise FitError("F033", f"'{name}' cannot be the name of a Modelica class; use letters")
+    if not math.isfinite(fit.cost):
+        raise FitError("F034", f"there is no estimate to write: {fit.outcome.message}")
+    name = name or _class_name(model)
+    if isinstance(model, FormulaModel):
+        text = _formula_text(fit, model, name)
+    elif isinstance(model, ModelicaModel):
+        text = _extending_text(fit, model, name)
+    else:
+        raise FitError("F035", f"model '{model.name}' has no Modelica source that can be extended")
+    path = Path(path)
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ReportError("P001", f"cannot write '{path}': {error.strerror or error}") from None
+    return path
+
+
+def _class_name(model: Model) -> str:
+    last = re.sub(r"\W", "", model.name.rpartition(".")[2], flags=re.ASCII)
+    return f"Fitted{last[:1].upper()}{last[1:]}"
+
+
+# --- a class that extends ------------------------------------------------------------------------
+
+
+def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
+    values, starts = fitted_values(fit)
+    tree: Tree = {}
+    for path, value in _modifiers(fit, model, values, starts):
+        _put(tree, path, value)
+    lines = [*_header(fit), *_left_out(fit)]
+    lines.append(f'model {name} "{model.name} with fitted values"')
+    inner = _modification(tree, 2)
+    lines.append(f"  extends {model.name}{inner};")
+    records = fit.setup.of_role("calibrate")
+    if len(records) == 1:
+        lines.append(f"  {_experiment(records[0])}")
+    lines.append(f"end {name};")
+    return "\n".join(lines) + "\n"
+
+
+def fitted_values(fit: Fit) -> tuple[dict[str, Fixed], dict[str, float]]:
+    """Parameters, and start values of variables, of the fitted model.
+
+    What differs from case to case is left out where several cases calibrate.
+    """
+    setup = fit.setup
+    found, _ = setup.links.at(fit.values[: len(setup.tuners)])
+    tuned = dict(zip(setup.links.parameters, map(float, found), strict=True))
+    model = fit.study.model
+    loaded = model.fixed if isinstance(model, ModelicaModel) else {}
+    common, begun = split(model, {**tuned, **setup.held, **_common_fix(fit)})
+    parameters = {**loaded, **common}
+    if _only_case(fit) is not None:
+        own = zip(fit.unknowns.items, fit.values, strict=True)
+        begun |= {u.name: float(v) for u, v in own if u.kind == "start"}
+    return parameters, begun
+
+
+def _only_case(fit: Fit) -> Record | None:
+    records = fit.setup.of_role("calibrate")
+    return records[0] if len(records) == 1 else None
+
+
+def _common_fix(fit: Fit) -> dict[str, float]:
+    """Values that all calibrating cases fix alike."""
+    fixes = [r.case.fix for r in fit.setup.of_role("calibrate")]
+    return {n: v for n, v in fixes[0].items() if all(f.get(n) == v for f in fixes)}
+
+
+def _modifiers(
+    fit: Fit, model: ModelicaModel, values: Mapping[str, Fixed], starts: Mapping[str, float]
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Paths of names and what stands there in Modelica."""
+    arrays = dict.fromkeys(_base(n) for n in values if "[" in n)
+    for name, value in values.items():
+        if "[" not in name and name not in arrays:
+            yield tuple(name.split(".")), literal(value, model.flat.by_name.get(name))
+    for base in arrays:
+        yield _array(base, _current(fit, model, base, values, starts))
+    variables: dict[str, float] = {}
+    for name, value in starts.items():
+        constant = find_constant(model.equations, name)
+        variables[constant.name[len("start(") : -1]] = constant.sign * value
+    for name, value in variables.items():
+        if "[" not in name:
+            yield (*name.split("."), "start"), repr(value)
+            yield (*name.split("."), "fixed"), "true"
+    for base in dict.fromkeys(_base(n) for n in variables if "[" in n):
+        path, text = _array(base, _current(fit, model, base, values, starts))
+        yield (*path, "start"), text
+        yield (*path, "each fixed"), "true"
+
+
+def _base(name: str) -> str:
+    return _SUBSCRIPT.sub("", name)
+
+
+def _indices(name: str) -> tuple[int, ...]:
+    return tuple(int(k) for part in _SUBSCRIPT.findall(name) for k in part.split(","))
+
+
+def _current(
+    fit: Fit,
+    model: ModelicaModel,
+    base: str,
+    values: Mapping[str, Fixed],
+    starts: Mapping[str, float],
+) -> dict[tuple[str, tuple[int, ...]], float]:
+    """All elements of an array at the fitted values, at the beginning of the first case."""
+    elements = [q for q in model.quantities() if _base(q.name) == base]
+    record = fit.setup.of_role("calibrate")[0]
+    loaded = model.fixed
+    numbers = {n: float(v) for n, v in values.items() if n not in loaded and isinstance(v, float)}
+    response = model.response(
+        [record.begin],
+        dict(record.inputs),
+        numbers,
+        dict(starts),
+        outputs=[q.name for q in elements],
+        begin=record.begin,
+    )
+    row = response.at().Y[0]
+    return {
+        (base, _indices(q.name)): _number(q, float(v)) for q, v in zip(elements, row, strict=True)
+    }
+
+
+def _number(quantity: Quantity, value: float) -> float:
+    if math.isfinite(value) or not isinstance(quantity.value, (int, float)):
+        return value
+    return float(quantity.value)
+
+
+def _array(
+    base: str, elements: Mapping[tuple[str, tuple[int, ...]], float]
+) -> tuple[tuple[str, ...], str]:
+    """The modifier of a whole array, in nested braces."""
+    path = tuple(base.split("."))
+    indices = [k for _, k in elements]
+    shape = tuple(max(k[d] for k in indices) for d in range(len(indices[0])))
+    whole = np.full(shape, np.nan)
+    for (_, k), value in elements.items():
+        whole[tuple(i - 1 for i in k)] = value
+    return path, _braces(whole)
+
+
+def _braces(values: np.ndarray) -> str:
+    if values.ndim == 0:
+        return repr(float(values))
+    return "{" + ", ".join(_braces(v) for v in values) + "}"
+
+
+def _put(tree: Tree, path: tuple[str, ...], value: str) -> None:
+    *outer, last = path
+    for part in outer:
+        inner = tree.setdefault(part, {})
+        if isinstance(inner, str):  # a variable that has a value and attributes
+            raise FitError("F036", f"'{part}' and a part of it both have a value")
+        tree = inner
+    tree[last] = value
+
+
+def _modification(tree: Tree, depth: int) -> str:
+    """Modifiers in brackets, at the outermost level one on each line."""
+    parts = [
+        f"{_spelt(name)} = {inner}"
+        if isinstance(inner, str)
+        else f"{_spelt(name)}{_modification(inner, 0)}"
+        for name, inner in tree.items()
+    ]
+    if not parts:
+        return ""
+    if not depth:
+        return f"({', '.join(parts)})"
+    margin = " " * (depth + 2)
+    return "(\n" + ",\n".join(margin + p for p in parts) + ")"
+
+
+def _spelt(name: str) -> str:
+    """A name as it stands in Modelica; quoted ones have their quotes already."""
+    each, _, last = name.rpartition(" ")
+    plain = last if last.startswith("'") else identifier(last)
+    return f"{each} {plain}" if each else plain
+
+
+def _experiment(record: Record) -> str:
+    last = max(float(m.time[-1]) for m in record.outputs)
+    return f"annotation(experiment(StartTime = {record.begin!r}, StopTime = {last!r}));"
+
+
+# --- what is said above the class ----------------------------------------------------------------
+
+
+def _header(fit: Fit) -> Iterator[str]:
+    yield _comment(
+        f"Fitted by estimica {version('estimica')} on {date.today()}: study '{fit.study.name}', "
+        f"{fit.criterion} cost {fit.cost:.8g}, {fit.n_samples} samples, {fit.outcome.status}."
+    )
+    if isinstance(fit.study.model, ModelicaModel):
+        yield _comment(f"Load it together with {fit.study.model.name}{_source(fit)}.")
+    for k, u in enumerate(fit.unknowns.items):
+        error = float(fit.accuracy.stderr[k])
+        about = f"std. error {rounded(error, error)}" if math.isfinite(error) else fit.remark(k)
+        value = f"{rounded(float(fit.values[k]), error)}"
+        unit = f" {u.unit}" if u.unit not in ("", "1") else ""
+        yield _comment(f"  {u.label} = {value}{unit} ({about})")
+
+
+def _source(fit: Fit) -> str:
+    table = fit.study.tables.get("model")
+    source = table.get("source") if isinstance(table, Mapping) else None
+    return f" ({source})" if source else ""
+
+
+def _left_out(fit: Fit) -> Iterator[str]:
+    """What a modifier cannot say."""
+    several = _only_case(fit) is None
+    if several and any(u.kind == "start" for u in fit.unknowns.items):
+        yield _comment("The start values above belong to single cases and are left out below.")
+    if several and any(set(r.case.fix) - set(_common_fix(fit)) for r in fit.setup.records):
+        yield _comment("Values that differ from case to case are left out too.")
+    if any(u.kind == "disturbance" for u in fit.unknowns.items):
+        yield _comment("Disturbances are to be added to the outputs; the class is without them.")
+
+
+def _comment(text: str) -> str:
+    start = "//   " if text.startswith("  ") else "// "
+    return start + " ".join(text.split())
+
+
+# --- a formula -----------------------------------------------------------------------------------
+
+
+def _formula_text(fit: Fit, model: FormulaModel, name: str) -> str:
+    values, _ = fitted_values(fit)
+    lines = [*_header(fit), *_left_out(fit)]
+    lines.append(f'block {name} "A formula with fitted values"')
+    for parameter in model.parameter_names:
+        if parameter in values:
+            lines.append(f"  parameter Real {identifier(parameter)} = {values[parameter]!r};")
+        else:
+            lines.append(f"  parameter Real {identifier(parameter)};")
+    lines += [f"  input Real {identifier(n)};" for n in model.input_names]
+    lines += [f"  output Real {identifier(n)};" for n in model.output_names()]
+    lines.append("equation")
+    for output, formula in model.formulas.items():
+        lines.append(f"  {identifier(output)} = {write_expression(formula.expression)};")
+    lines.append(f"end {name};")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,308 @@
+"""Pictures: what there is to see of a fit, as curves that `report` draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import FitError
+from estimica.base.show import Band, Curve, Curves, Panel, labelled
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit import CaseFit, Compared, Fit
+from estimica.estimate.fit_json import ranked
+from estimica.estimate.objective import Objective
+from estimica.estimate.prediction import Failure
+from estimica.estimate.search import Iteration
+from estimica.study.record import Record
+
+Vector = npt.NDArray[np.float64]
+MEASURED, SIMULATED = 7, 1  # of the palette: grey points, a strong line
+MOST_ITERATIONS = 12  # in one picture
+LEGIBLE = 16  # tuners in one picture of the path
+
+
+def picture(fit: Fit, kind: str = "fit", iterations: int | None = None) -> Curves:
+    """The curves of one kind; `iterations` says how many of them are drawn."""
+    if kind not in KINDS:
+        raise FitError(
+            "F030",
+            f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})",
+        )
+    if iterations is not None and iterations < 1:
+        raise FitError("F031", f"iterations {iterations}: at least one is drawn")
+    return KINDS[kind](fit, iterations)
+
+
+def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
+    """Measured and simulated outputs of every case."""
+    panels: list[Panel] = []
+    for case, axis in _cases(fit):
+        for output in case.outputs:
+            x, order = axis.of(output.time)
+            curves = (
+                Curve(
+                    "measured",
+                    x,
+                    output.measured[order],
+                    fit.unit_of(output),
+                    output.column,
+                    dotted=True,
+                    colour=MEASURED,
+                    listed=not panels,
+                ),
+                Curve(
+                    "simulated",
+                    x,
+                    output.simulated[order],
+                    fit.unit_of(output),
+                    colour=SIMULATED,
+                    listed=not panels,
+                ),
+            )
+            panels.append(
+                Panel(labelled(output.name, fit.unit_of(output)), curves, group=_heading(fit, case))
+            )
+    return Curves(tuple(panels), _title(fit, "measured and simulated"), _axis_label(fit))
+
+
+def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
+    """Simulated − measured over time, with the band of two standard deviations."""
+    chosen = fit.iterations[:-1][-(iterations - 1) :] if iterations and iterations > 1 else ()
+    earlier = list(_resimulated(fit, chosen))
+    panels: list[Panel] = []
+    for case, axis in _cases(fit):
+        for output in case.outputs:
+            x, order = axis.of(output.time)
+            sigma = noise_level(fit, case, output)
+            before = [
+                Curve(
+                    f"iteration {i.number}",
+                    x,
+                    found[case.name, output.name][1][order],
+                    fit.unit_of(output),
+                    colour=0,
+                    strength=0.25 + 0.4 * k / len(earlier),
+                    listed=not panels,
+                )
+                for k, (i, found) in enumerate(earlier)
+                if (case.name, output.name) in found
+            ]
+            last = Curve(
+                "simulated − measured",
+                x,
+                output.compared[order],
+                fit.unit_of(output),
+                dotted=not before,
+                colour=SIMULATED if before else 0,
+                listed=not panels,
+            )
+            bands = (Band("" if panels else "± 2σ", -2 * sigma, 2 * sigma),) if sigma else ()
+            panels.append(
+                Panel(
+                    labelled(output.name, fit.unit_of(output)),
+                    (*before, last),
+                    bands,
+                    group=_heading(fit, case),
+                )
+            )
+    return Curves(tuple(panels), _title(fit, "residuals"), _axis_label(fit))
+
+
+def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
+    """The simulated outputs after every iteration over the data, from faint to strong."""
+    shown = list(_resimulated(fit, _spread(fit.iterations, iterations or MOST_ITERATIONS)))
+    panels: list[Panel] = []
+    for case, axis in _cases(fit):
+        if case.role != "calibrate":
+            continue
+        for output in case.outputs:
+            x, order = axis.of(output.time)
+            curves = [
+                Curve(
+                    "measured",
+                    x,
+                    output.measured[order],
+                    fit.unit_of(output),
+                    dotted=True,
+                    colour=MEASURED,
+                    listed=not panels,
+                )
+            ]
+            for k, (iteration, found) in enumerate(shown):
+                last = k == len(shown) - 1
+                curves.append(
+                    Curve(
+                        _called(fit, iteration),
+                        x,
+                        found[case.name, output.name][0][order],
+                        fit.unit_of(output),
+                        colour=SIMULATED if last else 0,
+                        strength=1.0 if last else 0.2 + 0.8 * (k + 1) / len(shown),
+                        listed=not panels,
+                    )
+                )
+            panels.append(
+                Panel(
+                    labelled(output.name, fit.unit_of(output)),
+                    tuple(curves),
+                    group=_heading(fit, case),
+                )
+            )
+    title = _title(fit, "the simulation after each iteration")
+    return Curves(tuple(panels), title, _axis_label(fit), 260)
+
+
+def path_curves(fit: Fit, iterations: int | None = None) -> Curves:
+    """Every tuner over the iterations, relative to its final value."""
+    chosen = [k for k, u in enumerate(fit.unknowns.items) if u.kind == "tuner"]
+    chosen = chosen or list(range(len(fit.unknowns)))
+    number = _numbers(fit)
+    panels = []
+    for part in range(0, len(chosen), LEGIBLE // 2):
+        curves = []
+        for k in chosen[part : part + LEGIBLE // 2]:
+            u, final = fit.unknowns.items[k], float(fit.values[k])
+            values = np.array([i.values[k] for i in fit.iterations])
+            size = abs(final) if abs(final) > 1e-9 * u.scale else u.scale
+            about = f"ends at {final:.6g} {u.unit}".strip()
+            curves.append(Curve(u.label, number, (values - final) / size, "", about, marked=True))
+        panels.append(Panel("(value − final) / |final|", tuple(curves)))
+    return Curves(tuple(panels), _title(fit, "the way of the tuners"), "iteration", 300, whole=True)
+
+
+def cost_curves(fit: Fit, iterations: int | None = None) -> Curves:
+    """The cost over the iterations; what a cost that may be negative has above its last value."""
+    number = _numbers(fit)
+    cost = np.array([i.cost for i in fit.iterations])
+    positive = bool(len(cost)) and bool(np.all(cost > 0))
+    curve = Curve("cost", number, cost, "", fit.criterion, marked=True)
+    panels = [Panel(f"cost ({fit.criterion})", (curve,), log=positive)]
+    above = cost[:-1] - cost[-1] if len(cost) else cost
+    if len(above) > 1 and np.all(above > 0):
+        rest = Curve("above the last", number[:-1], above, marked=True)
+        panels.append(Panel("cost above the last", (rest,), log=True))
+    return Curves(tuple(panels), _title(fit, "cost"), "iteration", 230, whole=True)
+
+
+def start_curves(fit: Fit, iterations: int | None = None) -> Curves:
+    """The waterfall of a multistart: final costs in order, equal optima as steps."""
+    done = [s for s in ranked(fit.starts) if math.isfinite(s.cost)]
+    if not done:
+        raise FitError(
+            "F032", "there is one start only; set starts in [estimate] to see a waterfall"
+        )
+    cost = np.array([s.cost for s in done])
+    rank = np.arange(1, len(done) + 1, dtype=float)
+    failed = len(fit.starts) - len(done)
+    label = "rank of the start" + (f" ({failed} failed and are left out)" if failed else "")
+    positive = bool(np.all(cost > 0)) and cost[-1] > 20 * cost[0]
+    curve = Curve("final cost", rank, cost, "", fit.criterion, marked=True)
+    panel = Panel(f"final cost ({fit.criterion})", (curve,), log=positive)
+    return Curves((panel,), _title(fit, f"{len(fit.starts)} starts"), label, 300, whole=True)
+
+
+KINDS: dict[str, Callable[[Fit, int | None], Curves]] = {
+    "fit": fit_curves,
+    "residuals": residual_curves,
+    "iterations": iteration_curves,
+    "path": path_curves,
+    "cost": cost_curves,
+    "starts": start_curves,
+}
+
+
+def noise_level(fit: Fit, case: CaseFit, output: Compared) -> float:
+    """Standard deviation of the residuals: known, estimated by `ml`, or their RMS."""
+    given = fit.study_case(case.name).columns_of_outputs[output.name].sigma
+    if isinstance(given, float):
+        return given
+    noise = fit.noise.get(output.name)
+    return math.sqrt(noise.variance) / output.weight if noise else output.rmse
+
+
+# --- the horizontal axis -------------------------------------------------------------------------
+
+
+class _Axis:
+    """Time; without time the only input, or the number of the point."""
+
+    def __init__(self, record: Record, has_time: bool) -> None:
+        signals = list(record.inputs.values())
+        self._signal = signals[0] if not has_time and len(signals) == 1 else None
+
+    def of(self, time: Vector) -> tuple[Vector, npt.NDArray[np.intp] | slice]:
+        """The values along the axis in rising order, and the order of the samples."""
+        if self._signal is None:
+            return time, slice(None)
+        x = self._signal.at(time)
+        order = np.argsort(x, kind="stable")
+        return x[order], order
+
+
+def _cases(fit: Fit) -> Iterator[tuple[CaseFit, _Axis]]:
+    records = {r.case.name: r for r in fit.setup.records}
+    for case in fit.cases:
+        yield case, _Axis(records[case.name], fit.study.model.has_time)
+
+
+def _axis_label(fit: Fit) -> str:
+    if fit.study.model.has_time:
+        return "time [s]"
+    inputs = {n for r in fit.setup.records for n in r.inputs}
+    return next(iter(inputs)) if len(inputs) == 1 else "point"
+
+
+def _heading(fit: Fit, case: CaseFit) -> str:
+    role = " (validation)" if case.role == "validate" else ""
+    return f"{case.name}{role}" if len(fit.cases) > 1 else ""
+
+
+def _title(fit: Fit, what: str) -> str:
+    return f"{fit.study.name}: {what}"
+
+
+# --- iterations ----------------------------------------------------------------------------------
+
+Found = dict[tuple[str, str], tuple[Vector, Vector]]  # simulated and residual of each output
+
+
+def _numbers(fit: Fit) -> Vector:
+    return np.array([i.number for i in fit.iterations], float)
+
+
+def _called(fit: Fit, iteration: Iteration) -> str:
+    return "start" if iteration.number == 0 else f"iteration {iteration.number}"
+
+
+def _spread(iterations: Sequence[Iteration], most: int) -> list[Iteration]:
+    """At most `most` of them with the first and the last; early ones, where more happens, first."""
+    n = len(iterations)
+    if n <= most:
+        return list(iterations)
+    early = np.unique(np.round(np.linspace(0, 1, most) ** 1.5 * (n - 1)).astype(int))
+    return [iterations[k] for k in early]
+
+
+def _resimulated(fit: Fit, iterations: Sequence[Iteration]) -> Iterator[tuple[Iteration, Found]]:
+    """Outputs at the values of earlier iterations; those that cannot be simulated are left out."""
+    if not iterations:
+        return
+    objective = fit.setup.calibration()
+    for iteration in iterations:
+        found = _outputs(objective, iteration.values)
+        if found is not None:
+            yield iteration, found
+
+
+def _outputs(objective: Objective, values: Vector) -> Found | None:
+    predictions = objective.predict(values)
+    if isinstance(predictions, Failure):
+        return None
+    residuals = objective.residuals(predictions)
+    return {
+        (block.case, block.name): (p.value, r)
+        for block, p, r in zip(objective.blocks, predictions, residuals, strict=True)
+    }
