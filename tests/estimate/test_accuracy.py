@@ -7,13 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from estimica.estimate.estimator import fit
-from estimica.simulate.modelica_model import load_model
-from estimica.study.case import Case, InputColumn, OutputColumn
-from estimica.study.estimation import Estimation
-from estimica.study.study import Study
-from estimica.study.tuner import Tuner
 from tests.estimate.problems import (
     RC,
     TWO_STATES,
@@ -23,6 +16,13 @@ from tests.estimate.problems import (
     simulated,
     steps,
 )
+
+from estimica.estimate.estimator import fit
+from estimica.simulate.modelica_model import load_model
+from estimica.study.case import Case, InputColumn, OutputColumn
+from estimica.study.estimation import Estimation
+from estimica.study.study import Study
+from estimica.study.tuner import Tuner
 
 X = np.linspace(0, 1, 30)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import least_squares, minimize_scalar
+from tests.estimate.problems import curve, rc_table
 
 from estimica.base.errors import FitError
 from estimica.estimate.estimator import fit
@@ -14,7 +15,6 @@ from estimica.study.case import Case, OutputColumn, Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 from estimica.study.tuner import Prior, Tuner
-from tests.estimate.problems import curve, rc_table
 
 RANDOM = np.random.default_rng(7)
 X = np.linspace(0, 3, 60)

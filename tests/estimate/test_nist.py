@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.nist import FORMULAS, Problem, read_problem
 
 from estimica.compiled.formula import formula_model
 from estimica.estimate.estimator import fit
@@ -15,7 +16,6 @@ from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
-from tests.nist import FORMULAS, Problem, read_problem
 
 ESTIMATION = Estimation(max_iterations=1000, tolerance=1e-10)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.estimate.problems import TWO_STATES, TWO_STATES_TRUTH, simulated, steps
 
 from estimica.estimate.estimator import fit
 from estimica.simulate.modelica_model import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
-from tests.estimate.problems import TWO_STATES, TWO_STATES_TRUTH, simulated, steps
 
 REALISATIONS = 300
 

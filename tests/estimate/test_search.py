@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import least_squares
+from tests.estimate.problems import curve, rc_table, simulated
 
 from estimica.base.errors import TunerError
 from estimica.estimate.estimator import Progress, fit
@@ -15,7 +18,6 @@ from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
-from tests.estimate.problems import curve, rc_table, simulated
 
 X = np.linspace(0, 3, 40)
 Y = 2.0 * np.exp(-1.3 * X)
@@ -113,7 +115,7 @@ def test_limits_of_iterations_and_time_end_the_search() -> None:
 def test_costs_fall_from_iteration_to_iteration() -> None:
     found = fit(curve("a*exp(-b*x)", X, Y, {"a": 1.0, "b": 9.0}))
     costs = [i.cost for i in found.iterations]
-    assert all(b < a for a, b in zip(costs, costs[1:], strict=False))
+    assert all(b < a for a, b in itertools.pairwise(costs))
 
 
 def test_magnitudes_of_1e_minus_12_and_1e9_need_no_scaling() -> None:

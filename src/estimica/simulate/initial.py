@@ -19,7 +19,7 @@ from estimica.base.errors import ModelError, SimulationError
 from estimica.compiled.equations import Equations, translate
 from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
-from estimica.flat.system import StateSelect
+from estimica.flat.system import Equation, StateSelect
 from estimica.simulate import newton
 
 Vector = npt.NDArray[np.float64]
@@ -48,6 +48,7 @@ class Initialiser:
         conditions, self.labels = _conditions(e)
         self.residuals = _column(conditions)
         self._add_preferred_starts(conditions)
+        self._release_initial_equations()
         self.n_carried = len(e.system.states) + len(e.system.memories)
         self.free = [tuning.index[n] for n in e.system.free_parameters]
         self.implicit = bool(self.residuals.shape[0] > e.z.shape[0] or self.free)
@@ -118,6 +119,35 @@ class Initialiser:
                 self.labels.append(f"the start value of '{name}'")
         chosen = [offered[r - len(conditions)] for r in rows[len(conditions) :]]
         self.residuals = _column([*conditions, *chosen])
+
+    def _release_initial_equations(self) -> None:
+        """Drop initial equations in whose place the user gives a start value.
+
+        A state that starts at rest, say, starts from a number instead once its start value is set
+        or tuned. Of the equations that could give way, one that speaks of the state does.
+        """
+        system = self.equations.system
+        names = system.states + system.memories
+        candidates = self._not_fixed()
+        given = [i for i in candidates if f"start({names[i]})" in self.tuning.given]
+        count = len(system.initial_equations)
+        if not given or not count:
+            return
+        matrix = self._generic_jacobian(candidates, self.residuals)
+        held = [k for k, i in enumerate(candidates) if i not in given]
+        columns = held + list(range(len(candidates), matrix.shape[1]))
+        matrix = matrix[:, columns]
+        stated = {names[i] for i in given}
+        kept = list(range(count, matrix.shape[0]))
+        for row in sorted(
+            range(count), key=lambda r: _speaks_of(system.initial_equations[r], stated)
+        ):
+            if _rank(matrix[[*kept, row]]) > _rank(matrix[kept]):
+                kept.append(row)
+        if len(kept) < matrix.shape[0]:
+            kept.sort()
+            self.residuals = _column([self.residuals[r] for r in kept])
+            self.labels = [self.labels[r] for r in kept]
 
     def _not_fixed(self) -> list[int]:
         """Places in x of states and memories whose start value the model does not insist on."""
@@ -369,6 +399,12 @@ def _rank(matrix: Vector) -> int:
         return 0
     scaled = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-300)
     return int(np.linalg.matrix_rank(scaled, tol=1e-9))
+
+
+def _speaks_of(equation: Equation, names: set[str]) -> bool:
+    """Whether a variable of `names`, or its derivative, stands in the equation."""
+    leaves = [*ex.walk(equation.lhs), *ex.walk(equation.rhs)]
+    return any(leaf.op in ("name", "der") and leaf.target in names for leaf in leaves)
 
 
 def _write(e: Equations, expression: ex.Expression) -> ca.SX:
