@@ -17,6 +17,7 @@ from estimica.study.record import Record
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
+NO_EFFECT = "T014"
 NOTHING = 1e-12  # of an output, for a change of a tuner by its own size
 
 
@@ -87,7 +88,7 @@ def _idle(study: Study, setting: _Setting, moved: set[str]) -> Iterable[Problem]
         slopes = setting.slopes[tuner.name]
         if not any(p in moved and slope for p, slope in slopes.items()):
             yield Problem(
-                "T014",
+                NO_EFFECT,
                 f"tuner '{tuner.name}'",
                 "has no effect on any output at the start values",
                 "leave it out, or measure something that depends on it",

@@ -39,6 +39,9 @@ def complaints(error: ValidationError, root: object) -> list[Complaint]:
     found = []
     for e in error.errors(include_url=False):
         place = tuple(p for p in e["loc"] if not (isinstance(p, str) and p.startswith("<")))
+        if place and isinstance(place[0], int):  # an argument without its name
+            known = list(_keys(root))
+            place = (known[place[0]] if place[0] < len(known) else place[0], *place[1:])
         code = e["type"] if _CODE.match(e["type"]) else ""
         found.append(_told(e, place, root, code))
     return [c for c in dict.fromkeys(found) if not _follows(c, found)]

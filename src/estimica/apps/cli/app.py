@@ -10,6 +10,7 @@ import typer
 from estimica.apps.cli.check_command import check
 from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.inspect_command import inspect
+from estimica.apps.cli.new_command import new
 from estimica.apps.cli.runs_command import runs_app
 from estimica.apps.cli.schema_command import schema
 from estimica.apps.cli.simulate_command import simulate
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command()(check)
 app.command()(demo)
 app.command()(inspect)
+app.command()(new)
 app.add_typer(runs_app, name="runs")
 app.command()(schema)
 app.command()(simulate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,8 +31,7 @@ def check(study: StudyPath, as_json: AsJson = False) -> None:
         told = {"status": status, "message": outcome}
         print_json({"command": "check", "outcome": told, "problems": list(map(_plain, problems))})
     else:
-        for problem in problems:
-            _print(problem)
+        show_problems(problems)
         stdout().print(f"{escape(str(study))}: {outcome}", highlight=False, soft_wrap=True)
     if errors:
         raise typer.Exit(WRONG_INPUT)
@@ -47,10 +47,12 @@ def _plain(problem: Problem) -> dict[str, str]:
     }
 
 
-def _print(problem: Problem) -> None:
-    word, colour = ("warning", "yellow") if problem.warning else ("error", "red")
-    line = f"[{colour}]{word}[/{colour}] {problem.code}: {escape(problem.text)}"
-    stdout().print(line, highlight=False, soft_wrap=True)
+def show_problems(problems: Sequence[Problem]) -> None:
+    """One line for each."""
+    for problem in problems:
+        word, colour = ("warning", "yellow") if problem.warning else ("error", "red")
+        line = f"[{colour}]{word}[/{colour}] {problem.code}: {escape(problem.text)}"
+        stdout().print(line, highlight=False, soft_wrap=True)
 
 
 def _outcome(errors: int, warnings: int) -> str:

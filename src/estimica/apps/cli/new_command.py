@@ -1,0 +1,80 @@
+"""`estimica new`: a commented study file from a model and its data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from estimica.apps.cli.check_command import show_problems
+from estimica.apps.cli.console import print_json, reported, say
+from estimica.apps.cli.options import AsJson, Libraries, Source
+
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+_DATA = {".csv", ".tsv", ".txt", ".dat", ".parquet", ".pq", ".xlsx", ".xlsm", ".xls", ".mat"}
+
+
+def new(
+    source: Source,
+    rest: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[CLASS] [DATA]...", help="The class, and files of measurements."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Where to write the study.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    library: Libraries = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented study file from a model and the columns of its data."""
+    with reported("new", as_json):
+        from estimica.data.readers import read_data
+        from estimica.simulate.modelica_model import load_model
+        from estimica.study.check import check_file
+        from estimica.study.draft import (
+            Table,
+            draft,
+            relative,
+            require_new,
+            require_one_class,
+            write_study,
+        )
+
+        class_, files = _split(rest or [])
+        path = output or Path(f"{_stem(source, class_)}.toml")
+        require_new(path, force=force)
+        tables = [Table(relative(f, path.parent), read_data(f)) for f in files]
+        if class_ is None:
+            require_one_class(source)
+        model = load_model(source, class_, libraries=library or [])
+        named = relative(source, path.parent) if Path(source).exists() else source
+        folders = [relative(f, path.parent) for f in library or []]
+        write_study(path, draft(model, named, class_, tables, folders))
+        problems = check_file(path)
+    if as_json:
+        told = {"status": "done", "message": f"wrote {path}"}
+        print_json({"command": "new", "outcome": told, "study": str(path)})
+    else:
+        say(f"wrote {path}")
+        if problems:
+            say("What is left to do:")
+            show_problems(problems)
+
+
+def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:
+    """A first argument that is no file is the class."""
+    first = rest[0] if rest else ""
+    is_class = (
+        bool(_CLASS.match(first))
+        and not Path(first).exists()
+        and Path(first).suffix.lower() not in _DATA
+    )
+    return (first, [Path(f) for f in rest[1:]]) if is_class else (None, [Path(f) for f in rest])
+
+
+def _stem(source: str, class_: str | None) -> str:
+    if class_ is not None:
+        return class_.rpartition(".")[2].lower()
+    return (Path(source).stem if Path(source).exists() else source.rpartition(".")[2]).lower()

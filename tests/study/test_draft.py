@@ -1,0 +1,137 @@
+"""Drafts: `estimica new` writes studies that can be read, and that are sound where names match."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import estimica as es
+from estimica.apps.cli.app import app
+from estimica.study.check import check_file
+
+
+@pytest.fixture(autouse=True)
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def estimica(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def table(path: Path, header: str) -> None:
+    old = Path("run1.csv").read_text(encoding="utf-8")
+    path.write_text(header + old[old.index("\n") :], encoding="utf-8")
+
+
+def test_a_draft_with_matching_names_passes_the_check(folder: Path) -> None:
+    table(folder / "run2.csv", "t [min],U [mA],y [cm],tank.T [degC],other")
+    result = estimica("new", "Tank.mo", "run2.csv")
+    assert result.exit_code == 0, result.output
+    text = (folder / "tank.toml").read_text(encoding="utf-8")
+    assert 'u = { column = "U", scale = 0.001 }' in text
+    assert 'y = { column = "y", scale = 0.01 }' in text
+    assert 'T = { column = "tank.T", offset = 273.15 }' in text
+    assert "time_scale = 60   # seconds in a min" in text
+    assert '# free_start = ["x", "z"]   # start values that are not known' in text
+    assert check_file(folder / "tank.toml") == []
+
+
+def test_bounds_units_and_descriptions_come_from_the_model(folder: Path) -> None:
+    table(folder / "run2.csv", "t,u,y,T,other")
+    estimica("new", "Tank.mo", "run2.csv")
+    text = (folder / "tank.toml").read_text(encoding="utf-8")
+    assert "a = { start = 0.5, min = 0, max = 10 }   # [1/s] Outflow rate (nominal 1)" in text
+    found = es.read_study(folder / "tank.toml")
+    tuners = {t.name: t for t in found.tuners}
+    assert (tuners["a"].min, tuners["a"].max, tuners["a"].start) == (0.0, 10.0, 0.5)
+
+
+def test_parameters_without_effect_are_left_out(folder: Path) -> None:
+    table(folder / "run2.csv", "t,u,y,T,other")
+    estimica("new", "Tank.mo", "run2.csv")
+    names = [t.name for t in es.read_study(folder / "tank.toml").tuners]
+    assert names == ["a", "b", "w[1]", "w[2]"]
+    assert "# idle = 1 " in (folder / "tank.toml").read_text(encoding="utf-8")
+
+
+def test_columns_of_other_names_are_proposed(folder: Path) -> None:
+    table(folder / "run2.csv", "t [s],current [A],level [m],temperature,other")
+    result = estimica("new", "Tank.mo", "run2.csv")
+    text = (folder / "tank.toml").read_text(encoding="utf-8")
+    assert '# u = "current"   # [A] Current of the pump' in text
+    assert '# y = "level"   # [m] Level' in text
+    assert '# T = "temperature"   # [K] Temperature' in text
+    assert "C004: case 'run2': has no outputs" in result.stdout
+    es.read_study(folder / "tank.toml")
+
+
+def test_without_data_the_draft_holds_a_commented_case(folder: Path) -> None:
+    assert estimica("new", "Tank.mo", "Tank", "--output", "empty.toml").exit_code == 0
+    text = (folder / "empty.toml").read_text(encoding="utf-8")
+    assert 'class = "Tank"' in text
+    assert '# inputs = { u = "…" }' in text
+    assert es.read_study(folder / "empty.toml").cases == ()
+
+
+def test_each_file_is_a_case(folder: Path) -> None:
+    table(folder / "run2.csv", "t,u,y,T,other")
+    (folder / "more").mkdir()
+    table(folder / "more" / "run2.csv", "t,u,y,T,other")
+    estimica("new", "Tank.mo", "run2.csv", "more/run2.csv", "run1.csv", "--output", "more/s.toml")
+    found = es.read_study(folder / "more" / "s.toml")
+    assert [c.name for c in found.cases] == ["../run2.csv", "run2.csv", "run1"]
+
+
+def test_nothing_is_overwritten_unless_asked(folder: Path) -> None:
+    (folder / "tank.toml").write_text("mine", encoding="utf-8")
+    result = estimica("new", "Tank.mo")
+    assert result.exit_code == 2
+    assert (
+        "Q017: 'tank.toml' is there already; write to another --output, or use --force"
+        in result.stderr
+    )
+    assert (folder / "tank.toml").read_text(encoding="utf-8") == "mine"
+    assert estimica("new", "Tank.mo", "--force").exit_code == 0
+    assert "[model]" in (folder / "tank.toml").read_text(encoding="utf-8")
+
+
+def test_of_several_classes_one_must_be_chosen(folder: Path) -> None:
+    both = "model A parameter Real p = 1; Real x(start = 1); equation der(x) = -p*x; end A;\n"
+    (folder / "Two.mo").write_text(both + both.replace(" A", " B"), encoding="utf-8")
+    result = estimica("new", "Two.mo")
+    assert result.exit_code == 2
+    assert "Q016: 'Two.mo' holds 2 models: A, B; say which, as in estimica new Two.mo B" in (
+        result.stderr
+    )
+    assert estimica("new", "Two.mo", "A").exit_code == 0
+    assert es.read_study(folder / "a.toml").model.name == "A"
+
+
+def test_what_cannot_be_read_or_written_is_told(folder: Path) -> None:
+    result = estimica("new", "Tank.mo", "missing.csv")
+    assert result.exit_code == 2
+    assert "D001: there is no file 'missing.csv'" in result.stderr
+    result = estimica("new", "Tank.mo", "--output", "nowhere/tank.toml")
+    assert result.exit_code == 2
+    assert "Q018: cannot write 'nowhere/tank.toml': No such file or directory" in result.stderr
+
+
+def test_a_draft_says_as_json_where_it_is(folder: Path) -> None:
+    result = estimica("new", "Tank.mo", "--json")
+    assert json.loads(result.stdout)["study"] == "tank.toml"
+
+
+def test_odd_names_are_written_so_that_they_can_be_read(folder: Path) -> None:
+    table(folder / 'ru"n.csv', 't,u,"y ""q""",T,other')
+    text = Path("Tank.mo").read_text(encoding="utf-8")
+    text = text.replace("idle = 1", "'a b' = 1").replace("Nothing follows", 'Nothing \\"# follows')
+    text = text.replace("y = w[1]*x", "y = 'a b'*w[1]*x")
+    Path("Tank.mo").write_text(text, encoding="utf-8")
+    assert estimica("new", "Tank.mo", 'ru"n.csv').exit_code == 0
+    found = es.read_study(folder / "tank.toml")
+    assert found.cases[0].name == 'ru"n'
+    assert "'a b'" in [t.name for t in found.tuners]
