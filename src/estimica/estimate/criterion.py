@@ -70,6 +70,10 @@ class Criterion(ABC):
     def score(self, residuals: Sequence[Vector]) -> Scoring:
         """Score the residuals of all blocks."""
 
+    @abstractmethod
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks, in the same order."""
+
     def adapted(self, residuals: Sequence[Vector]) -> Criterion:
         """The criterion with scales that follow from these residuals; most have none."""
         return self
@@ -86,6 +90,10 @@ class OutputError(Criterion):
     blocks: tuple[Block, ...]
     losses: tuple[Loss, ...] = ()  # one for each block; none: squares
     name: str = "oe"
+
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
 
     def score(self, residuals: Sequence[Vector]) -> Scoring:
         """Score the residuals of all blocks."""
@@ -107,6 +115,10 @@ class MaximumLikelihood(Criterion):
     blocks: tuple[Block, ...]
     name: str = "ml"
     has_unit_variance: ClassVar[bool] = True
+
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
 
     def score(self, residuals: Sequence[Vector]) -> Scoring:
         """Score the residuals of all blocks."""
@@ -153,6 +165,10 @@ class RobustLikelihood(Criterion):
     sigmas: tuple[float, ...] = ()
     name: str = "ml"
 
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
+
     def score(self, residuals: Sequence[Vector]) -> Scoring:
         """Score the residuals of all blocks."""
         multipliers = [b.weight / s for b, s in zip(self.blocks, self.sigmas, strict=True)]
@@ -186,6 +202,10 @@ class AdaptiveOutputError(Criterion):
     kind: str
     sigmas: tuple[float, ...] = ()
     name: str = "oe"
+
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
 
     def score(self, residuals: Sequence[Vector]) -> Scoring:
         """Score the residuals of all blocks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ class Point:
     b: Vector
     square: float  # Σρ²
     noise: dict[str, Noise] = field(default_factory=dict)
+    predictions: tuple[Prediction, ...] | None = None  # where no single simulation gives them
 
     @property
     def gradient(self) -> Vector:
@@ -146,6 +147,17 @@ class Objective:
             total, count = sums.get(block.name, (0.0, 0))
             sums[block.name] = total + float(scored @ scored), count + len(scored)
         return {n: total / max(count, 1) for n, (total, count) in sums.items()}
+
+    def replaced(self, measured: Sequence[Vector]) -> Objective:
+        """The same with other measured values, one array a block; nothing is compiled anew.
+
+        Weights stay as they are, also those that were taken from the first data.
+        """
+        blocks = [
+            replace(b, measured=replace(b.measured, value=v))
+            for b, v in zip(self.blocks, measured, strict=True)
+        ]
+        return Objective(self.unknowns, self.predictors, blocks, self.criterion.of(blocks))
 
     def predict(self, values: Vector) -> list[Prediction] | Failure:
         """Simulated outputs of all blocks at physical values of the unknowns."""

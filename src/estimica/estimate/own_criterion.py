@@ -10,7 +10,7 @@ import inspect
 import runpy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,10 @@ class OwnCriterion(Criterion):
     blocks: tuple[Block, ...]
     terms: Terms
     name: str
+
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
 
     def score(self, residuals: Sequence[Vector]) -> Scoring:
         """Score the residuals of all blocks."""

@@ -90,20 +90,27 @@ def search(
     start: Vector,
     limits: Limits,
     on_iteration: OnIteration | None = None,
+    held: npt.NDArray[np.bool_] | None = None,
 ) -> Searched:
-    """Minimise the objective from coordinates `start`."""
-    return _Search(objective, method, limits, on_iteration).run(start)
+    """Minimise the objective from coordinates `start`; unknowns marked in `held` stay there."""
+    return _Search(objective, method, limits, on_iteration, held).run(start)
 
 
 class _Search:
     def __init__(
-        self, objective: Objective, method: Method, limits: Limits, told: OnIteration | None
+        self,
+        objective: Objective,
+        method: Method,
+        limits: Limits,
+        told: OnIteration | None,
+        held: npt.NDArray[np.bool_] | None,
     ) -> None:
         self.objective = objective
         self.unknowns = objective.unknowns
         self.method = method
         self.limits = limits
         self.told = told
+        self.held = np.zeros(len(self.unknowns), bool) if held is None else held
         self.begun = perf_counter()
         self.iterations: list[Iteration] = []
         self.point: Point | None = None
@@ -118,7 +125,7 @@ class _Search:
                     f"{first.message}",
                 )
             self._accept(first, 0.0, 0)
-            if not len(self.unknowns):
+            if self.held.all():
                 return self._end(Status.CONVERGED, "nothing is free; the cost was evaluated")
             while len(self.iterations) <= self.limits.max_iterations:
                 ended = self._iterate()
@@ -137,7 +144,7 @@ class _Search:
         point = self.point
         assert point is not None
         free = self._free(point)
-        if not point.R.any():
+        if not point.R[:, ~self.held].any():
             return Status.STALLED, "no unknown has any effect on the outputs; check the study"
         if not free.any():
             return Status.CONVERGED, "every unknown is at a bound"
@@ -204,7 +211,7 @@ class _Search:
         g, q = point.gradient, point.q
         held = ((q <= self.unknowns.lower) & (g > 0)) | ((q >= self.unknowns.upper) & (g < 0))
         # a column of zeros can only be scaled by chance: such an unknown stays
-        free: npt.NDArray[np.bool_] = ~held & (np.abs(point.R).sum(axis=0) > 0)
+        free: npt.NDArray[np.bool_] = ~(held | self.held) & (np.abs(point.R).sum(axis=0) > 0)
         return free
 
     def _accept(self, point: Point, size: float, rejected: int) -> None:
