@@ -8,7 +8,7 @@ import numpy.typing as npt
 from estimica.base.errors import EstimicaError
 from estimica.estimate.fit import CaseFit, Compared
 from estimica.estimate.methods import LevenbergMarquardt
-from estimica.estimate.objective import Objective
+from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Limits, search
 from estimica.estimate.setup import Setup
@@ -17,25 +17,23 @@ from estimica.study.record import Record
 Vector = npt.NDArray[np.float64]
 
 
-def compare(
-    setup: Setup, objective: Objective, values: Vector, *, failed: bool
-) -> tuple[CaseFit, ...]:
+def compare(setup: Setup, objective: Objective, point: Point | None) -> tuple[CaseFit, ...]:
     """Every case in the study's order; validating cases find their own start values first."""
-    calibrated = {} if failed else _calibrated(objective, values)
+    calibrated = {} if point is None else _calibrated(objective, point)
     found = []
     for one in setup.records:
         name, role = one.case.name, one.case.role
-        if failed:
+        if point is None:
             found.append(CaseFit(name, role, (), failure="no estimate to simulate with"))
         elif role == "calibrate":
             found.append(calibrated[name])
         else:
-            found.append(_validated(setup, one, values[: len(setup.tuners)]))
+            found.append(_validated(setup, one, point.values[: len(setup.tuners)]))
     return tuple(found)
 
 
-def _calibrated(objective: Objective, values: Vector) -> dict[str, CaseFit]:
-    compared = _compared(objective, values)
+def _calibrated(objective: Objective, point: Point) -> dict[str, CaseFit]:
+    compared = _compared(objective, point)
     found = {}
     for predictor in objective.predictors:
         case = predictor.record.case
@@ -59,15 +57,15 @@ def _validated(setup: Setup, one: Record, tuners: Vector) -> CaseFit:
         return CaseFit(name, role, (), failure=error.message)
     if searched.point is None:
         return CaseFit(name, role, (), failure=searched.message)
-    values = searched.point.values
-    compared = _compared(objective, values)
+    compared = _compared(objective, searched.point)
     if isinstance(compared, Failure):
         return CaseFit(name, role, (), failure=compared.message)
-    return CaseFit(name, role, tuple(compared), objective.unknowns.items, values)
+    return CaseFit(name, role, tuple(compared), objective.unknowns.items, searched.point.values)
 
 
-def _compared(objective: Objective, values: Vector) -> list[Compared] | Failure:
-    predictions = objective.predict(values)
+def _compared(objective: Objective, point: Point) -> list[Compared] | Failure:
+    """By the transcription's own outputs where no single simulation gives them."""
+    predictions = point.predictions or objective.predict(point.values)
     if isinstance(predictions, Failure):
         return predictions
     residuals = objective.residuals(predictions)

@@ -159,7 +159,7 @@ def conclude(
         aic=aic,
         bic=bic,
         identifiability=_identifiability(objective, known),
-        cases=compare(setup, objective, values, failed=point is None),
+        cases=compare(setup, objective, point),
         iterations=searched.iterations,
         evaluations=objective.evaluations,
         starts=starts,
@@ -208,11 +208,18 @@ def _accuracy(
         values,
         objective.unknowns.slopes(point.q),
         held,
-        scatter=None if objective.criterion.has_unit_variance else objective.scatter(point.q),
+        scatter=None if objective.criterion.has_unit_variance else _scatter(objective, point),
         variance=_variance(objective, point, freedom),
         freedom=freedom,
         threshold=threshold,
     )
+
+
+def _scatter(objective: Objective, point: Point) -> Vector | None:
+    """How the gradient scatters; one variance for all where no single simulation is at hand."""
+    if point.predictions is None:
+        return objective.scatter(point.q)
+    return point.R * math.sqrt(point.square / objective.n_samples)
 
 
 def _variance(objective: Objective, point: Point, freedom: int) -> float:
@@ -234,6 +241,8 @@ def _jacobian_and_error(setup: Setup, objective: Objective, point: Point) -> tup
     The error is measured by a second evaluation with a hundred times tighter tolerances.
     """
     solver = setup.study.solver
+    if point.predictions is not None:
+        return point.R, 1e-14
     if not setup.study.model.has_time:
         return point.R, 1e-13 * math.sqrt(max(objective.n_samples, 1))
     if objective.n_samples > MANY:

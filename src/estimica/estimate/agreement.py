@@ -1,0 +1,72 @@
+"""Agreement: whether the trajectories of a transcription are what a single simulation gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.criterion import Scoring
+from estimica.estimate.objective import Objective, Point
+from estimica.estimate.prediction import Failure, Prediction
+
+Vector = npt.NDArray[np.float64]
+#: how far outputs may be apart: a share of the signal, and a share of its residuals
+OF_SIGNAL, OF_RESIDUAL = 1e-4, 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """What a transcription says of its solution by itself."""
+
+    q: Vector
+    predictions: Sequence[Prediction]
+    scoring: Scoring
+    cost: float
+    R: Vector  # of the unknowns, everything else following them
+    gradient: Vector  # half of it, likewise
+
+
+def concluded(objective: Objective, own: Own) -> tuple[Point, str]:
+    """The point of a solution, and what a single simulation from its start says against it.
+
+    Where both agree the point is that of the simulation. Where they do not, because the grid is
+    coarse or the model unstable, it is the transcription's own, with its own outputs.
+    """
+    exact = objective.at(own.q)
+    if isinstance(exact, Point) and _agrees(objective, own):
+        return exact, ""
+    b = np.asarray(np.linalg.lstsq(own.R.T, own.gradient, rcond=None)[0], np.float64)
+    point = Point(
+        own.q,
+        objective.unknowns.values(own.q),
+        own.cost,
+        own.R,
+        b,
+        sum(float(r @ r) for r in own.scoring.scored),
+        dict(own.scoring.noise),
+        tuple(own.predictions),
+    )
+    if isinstance(exact, Failure):
+        return point, f"a single simulation with these values fails: {exact.message}"
+    return point, (
+        f"a single simulation with these values has the cost {exact.cost:.6g} instead of "
+        f"{own.cost:.6g}"
+    )
+
+
+def _agrees(objective: Objective, own: Own) -> bool:
+    simulated = objective.predict(objective.unknowns.values(own.q))
+    if isinstance(simulated, Failure):
+        return False
+    residuals = objective.residuals(own.predictions)
+    for block, a, b, r in zip(objective.blocks, simulated, own.predictions, residuals, strict=True):
+        signal = float(np.sqrt(np.mean(block.measured.value**2))) or 1.0
+        allowed = OF_SIGNAL * signal
+        if block.measured.transform is None:
+            allowed += OF_RESIDUAL * float(np.sqrt(np.mean(r**2)))
+        if float(np.sqrt(np.mean((a.value - b.value) ** 2))) > allowed:
+            return False
+    return True

@@ -1,0 +1,249 @@
+"""Multiple shooting: each case in pieces with states of their own, which the search joins.
+
+Bock (1987): the states at the beginning of every piece are further unknowns, the gaps between the
+pieces vanish at the solution only. Started from what was measured, the trajectories stay near the
+data even where the model is unstable or chaotic and a single simulation would leave them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import FitError
+from estimica.estimate.agreement import Own, concluded
+from estimica.estimate.continuity import Linearised, Step, information, step
+from estimica.estimate.objective import Objective, Point
+from estimica.estimate.search import Iteration, Limits, Searched, Status
+from estimica.estimate.segments import SegmentedCase
+from estimica.estimate.setup import Setup
+from estimica.estimate.stitching import Stitched, Stitching
+from estimica.simulate.modelica_model import ModelicaModel
+
+Vector = npt.NDArray[np.float64]
+Tell = Callable[[Iteration, Point], None]
+SEGMENTS = 16  # by default, fewer for short records
+GROWTH = 10.0  # of a disturbance within a piece, above which the pieces are halved
+SHORTEST = 1e-7  # share of a step
+PASSES = 25  # of a search whose robust scales are adapted in between
+CLOSED = 1e-6  # gaps, in sizes of the states, that count as none
+
+
+def multiple_shooting(
+    setup: Setup, objective: Objective, start: Vector, limits: Limits, tell: Tell
+) -> Searched:
+    """Search with the cases cut into `segments` pieces."""
+    model = setup.study.model
+    if not model.has_time:
+        raise FitError(
+            "F034",
+            f"a static study has nothing to cut: '{model.name}' knows no time; "
+            "use transcription = 'shooting'",
+        )
+    if not isinstance(model, ModelicaModel):
+        raise FitError(
+            "F035",
+            f"multiple shooting sets the states of a model, and '{model.name}' does not show them; "
+            "use transcription = 'shooting'",
+        )
+    wanted = setup.study.estimation.segments
+    cases = [SegmentedCase(model, p, wanted or _default(p.times)) for p in objective.predictors]
+    noise = 10 * setup.study.solver.rtol
+    return _Search(Stitching(objective, cases), limits, tell, wanted is None, noise).run(start)
+
+
+def _default(times: Vector) -> int:
+    return int(np.clip(len(times) // 8, 2, SEGMENTS))
+
+
+class _Search:
+    def __init__(
+        self, stitching: Stitching, limits: Limits, tell: Tell, adaptive: bool, noise: float
+    ) -> None:
+        self.stitching = stitching
+        self.objective = stitching.objective
+        self.unknowns = self.objective.unknowns
+        self.limits = limits
+        self.tell = tell
+        self.adaptive = adaptive
+        self.noise = noise
+        self.begun = perf_counter()
+        self.iterations: list[Iteration] = []
+        self.at: Stitched | None = None
+        self.linear: Linearised | None = None
+        self.penalty = 0.0
+        self.damping = 0.0
+        self.solved: Step | None = None
+
+    def run(self, start: Vector) -> Searched:
+        try:
+            first = self._first(self.unknowns.clipped(start))
+            if isinstance(first, str):
+                return self._end(
+                    Status.FAILED,
+                    f"even in pieces the simulation fails at the start values: {first}; start "
+                    "nearer to the truth, or take more segments",
+                )
+            self._accept(first, 0.0, 0)
+            if not len(self.unknowns) and not len(first.gaps):
+                return self._end(Status.CONVERGED, "nothing is free; the cost was evaluated")
+            return self._end(*self._passes())
+        except KeyboardInterrupt:
+            return self._end(Status.INTERRUPTED, "interrupted; these are the best values so far")
+
+    def _first(self, q: Vector) -> Stitched | str:
+        """The first trajectories; pieces that spread disturbances too far are halved."""
+        values = self.unknowns.values(q)
+        for case in self.stitching.cases:
+            case.size_states(values)
+        found = self.stitching.at(q, None)
+        while self.adaptive and (isinstance(found, str) or _growth(found) > GROWTH):
+            finer = [case.halve() for case in self.stitching.cases]
+            if not any(finer):
+                break
+            found = self.stitching.at(q, None)
+        if not isinstance(found, str):
+            for case, flown in zip(self.stitching.cases, found.flown, strict=True):
+                case.size_states(values, flown)
+            found = self.stitching.at(q, found.nodes)
+        return found
+
+    def _passes(self) -> tuple[Status, str]:
+        """Searches between which a robust criterion takes its scales anew."""
+        ended = self._search()
+        for _ in range(PASSES):
+            scales = self.objective.criterion.scales()
+            if not scales or ended[0] is not Status.CONVERGED:
+                break
+            assert self.at is not None
+            self.stitching.adapt(self.objective.residuals(self.at.predictions))
+            if np.allclose(self.objective.criterion.scales(), scales, rtol=1e-6):
+                break
+            again = self.stitching.at(self.at.q, self.at.nodes)
+            assert isinstance(again, Stitched)
+            self.at, self.penalty = again, 0.0
+            ended = self._search()
+        return ended
+
+    def _search(self) -> tuple[Status, str]:
+        while len(self.iterations) <= self.limits.max_iterations:
+            ended = self._iterate()
+            if ended:
+                return ended
+        return (
+            Status.ITERATIONS,
+            f"not converged after {self.limits.max_iterations} iterations; raise max_iterations, "
+            "or look whether the data determine all tuners",
+        )
+
+    def _iterate(self) -> tuple[Status, str] | None:
+        at = self.at
+        assert at is not None
+        linear = self.linear = self.stitching.linearised(at)
+        found = self._step(linear, at)
+        if found is None:
+            return Status.STALLED, "the step cannot be computed; fix tuners that have no effect"
+        self.solved = found
+        slope = self._slope(linear, found)
+        share, tries = 1.0, 0
+        size = _relative(found.d[: linear.n], at.q)
+        moved = float(np.max(np.abs(found.d), initial=0.0))
+        closed = float(np.max(np.abs(at.gaps), initial=0.0)) <= max(CLOSED, self.noise)
+        while share > SHORTEST:
+            if perf_counter() - self.begun > self.limits.max_seconds:
+                return Status.TIME, "time is up; these are the best values so far"
+            q, nodes = self.stitching.moved(at, share * found.d)
+            trial = self.stitching.at(q, nodes)
+            if isinstance(trial, Stitched) and self._lower(trial, at, share * slope):
+                self._accept(trial, share * size, tries)
+                if share == 1.0 and closed and moved <= max(self.limits.tolerance, 1e-12):
+                    return Status.CONVERGED, "neither unknowns nor nodes change any more"
+                return None
+            if closed and -slope <= self.noise * max(at.square, 1e-300):
+                return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
+            share *= 0.5 if isinstance(trial, Stitched) else 0.25
+            tries += 1
+        if closed and -slope <= 1e-3 * at.square:
+            return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
+        return (
+            Status.STALLED,
+            "no shorter step lowers the cost and closes the gaps; take more segments, start "
+            "elsewhere (starts = 20), or try transcription = 'collocation'",
+        )
+
+    def _step(self, linear: Linearised, at: Stitched) -> Step | None:
+        """The step; where unknowns are not determined, the shortest of them."""
+        norms = np.sqrt(np.asarray(linear.J.multiply(linear.J).sum(axis=0)).ravel())
+        effects = np.asarray(abs(linear.C[:, : linear.n]).sum(axis=0)).ravel()
+        dead = (norms[: linear.n] == 0) & (effects == 0)
+        low, high = self.unknowns.lower - at.q, self.unknowns.upper - at.q
+        damping = (1e-10 * float(norms.max(initial=0.0))) ** 2
+        return step(linear, damping, low, high, dead)
+
+    def _slope(self, linear: Linearised, found: Step) -> float:
+        """The slope of the merit along the step, with a penalty that makes it negative."""
+        needed = 2 * float(np.max(np.abs(found.multipliers), initial=0.0))
+        if self.penalty < 1.1 * needed or self.penalty > 100 * needed:
+            self.penalty = 2 * needed
+        open_ = float(np.abs(linear.h).sum())
+        return 2 * float(linear.rho @ (linear.J @ found.d)) - self.penalty * open_
+
+    def _lower(self, trial: Stitched, at: Stitched, slope: float) -> bool:
+        before = at.cost + self.penalty * float(np.abs(at.gaps).sum())
+        after = trial.cost + self.penalty * float(np.abs(trial.gaps).sum())
+        return after <= before + 1e-4 * min(slope, 0.0) and after < before
+
+    def _accept(self, found: Stitched, size: float, rejected: int) -> None:
+        self.at = found
+        iteration = Iteration(
+            len(self.iterations),
+            found.cost,
+            found.values,
+            size,
+            rejected,
+            perf_counter() - self.begun,
+        )
+        self.iterations.append(iteration)
+        n = len(found.q)
+        light = Point(found.q, found.values, found.cost, np.zeros((n, n)), np.zeros(n), 0.0)
+        self.tell(iteration, light)
+
+    def _end(self, status: Status, message: str) -> Searched:
+        at = self.at
+        if at is None:
+            return Searched(None, status, message, tuple(self.iterations))
+        linear = self.stitching.linearised(at)
+        gradient = linear.J.T @ linear.rho
+        if self.solved is not None and len(self.solved.multipliers) == linear.C.shape[0]:
+            gradient = gradient + linear.C.T @ self.solved.multipliers
+        own = Own(
+            at.q,
+            at.predictions,
+            at.scoring,
+            at.cost,
+            information(linear),
+            gradient[: linear.n],
+        )
+        point, against = concluded(self.objective, own)
+        if against:
+            message += f"; {against}: the curves are those of the pieces"
+        return Searched(point, status, message, _last_as(tuple(self.iterations), point))
+
+
+def _last_as(iterations: tuple[Iteration, ...], point: Point) -> tuple[Iteration, ...]:
+    """The iterations with the cost of the final point in the last."""
+    if not iterations:
+        return iterations
+    return (*iterations[:-1], replace(iterations[-1], cost=point.cost))
+
+
+def _growth(found: Stitched) -> float:
+    return max(flown.growth for flown in found.flown)
+
+
+def _relative(d: Vector, q: Vector) -> float:
+    return float(np.max(np.abs(d) / np.maximum(np.abs(q), 1e-3), initial=0.0))

@@ -1,0 +1,292 @@
+"""Segments: one case cut into pieces of time, each simulated from a state of its own.
+
+With s the states at the beginning of a piece, its outputs and the states at its end come with
+their derivatives by the unknowns of the case and by s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import FitError, SimulationError
+from estimica.compiled.equations import Equations
+from estimica.compiled.kernel import build_kernel
+from estimica.compiled.tuning import Constant, tune
+from estimica.estimate.prediction import CasePredictor
+from estimica.simulate import engine
+from estimica.simulate.engine import Pieces, integrate
+from estimica.simulate.inputs import inputs_at
+from estimica.simulate.modelica_model import ModelicaModel
+from estimica.simulate.response import Response
+
+Vector = npt.NDArray[np.float64]
+#: how far, in their sizes, states may be moved for a measured output to agree by all but half
+TRUST = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A piece of time: its stamps (without the end), its inputs, and where its rows begin."""
+
+    begin: float
+    times: Vector  # its stamps, then the beginning of the next
+    pieces: Pieces
+    first: int  # of its stamps among those of the case
+    count: int
+
+    @property
+    def rows(self) -> slice:
+        """Its stamps among those of the case."""
+        return slice(self.first, self.first + self.count)
+
+
+@dataclass(frozen=True, eq=False)
+class Flown:
+    """All pieces of a case at one point, derivatives by the case's unknowns (physical) included.
+
+    `Y` is (N, ny); `by_unknowns` (N, ny, m); `by_state` (N, ny, nx), each row by the states at the
+    beginning of its own piece. `ends` are (nx,), their derivatives (nx, m) and (nx, nx).
+    """
+
+    nodes: Vector  # (K, nx), the first from the initial values of the model
+    begin_by_unknowns: Vector  # (nx, m)
+    Y: Vector
+    by_unknowns: Vector
+    by_state: Vector
+    ends: tuple[Vector, ...]
+    end_by_unknowns: tuple[Vector, ...]
+    end_by_state: tuple[Vector, ...]
+
+    @property
+    def gaps(self) -> Vector:
+        """(K − 1, nx): the end of each piece minus the beginning of the next."""
+        if len(self.nodes) == 1:
+            return np.zeros((0, self.nodes.shape[1]))
+        return np.array(self.ends[:-1]) - self.nodes[1:]
+
+    @property
+    def growth(self) -> float:
+        """The largest factor by which a piece spreads a disturbance of its start."""
+        return max((float(np.linalg.norm(g, 2)) for g in self.end_by_state), default=0.0)
+
+
+class SegmentedCase:
+    """One case that is simulated piece by piece."""
+
+    def __init__(self, model: ModelicaModel, predictor: CasePredictor, count: int) -> None:
+        require_restartable(model.equations)
+        response = predictor.response
+        assert isinstance(response, Response)
+        self.predictor = predictor
+        self.response = response
+        equations = model.equations
+        self._names = equations.system.states + equations.system.memories
+        parameters = response.configuration.tuning.wrt[: len(predictor.links.parameters)]
+        self._n_parameters = len(parameters)
+        wrt = [*parameters, *(Constant(f"start({n})") for n in self._names)]
+        self._tuning = tune(equations, wrt, response.configuration.tuning.given)
+        self._places = [equations.constants.index(n) for n in self._tuning.independent]
+        outputs = _outputs(equations, response.configuration.outputs)
+        self._kernel = build_kernel(self._tuning.hybrid, outputs, sensitivities=True)
+        self.segments = cut(predictor.times, response.begin, response.pieces, count)
+        self.nx = len(self._names)
+        self.scales = np.ones(self.nx)
+        self._nominal = nominal_sizes(equations, self._names)
+        self.columns = predictor.columns
+        self._options = response.options
+
+    def size_states(self, values: Vector, flown: Flown | None = None) -> None:
+        """Typical sizes of the states: nominal, or what the trajectories show."""
+        try:
+            seen = self.begun(values)[1].x[None, :]
+        except SimulationError:
+            seen = np.ones((1, self.nx))
+        if flown is not None:
+            seen = np.vstack([flown.nodes, *flown.ends])
+        size = np.sqrt(np.mean(seen**2, axis=0))
+        sizes = np.where(self._nominal > 0, self._nominal, size)
+        self.scales = np.where(sizes > 0, sizes, 1.0)
+        own = self.response.options.tuner_scales[: self._n_parameters]
+        self._options = replace(self._options, tuner_scales=(*own, *map(float, self.scales)))
+
+    def halve(self) -> bool:
+        """Cut into twice as many pieces; False where there are no stamps left for that."""
+        times, count = self.predictor.times, 2 * len(self.segments)
+        if count > len(times) // 2:
+            return False
+        self.segments = cut(times, self.response.begin, self.response.pieces, count)
+        return True
+
+    def begun(self, values: Vector) -> tuple[Vector, engine.Start, Vector]:
+        """(P, start of the first piece, d(start)/d(unknowns)) at values of all unknowns."""
+        p = self.predictor
+        tuners = values[list(p.places.tuners)]
+        starts = values[list(p.places.starts.values())]
+        parameters, chain = p.links.at(tuners)
+        r = self.response
+        theta = np.concatenate([parameters, starts])
+        full = r.values.copy()
+        tuning = r.configuration.tuning
+        for c, value in zip(tuning.wrt, theta, strict=True):
+            full[tuning.index[c.name]] = value * c.sign
+        start = r.configuration.initialiser.start(full, r.begin, r.pieces.values[0])
+        P, _, _ = self._tuning.prepare(start.P[self._places])
+        n = self._n_parameters
+        by_unknowns = np.hstack([start.S[:, :n] @ chain, start.S[:, n:]])
+        seed = np.hstack([np.zeros((self.nx, n)), np.eye(self.nx)])
+        return P, engine.Start(start.x, seed, start.z, start.d), by_unknowns
+
+    def fly(self, values: Vector, nodes: Vector | None) -> Flown | str:
+        """All pieces from the states `nodes` (K − 1, nx); None: from what was measured."""
+        try:
+            P, start, begin_by_unknowns = self.begun(values)
+        except SimulationError as error:
+            return error.message
+        _, chain = self.predictor.links.at(values[list(self.predictor.places.tuners)])
+        log = _Log(self, chain)
+        for k, one in enumerate(self.segments):
+            if k and nodes is not None:
+                start = replace(start, x=nodes[k - 1])
+            run = integrate(self._kernel, P, start, one.pieces, one.times, self._options)
+            if k and nodes is None and run.samples:
+                start = replace(start, x=self._measured(one, start.x, run, values))
+                run = integrate(self._kernel, P, start, one.pieces, one.times, self._options)
+            if not run.ok:
+                return run.text
+            log.add(one, start.x, run)
+            start = engine.Start(run.x.copy(), start.S, run.z.copy(), run.d.copy())
+        return log.flown(begin_by_unknowns)
+
+    def _measured(self, one: Segment, x: Vector, run: engine.Run, values: Vector) -> Vector:
+        """States that agree with the samples at the beginning of a piece.
+
+        The smallest change of the states, in their typical sizes, that closes most of the gap.
+        """
+        rows, gaps = [], []
+        for k, m in enumerate(self.predictor.record.outputs):
+            j = int(np.searchsorted(m.time, one.begin))
+            if j < len(m.time) and m.time[j] == one.begin:
+                extra = self.predictor.extras[k]
+                offset = values[extra] if extra is not None else 0.0
+                rows.append(run.YS[0, k, self._n_parameters :] * self.scales / m.rms)
+                gaps.append((m.value[j] - offset - run.Y[0, k]) / m.rms)
+        if not rows or not (np.isfinite(rows).all() and np.isfinite(gaps).all()):
+            return x
+        A = np.vstack([np.array(rows), np.eye(self.nx) / TRUST])
+        step = np.linalg.lstsq(A, np.concatenate([gaps, np.zeros(self.nx)]), rcond=None)[0]
+        return np.asarray(x + step * self.scales, np.float64)
+
+
+class _Log:
+    """Collects the runs of the pieces."""
+
+    def __init__(self, case: SegmentedCase, chain: Vector) -> None:
+        self._chain = chain
+        self._n, tuners = chain.shape
+        self._extra = len(case.predictor.places.starts)
+        N, ny = len(case.predictor.times), len(case.predictor.record.outputs)
+        self._nx = case.nx
+        self._Y = np.empty((N, ny))
+        self._by_unknowns = np.zeros((N, ny, tuners + self._extra))
+        self._by_state = np.empty((N, ny, case.nx))
+        self._nodes: list[Vector] = []
+        self._ends: list[tuple[Vector, Vector, Vector]] = []
+
+    def add(self, one: Segment, x: Vector, run: engine.Run) -> None:
+        """Take over what a piece gave."""
+        n, own = self._n, slice(0, one.count)
+        self._Y[one.rows] = run.Y[own]
+        self._by_unknowns[one.rows, :, : self._chain.shape[1]] = run.YS[own, :, :n] @ self._chain
+        self._by_state[one.rows] = run.YS[own, :, n:]
+        self._nodes.append(x)
+        by_unknowns = np.hstack([run.S[:, :n] @ self._chain, np.zeros((self._nx, self._extra))])
+        self._ends.append((run.x.copy(), by_unknowns, run.S[:, n:].copy()))
+
+    def flown(self, begin_by_unknowns: Vector) -> Flown | str:
+        """All of it together, where it is finite."""
+        ends, by_unknowns, by_state = zip(*self._ends, strict=True)
+        parts = (self._Y, self._by_unknowns, self._by_state, *ends, *by_unknowns, *by_state)
+        if not all(np.isfinite(a).all() for a in parts):
+            return "an output, a state or a sensitivity is not finite"
+        return Flown(
+            np.array(self._nodes), begin_by_unknowns, self._Y, self._by_unknowns, self._by_state,
+            ends, by_unknowns, by_state,
+        )  # fmt: skip
+
+
+def cut(times: Vector, begin: float, pieces: Pieces, count: int) -> tuple[Segment, ...]:
+    """`count` segments with about the same number of stamps; they begin at stamps."""
+    inner = times[times > begin]
+    count = max(1, min(count, len(inner)))
+    places = np.linspace(0, len(inner), count + 1)[1:-1].round().astype(int)
+    nodes = np.concatenate([[begin], np.unique(inner[places])])
+    found = []
+    for k, a in enumerate(nodes):
+        last = k + 1 == len(nodes)
+        b = float(times[-1]) if last else float(nodes[k + 1])
+        own = (times >= a) & ((times <= b) if last else (times < b))
+        rows = np.flatnonzero(own)
+        first = int(rows[0]) if len(rows) else int(np.searchsorted(times, a))
+        grid = times[rows] if last else np.append(times[rows], b)
+        inputs = _within(pieces, float(a), b, last)
+        found.append(Segment(float(a), np.ascontiguousarray(grid), inputs, first, len(rows)))
+    return tuple(found)
+
+
+def _within(pieces: Pieces, begin: float, end: float, last: bool) -> Pieces:
+    before = pieces.starts <= end if last else pieces.starts < end
+    inside = (pieces.starts > begin) & before
+    k = max(int(np.searchsorted(pieces.starts, begin, side="right")) - 1, 0)
+    return Pieces(
+        np.concatenate([[begin], pieces.starts[inside]]),
+        np.ascontiguousarray(np.vstack([inputs_at(pieces, begin), pieces.values[inside]])),
+        np.ascontiguousarray(np.vstack([pieces.slopes[k], pieces.slopes[inside]])),
+    )
+
+
+def require_restartable(equations: Equations) -> None:
+    """Refuse models whose past is more than their states."""
+    system = equations.system
+    where = f"multiple shooting cannot cut '{system.flat.name}' into pieces: "
+    if not system.states:
+        raise FitError("F030", where + "it has no states; use transcription = 'shooting'")
+    if system.delays:
+        raise FitError(
+            "F031",
+            where + f"'{system.delays[0].expression}' is delayed, and what a delay remembers is no "
+            "state; use transcription = 'shooting'",
+        )
+    if system.free_parameters:
+        raise FitError(
+            "F032",
+            where + f"'{system.free_parameters[0]}' is found by the initial equations "
+            "(fixed = false); use transcription = 'shooting'",
+        )
+    decisions = ca.vertcat(equations.event_x, equations.reinit_fired, equations.event_l)
+    if decisions.shape[0] and ca.depends_on(decisions, equations.flags):
+        raise FitError(
+            "F033",
+            where + "it uses initial() or terminal(), which would happen in every piece; "
+            "use transcription = 'shooting'",
+        )
+
+
+def nominal_sizes(equations: Equations, names: Sequence[str]) -> Vector:
+    """Nominal values of variables; 0 where the model gives none."""
+    found = np.zeros(len(names))
+    for k, name in enumerate(names):
+        variable = equations.system.flat.by_name.get(name)
+        if variable and variable.nominal is not None and variable.nominal.op == "const":
+            found[k] = abs(variable.nominal.value)
+    return found
+
+
+def _outputs(equations: Equations, names: Sequence[str]) -> ca.SX:
+    parts = [equations.value(n) for n in names]
+    y = ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
+    return ca.substitute(y, equations.homotopy, ca.SX(1))
