@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 def close_names(wrong: str, known: Iterable[str], count: int = 3) -> list[str]:
@@ -17,7 +18,21 @@ def close_names(wrong: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """`; did you mean 'a' or 'b'?`, or an empty text where nothing is close."""
-    names = [f"'{n}'" for n in close_names(wrong, known)]
+    return _asked(close_names(wrong, known))
+
+
+def did_you_mean_file(path: Path) -> str:
+    """The same for files of the same ending in the same folder."""
+    try:
+        beside = [p for p in sorted(path.parent.iterdir()) if p.suffix == path.suffix]
+    except OSError:
+        return ""
+    stems = {p.stem: p.name for p in beside}
+    return _asked([stems[s] for s in get_close_matches(path.stem, stems, n=3, cutoff=0.6)])
+
+
+def _asked(close: list[str]) -> str:
+    names = [f"'{n}'" for n in close]
     if not names:
         return ""
     return (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from estimica.base.errors import SourceError
-from estimica.base.suggest import did_you_mean
+from estimica.base.suggest import did_you_mean, did_you_mean_file
 from estimica.source.libraries import (
     Library,
     class_file,
@@ -68,8 +68,7 @@ def read_request(source: str | Path, class_name: str | None, extra: Sequence[Pat
         return _of_file(path, class_name, extra)
     if isinstance(source, str) and _CLASS_NAME.match(source) and path.suffix != ".mo":
         return _of_library(source if class_name is None else f"{source}.{class_name}", extra)
-    near = [p.name for p in path.parent.glob("*.mo")] if path.parent.is_dir() else []
-    raise SourceError("S001", f"no such file: {path}{did_you_mean(path.name, near)}")
+    raise SourceError("S001", f"no such file: {path}{did_you_mean_file(path)}")
 
 
 def is_text(source: str) -> bool:

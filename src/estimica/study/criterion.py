@@ -8,7 +8,7 @@ from pathlib import Path
 
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
-from estimica.base.suggest import did_you_mean
+from estimica.base.suggest import did_you_mean, did_you_mean_file
 from estimica.source.formula import parse_formula
 from estimica.study.case import Sigma
 from estimica.study.study import Study
@@ -57,8 +57,8 @@ def _function(text: str, folder: Path) -> Iterator[Problem]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        near = did_you_mean(path.name, (p.name for p in path.parent.glob("*.py")))
-        yield Problem("Q013", WHERE, f"criterion: there is no file '{path}'{near}")
+        hint = did_you_mean_file(path)
+        yield Problem("Q013", WHERE, f"criterion: there is no file '{path}'{hint}")
         return
     except (OSError, SyntaxError, ValueError) as error:
         yield Problem("Q013", WHERE, f"criterion: cannot read '{path}': {error}")

@@ -40,6 +40,8 @@ def _real(value: object) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise wrong("kind", f"{shown(value)} is not a number") from None
+    except OverflowError:
+        raise wrong("kind", f"{shown(value)} is too large") from None
     if math.isnan(number):
         raise wrong("kind", "nan is not a number")
     return number

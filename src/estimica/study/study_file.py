@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from estimica.base.errors import EstimicaError, StudyError
 from estimica.base.problems import Problem, raise_all
-from estimica.base.suggest import did_you_mean
+from estimica.base.suggest import did_you_mean_file
 from estimica.compiled.model import Model
 from estimica.data.table import Data
 from estimica.study.case import Case
@@ -83,8 +83,7 @@ def _tables(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        near = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
-        hint = did_you_mean(path.name, near)
+        hint = did_you_mean_file(path)
         raise StudyError("Q003", f"there is no file '{path}'{hint}") from None
     except UnicodeDecodeError:
         raise StudyError("Q003", f"'{path}' is no text in UTF-8; is it a study file?") from None

@@ -53,8 +53,10 @@ def shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return f"'{value}'"
-    if isinstance(value, (int, float)):
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 1e300):
         return f"{value:g}"
+    if isinstance(value, int):
+        return "a number of that size"
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, (list, tuple)):

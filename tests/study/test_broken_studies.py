@@ -1,0 +1,28 @@
+"""Broken studies: each file holds one mistake, and its first line says which words name it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from estimica.apps.cli.app import app
+
+BROKEN = sorted((Path(__file__).parent / "broken").glob("*.toml"))
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(BROKEN) >= 30
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=lambda p: p.stem)
+def test_the_mistake_is_named(path: Path) -> None:
+    phrase = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    result = CliRunner().invoke(app, ["check", str(path)])
+    assert result.exit_code == 2, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    errors = [line for line in result.stdout.splitlines() if line.startswith("error ")]
+    assert len(errors) == 1, result.stdout
+    assert phrase in result.stdout
