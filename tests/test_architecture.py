@@ -78,6 +78,9 @@ EXPORTED = {
     "TunerError",
     "read_data",
     "read_study",
+    "fit",
+    "Fit",
+    "FitError",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

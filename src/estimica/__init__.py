@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         CaseError,
         DataError,
         EstimicaError,
+        FitError,
         ModelError,
         SimulationError,
         SourceError,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from estimica.base.signals import Signal
     from estimica.compiled.model import Model
     from estimica.data.readers import read_data
+    from estimica.estimate.estimator import fit
+    from estimica.estimate.fit import Fit
     from estimica.simulate.engine import Options
     from estimica.simulate.linear import Linearisation
     from estimica.simulate.modelica_model import ModelicaModel, load_model
@@ -51,6 +54,8 @@ _HOMES = {
     "DataError": "base.errors",
     "Estimation": "study.estimation",
     "EstimicaError": "base.errors",
+    "Fit": "estimate.fit",
+    "FitError": "base.errors",
     "InputColumn": "study.case",
     "Linearisation": "simulate.linear",
     "Model": "compiled.model",
@@ -73,6 +78,7 @@ _HOMES = {
     "Tuner": "study.tuner",
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
+    "fit": "estimate.estimator",
     "load_model": "simulate.modelica_model",
     "read_data": "data.readers",
     "read_study": "study.study_file",
@@ -84,6 +90,8 @@ __all__ = [
     "DataError",
     "Estimation",
     "EstimicaError",
+    "Fit",
+    "FitError",
     "InputColumn",
     "Linearisation",
     "Model",
@@ -106,6 +114,7 @@ __all__ = [
     "Tuner",
     "TunerError",
     "UnsupportedError",
+    "fit",
     "load_model",
     "read_data",
     "read_study",

@@ -185,24 +185,51 @@ def test_failed_run_is_exit_code_1(tmp_path: Path) -> None:
     assert result.stderr.startswith("error R")
 
 
-def test_demo_prints_a_table_and_writes_a_page(tmp_path: Path) -> None:
+def test_demo_prints_truth_beside_estimates_and_writes_a_page(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     result = estimica("demo", "--report", str(page))
     assert result.exit_code == 0, result.output
     assert "T_D" in result.stdout
-    assert "Influence of the parameters" in page.read_text(encoding="utf-8")
+    assert "truth" in result.stdout
+    assert "Measured and simulated" in page.read_text(encoding="utf-8")
+
+
+def test_demo_finds_the_truth_within_four_standard_errors(tmp_path: Path) -> None:
+    page = str(tmp_path / "report.html")
+    found = json_of(estimica("demo", "--report", page, "--json"))
+    assert found["command"] == "demo"
+    assert found["outcome"]["status"] == "converged"
+    for name, truth in found["truth"]["parameters"].items():
+        estimate = found["parameters"][name]
+        assert abs(estimate["value"] - truth) < 4 * estimate["stderr"]
+    for name, truth in found["truth"]["noise"].items():
+        assert found["noise"][name]["variance"] == pytest.approx(truth, rel=0.25)
 
 
 def test_demo_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
-    def power(seed: str) -> list[float]:
+    def cost(seed: str) -> float:
         page = str(tmp_path / "report.html")
-        values: list[float] = json_of(estimica("demo", "--report", page, "--seed", seed, "--json"))[
-            "values"
-        ]["E"]
-        return values
+        found = json_of(estimica("demo", "--report", page, "--seed", seed, "--json"))
+        return float(found["cost"])
 
-    assert power("1") == power("1")
-    assert power("1") != power("2")
+    assert cost("1") == cost("1")
+    assert cost("1") != cost("2")
+
+
+def test_demo_leaves_files_to_go_on_with(tmp_path: Path) -> None:
+    folder = tmp_path / "boiler"
+    page = str(tmp_path / "report.html")
+    result = estimica("demo", "--report", page, "--files", str(folder))
+    assert result.exit_code == 0, result.output
+    assert {p.name for p in folder.iterdir()} == {"DrumBoiler.mo", "boiler.toml", "run1.csv"}
+    assert estimica("check", str(folder / "boiler.toml")).exit_code == 0
+
+
+def test_demo_names_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    result = estimica("demo", "--files", str(tmp_path / "file"))
+    assert result.exit_code == 2
+    assert "P001: cannot write into" in result.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")

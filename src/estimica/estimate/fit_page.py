@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from estimica.base.show import Curves, Page, Section, Table
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import ranked
-from estimica.estimate.fit_tables import estimates, quality, short
+from estimica.estimate.fit_tables import estimates, quality, short, without_empty
 from estimica.estimate.pictures import picture
 from estimica.study.case import Case
 
@@ -139,8 +140,8 @@ def _iterations_in_words(fit: Fit) -> str:
 def _iterations(fit: Fit) -> Iterator[Curves]:
     yield _untitled(fit, "iterations")
     if fit.n_free:
-        yield _untitled(fit, "path")
-    yield _untitled(fit, "cost")
+        yield replace(picture(fit, "path"), title="Tuners relative to their final values")
+    yield replace(picture(fit, "cost"), title="Cost")
 
 
 def _starts(fit: Fit) -> Iterator[Curves | Table]:
@@ -172,7 +173,7 @@ def _failures(fit: Fit) -> Table:
 def _asked(fit: Fit) -> Iterator[Table]:
     study, e = fit.study, fit.study.estimation
     rows: list[tuple[object, ...]] = [
-        ("study", str(study.path) if study.path else study.name),
+        ("study", study.path.name if study.path else study.name),
         ("model", study.model.name),
         ("criterion", e.criterion),
         ("loss", e.loss),
@@ -201,9 +202,10 @@ def _asked(fit: Fit) -> Iterator[Table]:
     )
     if tuners:
         columns = ("tuner", "start", "min", "max", "scale", "drives", "description")
-        yield Table(columns, tuners)
+        yield without_empty(Table(columns, tuners), "min", "max", "drives", "description")
     cases = tuple(_case(c) for c in study.active_cases)
-    yield Table(("case", "role", "data", "inputs", "outputs", "free start values", "fixed"), cases)
+    columns = ("case", "role", "data", "inputs", "outputs", "free start values", "fixed")
+    yield without_empty(Table(columns, cases), "inputs", "free start values", "fixed")
 
 
 def _case(case: Case) -> tuple[object, ...]:
@@ -217,7 +219,7 @@ def _case(case: Case) -> tuple[object, ...]:
     return (
         case.name,
         case.role,
-        str(source),
+        Path(str(source)).name,
         ", ".join(inputs),
         ", ".join(outputs),
         ", ".join(case.start_values),

@@ -21,7 +21,8 @@ from estimica.study.record import Record
 Vector = npt.NDArray[np.float64]
 MEASURED, SIMULATED = 7, 1  # of the palette: grey points, a strong line
 MOST_ITERATIONS = 12  # in one picture
-LEGIBLE = 16  # tuners in one picture of the path
+LEGIBLE = 8  # tuners in one panel of the path
+WIDE = 100  # ratio of costs from which on their axis is logarithmic
 
 
 def picture(fit: Fit, kind: str = "fit", iterations: int | None = None) -> Curves:
@@ -161,9 +162,9 @@ def path_curves(fit: Fit, iterations: int | None = None) -> Curves:
     chosen = chosen or list(range(len(fit.unknowns)))
     number = _numbers(fit)
     panels = []
-    for part in range(0, len(chosen), LEGIBLE // 2):
+    for part in range(0, len(chosen), LEGIBLE):
         curves = []
-        for k in chosen[part : part + LEGIBLE // 2]:
+        for k in chosen[part : part + LEGIBLE]:
             u, final = fit.unknowns.items[k], float(fit.values[k])
             values = np.array([i.values[k] for i in fit.iterations])
             size = abs(final) if abs(final) > 1e-9 * u.scale else u.scale
@@ -177,9 +178,9 @@ def cost_curves(fit: Fit, iterations: int | None = None) -> Curves:
     """The cost over the iterations; what a cost that may be negative has above its last value."""
     number = _numbers(fit)
     cost = np.array([i.cost for i in fit.iterations])
-    positive = bool(len(cost)) and bool(np.all(cost > 0))
+    spans = bool(len(cost)) and bool(cost.min() > 0) and bool(cost.max() > WIDE * cost.min())
     curve = Curve("cost", number, cost, "", fit.criterion, marked=True)
-    panels = [Panel(f"cost ({fit.criterion})", (curve,), log=positive)]
+    panels = [Panel(f"cost ({fit.criterion})", (curve,), log=spans)]
     above = cost[:-1] - cost[-1] if len(cost) else cost
     if len(above) > 1 and np.all(above > 0):
         rest = Curve("above the last", number[:-1], above, marked=True)
@@ -198,9 +199,9 @@ def start_curves(fit: Fit, iterations: int | None = None) -> Curves:
     rank = np.arange(1, len(done) + 1, dtype=float)
     failed = len(fit.starts) - len(done)
     label = "rank of the start" + (f" ({failed} failed and are left out)" if failed else "")
-    positive = bool(np.all(cost > 0)) and cost[-1] > 20 * cost[0]
+    spans = bool(cost[0] > 0 and cost[-1] > WIDE * cost[0])
     curve = Curve("final cost", rank, cost, "", fit.criterion, marked=True)
-    panel = Panel(f"final cost ({fit.criterion})", (curve,), log=positive)
+    panel = Panel(f"final cost ({fit.criterion})", (curve,), log=spans)
     return Curves((panel,), _title(fit, f"{len(fit.starts)} starts"), label, 300, whole=True)
 
 

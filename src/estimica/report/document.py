@@ -57,7 +57,8 @@ def curves_fragment(curves: Curves) -> str:
 def table_fragment(table: Table) -> str:
     """A table as HTML."""
     rows = [[(printed(c), isinstance(c, (int, float))) for c in row] for row in table.rows]
-    return _template("table.html.jinja").render(table=table, rows=rows)
+    columns = [(n, any(row[k][1] for row in rows)) for k, n in enumerate(table.columns)]
+    return _template("table.html.jinja").render(table=table, columns=columns, rows=rows)
 
 
 def _paragraphs(text: str) -> list[str]:

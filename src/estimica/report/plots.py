@@ -137,6 +137,20 @@ def thinned(
     return time[keep], value[keep]
 
 
+def scattered(
+    time: npt.NDArray[np.float64], value: npt.NDArray[np.float64], most: int = MOST_POINTS
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """At most about `most` points: half of them extremes, half from all over the cloud."""
+    n = len(time)
+    if n <= most:
+        return time, value
+    extremes, _ = thinned(np.arange(n, dtype=np.float64), value, most // 2)
+    # multiples of the golden ratio meet no period of the signal
+    inner = np.floor(np.arange(1, most // 2 + 1) * 0.6180339887498949 % 1.0 * n)
+    keep = np.unique(np.concatenate([extremes, inner]).astype(np.int64))
+    return time[keep], value[keep]
+
+
 def _draw(
     fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float], most: int
 ) -> None:
@@ -156,6 +170,7 @@ def _draw(
                 "domain": domain,
                 "title": {"text": escape(panel.label)},
                 "type": "log" if panel.log else "linear",
+                **(_decades(panel) if panel.log else {}),
             },
             legend: {
                 "y": domain[1],
@@ -166,6 +181,13 @@ def _draw(
             },
         }
     )
+
+
+def _decades(panel: Panel) -> dict[str, int]:
+    """Tick marks at powers of ten, where a logarithmic axis spans several."""
+    ends = [np.log10([c.value.min(), c.value.max()]) for c in panel.curves if len(c.value)]
+    span = float(np.max(ends) - np.min(ends)) if ends else 0.0
+    return {"dtick": max(1, round(span / 6))} if span >= 2 else {}
 
 
 def _shape(band: Band, number: str) -> dict[str, object]:
@@ -194,7 +216,7 @@ def mixed(colour: str, strength: float) -> str:
 
 
 def _trace(curve: Curve, colour: str, listed: bool, most: int) -> go.Scatter:
-    time, value = thinned(curve.time, curve.value, most)
+    time, value = (scattered if curve.dotted else thinned)(curve.time, curve.value, most)
     label = escape(labelled(curve.name, curve.unit))
     about = f"<br>{escape(curve.description)}" if curve.description else ""
     mode = "markers" if curve.dotted else "lines+markers" if curve.marked else "lines"
@@ -236,5 +258,7 @@ def _styled(fig: go.Figure, title: str, height: float, top: float = 56) -> go.Fi
         "ticks": "outside",
     }
     fig.update_xaxes(**axis, tickcolor=GRID)
-    fig.update_yaxes(**axis, tickcolor=GRID, title_standoff=10, automargin=True)
+    fig.update_yaxes(
+        **axis, tickcolor=GRID, title_standoff=10, automargin=True, exponentformat="power"
+    )
     return fig

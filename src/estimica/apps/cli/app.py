@@ -9,6 +9,7 @@ import typer
 
 from estimica.apps.cli.check_command import check
 from estimica.apps.cli.demo_command import demo
+from estimica.apps.cli.fit_command import fit
 from estimica.apps.cli.inspect_command import inspect
 from estimica.apps.cli.new_command import new
 from estimica.apps.cli.runs_command import runs_app
@@ -17,13 +18,14 @@ from estimica.apps.cli.simulate_command import simulate
 
 app = typer.Typer(
     name="estimica",
-    help="Modelica models in, exact trajectories and parameter sensitivities out.",
+    help="Fit Modelica models to data, simulate them, and differentiate what comes out.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command()(check)
 app.command()(demo)
+app.command()(fit)
 app.command()(inspect)
 app.command()(new)
 app.add_typer(runs_app, name="runs")
@@ -46,4 +48,4 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Modelica models in, exact trajectories and parameter sensitivities out."""
+    """Fit Modelica models to data, simulate them, and differentiate what comes out."""

@@ -1,0 +1,1 @@
+"""The drum boiler of the demonstration: its model, its data, its study."""

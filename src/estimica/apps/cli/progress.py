@@ -1,0 +1,98 @@
+"""Live progress of a fit on stderr: a line that renews itself, or plain lines in a log."""
+
+from __future__ import annotations
+
+import math
+import sys
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from estimica.estimate.estimator import Progress
+    from estimica.study.estimation import Estimation
+
+SHOWN = 4  # unknowns whose values are told
+EVERY = 1.0  # s between plain lines
+LEAST = 3  # iterations before the time that is left is guessed
+
+
+class ProgressLine:
+    """Tells iteration, cost, its change, a few values, and the time that is left."""
+
+    def __init__(self, estimation: Estimation, *, quiet: bool) -> None:
+        self._estimation = estimation
+        self._quiet = quiet
+        self._begun = self._told = monotonic()
+        self._best = math.inf
+        self._steps: list[float] = []
+        self._ended = 0  # starts of a multistart
+        console = Console(stderr=True)
+        live = console.is_terminal and not quiet
+        self._status = Status("simulating …", console=console) if live else None
+
+    def __enter__(self) -> Self:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._status:
+            self._status.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell of one iteration, or of one start that came to its end."""
+        line = self._line(progress)
+        now = monotonic()
+        if self._quiet:
+            return
+        if self._status:
+            self._status.update(Text(line))
+        elif now - self._told >= EVERY:
+            self._told = now
+            print(line, file=sys.stderr, flush=True)
+
+    def _line(self, progress: Progress) -> str:
+        i = progress.iteration
+        seconds = monotonic() - self._begun
+        values = zip(progress.names, i.values, strict=True)
+        told = [f"{name} {value:.4g}" for name, value in list(values)[:SHOWN]]
+        if progress.starts > 1:
+            self._ended += 1
+            head = f"start {self._ended} of {progress.starts}"
+            left = seconds / self._ended * (progress.starts - self._ended)
+        else:
+            head = f"iteration {i.number}"
+            self._steps.append(i.step)
+            left = self._left(seconds)
+        change = i.cost - self._best if math.isfinite(self._best) else math.nan
+        self._best = min(self._best, i.cost)
+        parts = [head, f"cost {i.cost:.7g}"]
+        if math.isfinite(change):
+            parts.append(f"change {change:+.2g}")
+        parts += [*told, f"{seconds:.1f} s"]
+        if math.isfinite(left) and left >= 1:
+            parts.append(f"about {left:.0f} s left")
+        return "  ".join(parts)
+
+    def _left(self, seconds: float) -> float:
+        """Seconds left if steps go on shrinking as they do, at most to the iteration limit."""
+        done = len(self._steps)
+        most = self._estimation.max_iterations + 1 - done
+        recent = [s for s in self._steps[-LEAST:] if s > 0]
+        if done <= LEAST or len(recent) < LEAST:
+            return math.nan
+        rate = (recent[-1] / recent[0]) ** (1 / (LEAST - 1))
+        needed = float(most)
+        if rate < 1:
+            needed = math.log(self._estimation.tolerance / recent[-1]) / math.log(rate)
+        return seconds / done * min(max(needed, 0.0), most)
