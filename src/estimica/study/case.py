@@ -14,6 +14,7 @@ from estimica.base.signals import Hold
 from estimica.study.fields import (
     LIST,
     NUMBER,
+    REAL,
     STRICT,
     TABLE,
     TEXT,
@@ -50,8 +51,8 @@ class InputColumn:
 class Sigma:
     """Bounds of a noise level that is estimated."""
 
-    min: Annotated[Finite, Field(ge=0, description="Smallest standard deviation.")] = 0.0
-    max: Annotated[Number, Field(gt=0, description="Largest standard deviation.")] = math.inf
+    min: Annotated[float, Field(ge=0, description="Smallest standard deviation."), REAL] = 0.0
+    max: Annotated[float, Field(gt=0, description="Largest standard deviation."), REAL] = math.inf
 
     def __post_init__(self) -> None:
         if self.min > self.max:

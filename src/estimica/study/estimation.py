@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import StudyError
-from estimica.study.fields import STRICT, Number, Positive, Whole, called, spoken
+from estimica.study.fields import REAL, STRICT, WHOLE, Positive, called, spoken
 
 if TYPE_CHECKING:
     from estimica.simulate.engine import Options
@@ -40,22 +40,32 @@ class Estimation:
     transcription: Annotated[
         Transcription, Field(description="How the simulation enters the search.")
     ] = "shooting"
-    starts: Annotated[Whole, Field(ge=1, description="Number of starts; the first is given.")] = 1
-    seed: Annotated[Whole, Field(ge=0, description="Seed of everything random.")] = 1
-    max_iterations: Annotated[Whole, Field(ge=1, description="Most steps of the search.")] = 200
+    starts: Annotated[
+        int, Field(ge=1, description="Number of starts; the first is given."), WHOLE
+    ] = 1
+    seed: Annotated[int, Field(ge=0, description="Seed of everything random."), WHOLE] = 1
+    max_iterations: Annotated[int, Field(ge=1, description="Most steps of the search."), WHOLE] = (
+        200
+    )
     tolerance: Annotated[
-        Positive, Field(lt=1, description="Relative change of cost or tuners that ends the search.")
+        float,
+        Field(gt=0, lt=1, description="Relative change of cost or tuners that ends the search."),
+        REAL,
     ] = 1e-8
     max_seconds: Annotated[
-        Number, Field(gt=0, description="Most seconds on the clock; then the best so far.")
+        float, Field(gt=0, description="Most seconds on the clock; then the best so far."), REAL
     ] = math.inf
     segments: Annotated[
-        Whole | None, Field(ge=2, description="Multiple shooting: pieces of each case.")
+        Annotated[int, Field(ge=2), WHOLE] | None,
+        Field(description="Multiple shooting: pieces of each case."),
     ] = None
     elements: Annotated[
-        Whole | None, Field(ge=1, description="Collocation: elements of each case.")
+        Annotated[int, Field(ge=1), WHOLE] | None,
+        Field(description="Collocation: elements of each case."),
     ] = None
-    degree: Annotated[Whole, Field(ge=1, le=9, description="Collocation: points an element.")] = 3
+    degree: Annotated[
+        int, Field(ge=1, le=9, description="Collocation: points an element."), WHOLE
+    ] = 3
 
 
 @spoken(StudyError, "Q002", called("solver"))
@@ -63,17 +73,17 @@ class Estimation:
 class Solver:
     """The `[solver]` table: tolerances and limits of each simulation."""
 
-    rtol: Annotated[Number, Field(ge=1e-14, lt=1, description="Relative tolerance.")] = 1e-6
+    rtol: Annotated[float, Field(ge=1e-14, lt=1, description="Relative tolerance."), REAL] = 1e-6
     atol: Annotated[Positive, Field(description="Absolute tolerance in nominal units.")] = 1e-8
     method: Annotated[
         Literal["auto", "explicit", "implicit"], Field(description="Integration method.")
     ] = "auto"
-    max_step: Annotated[Number, Field(gt=0, description="Longest step.")] = math.inf
-    max_steps: Annotated[Whole, Field(ge=1, description="Most steps between two samples.")] = (
+    max_step: Annotated[float, Field(gt=0, description="Longest step."), REAL] = math.inf
+    max_steps: Annotated[int, Field(ge=1, description="Most steps between two samples."), WHOLE] = (
         100_000
     )
     max_seconds: Annotated[
-        Number, Field(gt=0, description="Most seconds on the clock for one simulation.")
+        float, Field(gt=0, description="Most seconds on the clock for one simulation."), REAL
     ] = math.inf
 
     @property

@@ -64,10 +64,13 @@ def _whole(value: object) -> int:
     return int(number)
 
 
-Number = Annotated[float, BeforeValidator(_real)]  # may be infinite: a bound
+# a marker stands behind the limits of its field, so that these appear in the schema
+REAL = BeforeValidator(_real)
+WHOLE = BeforeValidator(_whole)
+
+Number = Annotated[float, REAL]  # may be infinite: a bound
 Finite = Annotated[float, BeforeValidator(finite)]
-Positive = Annotated[float, BeforeValidator(finite), Field(gt=0)]
-Whole = Annotated[int, BeforeValidator(_whole)]
+Positive = Annotated[float, Field(gt=0), BeforeValidator(finite)]
 Truth = Annotated[bool, Field(strict=True)]
 
 #: the kinds that one key may take; the marks never meet a user's own name

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from estimica.study.tables import StudyFile
+from estimica.study.tables import ModelTable, StudyFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -21,6 +22,9 @@ def study_schema() -> dict[str, Any]:
     found["properties"]["tune"]["additionalProperties"] = {
         "anyOf": [{"type": "number"}, {"$ref": "#/$defs/Tuner"}]
     }
+    for cls, definition in ((StudyFile, found), (ModelTable, found["$defs"]["ModelTable"])):
+        order = [f.name.rstrip("_") for f in fields(cls)]
+        definition["properties"] = {n: definition["properties"][n] for n in order}
     about = {"$schema": DIALECT, "title": "Estimica study"}
     return {**_plain(found), **about}
 
