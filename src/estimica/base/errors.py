@@ -66,3 +66,7 @@ class StoreError(EstimicaError):
 
 class ExecuteError(EstimicaError):
     """X…: an executor that does not exist, or workers that cannot do their work."""
+
+
+class InferError(EstimicaError):
+    """I…: a question about an estimate that cannot be answered, or is wrongly put."""

@@ -1,0 +1,1 @@
+"""What an estimate is worth: intervals, tests, identifiability, residuals."""
