@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ class Own:
     predictions: Sequence[Prediction]
     scoring: Scoring
     cost: float
-    R: Vector  # of the unknowns, everything else following them
+    information: Callable[[], Vector]  # R of the unknowns, everything else following them
     gradient: Vector  # half of it, likewise
 
 
@@ -38,12 +38,13 @@ def concluded(objective: Objective, own: Own) -> tuple[Point, str]:
     exact = objective.at(own.q)
     if isinstance(exact, Point) and _agrees(objective, own):
         return exact, ""
-    b = np.asarray(np.linalg.lstsq(own.R.T, own.gradient, rcond=None)[0], np.float64)
+    R = own.information()
+    b = np.asarray(np.linalg.lstsq(R.T, own.gradient, rcond=None)[0], np.float64)
     point = Point(
         own.q,
         objective.unknowns.values(own.q),
         own.cost,
-        own.R,
+        R,
         b,
         sum(float(r @ r) for r in own.scoring.scored),
         dict(own.scoring.noise),

@@ -175,3 +175,9 @@ def compressed(rows: Vector) -> Vector:
 def triangular(rows: Vector) -> Vector:
     """R of rows = QR."""
     return np.asarray(np.linalg.qr(rows, mode="r"), np.float64)
+
+
+def stacked(J: csc_array, more: csc_array, C: csc_array, n: int) -> Linearised:
+    """Rows of J with more rows below them; the values of ρ and h do not matter."""
+    rows = csc_array(vstack([J, more]))
+    return Linearised(rows, np.zeros(rows.shape[0]), C, np.zeros(C.shape[0]), n)

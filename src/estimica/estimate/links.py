@@ -6,16 +6,19 @@ expressions in tuners; the derivatives go through the chain rule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import TunerError
+from estimica.flat.expression import Expression
 from estimica.source.formula import Formula, parse_formula
 from estimica.study.tuner import Tuner
 
 Vector = npt.NDArray[np.float64]
+Symbol = TypeVar("Symbol")
 
 
 class Links:
@@ -62,6 +65,16 @@ class Links:
             for name, partial in partials.items():
                 slopes[i, self.tuners.index(name)] = float(partial.at(known))
         return np.concatenate([direct, derived]), slopes
+
+    def written(
+        self,
+        tuners: Sequence[Symbol],
+        write: Callable[[Expression, Mapping[str, Symbol | float]], Symbol],
+    ) -> list[Symbol]:
+        """The parameters as symbols; `write` turns an expression of named symbols into one."""
+        known = {**self._fixed, **dict(zip(self.tuners, tuners, strict=True))}
+        direct = [tuners[int(k)] for k in self._places]
+        return [*direct, *(write(f.expression, known) for f in self._formulas)]
 
     def _formula(self, tuner: Tuner, text: str) -> Formula:
         formula = parse_formula(text, f"tuner '{tuner.name}'")

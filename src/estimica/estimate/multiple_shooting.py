@@ -225,7 +225,7 @@ class _Search:
             at.predictions,
             at.scoring,
             at.cost,
-            information(linear),
+            lambda: information(linear),
             gradient[: linear.n],
         )
         point, against = concluded(self.objective, own)

@@ -114,12 +114,17 @@ class SegmentedCase:
         own = self.response.options.tuner_scales[: self._n_parameters]
         self._options = replace(self._options, tuner_scales=(*own, *map(float, self.scales)))
 
+    def recut(self, count: int) -> None:
+        """Cut into another number of pieces."""
+        r = self.response
+        self.segments = cut(self.predictor.times, r.begin, r.pieces, count)
+
     def halve(self) -> bool:
         """Cut into twice as many pieces; False where there are no stamps left for that."""
-        times, count = self.predictor.times, 2 * len(self.segments)
-        if count > len(times) // 2:
+        count = 2 * len(self.segments)
+        if count > len(self.predictor.times) // 2:
             return False
-        self.segments = cut(times, self.response.begin, self.response.pieces, count)
+        self.recut(count)
         return True
 
     def begun(self, values: Vector) -> tuple[Vector, engine.Start, Vector]:
@@ -161,6 +166,28 @@ class SegmentedCase:
             log.add(one, start.x, run)
             start = engine.Start(run.x.copy(), start.S, run.z.copy(), run.d.copy())
         return log.flown(begin_by_unknowns)
+
+    def trajectories(self, values: Vector, nodes: Vector, times: Vector) -> Vector | str:
+        """(len(times), nx + nz): states and algebraic unknowns from the given nodes on."""
+        e, h = self._tuning.equations, self._tuning.hybrid
+        kernel = build_kernel(h, ca.vertcat(h.x, h.z), sensitivities=False)
+        P, start, _ = self.begun(values)
+        found = np.empty((len(times), h.nx + h.nz))
+        borders = np.array([s.begin for s in self.segments])
+        owner = np.maximum(np.searchsorted(borders, times, side="right") - 1, 0)
+        options = replace(self._options, tuner_scales=())
+        for k, one in enumerate(self.segments):
+            x = nodes[k - 1] if k else start.x
+            own = owner == k
+            last = k + 1 == len(self.segments)
+            grid = times[own] if last else np.append(times[own], borders[k + 1])
+            begun = engine.Start(x, np.zeros((h.nx, 0)), start.z, start.d)
+            run = integrate(kernel, P, begun, one.pieces, np.ascontiguousarray(grid), options)
+            if not run.ok:
+                return run.text
+            found[own] = run.Y[: int(own.sum())]
+            start = replace(start, z=run.z.copy(), d=run.d.copy())
+        return found if np.isfinite(found).all() else f"'{e.system.flat.name}' is not finite"
 
     def _measured(self, one: Segment, x: Vector, run: engine.Run, values: Vector) -> Vector:
         """States that agree with the samples at the beginning of a piece.

@@ -1,0 +1,174 @@
+"""Collocation: the equations of all cases at the points of a grid, solved along with the fit.
+
+Nothing is simulated during the search: states are unknowns like the tuners, the equations of the
+model are met at the solution only. IPOPT solves the whole, with the Gauss-Newton Hessian 2 JᵀWJ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import FitError
+from estimica.estimate.agreement import Own, concluded
+from estimica.estimate.collocated import CollocatedCase
+from estimica.estimate.elements import Radau
+from estimica.estimate.objective import Objective, Point
+from estimica.estimate.prediction import Prediction
+from estimica.estimate.program import Program, Solved
+from estimica.estimate.search import Iteration, Limits, Searched, Status
+from estimica.estimate.setup import Setup
+from estimica.estimate.trajectories import first_trajectories
+from estimica.simulate.modelica_model import ModelicaModel
+
+Vector = npt.NDArray[np.float64]
+Tell = Callable[[Iteration, Point], None]
+PASSES = 25  # of a search whose robust scales are adapted in between
+#: how IPOPT ends, and what that means
+ENDS = {
+    "Solve_Succeeded": (Status.CONVERGED, "the conditions of the optimum are met"),
+    "Solved_To_Acceptable_Level": (
+        Status.CONVERGED,
+        "the conditions of the optimum are all but met",
+    ),
+    "Feasible_Point_Found": (Status.CONVERGED, "the equations are met; nothing is free"),
+    "Maximum_Iterations_Exceeded": (
+        Status.ITERATIONS,
+        "not converged within max_iterations; raise it, or look whether the data determine all "
+        "tuners",
+    ),
+    "Maximum_WallTime_Exceeded": (Status.TIME, "time is up; these are the last values"),
+    "Maximum_CpuTime_Exceeded": (Status.TIME, "time is up; these are the last values"),
+    "User_Requested_Stop": (Status.INTERRUPTED, "interrupted; these are the last values"),
+    "Infeasible_Problem_Detected": (
+        Status.STALLED,
+        "the equations of the model cannot be met near these values; start nearer to the truth, "
+        "widen the bounds, or take more elements",
+    ),
+    "Invalid_Number_Detected": (
+        Status.STALLED,
+        "the model gives numbers that are not finite; set bounds that keep the tuners where it "
+        "works",
+    ),
+    "Insufficient_Memory": (
+        Status.STALLED,
+        "there is not enough memory; use transcription = 'multiple-shooting' or fewer elements",
+    ),
+}
+OTHER = (
+    Status.STALLED,
+    "no shorter step leads on; start elsewhere (starts = 20), or use transcription = 'shooting'",
+)
+
+
+def collocation(
+    setup: Setup, objective: Objective, start: Vector, limits: Limits, tell: Tell
+) -> Searched:
+    """Search with the model's equations collocated at `degree` Radau points an element."""
+    model = setup.study.model
+    if not model.has_time:
+        raise FitError(
+            "F041",
+            f"a static study has nothing to collocate: '{model.name}' knows no time; "
+            "use transcription = 'shooting'",
+        )
+    if not isinstance(model, ModelicaModel):
+        raise FitError(
+            "F042",
+            f"collocation needs the equations of a model, and '{model.name}' does not show them; "
+            "use transcription = 'shooting'",
+        )
+    estimation = setup.study.estimation
+    scheme = Radau.of(estimation.degree)
+    cases = [
+        CollocatedCase(model, p, objective.unknowns, scheme, estimation.elements)
+        for p in objective.predictors
+    ]
+    return _Search(objective, cases, limits, tell).run(objective.unknowns.clipped(start))
+
+
+class _Search:
+    def __init__(
+        self, objective: Objective, cases: list[CollocatedCase], limits: Limits, tell: Tell
+    ) -> None:
+        self.objective = objective
+        self.cases = cases
+        self.limits = limits
+        self.tell = tell
+        self.begun = perf_counter()
+        self.iterations: list[Iteration] = []
+
+    def run(self, q: Vector) -> Searched:
+        try:
+            first = first_trajectories(self.objective, self.cases, q)
+        except KeyboardInterrupt:
+            return Searched(None, Status.INTERRUPTED, "interrupted before the first step", ())
+        if isinstance(first, str):
+            return Searched(
+                None,
+                Status.FAILED,
+                f"no trajectories to begin with: {first}; start nearer to the truth",
+                (),
+            )
+        program = Program(self.objective, self.cases, self.limits.tolerance)
+        w = np.concatenate([q, first])
+        if not self.objective.criterion.scales():
+            self._adapt(program, w)
+        for _ in range(PASSES):
+            solved = program.solve(w, self._left(), self._told)
+            w = solved.w
+            before = self.objective.criterion.scales()
+            if not before or ENDS.get(solved.ended, OTHER)[0] is not Status.CONVERGED:
+                break
+            self._adapt(program, w)
+            if np.allclose(self.objective.criterion.scales(), before, rtol=1e-6):
+                break
+        return self._end(program, solved)
+
+    def _adapt(self, program: Program, w: Vector) -> None:
+        residuals = self.objective.residuals(program.predictions(w))
+        self.objective.criterion = self.objective.criterion.adapted(residuals)
+
+    def _left(self) -> Limits:
+        seconds = self.limits.max_seconds - (perf_counter() - self.begun)
+        count = self.limits.max_iterations - max(len(self.iterations) - 1, 0)
+        return replace(self.limits, max_seconds=max(seconds, 1e-3), max_iterations=max(count, 1))
+
+    def _told(self, q: Vector, cost: float) -> None:
+        """One more iteration."""
+        n = len(q)
+        values = self.objective.unknowns.values(q)
+        size = 0.0
+        if self.iterations:
+            before = self.objective.unknowns.coordinates(self.iterations[-1].values)
+            size = float(np.max(np.abs(q - before) / np.maximum(np.abs(before), 1e-3), initial=0.0))
+        iteration = Iteration(
+            len(self.iterations), cost, values, size, 0, perf_counter() - self.begun
+        )
+        self.iterations.append(iteration)
+        self.tell(iteration, Point(q, values, cost, np.zeros((n, n)), np.zeros(n), 0.0))
+
+    def _end(self, program: Program, solved: Solved) -> Searched:
+        status, message = ENDS.get(solved.ended, OTHER)
+        predictions: list[Prediction] = program.predictions(solved.w)
+        scoring = self.objective.criterion.score(self.objective.residuals(predictions))
+        own = Own(
+            solved.q,
+            predictions,
+            scoring,
+            solved.cost,
+            lambda: program.information(solved.w),
+            solved.gradient,
+        )
+        point, against = concluded(self.objective, own)
+        if against:
+            message += f"; {against}: the grid is coarse (raise degree or elements), or the model is unstable; the curves are those of the grid"
+        iterations = tuple(self.iterations)
+        if iterations:
+            last = replace(iterations[-1], cost=point.cost, values=point.values)
+            iterations = (*iterations[:-1], last)
+        return Searched(point, status, message, iterations)
