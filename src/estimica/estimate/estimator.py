@@ -13,6 +13,7 @@ import numpy.typing as npt
 from estimica.estimate.accuracy import Accuracy, accuracy
 from estimica.estimate.comparison import compare
 from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
+from estimica.estimate.identifiability import explain
 from estimica.estimate.likelihood import information
 from estimica.estimate.methods import METHODS
 from estimica.estimate.objective import Objective, Point
@@ -158,7 +159,7 @@ def conclude(
         n_samples=objective.n_samples,
         aic=aic,
         bic=bic,
-        identifiability=_identifiability(objective, known),
+        identifiability=_identifiability(setup, objective, point, known, bounds),
         cases=compare(setup, objective, point),
         iterations=searched.iterations,
         evaluations=objective.evaluations,
@@ -247,10 +248,7 @@ def _jacobian_and_error(setup: Setup, objective: Objective, point: Point) -> tup
         return point.R, 1e-13 * math.sqrt(max(objective.n_samples, 1))
     if objective.n_samples > MANY:
         return point.R, 10 * solver.rtol
-    tight = replace(solver, rtol=max(solver.rtol / 100, 1e-13), atol=solver.atol / 100)
-    finer = setup.calibration(tight)
-    finer.criterion = objective.criterion
-    fine = finer.at(point.q)
+    fine = _finer(setup, objective).at(point.q)
     if isinstance(fine, Failure):
         return point.R, 10 * solver.rtol
     scale = np.linalg.norm(fine.R, axis=0)
@@ -262,29 +260,25 @@ def _jacobian_and_error(setup: Setup, objective: Objective, point: Point) -> tup
     return fine.R, min(max(error, 1e-11), 10 * solver.rtol)
 
 
-def _identifiability(objective: Objective, known: Accuracy) -> Identifiability:
-    labels = [u.label for u in objective.unknowns.items]
-    directions = tuple(
-        {n: float(c) for n, c in zip(labels, row, strict=True) if c}
-        for row in known.null_directions
-    )
-    advice = []
-    for direction in directions:
-        if len(direction) == 1:
-            name = next(iter(direction))
-            advice.append(f"'{name}' has no effect on the outputs of these cases; fix it")
-        else:
-            names = ", ".join(f"'{n}'" for n in direction)
-            keep = max(direction, key=lambda n: abs(direction[n]))
-            advice.append(
-                f"the data determine only a combination of {names}; fix one of them, "
-                f"for instance '{keep}', or measure something that tells them apart"
-            )
-    return Identifiability(
-        known.rank,
-        len(labels),
-        known.singular_values,
-        known.threshold,
-        directions,
-        tuple(advice),
-    )
+def _finer(setup: Setup, objective: Objective) -> Objective:
+    """The same objective with a hundred times tighter tolerances."""
+    solver = setup.study.solver
+    tight = replace(solver, rtol=max(solver.rtol / 100, 1e-13), atol=solver.atol / 100)
+    finer = setup.calibration(tight)
+    finer.criterion = objective.criterion
+    return finer
+
+
+def _identifiability(
+    setup: Setup,
+    objective: Objective,
+    point: Point | None,
+    known: Accuracy,
+    bounds: Sequence[str],
+) -> Identifiability:
+    held = np.array([bool(b) for b in bounds], bool)
+    if point is not None and len(known.null_directions) and point.predictions is None:
+        objective = _finer(setup, objective)
+        fine = objective.at(point.q)
+        point = fine if isinstance(fine, Point) else point
+    return explain(objective, point, known, held)

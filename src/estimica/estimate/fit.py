@@ -18,6 +18,7 @@ from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.accuracy import Accuracy
 from estimica.estimate.criterion import Noise
+from estimica.estimate.invariants import Group
 from estimica.estimate.objective import Evaluations
 from estimica.estimate.search import Iteration, Status
 from estimica.estimate.unknowns import Unknown, Unknowns
@@ -131,6 +132,8 @@ class Identifiability:
     threshold: float
     null_directions: tuple[Mapping[str, float], ...]
     advice: tuple[str, ...]
+    groups: tuple[Group, ...] = ()  # unknowns that cannot be told apart
+    fix: tuple[str, ...] = ()  # what to fix so that the rest is determined
 
 
 @dataclass(frozen=True, eq=False)

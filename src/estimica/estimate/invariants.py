@@ -1,0 +1,275 @@
+"""Invariants: what stays the same along the directions that the data do not see, in words.
+
+Unknowns move together along null directions. Where a product of powers keeps its value, it is
+orthogonal to them in relative changes; where a sum does, in the changes themselves. Both must hold
+at several points of the way, so a product is not taken for a sum that happens to touch it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+LARGEST_POWER = 6  # of a recognised exponent, and of its denominator
+CLOSE = 2e-3  # how near a fraction an exponent must be
+MOST_BASES = 400  # of pivot choices that are tried for the shortest words
+DIGITS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """A product of powers or a sum that the data do determine."""
+
+    kind: str  # "product" or "sum"
+    terms: tuple[tuple[str, float], ...]  # names with their exponents or factors
+
+    @property
+    def text(self) -> str:
+        """As it is written: `R·C`, `B/C`, `J_c + 0.01501·m`."""
+        return _product(self.terms) if self.kind == "product" else _sum(self.terms)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Unknowns that move together along `free` null directions without changing any output."""
+
+    names: tuple[str, ...]
+    free: int
+    invariants: tuple[Invariant, ...]
+
+    @property
+    def determined(self) -> int:
+        """How many combinations of them the data do determine."""
+        return len(self.names) - self.free
+
+    @property
+    def complete(self) -> bool:
+        """Whether every determined combination was put into words."""
+        return len(self.invariants) == self.determined
+
+    @property
+    def text(self) -> str:
+        """The determined combinations in words; empty where there are none to tell."""
+        return listed([i.text for i in self.invariants])
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Values of the unknowns, and a basis of the null directions there (rows, in their units)."""
+
+    values: Vector
+    null: Vector
+
+
+def groups(names: Sequence[str], places: Sequence[Place], tolerance: float) -> tuple[Group, ...]:
+    """Unknowns that move together, each group with what of it stays the same.
+
+    The first place is the estimate; `tolerance` is the error of the null directions.
+    """
+    first = places[0]
+    if not len(first.null):
+        return ()
+    size = _size(first.values)
+    basis = _reduced(first.null / size, max(tolerance, 1e-6))
+    found = []
+    for rows, columns in _components(np.abs(basis) > SHARE):
+        own = [
+            Place(p.values[columns], _within(p.null / size, columns) * size[columns])
+            for p in places
+            if len(p.null) == len(first.null)
+        ]
+        found.append(_group([names[k] for k in columns], own, len(rows), tolerance))
+    return tuple(found)
+
+
+#: share of an unknown in a null direction from which on it counts as part of it
+SHARE = 1e-3
+
+
+def _group(names: list[str], places: list[Place], free: int, tolerance: float) -> Group:
+    wanted = len(names) - free
+    known: list[Invariant] = []
+    gradients = np.zeros((0, len(names)))
+    first = places[0]
+    for kind in ("product", "sum"):
+        if kind == "product" and any((p.values == 0).any() for p in places):
+            continue
+        size = _size(first.values)
+        moved = [p.null / (p.values if kind == "product" else size) for p in places]
+        rows = _complement(np.vstack(moved), tolerance)
+        for terms in _shortest(rows, kind, _size(first.values)):
+            gradient = terms / first.values if kind == "product" else terms
+            grown = np.vstack([gradients, gradient * _size(first.values)])
+            if len(known) < wanted and _rank(grown) > len(gradients):
+                gradients = grown
+                known.append(_named(kind, names, terms))
+    return Group(tuple(names), free, tuple(known))
+
+
+# --- linear algebra ------------------------------------------------------------------------------
+
+
+def _size(values: Vector) -> Vector:
+    return np.where(values != 0, np.abs(values), 1.0)
+
+
+def _within(null: Vector, columns: Sequence[int]) -> Vector:
+    """An orthonormal basis of what null directions do to some of the unknowns."""
+    part = null[:, columns]
+    _, s, Vt = np.linalg.svd(part, full_matrices=False)
+    found: Vector = Vt[s > SHARE * max(float(s[0]), 1e-300)]
+    return found
+
+
+def _complement(rows: Vector, tolerance: float) -> Vector:
+    """A basis of all vectors orthogonal to `rows`."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    _, s, Vt = np.linalg.svd(rows / np.where(lengths > 0, lengths, 1.0))
+    rank = int((s > tolerance * s[0]).sum())
+    found: Vector = Vt[rank:]
+    return found
+
+
+def _rank(rows: Vector) -> int:
+    scaled = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return int(np.linalg.matrix_rank(scaled, tol=1e-6))
+
+
+def _reduced(rows: Vector, tolerance: float) -> Vector:
+    """The reduced row echelon form with the largest pivots: a basis with many zeros."""
+    A = rows.copy()
+    n, m = A.shape
+    for k in range(n):
+        at, column = divmod(int(np.argmax(np.abs(A[k:]))), m)
+        A[[k, k + at]] = A[[k + at, k]]
+        A[k] /= A[k, column]
+        others = np.arange(n) != k
+        A[others] -= np.outer(A[others, column], A[k])
+        A[others, column] = 0.0
+    A[np.abs(A) < tolerance] = 0.0
+    return A
+
+
+def _components(joined: npt.NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
+    """(rows, columns) of the blocks of a matrix that have nothing in common."""
+    open_rows = set(range(len(joined)))
+    found = []
+    while open_rows:
+        rows = {min(open_rows)}
+        columns: set[int] = set()
+        while True:
+            columns = {int(k) for r in rows for k in np.flatnonzero(joined[r])}
+            grown = {r for r in open_rows if joined[r, sorted(columns)].any()}
+            if grown == rows:
+                break
+            rows = grown
+        open_rows -= rows
+        found.append((sorted(rows), sorted(columns)))
+    return sorted(found, key=lambda g: g[1])
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _shortest(rows: Vector, kind: str, size: Vector) -> list[Vector]:
+    """The basis of the space of `rows` that takes the fewest words."""
+    m, n = rows.shape
+    if not m:
+        return []
+    best: tuple[tuple[float, ...], list[Vector]] | None = None
+    for count, pivots in enumerate(combinations(range(n), m)):
+        if count == MOST_BASES:
+            break
+        square = rows[:, pivots]
+        if np.linalg.cond(square) > 1e8:
+            continue
+        basis = np.linalg.solve(square, rows)
+        written = [_rational(r) if kind == "product" else _factors(r, size) for r in basis]
+        score = _length(written, kind)
+        if best is None or score < best[0]:
+            best = score, written
+    return best[1] if best else []
+
+
+def _length(rows: Sequence[Vector], kind: str) -> tuple[float, ...]:
+    """How long the words are: terms, odd exponents, divisions, size of the exponents."""
+    table = np.array(rows)
+    terms = float(np.count_nonzero(table))
+    if kind == "sum":
+        return (terms,)
+    odd = float(sum(not float(x).is_integer() for r in rows for x in r))
+    return terms, odd, float((table < 0).sum()), float(np.abs(table).sum())
+
+
+def _rational(row: Vector) -> Vector:
+    """Exponents as whole numbers, the first one positive; decimals where they are none."""
+    row = np.where(np.abs(row) < CLOSE, 0.0, row)
+    near = [Fraction(float(x)).limit_denominator(LARGEST_POWER) for x in row]
+    far = [abs(float(f) - x) >= CLOSE for f, x in zip(near, row, strict=True)]
+    if any(far) or max(abs(f) for f in near) > LARGEST_POWER:
+        return row
+    common = math.lcm(*(f.denominator for f in near))
+    numbers = [int(f * common) for f in near]
+    divisor = math.gcd(*numbers)
+    found = np.array([x // divisor for x in numbers], float)
+    return found * np.sign(found[np.flatnonzero(found)[0]])
+
+
+def _factors(row: Vector, size: Vector) -> Vector:
+    """Factors of a sum in the unknowns' own units, the first one 1."""
+    row = np.where(np.abs(row) < CLOSE * np.max(np.abs(row)), 0.0, row) / size
+    found = row / row[np.flatnonzero(row)[0]]
+    nearest = np.round(found)
+    return np.where((np.abs(found - nearest) < 1e-6) & (nearest != 0), nearest, found)
+
+
+def _named(kind: str, names: Sequence[str], terms: Vector) -> Invariant:
+    pairs = [(n, float(x)) for n, x in zip(names, terms, strict=True) if x]
+    return Invariant(kind, tuple(pairs))
+
+
+def _product(terms: Sequence[tuple[str, float]]) -> str:
+    above = [_power(n, x) for n, x in terms if x > 0]
+    below = [_power(n, -x) for n, x in terms if x < 0]
+    if not above:
+        return f"1/({'·'.join(below)})" if len(below) > 1 else f"1/{below[0]}"
+    if not below:
+        return "·".join(above)
+    return f"{'·'.join(above)}/" + (f"({'·'.join(below)})" if len(below) > 1 else below[0])
+
+
+def _power(name: str, exponent: float) -> str:
+    name = _bracketed(name)
+    if exponent == 1:
+        return name
+    if float(exponent).is_integer():
+        return name + str(int(exponent)).translate(DIGITS)
+    return f"{name}^{exponent:.4g}"
+
+
+def _sum(terms: Sequence[tuple[str, float]]) -> str:
+    text = ""
+    for name, factor in terms:
+        sign = "-" if factor < 0 else "+"
+        size = abs(factor)
+        term = _bracketed(name) if size == 1 else f"{size:.4g}·{_bracketed(name)}"
+        text += (f" {sign} " if text else "−" if factor < 0 else "") + term
+    return text.replace(" - ", " − ")
+
+
+def _bracketed(name: str) -> str:
+    return f"({name})" if " " in name else name
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
