@@ -78,7 +78,8 @@ def moved(values: Vector, size: Vector, null: Vector, random: np.random.Generato
     relative = relative / np.linalg.norm(relative, axis=1, keepdims=True)
     relative = random.standard_normal(len(null)) @ relative
     relative *= random.choice([-1.0, 1.0]) * STEP / max(float(np.max(np.abs(relative))), 1e-300)
-    return np.where(values != 0, values * np.exp(relative), relative * size)
+    found: Vector = np.where(values != 0, values * np.exp(relative), relative * size)
+    return found
 
 
 def _places(

@@ -218,8 +218,8 @@ def _rational(row: Vector) -> Vector:
     common = math.lcm(*(f.denominator for f in near))
     numbers = [int(f * common) for f in near]
     divisor = math.gcd(*numbers)
-    found = np.array([x // divisor for x in numbers], float)
-    return found * np.sign(found[np.flatnonzero(found)[0]])
+    found: Vector = np.array([x // divisor for x in numbers], float)
+    return found if found[np.flatnonzero(found)[0]] > 0 else -found
 
 
 def _factors(row: Vector, size: Vector) -> Vector:
@@ -227,7 +227,8 @@ def _factors(row: Vector, size: Vector) -> Vector:
     row = np.where(np.abs(row) < CLOSE * np.max(np.abs(row)), 0.0, row) / size
     found = row / row[np.flatnonzero(row)[0]]
     nearest = np.round(found)
-    return np.where((np.abs(found - nearest) < 1e-6) & (nearest != 0), nearest, found)
+    written: Vector = np.where((abs(found - nearest) < 1e-6) & (nearest != 0), nearest, found)
+    return written
 
 
 def _named(kind: str, names: Sequence[str], terms: Vector) -> Invariant:
