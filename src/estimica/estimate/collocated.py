@@ -18,7 +18,7 @@ import numpy.typing as npt
 from estimica.base.errors import FitError
 from estimica.base.signals import Signal
 from estimica.compiled.equations import Equations, translate
-from estimica.estimate.elements import Elements, Radau, elements
+from estimica.estimate.elements import Elements, Radau, divided, elements, intervals
 from estimica.estimate.prediction import CasePredictor
 from estimica.estimate.segments import nominal_sizes
 from estimica.estimate.unknowns import Unknowns
@@ -48,7 +48,7 @@ class CollocatedCase:
         predictor: CasePredictor,
         unknowns: Unknowns,
         scheme: Radau,
-        least: int | None,
+        least: int | None = None,
     ) -> None:
         require_smooth(model.equations)
         response = predictor.response
@@ -65,15 +65,29 @@ class CollocatedCase:
             given[name] if name in given else Signal.constant(float(level[k]))
             for k, name in enumerate(e.system.inputs)
         ]
-        self.grid: Elements = elements(response.begin, predictor.times, signals, scheme, least)
+        self._signals = signals
+        bounds = intervals(response.begin, predictor.times, signals)
+        even = -(-(least or 1) // max(len(bounds) - 1, 1))
+        self._bounds = divided(bounds, np.full(len(bounds) - 1, even))
         self.width = self.nx + self.nz  # of a point
         self.degree = len(scheme.points)
         implicit = response.configuration.initialiser.implicit
         self.n_begin = self.nx + (self.nz if implicit else 0)
         self.first = 0
+        self.grid: Elements = elements(self._bounds, predictor.times, signals, scheme)
         self.q = ca.SX.sym("q", self.n)
         self.P = self._constants(unknowns)
         self.x_scale, self.z_scale = np.ones(self.nx), np.ones(self.nz)
+
+    def refine(self, parts: Places) -> None:
+        """Cut each element into so many equal ones."""
+        self._bounds = divided(self._bounds, parts)
+        times = self.predictor.times
+        self.grid = elements(self._bounds, times, self._signals, self.scheme)
+
+    def states(self, w: Vector) -> Vector:
+        """(M + 1, nx): the states at the bounds of the elements."""
+        return w[self._end_places()].T * self.x_scale
 
     @property
     def size(self) -> int:

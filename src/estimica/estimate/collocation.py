@@ -6,28 +6,32 @@ model are met at the solution only. IPOPT solves the whole, with the Gauss-Newto
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import FitError
+from estimica.base.errors import FitError, SimulationError
 from estimica.estimate.agreement import Own, concluded
 from estimica.estimate.collocated import CollocatedCase
 from estimica.estimate.elements import Radau
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Prediction
-from estimica.estimate.program import Program, Solved
+from estimica.estimate.program import Damping, Program, Solved
 from estimica.estimate.search import Iteration, Limits, Searched, Status
 from estimica.estimate.setup import Setup
-from estimica.estimate.trajectories import first_trajectories
+from estimica.estimate.trajectories import Trajectories
 from estimica.simulate.modelica_model import ModelicaModel
+from estimica.study.estimation import Estimation
 
 Vector = npt.NDArray[np.float64]
 Tell = Callable[[Iteration, Point], None]
+REFINEMENTS = 5  # of the grid
 PASSES = 25  # of a search whose robust scales are adapted in between
+DAMPING = (0.0, 0.1, 3.0)  # of one attempt after the other, until one does not stall
 #: how IPOPT ends, and what that means
 ENDS = {
     "Solve_Succeeded": (Status.CONVERGED, "the conditions of the optimum are met"),
@@ -88,38 +92,87 @@ def collocation(
         CollocatedCase(model, p, objective.unknowns, scheme, estimation.elements)
         for p in objective.predictors
     ]
-    return _Search(objective, cases, limits, tell).run(objective.unknowns.clipped(start))
+    accuracy = setup.study.solver.rtol if _is_refined(estimation) else math.inf
+    run = _Search(objective, cases, limits, tell, accuracy)
+    return run.run(objective.unknowns.clipped(start))
+
+
+def _is_refined(estimation: Estimation) -> bool:
+    """A given number of elements is kept, and so is the implicit Euler method."""
+    return estimation.elements is None and estimation.degree > 1
 
 
 class _Search:
     def __init__(
-        self, objective: Objective, cases: list[CollocatedCase], limits: Limits, tell: Tell
+        self,
+        objective: Objective,
+        cases: list[CollocatedCase],
+        limits: Limits,
+        tell: Tell,
+        accuracy: float,
     ) -> None:
         self.objective = objective
-        self.cases = cases
+        self.trajectories = [Trajectories(case) for case in cases]
         self.limits = limits
         self.tell = tell
+        self.accuracy = accuracy
         self.begun = perf_counter()
         self.iterations: list[Iteration] = []
 
     def run(self, q: Vector) -> Searched:
+        values = self.objective.unknowns.values(q)
         try:
-            first = first_trajectories(self.objective, self.cases, q)
+            first = [t.first(values) for t in self.trajectories]
         except KeyboardInterrupt:
             return Searched(None, Status.INTERRUPTED, "interrupted before the first step", ())
-        if isinstance(first, str):
-            return Searched(
-                None,
-                Status.FAILED,
-                f"no trajectories to begin with: {first}; start nearer to the truth",
-                (),
-            )
-        program = Program(self.objective, self.cases, self.limits.tolerance)
-        w = np.concatenate([q, first])
+        except SimulationError as error:
+            first = [error.message]
+        for text in first:
+            if isinstance(text, str):
+                return Searched(
+                    None,
+                    Status.FAILED,
+                    f"no trajectories to begin with: {text}; start nearer to the truth",
+                    (),
+                )
+        program, w = self._program(q, first)
+        solved = self._passes(program, w)
+        for _ in range(REFINEMENTS):
+            finer = self._refined(solved)
+            if finer is None:
+                break
+            program, w = self._program(solved.q, finer)
+            solved = self._passes(program, w)
+        return self._end(program, solved)
+
+    def _program(self, q: Vector, own: Sequence[Vector | str]) -> tuple[Program, Vector]:
+        """The problem on the present grids, and where it begins."""
+        first = len(q)
+        cases = [t.case for t in self.trajectories]
+        for case in cases:
+            case.first = first
+            first += case.size
+        return Program(self.objective, cases, self.limits.tolerance), np.concatenate([q, *own])
+
+    def _refined(self, solved: Solved) -> list[Vector] | None:
+        """Unknowns on grids that are finer where that is needed."""
+        if self.accuracy == math.inf or ENDS.get(solved.ended, OTHER)[0] is not Status.CONVERGED:
+            return None
+        values = self.objective.unknowns.values(solved.q)
+        found = [t.refined(values, solved.w, self.accuracy) for t in self.trajectories]
+        if all(w is None for w in found):
+            return None
+        return [
+            t.kept(solved.w) if w is None else w
+            for t, w in zip(self.trajectories, found, strict=True)
+        ]
+
+    def _passes(self, program: Program, w: Vector) -> Solved:
+        """Solutions between which a robust criterion takes its scales anew."""
         if not self.objective.criterion.scales():
             self._adapt(program, w)
         for _ in range(PASSES):
-            solved = program.solve(w, self._left(), self._told)
+            solved = self._solved(program, w)
             w = solved.w
             before = self.objective.criterion.scales()
             if not before or ENDS.get(solved.ended, OTHER)[0] is not Status.CONVERGED:
@@ -127,7 +180,15 @@ class _Search:
             self._adapt(program, w)
             if np.allclose(self.objective.criterion.scales(), before, rtol=1e-6):
                 break
-        return self._end(program, solved)
+        return solved
+
+    def _solved(self, program: Program, w: Vector) -> Solved:
+        """Try Gauss-Newton steps as they are; where they lead astray, damped ones."""
+        for share in DAMPING:
+            solved = program.solve(w, self._left(), self._told, Damping(share))
+            if ENDS.get(solved.ended, OTHER)[0] is not Status.STALLED:
+                break
+        return solved
 
     def _adapt(self, program: Program, w: Vector) -> None:
         residuals = self.objective.residuals(program.predictions(w))
@@ -166,7 +227,10 @@ class _Search:
         )
         point, against = concluded(self.objective, own)
         if against:
-            message += f"; {against}: the grid is coarse (raise degree or elements), or the model is unstable; the curves are those of the grid"
+            message += (
+                f"; {against}: the grid is coarse (raise degree or elements), or the model is "
+                "unstable; cost and curves are those of the grid"
+            )
         iterations = tuple(self.iterations)
         if iterations:
             last = replace(iterations[-1], cost=point.cost, values=point.values)

@@ -51,21 +51,25 @@ class Elements:
         return len(self.bounds) - 1
 
 
-def elements(
-    begin: float, stamps: Vector, signals: Sequence[Signal], scheme: Radau, least: int | None
-) -> Elements:
-    """Elements that end at every stamp and every change of an input, at least `least` of them."""
-    end = float(stamps[-1])
+def intervals(begin: float, stamps: Vector, signals: Sequence[Signal]) -> Vector:
+    """The bounds that elements must have: every stamp, and every change of an input."""
     marks = [np.array([begin]), stamps]
     for signal in signals:
         changes = _changes(signal)
-        marks.append(changes[(changes > begin) & (changes < end)])
-    bounds = np.unique(np.concatenate(marks))
-    if least is not None and len(bounds) > 1:
-        parts = -(-least // (len(bounds) - 1))
-        shares = np.arange(parts) / parts
-        inner = bounds[:-1, None] + shares * np.diff(bounds)[:, None]
-        bounds = np.append(inner.ravel(), bounds[-1])
+        marks.append(changes[(changes > begin) & (changes < stamps[-1])])
+    return np.unique(np.concatenate(marks))
+
+
+def divided(bounds: Vector, parts: Places) -> Vector:
+    """Bounds with each interval cut into so many equal parts."""
+    first = np.repeat(bounds[:-1], parts)
+    width = np.repeat(np.diff(bounds) / parts, parts)
+    number = np.arange(len(first)) - np.repeat(np.cumsum(parts) - parts, parts)
+    return np.append(first + number * width, bounds[-1])
+
+
+def elements(bounds: Vector, stamps: Vector, signals: Sequence[Signal], scheme: Radau) -> Elements:
+    """The elements between given bounds."""
     times = bounds[:-1] + scheme.points[:, None] * np.diff(bounds)
     times[-1] = bounds[1:]
     begins = np.broadcast_to(bounds[:-1], times.shape)

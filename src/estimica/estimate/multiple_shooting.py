@@ -230,7 +230,9 @@ class _Search:
         )
         point, against = concluded(self.objective, own)
         if against:
-            message += f"; {against}: the curves are those of the pieces"
+            message += (
+                f"; {against}: the model is unstable; cost and curves are those of the pieces"
+            )
         return Searched(point, status, message, _last_as(tuple(self.iterations), point))
 
 

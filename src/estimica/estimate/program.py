@@ -37,6 +37,26 @@ class Solved:
     ended: str
 
 
+class Damping:
+    """Curvature added for the unknowns, so that first steps are not too long; it fades.
+
+    It is a share of the curvature that a relative change of all outputs has. The optimum does not
+    depend on it.
+    """
+
+    def __init__(self, share: float = 0.0, fading: float = 0.5) -> None:
+        self._share = share
+        self._fading = fading
+
+    def at(self, y: Vector, weight: Vector) -> float:
+        """For these outputs and their weights."""
+        return self._share * float(weight @ y**2)
+
+    def fade(self) -> None:
+        """After an iteration."""
+        self._share *= self._fading
+
+
 class Program:
     """min cost(y(w)) with the conditions of all cases = 0, w = [q; the cases' own unknowns]."""
 
@@ -60,7 +80,7 @@ class Program:
         w, q = self._w, self._q
         none = ca.MX(0, 1)
         y = ca.vertcat(*(ca.vec(c.outputs(w, q)) for c in self.cases))
-        cost, slope, weight = self._score.function(y)
+        cost, slope, weight, damping = self._score.function(y)
         prior, prior_slope, prior_bend = self._priors(q)
         f = cost + prior
         g = ca.vertcat(*(c.conditions(w, q) for c in self.cases))
@@ -69,7 +89,7 @@ class Program:
         results = list(self._at_stamps(slope, weight))
         gradient = self._gradient(results, prior_slope)
         factor, multipliers = ca.MX.sym("lam_f"), ca.MX.sym("lam_g", self.n_conditions)
-        hessian = factor * self._hessian(results, prior_bend)
+        hessian = factor * self._hessian(results, prior_bend + damping)
         names = ["x", "p"]
         self._jacobian_of_conditions = ca.Function("jac_g", [w, none], [g, jacobian], names,
                                                    ["g", "jac_g_x"])  # fmt: skip
@@ -151,9 +171,15 @@ class Program:
 
     # -- solving ---------------------------------------------------------------------------------
 
-    def solve(self, w: Vector, limits: Limits, told: Told) -> Solved:
+    def solve(self, w: Vector, limits: Limits, told: Told, damping: Damping) -> Solved:
         """Let IPOPT search from `w`; `told` hears of every iteration."""
-        watch = _Watch(self.n, self.size, self.n_conditions, told)
+
+        def iterated(q: Vector, cost: float) -> None:
+            damping.fade()
+            told(q, cost)
+
+        self._score.damping = damping
+        watch = _Watch(self.n, self.size, self.n_conditions, iterated)
         options = {
             **self._options,
             "print_time": False,
@@ -239,6 +265,7 @@ class _Score:
                 self._places.append(first + k + case.ny * np.searchsorted(stamps, m.time))
             first += case.ny * len(stamps)
         self.size = first
+        self.damping = Damping()
         self.function = _ScoreCallback(self)
 
     def predictions(self, y: Vector) -> list[Prediction]:
@@ -271,16 +298,18 @@ class _ScoreCallback(ca.Callback):
         return 1
 
     def get_n_out(self) -> int:
-        return 3
+        return 4
 
     def get_sparsity_in(self, i: int) -> ca.Sparsity:
         return ca.Sparsity.dense(self._score.size, 1)
 
     def get_sparsity_out(self, i: int) -> ca.Sparsity:
-        return ca.Sparsity.dense(self._score.size if i else 1, 1)
+        return ca.Sparsity.dense(self._score.size if i in (1, 2) else 1, 1)
 
     def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
-        return [ca.DM(v) for v in self._score.of(np.array(arguments[0], float).ravel())]
+        y = np.array(arguments[0], float).ravel()
+        cost, slope, weight = self._score.of(y)
+        return [ca.DM(v) for v in (cost, slope, weight, self._score.damping.at(y, weight))]
 
 
 class _Watch(ca.Callback):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import FitError, SimulationError
 from estimica.compiled.equations import Equations
-from estimica.compiled.kernel import build_kernel
+from estimica.compiled.kernel import Kernel, build_kernel
 from estimica.compiled.tuning import Constant, tune
 from estimica.estimate.prediction import CasePredictor
 from estimica.simulate import engine
@@ -75,6 +76,14 @@ class Flown:
         return max((float(np.linalg.norm(g, 2)) for g in self.end_by_state), default=0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Trajectories of a case: states and algebraic unknowns, and states at the pieces' ends."""
+
+    found: Vector  # (times, nx + nz)
+    ends: Vector  # (K, nx)
+
+
 class SegmentedCase:
     """One case that is simulated piece by piece."""
 
@@ -93,7 +102,7 @@ class SegmentedCase:
         self._places = [equations.constants.index(n) for n in self._tuning.independent]
         outputs = _outputs(equations, response.configuration.outputs)
         self._kernel = build_kernel(self._tuning.hybrid, outputs, sensitivities=True)
-        self.segments = cut(predictor.times, response.begin, response.pieces, count)
+        self.recut(count)
         self.nx = len(self._names)
         self.scales = np.ones(self.nx)
         self._nominal = nominal_sizes(equations, self._names)
@@ -116,8 +125,11 @@ class SegmentedCase:
 
     def recut(self, count: int) -> None:
         """Cut into another number of pieces."""
-        r = self.response
-        self.segments = cut(self.predictor.times, r.begin, r.pieces, count)
+        self.cut_at(evenly(self.predictor.times, self.response.begin, count))
+
+    def cut_at(self, nodes: Vector) -> None:
+        """Cut where the nodes are, the first of them the beginning."""
+        self.segments = cut(self.predictor.times, self.response.pieces, nodes)
 
     def halve(self) -> bool:
         """Cut into twice as many pieces; False where there are no stamps left for that."""
@@ -167,27 +179,37 @@ class SegmentedCase:
             start = engine.Start(run.x.copy(), start.S, run.z.copy(), run.d.copy())
         return log.flown(begin_by_unknowns)
 
-    def trajectories(self, values: Vector, nodes: Vector, times: Vector) -> Vector | str:
-        """(len(times), nx + nz): states and algebraic unknowns from the given nodes on."""
-        e, h = self._tuning.equations, self._tuning.hybrid
-        kernel = build_kernel(h, ca.vertcat(h.x, h.z), sensitivities=False)
+    def trajectories(self, values: Vector, nodes: Vector, times: Vector) -> Ways | str:
+        """States and algebraic unknowns at `times`, each piece from its own node."""
+        h = self._tuning.hybrid
         P, start, _ = self.begun(values)
         found = np.empty((len(times), h.nx + h.nz))
+        ends = np.empty((len(self.segments), h.nx))
         borders = np.array([s.begin for s in self.segments])
-        owner = np.maximum(np.searchsorted(borders, times, side="right") - 1, 0)
         options = replace(self._options, tuner_scales=())
+        places = np.append(np.searchsorted(times, borders), len(times))
+        places[0] = 0
         for k, one in enumerate(self.segments):
             x = nodes[k - 1] if k else start.x
-            own = owner == k
+            own = slice(places[k], places[k + 1])
             last = k + 1 == len(self.segments)
             grid = times[own] if last else np.append(times[own], borders[k + 1])
             begun = engine.Start(x, np.zeros((h.nx, 0)), start.z, start.d)
-            run = integrate(kernel, P, begun, one.pieces, np.ascontiguousarray(grid), options)
+            run = integrate(self._plain, P, begun, one.pieces, grid, options)
             if not run.ok:
                 return run.text
-            found[own] = run.Y[: int(own.sum())]
+            found[own] = run.Y[: places[k + 1] - places[k]]
+            ends[k] = run.x
             start = replace(start, z=run.z.copy(), d=run.d.copy())
-        return found if np.isfinite(found).all() else f"'{e.system.flat.name}' is not finite"
+        if not np.isfinite(found).all():
+            return f"a variable of '{self._tuning.equations.system.flat.name}' is not finite"
+        return Ways(found, ends)
+
+    @cached_property
+    def _plain(self) -> Kernel:
+        """The model without sensitivities, its outputs states and algebraic unknowns."""
+        h = self._tuning.hybrid
+        return build_kernel(h, ca.vertcat(h.x, h.z), sensitivities=False)
 
     def _measured(self, one: Segment, x: Vector, run: engine.Run, values: Vector) -> Vector:
         """States that agree with the samples at the beginning of a piece.
@@ -246,33 +268,38 @@ class _Log:
         )  # fmt: skip
 
 
-def cut(times: Vector, begin: float, pieces: Pieces, count: int) -> tuple[Segment, ...]:
-    """`count` segments with about the same number of stamps; they begin at stamps."""
+def evenly(times: Vector, begin: float, count: int) -> Vector:
+    """Where `count` segments begin that have about the same number of stamps."""
     inner = times[times > begin]
     count = max(1, min(count, len(inner)))
     places = np.linspace(0, len(inner), count + 1)[1:-1].round().astype(int)
-    nodes = np.concatenate([[begin], np.unique(inner[places])])
+    return np.concatenate([[begin], np.unique(inner[places])])
+
+
+def cut(times: Vector, pieces: Pieces, nodes: Vector) -> tuple[Segment, ...]:
+    """Segments that begin at the nodes."""
     found = []
     for k, a in enumerate(nodes):
         last = k + 1 == len(nodes)
         b = float(times[-1]) if last else float(nodes[k + 1])
-        own = (times >= a) & ((times <= b) if last else (times < b))
-        rows = np.flatnonzero(own)
-        first = int(rows[0]) if len(rows) else int(np.searchsorted(times, a))
-        grid = times[rows] if last else np.append(times[rows], b)
+        first, until = np.searchsorted(times, [a, b])
+        until = len(times) if last else until
+        grid = times[first:until] if last else np.append(times[first:until], b)
         inputs = _within(pieces, float(a), b, last)
-        found.append(Segment(float(a), np.ascontiguousarray(grid), inputs, first, len(rows)))
+        found.append(
+            Segment(float(a), np.ascontiguousarray(grid), inputs, int(first), int(until - first))
+        )
     return tuple(found)
 
 
 def _within(pieces: Pieces, begin: float, end: float, last: bool) -> Pieces:
-    before = pieces.starts <= end if last else pieces.starts < end
-    inside = (pieces.starts > begin) & before
-    k = max(int(np.searchsorted(pieces.starts, begin, side="right")) - 1, 0)
+    after = int(np.searchsorted(pieces.starts, begin, side="right"))
+    until = int(np.searchsorted(pieces.starts, end, side="right" if last else "left"))
+    inside = slice(after, max(after, until))
     return Pieces(
         np.concatenate([[begin], pieces.starts[inside]]),
         np.ascontiguousarray(np.vstack([inputs_at(pieces, begin), pieces.values[inside]])),
-        np.ascontiguousarray(np.vstack([pieces.slopes[k], pieces.slopes[inside]])),
+        np.ascontiguousarray(np.vstack([pieces.slopes[max(after - 1, 0)], pieces.slopes[inside]])),
     )
 
 
