@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from estimica.base import show
 from estimica.base.errors import ReportError
-from estimica.base.show import Curve, Section, Table, trajectories
+from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, trajectories
 from estimica.report.document import curves_fragment, table_fragment, write_page
 
 TIME = np.linspace(0.0, 1.0, 11)
@@ -30,6 +31,24 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     assert "<script></td>" not in text
     assert "&lt;script&gt;" in text
     assert "<h2>&lt;b&gt;</h2>" in text
+
+
+def test_paragraphs_are_kept_apart(tmp_path: Path) -> None:
+    page = write_page(tmp_path / "page.html", "t", [Section("h", "One.\n\nTwo <b>.")])
+    assert re.search(r"<p>One\.</p>\s*<p>Two &lt;b&gt;\.</p>", page.read_text(encoding="utf-8"))
+
+
+def test_a_page_that_results_describe_is_written_through_the_registry(tmp_path: Path) -> None:
+    page = Page("Title", (Section("Heading", "Text."),), "Lead")
+    text = show.write(page, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(part in text for part in ("Title", "Heading", "Text.", "Lead"))
+
+
+def test_names_in_figures_cannot_leave_their_script(tmp_path: Path) -> None:
+    odd = "</script><script>alert(1)</script>"
+    curves = Curves((Panel(odd, (Curve(odd, TIME, TIME), Curve("b", TIME, TIME)), group=odd),), odd)
+    page = write_page(tmp_path / "page.html", "t", [Section("h", "", (curves,))])
+    assert "alert(1)</script>" not in page.read_text(encoding="utf-8")
 
 
 def test_a_page_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:

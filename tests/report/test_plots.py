@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimica.base.show import Curve, Curves, Panel, Table, trajectories
-from estimica.report.plots import MOST_POINTS, PALETTE, figure, table_figure, thinned
+from estimica.base.show import Band, Curve, Curves, Panel, Table, trajectories
+from estimica.report.plots import (
+    MOST_IN_FIGURE,
+    MOST_POINTS,
+    PALETTE,
+    figure,
+    mixed,
+    scattered,
+    table_figure,
+    thinned,
+)
 
 TIME = np.linspace(0.0, 10.0, 101)
 
@@ -55,3 +64,68 @@ def test_thinning_keeps_the_ends_and_a_single_spike() -> None:
 def test_table_figure_prints_numbers_short() -> None:
     fig = table_figure(Table(("name", "value"), (("R", 1 / 3),)))
     assert list(fig.data[0].cells["values"][1]) == ["0.333333"]
+
+
+def test_panels_of_a_group_move_together_under_their_heading() -> None:
+    panels = tuple(
+        Panel(f"y{k}", (Curve("y", TIME, TIME),), group=group) for k, group in enumerate("aab")
+    )
+    layout = figure(Curves(panels)).layout
+    assert (layout.xaxis.matches, layout.xaxis2.matches, layout.xaxis3.matches) == (None, "x", None)
+    assert layout.xaxis.showticklabels is False
+    assert layout.xaxis2.showticklabels is None
+    assert [a.text for a in layout.annotations] == ["<b>a</b>", "<b>b</b>"]
+    bottoms = [layout[f"yaxis{n}"].domain[0] for n in ("", "2", "3")]
+    tops = [layout[f"yaxis{n}"].domain[1] for n in ("", "2", "3")]
+    assert all(b > t for b, t in zip(bottoms, tops[1:], strict=False))
+    assert (tops[0], bottoms[-1]) == (1.0, 0.0)
+
+
+def test_bands_logarithmic_axes_and_strengths_are_drawn() -> None:
+    curve = Curve("c", TIME, TIME + 1, colour=1, strength=0.5, dashed=True, marked=True)
+    fig = figure(Curves((Panel("y", (curve,), (Band("± 2σ", -1.0, 1.0),), log=True),)))
+    assert fig.layout.yaxis.type == "log"
+    assert (fig.layout.shapes[0].y0, fig.layout.shapes[0].y1) == (-1.0, 1.0)
+    assert fig.data[0].line.color == mixed(PALETTE[1], 0.5)
+    assert fig.data[0].line.dash == "dash"
+    assert fig.data[0].mode == "lines+markers"
+
+
+def test_colours_fade_to_white() -> None:
+    assert mixed("#0072B2", 1.0) == "#0072B2"
+    assert mixed("#0072B2", 0.0) == "#FFFFFF"
+
+
+def test_axis_that_counts_has_whole_numbers() -> None:
+    number = np.arange(4.0)
+    fig = figure(Curves((Panel("cost", (Curve("cost", number, number),)),), whole=True))
+    assert (fig.layout.xaxis.dtick, fig.layout.xaxis.tickformat) == (1, "d")
+
+
+def test_names_with_markup_are_shown_as_they_are() -> None:
+    odd = "<b>x</b> & y"
+    fig = figure(
+        Curves((Panel(odd, (Curve(odd, TIME, TIME), Curve("z", TIME, TIME)), group=odd),), odd)
+    )
+    shown = "&lt;b&gt;x&lt;/b&gt; &amp; y"
+    assert fig.data[0].name == shown
+    assert fig.layout.yaxis.title.text == shown
+    assert fig.layout.title.text == shown
+    assert fig.layout.annotations[0].text == f"<b>{shown}</b>"
+
+
+def test_many_long_curves_share_the_points_of_a_figure() -> None:
+    time = np.linspace(0.0, 1.0, 100_000)
+    curves = tuple(Curve(f"c{k}", time, np.sin(99 * time), dotted=k < 4) for k in range(16))
+    fig = figure(Curves((Panel("y", curves),)))
+    assert sum(len(t.x) for t in fig.data) < 1.2 * MOST_IN_FIGURE
+
+
+def test_thinned_clouds_keep_their_middle_and_their_extremes() -> None:
+    time = np.linspace(0.0, 1.0, 1_000_000)
+    value = np.random.default_rng(1).standard_normal(len(time))
+    t, v = scattered(time, value)
+    assert len(t) <= MOST_POINTS + 2
+    assert (v.min(), v.max()) == (value.min(), value.max())
+    assert np.mean(np.abs(v) < 1) > 0.3
+    assert np.all(np.diff(t) > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimica.base.show import Curve, Table, trajectories
+from estimica.base.show import Curve, Rounded, Table, trajectories
 from estimica.report.text import curves_text, printed, sparkline, table_text
 
 
@@ -17,6 +17,8 @@ from estimica.report.text import curves_text, printed, sparkline, table_text
         (float("inf"), "inf"),
         (1 / 3, "0.333333"),
         (np.float64(2e-9), "2e-09"),
+        (Rounded(19.2299, 3), "19.230"),
+        (Rounded(float("inf"), 3), "inf"),
         (True, "yes"),
         (12, "12"),
         ("a", "a"),

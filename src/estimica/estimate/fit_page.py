@@ -99,7 +99,7 @@ def identifiability_in_words(fit: Fit) -> str:
         spread = f" (condition number {s[0] / s[-1]:.3g})" if len(s) and s[-1] > 0 else ""
         return f"The data determine all {_plural(i.n, 'unknown')}{spread}."
     said = f"The data determine {i.rank} directions of {_plural(i.n, 'unknown')}."
-    return "\n\n".join([said, *(a[:1].upper() + a[1:] + "." for a in i.advice)])
+    return "\n\n".join([said, *map(_sentence, i.advice)])
 
 
 def _directions(fit: Fit) -> Iterator[Table]:
@@ -233,6 +233,12 @@ def _versions() -> Iterator[str]:
             yield f"{package} {version(package)}"
         except PackageNotFoundError:
             continue
+
+
+def _sentence(advice: str) -> str:
+    """With a capital and a full stop; a name at the beginning stays as it is."""
+    plain = advice.startswith(("only ", "these "))
+    return f"{advice[0].upper() if plain else advice[0]}{advice[1:]}."
 
 
 def _bound(value: float) -> float | None:
