@@ -81,6 +81,9 @@ EXPORTED = {
     "fit",
     "Fit",
     "FitError",
+    "InferError",
+    "likelihood_ratio",
+    "release",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

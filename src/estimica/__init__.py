@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         DataError,
         EstimicaError,
         FitError,
+        InferError,
         ModelError,
         SimulationError,
         SourceError,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from estimica.data.readers import read_data
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
+    from estimica.infer.likelihood_ratio import likelihood_ratio
+    from estimica.infer.release import release
     from estimica.simulate.engine import Options
     from estimica.simulate.linear import Linearisation
     from estimica.simulate.modelica_model import ModelicaModel, load_model
@@ -56,6 +59,7 @@ _HOMES = {
     "EstimicaError": "base.errors",
     "Fit": "estimate.fit",
     "FitError": "base.errors",
+    "InferError": "base.errors",
     "InputColumn": "study.case",
     "Linearisation": "simulate.linear",
     "Model": "compiled.model",
@@ -79,9 +83,11 @@ _HOMES = {
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
     "fit": "estimate.estimator",
+    "likelihood_ratio": "infer.likelihood_ratio",
     "load_model": "simulate.modelica_model",
     "read_data": "data.readers",
     "read_study": "study.study_file",
+    "release": "infer.release",
 }
 
 __all__ = [
@@ -92,6 +98,7 @@ __all__ = [
     "EstimicaError",
     "Fit",
     "FitError",
+    "InferError",
     "InputColumn",
     "Linearisation",
     "Model",
@@ -115,9 +122,11 @@ __all__ = [
     "TunerError",
     "UnsupportedError",
     "fit",
+    "likelihood_ratio",
     "load_model",
     "read_data",
     "read_study",
+    "release",
 ]
 
 

@@ -1,0 +1,158 @@
+"""Likelihood ratio: whether a model with more that is free is worth it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from estimica.base import show
+from estimica.base.errors import InferError
+from estimica.estimate.fit import Fit
+from estimica.infer.likelihood_ratio_nesting import require_nested, tolerance
+
+Distribution = Literal["chi2", "F"]
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio:
+    """The test of a null model within a larger one.
+
+    For `ml` the statistic is the cost reduction, which is χ² distributed with `freedom` degrees if
+    the null model is true (asymptotically). For `oe` the noise level is estimated and the
+    statistic is F = (reduction/freedom) / (cost/(N − k)), F distributed with `freedom` and
+    `residual_freedom` degrees (exactly so for a linear model with Gaussian noise).
+    """
+
+    distribution: Distribution
+    statistic: float
+    freedom: int  # unknowns that are free in the larger model only, noise variances counted
+    residual_freedom: int  # N − k of the larger model
+    risk: float  # of preferring the larger model where the null model is true
+    cost_reduction: float
+    null_cost: float
+    other_cost: float
+    released: tuple[str, ...]
+
+    def rejects(self, risk: float = 0.05) -> bool:
+        """Whether the null model is given up at this risk."""
+        return self.risk < risk
+
+    def verdict(self, risk: float = 0.05) -> str:
+        """What the test says, in words."""
+        what = ", ".join(f"'{n}'" for n in self.released)
+        if self.rejects(risk):
+            return (
+                f"releasing {what} is worth it: a null model that is true would gain so much by "
+                f"chance with probability {self.risk:.2g} only"
+            )
+        return (
+            f"releasing {what} is not worth it: a null model that is true gains as much by chance "
+            f"with probability {self.risk:.2f}"
+        )
+
+    def table(self) -> show.Table:
+        """The numbers of the test."""
+        law = (
+            f"χ² with {self.freedom} degrees of freedom"
+            if self.distribution == "chi2"
+            else f"F with {self.freedom} and {self.residual_freedom} degrees of freedom"
+        )
+        rows: tuple[tuple[object, ...], ...] = (
+            ("released", ", ".join(self.released)),
+            ("cost of the null model", self.null_cost),
+            ("cost", self.other_cost),
+            ("cost reduction", self.cost_reduction),
+            ("statistic", self.statistic),
+            ("its distribution", law),
+            ("risk", show.Rounded(self.risk, 4)),
+        )
+        return show.Table(("likelihood ratio", ""), rows, "", self.verdict())
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return {
+            "released": list(self.released),
+            "distribution": self.distribution,
+            "statistic": self.statistic,
+            "freedom": self.freedom,
+            "residual_freedom": self.residual_freedom,
+            "risk": self.risk,
+            "cost_reduction": self.cost_reduction,
+            "null_cost": self.null_cost,
+            "cost": self.other_cost,
+            "verdict": self.verdict(),
+        }
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+
+def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
+    """Test the fit `null` against the fit `other`, in which more is free.
+
+    Both must come from the same data and criterion, and `other` must be able to do all that `null`
+    does. `ml` uses the χ² distribution of the cost difference, `oe` the F distribution.
+    """
+    released = require_nested(null, other)
+    freedom = len(released)
+    reduction = null.cost - other.cost
+    allowed = tolerance(null)
+    if reduction < -allowed:
+        raise InferError(
+            "I006",
+            f"the fit with more that is free costs {other.cost:.8g}, the null model only "
+            f"{null.cost:.8g}: it ended in a poorer optimum; fit it from the null model's values",
+        )
+    free = other.n_free + sum(v.estimated for v in other.noise.values())
+    residual = other.n_samples - free
+    if null.criterion == "ml":
+        risk = chi2_risk(reduction, freedom)
+        return LikelihoodRatio(
+            "chi2",
+            reduction,
+            freedom,
+            residual,
+            risk,
+            reduction,
+            null.cost,
+            other.cost,
+            released,
+        )
+    statistic, risk = f_risk(null.cost, other.cost, freedom, residual)
+    return LikelihoodRatio(
+        "F",
+        statistic,
+        freedom,
+        residual,
+        risk,
+        reduction,
+        null.cost,
+        other.cost,
+        released,
+    )
+
+
+def chi2_risk(reduction: float, freedom: int) -> float:
+    """The probability that χ² with so many degrees of freedom exceeds the cost reduction."""
+    from scipy.stats import chi2
+
+    return float(chi2.sf(reduction, freedom))
+
+
+def f_risk(
+    null_cost: float, cost: float, freedom: int, residual_freedom: int
+) -> tuple[float, float]:
+    """F = ((V₀ − V₁)/p) / (V₁/(N − k)) and the probability that it is exceeded."""
+    from scipy.stats import f
+
+    if residual_freedom < 1:
+        return math.nan, 1.0
+    if cost <= 0:
+        gained = null_cost > cost
+        return (math.inf, 0.0) if gained else (0.0, 1.0)
+    statistic = ((null_cost - cost) / freedom) / (cost / residual_freedom)
+    return statistic, float(f.sf(statistic, freedom, residual_freedom))

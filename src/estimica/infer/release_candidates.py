@@ -1,0 +1,141 @@
+"""Weighing of candidates: cost reduction, risk, and which one is proposed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.objective import Objective, Point
+from estimica.estimate.setup import Setup
+from estimica.infer.likelihood_ratio import chi2_risk, f_risk
+from estimica.infer.release_noise import with_noise
+from estimica.infer.release_order import Group
+from estimica.infer.release_result import Candidate, SearchEnd, Step
+from estimica.infer.release_search import Ended, best
+from estimica.infer.release_state import State, fit_of
+from estimica.study.release_table import ReleaseTable
+
+Vector = npt.NDArray[np.float64]
+SUSPECT = 1e-4  # smallest over largest singular value from which on the rank is looked at closely
+
+
+class Weighing:
+    """Makes a step from the ends of its searches."""
+
+    def __init__(self, setup: Setup, objective: Objective, table: ReleaseTable) -> None:
+        self.setup = setup
+        self.objective = objective
+        self.table = table
+        self.criterion = objective.criterion.name
+
+    def step(
+        self,
+        number: int,
+        state: State,
+        null: Ended,
+        groups: Sequence[Group],
+        found: Mapping[tuple[int, int], Ended],
+    ) -> Step:
+        """The step with the proposed candidate; nothing is chosen yet."""
+        candidates = tuple(
+            self._candidate(state, group, self._ends(c, found), len(groups))
+            for c, group in enumerate(groups)
+        )
+        good = [k for k, c in enumerate(candidates) if c.acceptable]
+        return Step(
+            number=number,
+            free=state.labels(self.objective),
+            cost=state.cost,
+            aic=null.aic,
+            bic=null.bic,
+            values=self._named(state.q),
+            noise=dict(null.noise),
+            candidates=candidates,
+            proposed=max(good, key=lambda k: (candidates[k].cost_reduction, -k), default=None),
+            chosen=None,
+            state=state,
+        )
+
+    def end(self, step: Step, candidate: int, found: Mapping[tuple[int, int], Ended]) -> Ended:
+        """The end of the search that counts for a candidate."""
+        ends = self._ends(candidate, found)
+        return ends[best(ends, self.criterion, step.cost)]
+
+    def _ends(self, candidate: int, found: Mapping[tuple[int, int], Ended]) -> list[Ended]:
+        return [found[key] for key in sorted(found) if key[0] == candidate]
+
+    def _candidate(self, null: State, group: Group, ends: list[Ended], count: int) -> Candidate:
+        end = ends[best(ends, self.criterion, null.cost)]
+        state = self._released(null, group, end)
+        reduction = null.cost - end.cost
+        risk = self._risk(null, state, end.cost, len(group))
+        multiple = risk_of_best(risk, count)
+        return Candidate(
+            released=group.labels(self.objective.unknowns.items),
+            freedom=len(group),
+            cost=end.cost,
+            cost_reduction=reduction,
+            risk=risk,
+            risk_multiple=multiple,
+            aic=end.aic,
+            bic=end.bic,
+            outcome=SearchEnd(end.cost, end.status, end.message),
+            acceptable=self._acceptable(reduction, null.cost, multiple),
+            values=self._named(state.q) if end.q else {},
+            noise=dict(end.noise),
+            starts=tuple(SearchEnd(e.cost, e.status, e.message) for e in ends),
+            advice=self._advice(state) if end.q else (),
+            state=state if end.q else None,
+        )
+
+    def _released(self, null: State, group: Group, end: Ended) -> State:
+        return State(
+            null.free | set(group.unknowns),
+            null.noise | set(group.noise),
+            {n: v for n, v in null.held_noise.items() if n not in group.noise},
+            np.array(end.q, float) if end.q else null.q,
+            end.cost,
+        )
+
+    def _risk(self, null: State, state: State, cost: float, freedom: int) -> float:
+        if not math.isfinite(cost):
+            return 1.0
+        if self.criterion == "ml":
+            return chi2_risk(null.cost - cost, freedom)
+        residual = self.objective.n_samples - len(state.free)
+        return f_risk(null.cost, cost, freedom, residual)[1]
+
+    def _acceptable(self, reduction: float, null_cost: float, risk: float) -> bool:
+        if not math.isfinite(reduction) or risk > self.table.risk:
+            return False
+        return self.criterion == "ml" or reduction > self.table.reduction * null_cost
+
+    def _advice(self, state: State) -> tuple[str, ...]:
+        """What the data do not tell apart; only suspects are looked at closely."""
+        point = with_noise(self.objective, state.held_noise).at(state.q)
+        if not isinstance(point, Point) or _well_conditioned(point.R[:, sorted(state.free)]):
+            return ()
+        fit = fit_of(self.setup, self.objective, state)
+        return fit.identifiability.advice if fit.accuracy.rank < fit.n_free else ()
+
+    def _named(self, q: Vector) -> dict[str, float]:
+        unknowns = self.objective.unknowns
+        return unknowns.named(unknowns.values(q))
+
+
+def risk_of_best(risk: float, count: int) -> float:
+    """1 − (1 − α)ⁿ: the risk that one of n candidates looks so good by chance."""
+    return 1.0 if risk >= 1 else -math.expm1(count * math.log1p(-risk))
+
+
+def _well_conditioned(R: Vector) -> bool:
+    if not R.size:
+        return True
+    norms = np.linalg.norm(R, axis=0)
+    if not norms.all():
+        return False
+    s = np.linalg.svd(R / norms, compute_uv=False)
+    return bool(s[-1] > SUSPECT * s[0])

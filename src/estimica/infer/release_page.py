@@ -1,0 +1,65 @@
+"""The page of a release: every step with its table and plots, and the fit at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from estimica.base.show import Curves, Page, Section, Table
+from estimica.infer.release_pictures import picture
+from estimica.infer.release_result import Release, Step
+from estimica.infer.release_tables import overview, step_table
+
+_ABOUT = (
+    "In each step the null model, what has been found so far, is compared with candidates in which "
+    "something more is free. The risk is the probability that a candidate gains as much as it does "
+    "although the null model is true; with several candidates the best of them looks good more "
+    "easily, which the risk of the best accounts for."
+)
+
+
+def page(release: Release) -> Page:
+    """Everything about a release on one page."""
+    lead = (
+        f"Model {release.study.model.name}, {len(release.steps)} steps, {release.n_samples} "
+        f"samples, criterion {release.criterion}; {release.seconds:.2g} s."
+    )
+    return Page(f"Release: {release.study.name}", tuple(_sections(release)), lead)
+
+
+def _sections(release: Release) -> Iterator[Section]:
+    said = str(release.outcome.status).capitalize()
+    text = "\n\n".join([f"{said}: {release.outcome.message}.", _ABOUT, *_advice(release)])
+    shown: list[Curves | Table] = [replace(overview(release), title="", note="")]
+    if release.steps:
+        shown.append(replace(picture(release), title=""))
+    yield Section("Steps", text, tuple(shown))
+    for step in release.steps:
+        yield Section(f"Step {step.number}", _words(step), tuple(_step(release, step)))
+    yield Section(
+        "Estimates", "Of what was released; everything else is held.", tuple(_end(release))
+    )
+
+
+def _advice(release: Release) -> list[str]:
+    return [a[:1].upper() + a[1:] + "." for a in release.advice]
+
+
+def _words(step: Step) -> str:
+    free = ", ".join(step.free) or "nothing"
+    text = f"Free in the null model: {free}."
+    if step.choice is None:
+        return f"{text} No candidate is worth releasing."
+    return f"{text} Released: {step.choice.name}."
+
+
+def _step(release: Release, step: Step) -> Iterator[Curves | Table]:
+    yield replace(step_table(step, release.criterion), title="")
+    if step.choice is not None:
+        for kind in ("fit", "residuals"):
+            yield picture(release, kind, step.number)
+
+
+def _end(release: Release) -> Iterator[Table]:
+    yield replace(release.fit.table(), title="", note="")
+    yield replace(release.fit.quality(), title="")

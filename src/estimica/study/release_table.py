@@ -1,0 +1,88 @@
+"""The `[release]` table: in which order unknowns are set free, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, Tag, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from estimica.base.problems import Problem, raise_all
+from estimica.study.fields import (
+    LIST,
+    NUMBER,
+    REAL,
+    STRICT,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Positive,
+    either,
+)
+from estimica.study.words import complaints
+
+Together = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[tuple[str, ...], Tag(LIST)],
+    either("a name, or a list of names that are released together"),
+]
+Stage = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[tuple[Together, ...], Tag(LIST)],
+    either("a name, or a list of candidates"),
+]
+Variances = Annotated[
+    Annotated[Positive, Tag(NUMBER)] | Annotated[dict[str, Positive], Tag(TABLE)],
+    either("a variance, or a table { output = variance }"),
+]
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class ReleaseTable:
+    """How unknowns are released one step after the other."""
+
+    risk: Annotated[
+        float, Field(gt=0, lt=1, description="Largest risk at which something is released."), REAL
+    ] = 0.05
+    reduction: Annotated[
+        float,
+        Field(ge=0, lt=1, description="Least relative cost reduction, for criterion 'oe' only."),
+        REAL,
+    ] = 0.01
+    noise: Annotated[
+        Variances | None,
+        Field(description="Noise variances that hold until they are released, for 'ml'."),
+    ] = None
+    order: Annotated[
+        tuple[Stage, ...],
+        Field(
+            description="Stages, one after the other: each a list of candidates. By default start "
+            "values with noise, then disturbances, then single tuners."
+        ),
+    ] = ()
+    groups: Annotated[
+        tuple[tuple[str, ...], ...], Field(description="Tuners that are released together.")
+    ] = ()
+    starts: Annotated[
+        int, Field(ge=1, description="Starts of the search for a candidate."), WHOLE
+    ] = 4
+    seed: Annotated[
+        Annotated[int, Field(ge=0), WHOLE] | None,
+        Field(description="Seed of the starts; by default that of [estimate]."),
+    ] = None
+    max_steps: Annotated[int, Field(ge=1, description="Most steps."), WHOLE] = 50
+
+
+_TABLE: TypeAdapter[ReleaseTable] = TypeAdapter(ReleaseTable)
+
+
+def release_table(*tables: Mapping[str, Any]) -> ReleaseTable:
+    """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
+    merged: dict[str, Any] = {}
+    for table in tables:
+        merged |= table
+    try:
+        return _TABLE.validate_python(merged)
+    except ValidationError as error:
+        found = complaints(error, ReleaseTable)
+        raise_all([Problem(c.code or "Q002", "[release]", c.text) for c in found])
+        raise
