@@ -244,7 +244,7 @@ def test_waterfall_is_in_order_and_counts_failures(plain: es.Fit) -> None:
 
     starts = tuple(
         StartResult(n, {}, {}, cost, "converged", "")
-        for n, cost in ((1, 5.0), (2, math.inf), (3, 2.0), (4, 2.0))
+        for n, cost in ((1, 5.0), (2, math.inf), (3, 2.0), (4, 2.0 + 1e-9))
     )
     shown = picture(replace(plain, starts=starts), "starts")
     assert shown.panels[0].curves[0].value.tolist() == [2.0, 2.0, 5.0]

@@ -75,7 +75,9 @@ def _row(fit: Fit, k: int) -> tuple[object, ...]:
     u, a = fit.unknowns.items[k], fit.accuracy
     low, high = (float(x) for x in a.interval[k])
     error = float(a.stderr[k])
-    numbers = [rounded(x, error) for x in (float(fit.values[k]), error, low, high)]
+    shown_error = rounded(float(f"{error:.3g}"), error)
+    numbers = [rounded(float(fit.values[k]), error), shown_error]
+    numbers += [rounded(low, error), rounded(high, error)]
     shown = [x if math.isfinite(x) else None for x in numbers]
     return u.label, *shown, "" if u.unit == "1" else u.unit, fit.remark(k)
 

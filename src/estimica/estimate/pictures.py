@@ -22,6 +22,7 @@ Vector = npt.NDArray[np.float64]
 MEASURED, SIMULATED = 7, 1  # of the palette: grey points, a strong line
 MOST_ITERATIONS = 12  # in one picture
 LEGIBLE = 8  # tuners in one panel of the path
+ALIKE = 1e-6  # relative difference of costs that are equal
 WIDE = 100  # ratio of costs from which on their axis is logarithmic
 
 
@@ -182,7 +183,7 @@ def cost_curves(fit: Fit, iterations: int | None = None) -> Curves:
     curve = Curve("cost", number, cost, "", fit.criterion, marked=True)
     panels = [Panel(f"cost ({fit.criterion})", (curve,), log=spans)]
     above = cost[:-1] - cost[-1] if len(cost) else cost
-    if len(above) > 1 and np.all(above > 0):
+    if not spans and len(above) > 1 and np.all(above > 0):
         rest = Curve("above the last", number[:-1], above, marked=True)
         panels.append(Panel("cost above the last", (rest,), log=True))
     return Curves(tuple(panels), _title(fit, "cost"), "iteration", 230, whole=True)
@@ -195,7 +196,7 @@ def start_curves(fit: Fit, iterations: int | None = None) -> Curves:
         raise FitError(
             "F032", "there is one start only; set starts in [estimate] to see a waterfall"
         )
-    cost = np.array([s.cost for s in done])
+    cost = _levelled(np.array([s.cost for s in done]))
     rank = np.arange(1, len(done) + 1, dtype=float)
     failed = len(fit.starts) - len(done)
     label = "rank of the start" + (f" ({failed} failed and are left out)" if failed else "")
@@ -203,6 +204,15 @@ def start_curves(fit: Fit, iterations: int | None = None) -> Curves:
     curve = Curve("final cost", rank, cost, "", fit.criterion, marked=True)
     panel = Panel(f"final cost ({fit.criterion})", (curve,), log=spans)
     return Curves((panel,), _title(fit, f"{len(fit.starts)} starts"), label, 300, whole=True)
+
+
+def _levelled(cost: Vector) -> Vector:
+    """Costs in order; those that differ by the search's tolerance only are one optimum."""
+    found = cost.copy()
+    for k in range(1, len(found)):
+        if found[k] - found[k - 1] <= ALIKE * max(abs(found[k - 1]), ALIKE):
+            found[k] = found[k - 1]
+    return found
 
 
 KINDS: dict[str, Callable[[Fit, int | None], Curves]] = {

@@ -56,7 +56,7 @@ class ProgressLine:
         if self._quiet:
             return
         if self._status:
-            self._status.update(Text(line))
+            self._status.update(Text(line, no_wrap=True, overflow="ellipsis"))
         elif now - self._told >= EVERY:
             self._told = now
             print(line, file=sys.stderr, flush=True)
@@ -79,10 +79,10 @@ class ProgressLine:
         parts = [head, f"cost {i.cost:.7g}"]
         if math.isfinite(change):
             parts.append(f"change {change:+.2g}")
-        parts += [*told, f"{seconds:.1f} s"]
+        parts.append(f"{seconds:.1f} s")
         if math.isfinite(left) and left >= 1:
             parts.append(f"about {left:.0f} s left")
-        return "  ".join(parts)
+        return "  ".join([*parts, *told])
 
     def _left(self, seconds: float) -> float:
         """Seconds left if steps go on shrinking as they do, at most to the iteration limit."""

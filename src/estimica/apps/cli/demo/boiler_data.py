@@ -66,8 +66,9 @@ def boiler_data(seed: int = 1) -> dict[str, Vector]:
     }
 
 
-def write_boiler(folder: Path, seed: int = 1) -> Path:
+def write_boiler(folder: str | Path, seed: int = 1) -> Path:
     """Write model, data and study into a folder; returns the study file."""
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("DrumBoiler.mo", "boiler.toml"):
         text = files("estimica.apps.cli.demo").joinpath(name).read_text(encoding="utf-8")
