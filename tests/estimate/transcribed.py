@@ -184,3 +184,52 @@ REFERENCE = {"boiler": boiler, "circuit": circuit, "four states": four_states}
 def best(name: str, criterion: str) -> Fit:
     """The optimum of a reference study by shooting with Levenberg-Marquardt."""
     return fit(REFERENCE[name](Estimation(criterion=criterion, tolerance=1e-10)))
+
+
+def several_cases(estimation: Estimation, **options: object) -> Study:
+    """Two cases of the boiler: stamps of their own, gaps, start values, a disturbance, a log scale.
+
+    A tuner drives a parameter through an expression; one input is linear between its stamps.
+    """
+    rng = np.random.default_rng(5)
+    cases = []
+    for k, (n, x1) in enumerate([(150, 148.0), (110, 120.0)]):
+        t = np.sort(rng.uniform(0, 600, n)).round(3)
+        t[0] = 0.0
+        begins = list(np.arange(0.0, 600.0, 75.0))
+        valve = held((begins, list(rng.uniform(0.5, 0.9, len(begins)))), t)
+        fuel = 25 + 5 * np.sin(t / 60 + k)
+        run = model("DrumBoiler").simulate(
+            t,
+            {"uc": (t, valve), "fc": {"time": t, "value": fuel, "hold": "linear"}},
+            {"w_E": 10.0 + 3 * k},
+            {"x1": x1},
+            outputs=["E", "P"],
+            options=EXACT,
+        )
+        data = Frame({"t": t, "valve": valve, "fuel": fuel})
+        for name, sigma in (("E", 0.7), ("P", 1.5)):
+            values = run.value(name) + sigma * rng.standard_normal(n)
+            values[rng.uniform(size=n) < 0.3] = np.nan
+            data[name] = values
+        cases.append(
+            Case(
+                f"run {k}",
+                data,
+                inputs={"uc": "valve", "fc": {"column": "fuel", "hold": "linear"}},  # type: ignore[dict-item]
+                outputs={"E": {"column": "E", "disturbance": True}, "P": "P"},  # type: ignore[dict-item]
+                free_start={"x1": 100.0},
+                fix={"w_E": 0.0},
+            )
+        )
+    tuners = [
+        Tuner("T_D", start=200, scale="log"),
+        Tuner("tau", start=3.5, drives={"T_R": "tau^2 + 1"}),
+        Tuner("A4", start=0.5, min=0, max=1),
+    ]
+    return Study(model("DrumBoiler"), tuners, cases, estimation=estimation, solver=SHARP)
+
+
+def apart(one: Fit, other: Fit) -> float:
+    """The largest relative difference of the estimates."""
+    return float(np.max(np.abs(one.values / other.values - 1)))

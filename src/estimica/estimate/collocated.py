@@ -93,7 +93,7 @@ class CollocatedCase:
     def size(self) -> int:
         """How many unknowns it has of its own."""
         points = self.degree * self.width * self.grid.count
-        return self.n_begin + points + self.nz * len(self.grid.stamps)
+        return int(self.n_begin + points + self.nz * len(self.grid.stamps))
 
     @property
     def nominal(self) -> Vector:
@@ -161,6 +161,7 @@ class CollocatedCase:
         y, g = both[: self.ny], both[self.ny :]
         extra = [ca.SX(0) if k is None else self.values[k] for k in self.predictor.extras]
         y = y + ca.vertcat(*extra)
+        self._output = ca.Function("output", [v, self.q, t, u], [ca.densify(y)], {"cse": True})
         slope, weight = ca.SX.sym("slope", self.ny), ca.SX.sym("weight", self.ny)
         by_v, by_q = ca.jacobian(y, v), ca.jacobian(y, self.q)
         scaled_v, scaled_q = ca.diag(weight) @ by_v, ca.diag(weight) @ by_q
@@ -216,7 +217,8 @@ class CollocatedCase:
     def _point_places(self) -> Places:
         """(rows, M): where the points stand among all unknowns."""
         rows = self.degree * self.width
-        return self.first + self.n_begin + np.arange(rows * self.grid.count).reshape(-1, rows).T
+        places = np.arange(rows * self.grid.count).reshape(-1, rows).T
+        return np.asarray(self.first + self.n_begin + places, np.int64)
 
     def _end_places(self) -> Places:
         """(nx, M + 1): where the states at the bounds of the elements stand."""
@@ -255,16 +257,20 @@ class CollocatedCase:
 
     def outputs(self, w: ca.MX, q: ca.MX) -> ca.MX:
         """(ny, S): the outputs at the stamps, disturbances included."""
-        none = ca.MX.zeros(self.ny, len(self.grid.stamps))
-        return self.mapped_stamps(w, q, none, none)[0]
+        S = len(self.grid.stamps)
+        v = ca.reshape(w[_flat(self._stamp_places())], self.width, S)
+        stamps, seen = ca.DM(self.grid.stamps[None, :]), ca.DM(self.grid.seen)
+        return self._output.map(S).call([v, ca.repmat(q, 1, S), stamps, seen])[0]
 
     def conditions(self, w: ca.MX, q: ca.MX) -> ca.MX:
         """What must vanish: at the beginning, in the elements, at the stamps."""
-        none = ca.MX.zeros(self.ny, len(self.grid.stamps))
         begin = self._begin(self._begun(w), q)[0]
-        elements_ = self._mapped_elements(w, q)[0]
+        defects = ca.vec(self._mapped_elements(w, q)[0])
+        if not self.nz:
+            return ca.vertcat(begin, defects)
+        none = ca.MX.zeros(self.ny, len(self.grid.stamps))
         stamps = self.mapped_stamps(w, q, none, none)[1]
-        return ca.vertcat(begin, ca.vec(elements_), ca.vec(ca.densify(stamps)))
+        return ca.vertcat(begin, defects, ca.vec(ca.densify(stamps)))
 
     def jacobian(self, w: ca.MX, q: ca.MX, first_row: int) -> list[Entries]:
         """The nonzeros of the Jacobian of `conditions`."""

@@ -19,6 +19,7 @@ from scipy.sparse.linalg import SuperLU, splu
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 ROUNDS = 20  # of the active set
+GROWN = 1e6  # changes, in sizes of the states, up to which elimination keeps enough digits
 TINY = 1e-14  # standard error of a coordinate, below which rounding decides
 
 
@@ -141,11 +142,15 @@ def _diagonal(values: Vector) -> csc_array:
 
 
 def information(problem: Linearised) -> Vector:
-    """R with RᵀR the Hessian that is left for the unknowns once the nodes follow them.
+    """R with RᵀR the Hessian that is left for the unknowns once everything else follows them.
 
-    It comes from the inverse, column by column, so that growing pieces cost no digits.
+    Where trajectories part so fast that elimination would cost digits, it comes from the inverse
+    of the whole system.
     """
     n = problem.n
+    eliminated = _eliminated(problem)
+    if eliminated is not None:
+        return eliminated
     largest = np.sqrt((problem.J.multiply(problem.J)).sum(axis=0).max(initial=0.0))
     damping = (1e-12 * largest) ** 2 or 1e-300
     factor = factorised(problem.J, problem.C, damping, n)
@@ -163,6 +168,25 @@ def information(problem: Linearised) -> Vector:
     values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
     values = np.maximum(values, 1e-15 * max(values.max(initial=0.0), 1.0))
     return triangular((vectors / np.sqrt(values)).T / sizes)
+
+
+def _eliminated(problem: Linearised) -> Vector | None:
+    """R by forward elimination; None where that is not accurate, or the conditions too few."""
+    n, C = problem.n, problem.C
+    if C.shape[0] != C.shape[1] - n:
+        return None
+    following = np.zeros((0, n))
+    if C.shape[0]:
+        try:
+            following = splu(csc_array(C[:, n:])).solve(-C[:, :n].toarray())
+        except RuntimeError:  # singular
+            return None
+    if not np.max(np.abs(following), initial=0.0) <= GROWN:
+        return None
+    found = triangular(problem.J[:, :n].toarray() + problem.J[:, n:] @ following)
+    if len(found) < n:
+        found = np.vstack([found, np.zeros((n - len(found), n))])
+    return found
 
 
 def compressed(rows: Vector) -> Vector:

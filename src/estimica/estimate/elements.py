@@ -91,7 +91,7 @@ def _changes(signal: Signal) -> Vector:
     if len(t) == 1:
         return t[:0]
     if signal.hold is Hold.PREVIOUS:
-        return t[1:][np.diff(v) != 0]
+        return np.asarray(t[1:][np.diff(v) != 0], np.float64)
     if signal.hold is Hold.SPLINE:
         return t
     width = np.diff(t)

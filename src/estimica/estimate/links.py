@@ -72,7 +72,8 @@ class Links:
         write: Callable[[Expression, Mapping[str, Symbol | float]], Symbol],
     ) -> list[Symbol]:
         """The parameters as symbols; `write` turns an expression of named symbols into one."""
-        known = {**self._fixed, **dict(zip(self.tuners, tuners, strict=True))}
+        known: dict[str, Symbol | float] = dict(self._fixed)
+        known.update(zip(self.tuners, tuners, strict=True))
         direct = [tuners[int(k)] for k in self._places]
         return [*direct, *(write(f.expression, known) for f in self._formulas)]
 

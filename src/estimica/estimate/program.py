@@ -167,7 +167,7 @@ class Program:
         function = ca.Function(
             "priors", [s], [ca.sumsqr(v), ca.densify(2 * J.T @ v), ca.densify(bend)]
         )
-        return tuple(function(q))  # type: ignore[return-value]
+        return tuple(function(q))
 
     # -- solving ---------------------------------------------------------------------------------
 
@@ -288,7 +288,7 @@ class _Score:
         return float(scoring.cost), slope, weight
 
 
-class _ScoreCallback(ca.Callback):
+class _ScoreCallback(ca.Callback):  # type: ignore[misc]
     def __init__(self, score: _Score) -> None:
         ca.Callback.__init__(self)
         self._score = score
@@ -312,7 +312,7 @@ class _ScoreCallback(ca.Callback):
         return [ca.DM(v) for v in (cost, slope, weight, self._score.damping.at(y, weight))]
 
 
-class _Watch(ca.Callback):
+class _Watch(ca.Callback):  # type: ignore[misc]
     """Hears of the iterations, and stops the search where it was interrupted."""
 
     def __init__(self, n: int, size: int, conditions: int, told: Told) -> None:
