@@ -164,7 +164,7 @@ class _Work:
         try:
             outcome = self._stages(crew, context, stages, first)
         except KeyboardInterrupt:
-            said = f"stopped by Ctrl-C after {_plural(len(self.steps), 'complete step')}"
+            said = f"stopped after {_plural(len(self.steps), 'complete step')}"
             outcome = Outcome(Ending.INTERRUPTED, said)
         return tuple(self.steps), self.state, outcome
 

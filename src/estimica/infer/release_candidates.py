@@ -47,6 +47,7 @@ class Weighing:
         good = [k for k, c in enumerate(candidates) if c.acceptable]
         return Step(
             number=number,
+            criterion=self.criterion,
             free=state.labels(self.objective),
             cost=state.cost,
             aic=null.aic,

@@ -54,7 +54,7 @@ def _words(step: Step) -> str:
 
 
 def _step(release: Release, step: Step) -> Iterator[Curves | Table]:
-    yield replace(step_table(step, release.criterion), title="")
+    yield replace(step_table(step), title="")
     if step.choice is not None:
         for kind in ("fit", "residuals"):
             yield picture(release, kind, step.number)

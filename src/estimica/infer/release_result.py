@@ -81,6 +81,7 @@ class Step:
     """The null model, the candidates, and which of them was chosen."""
 
     number: int
+    criterion: str
     free: tuple[str, ...]  # in the null model
     cost: float
     aic: float
@@ -97,11 +98,11 @@ class Step:
         """The candidate that became the next null model."""
         return None if self.chosen is None else self.candidates[self.chosen]
 
-    def table(self, criterion: str = "ml") -> show.Table:
+    def table(self) -> show.Table:
         """The candidates with cost, cost reduction and risk."""
         from estimica.infer.release_tables import step_table
 
-        return step_table(self, criterion)
+        return step_table(self)
 
 
 @dataclass(frozen=True, eq=False)

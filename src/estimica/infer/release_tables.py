@@ -11,7 +11,7 @@ from estimica.infer.release_result import Candidate, Release, Step
 TINY = 5e-4
 
 
-def step_table(step: Step, criterion: str) -> Table:
+def step_table(step: Step) -> Table:
     """The candidates of one step with cost, cost reduction and risk."""
     n = len(step.candidates)
     several = ("risk of the best",) if n > 1 else ()
@@ -28,7 +28,7 @@ def step_table(step: Step, criterion: str) -> Table:
                 *risks,
                 number(c.aic),
                 number(c.bic),
-                verdict(step, k, criterion),
+                verdict(step, k),
             )
         )
     free = ", ".join(step.free) or "nothing"
@@ -37,7 +37,7 @@ def step_table(step: Step, criterion: str) -> Table:
     return Table(columns, tuple(rows), title, note)
 
 
-def verdict(step: Step, k: int, criterion: str) -> str:
+def verdict(step: Step, k: int) -> str:
     """What became of a candidate, in a few words."""
     c = step.candidates[k]
     if k == step.chosen:
@@ -47,9 +47,9 @@ def verdict(step: Step, k: int, criterion: str) -> str:
     if c.advice:
         return "not determined by these data"
     if not c.acceptable:
-        small = criterion == "oe" and c.risk_multiple < TINY
+        small = step.criterion == "oe" and c.risk_multiple < TINY
         return "gains too little" if small else "risk too high"
-    return "gains less" if step.chosen is not None else "passed over"
+    return "gains less" if step.chosen is not None else "worth releasing"
 
 
 def overview(release: Release) -> Table:
@@ -63,7 +63,7 @@ def overview(release: Release) -> Table:
         if c is None:
             continue
         name = c.name if step.choice else f"none; nearest: {c.name}"
-        said = "released" if step.choice else verdict(step, step.candidates.index(c), _of(release))
+        said = "released" if step.choice else verdict(step, step.candidates.index(c))
         rows.append(
             (
                 step.number,
@@ -102,7 +102,3 @@ def risk(value: float) -> float | str:
 def _nearest(step: Step) -> Candidate | None:
     done = [c for c in step.candidates if math.isfinite(c.cost)]
     return min(done, key=lambda c: c.risk, default=None)
-
-
-def _of(release: Release) -> str:
-    return release.criterion

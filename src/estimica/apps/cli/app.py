@@ -12,6 +12,7 @@ from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.fit_command import fit
 from estimica.apps.cli.inspect_command import inspect
 from estimica.apps.cli.new_command import new
+from estimica.apps.cli.release_command import release
 from estimica.apps.cli.runs_command import runs_app
 from estimica.apps.cli.schema_command import schema
 from estimica.apps.cli.simulate_command import simulate
@@ -28,6 +29,7 @@ app.command()(demo)
 app.command()(fit)
 app.command()(inspect)
 app.command()(new)
+app.command()(release)
 app.add_typer(runs_app, name="runs")
 app.command()(schema)
 app.command()(simulate)

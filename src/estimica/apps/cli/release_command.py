@@ -1,0 +1,256 @@
+"""`estimica release`: set unknowns free step by step, as long as the data ask for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from estimica.apps.cli.check_command import StudyPath
+from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
+from estimica.apps.cli.options import AsJson
+from estimica.base.errors import InferError, ReportError, StoreError
+from estimica.base.show import text
+
+if TYPE_CHECKING:
+    from estimica.execute.run_writer import RunWriter
+    from estimica.infer.release import Progress
+    from estimica.infer.release_result import Release, Step
+    from estimica.study.study import Study
+
+
+def release(
+    study: StudyPath,
+    report: Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")] = None,
+    risk: Annotated[float | None, typer.Option(help="Largest risk; 0.05 unless told.")] = None,
+    starts: Annotated[int | None, typer.Option(help="Starts of each search.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Most steps.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the starts.")] = None,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help="Ask at each step which candidate to take.")
+    ] = False,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Take the answers from stdin without a terminal.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that share the searches.")
+    ] = None,
+    executor: Annotated[str, typer.Option(help="Who does the work: local or serial.")] = "local",
+    store: Annotated[
+        Path | None, typer.Option(help="The store of runs; by default beside the study.")
+    ] = None,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Do not store the run.")] = False,
+    resume: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Take up this run, or the `last` one.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find which unknowns are worth freeing, by likelihood-ratio tests."""
+    with reported("release", as_json):
+        if report is not None and (report.is_dir() or not report.parent.is_dir()):
+            raise ReportError("P001", f"cannot write '{report}': there is no such folder")
+        _require_terminal(interactive, stdin)
+        asked = _checked(study)
+        given = {"risk": risk, "starts": starts, "max_steps": max_steps, "seed": seed}
+        settings = {n: v for n, v in given.items() if v is not None}
+        with _writer(asked, study, store, no_store, resume, settings) as writer:
+            found = _run(
+                asked,
+                writer,
+                settings if resume is None else _settings_of(study, store, resume),
+                choose=_Asker() if interactive else None,
+                workers=workers or 1,
+                executor=executor,
+                quiet=quiet,
+            )
+        if writer.trouble:
+            say(f"warning: the run is not stored: {writer.trouble}")
+        page = found.report(report) if report else None
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show(found)
+    if page and not quiet:
+        say(f"wrote {page}")
+    if found.run and not quiet:
+        hint = "" if found.outcome.ok else f"; go on with --resume {found.run}"
+        say(f"stored as run {found.run}{hint}")
+    if not found.outcome.ok:
+        raise typer.Exit(FAILED)
+
+
+def _require_terminal(interactive: bool, stdin: bool) -> None:
+    if stdin and not interactive:
+        raise InferError("I121", "--stdin goes with --interactive; add it, or leave both out")
+    if interactive and not stdin and not sys.stdin.isatty():
+        raise InferError(
+            "I120",
+            "--interactive asks questions and there is no terminal; add --stdin to take the "
+            "answers from stdin, a line for each step, or leave --interactive out",
+        )
+
+
+def _checked(path: Path) -> Study:
+    """The study; everything that is wrong with it is one error."""
+    from estimica.base.problems import raise_all
+    from estimica.study.check import check
+    from estimica.study.study_file import read_study
+
+    study = read_study(path)
+    problems = check(study)
+    raise_all(problems)
+    for problem in problems:
+        say(f"warning {problem.code}: {problem.text}")
+    return study
+
+
+def _writer(
+    study: Study,
+    path: Path,
+    store: Path | None,
+    no_store: bool,
+    resume: str | None,
+    settings: Mapping[str, object],
+) -> RunWriter:
+    from estimica.execute.run_writer import NoRunWriter
+    from estimica.execute.store import Store
+
+    where = Store.of(path, store)
+    if resume is not None:
+        if no_store:
+            raise StoreError("B020", "--resume needs the store; leave --no-store out")
+        _require_release(where, resume, settings)
+        return where.resume(resume)
+    if no_store:
+        return NoRunWriter()
+    begin = where.begin if store else where.begin_if_possible  # one asked for must work
+    content = path.read_text(encoding="utf-8-sig")
+    return begin("release", name=study.name, study=content, settings=dict(settings))
+
+
+def _require_release(store: Any, which: str, settings: Mapping[str, object]) -> None:
+    run = store.run(which)
+    if run.summary.command != "release":
+        raise StoreError("B021", f"run '{run.id}' is of '{run.summary.command}', not of 'release'")
+    for name, value in settings.items():
+        if run.settings.get(name) != value:
+            raise StoreError(
+                "B022",
+                f"run '{run.id}' was begun with another {name}; leave --{name.replace('_', '-')} "
+                "out, or begin a new run",
+            )
+
+
+def _settings_of(path: Path, store: Path | None, which: str) -> dict[str, object]:
+    from estimica.execute.store import Store
+
+    return dict(Store.of(path, store).run(which).settings)
+
+
+def _run(
+    study: Study,
+    writer: RunWriter,
+    settings: Mapping[str, object],
+    *,
+    choose: Callable[[Step], int | None] | None,
+    workers: int,
+    executor: str,
+    quiet: bool,
+) -> Release:
+    from estimica.execute.run import Status
+    from estimica.infer.release import release as step_by_step
+    from estimica.infer.release_result import Ending
+
+    with _Line(quiet or choose is not None) as line:
+        found = step_by_step(
+            study,
+            settings=settings,
+            choose=choose,
+            progress=line,
+            workers=workers,
+            executor=executor,
+            run=writer,
+        )
+    found = replace(found, run=writer.id)
+    status = Status.INTERRUPTED if found.outcome.status is Ending.INTERRUPTED else Status.DONE
+    writer.finish(status, found.outcome.message, found.to_dict())
+    return found
+
+
+def _show(found: Release) -> None:
+    for step in found.steps:
+        print_text(text(step.table()))
+    print_text(text(found.table()))
+    print_text(text(found.fit.table()))
+    for line in found.advice:
+        print_text(line)
+
+
+class _Asker:
+    """Shows a step on stderr and asks which candidate to take."""
+
+    def __call__(self, step: Step) -> int | None:
+        """The place of a candidate, or None for none of them."""
+        say(text(step.table()))
+        for k, c in enumerate(step.candidates, start=1):
+            say(f"  {k}  {c.name}{'  (proposed)' if k - 1 == step.proposed else ''}")
+        default = 0 if step.proposed is None else step.proposed + 1
+        most = len(step.candidates)
+        while True:
+            try:
+                given = typer.prompt(
+                    f"Release which of 1 … {most}, or 0 for none?", default=str(default), err=True
+                )
+            except typer.Abort:  # the end of the answers, or Ctrl-C
+                raise KeyboardInterrupt from None
+            if given.strip().isdigit() and int(given) <= most:
+                return int(given) - 1 if int(given) else None
+            say(f"'{given}' is no number from 0 to {most}")
+
+
+class _Line:
+    """Progress on stderr: a line that renews itself, and one for each step that has ended."""
+
+    def __init__(self, quiet: bool) -> None:
+        from rich.console import Console
+        from rich.status import Status
+
+        self._quiet = quiet
+        console = Console(stderr=True)
+        live = console.is_terminal and not quiet
+        self._status = Status("simulating …", console=console) if live else None
+
+    def __enter__(self) -> Self:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._status:
+            self._status.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell of a search, or of a step that has ended."""
+        if self._quiet:
+            return
+        step = progress.chosen
+        if step is not None:
+            took = step.choice
+            gained = f"{took.name}: cost {took.cost:.7g}" if took else "nothing is worth releasing"
+            say(f"step {step.number}  {gained}")
+        elif self._status:
+            self._status.update(
+                f"step {progress.step}  {progress.done} of {progress.count} searches for "
+                f"{progress.candidates} candidates  null model's cost {progress.cost:.7g}"
+            )
