@@ -94,9 +94,10 @@ def _svd(A: Vector) -> tuple[Vector, Vector]:
 
 
 def _intervals(values: Vector, stderr: Vector, freedom: float) -> Vector:
-    from scipy.stats import t
+    # not scipy.stats: it takes longer to import than many a fit takes
+    from scipy.special import stdtrit
 
-    width = stderr * (float(t.ppf(0.975, freedom)) if freedom > 0 else math.inf)
+    width = stderr * (float(stdtrit(freedom, 0.975)) if freedom > 0 else math.inf)
     return np.stack([values - width, values + width], axis=1)
 
 

@@ -86,7 +86,7 @@ class Objective:
             scoring = self.criterion.score(residuals)
         if not np.isfinite(scoring.cost):
             return self._fail(self.blocks[0].case, "the cost is not finite", values)
-        reduction = _Reduction(len(self.unknowns))
+        reduction = _Reduction(len(self.unknowns), self.n_samples)
         slopes = self.unknowns.slopes(q)
         for k, prediction in enumerate(predictions):
             self._reduce(reduction, k, prediction, scoring, slopes)
@@ -131,7 +131,7 @@ class Objective:
         if isinstance(predictions, Failure):
             return None
         scoring = self.criterion.score(self.residuals(predictions))
-        reduction = _Reduction(len(self.unknowns))
+        reduction = _Reduction(len(self.unknowns), self.n_samples)
         slopes = self.unknowns.slopes(q)
         squares = self._mean_squares(scoring)
         for k, prediction in enumerate(predictions):
@@ -192,9 +192,9 @@ class Objective:
         for k, unknown in enumerate(self.unknowns.items):
             if unknown.prior is not None:
                 distance = (values[k] - unknown.prior.mean) / unknown.prior.sigma
-                row = np.zeros((1, len(self.unknowns) + 1), order="F")
-                row[0, k], row[0, -1] = slopes[k] / unknown.prior.sigma, distance
-                reduction.absorb(row)
+                row = np.zeros(len(self.unknowns) + 1)
+                row[k], row[-1] = slopes[k] / unknown.prior.sigma, distance
+                reduction.add_row(row)
                 cost += distance**2
         return float(cost)
 
@@ -207,9 +207,11 @@ class Objective:
 class _Reduction:
     """Collects rows of [J ρ] and keeps only their triangular factor."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, samples: int) -> None:
         self._n = n
-        self._factor = np.zeros((0, n + 1), order="F")
+        # the factor so far stands on top of the rows that came since
+        self._rows = np.empty((max(min(samples, ROWS), n + 2), n + 1), order="F")
+        self._used = 0
 
     def add(
         self,
@@ -221,31 +223,46 @@ class _Reduction:
         factors: Vector,
     ) -> None:
         """Rows of one block: multiplier · slope · factor in the unknowns' columns, and ρ."""
-        for a in range(0, len(scored), ROWS):
-            part = slice(a, a + ROWS)
+        begin = 0
+        while begin < len(scored):
+            count = min(len(self._rows) - self._used, len(scored) - begin)
+            part = slice(begin, begin + count)
             m = multiplier if np.ndim(multiplier) == 0 else multiplier[part]  # type: ignore[index]
-            rows = np.zeros((len(scored[part]), self._n + 1), order="F")
+            rows = self._rows[self._used : self._used + count]
+            rows[:] = 0.0
             rows[:, -1] = scored[part]
             for j, column in enumerate(columns):
                 np.multiply(slope[part, j], m * factors[column], out=rows[:, column])
             if extra is not None:
                 rows[:, extra] = m * factors[extra]
-            self.absorb(rows)
+            self._used += count
+            begin += count
+            if self._used == len(self._rows):
+                self._factorise()
 
-    def absorb(self, rows: Vector) -> None:
-        """Take in rows of [J ρ]."""
-        stacked = np.asfortranarray(np.vstack([self._factor, rows])) if len(self._factor) else rows
-        if len(stacked) > self._n + 1:
-            factored = lapack.dgeqrf(stacked, overwrite_a=1)[0]
-            self._factor = np.triu(factored[: self._n + 1])
-        else:
-            self._factor = stacked
+    def add_row(self, row: Vector) -> None:
+        """One row of [J ρ]."""
+        if self._used == len(self._rows):
+            self._factorise()
+        self._rows[self._used] = row
+        self._used += 1
+
+    def _factorise(self) -> None:
+        """Put the triangular factor in place of the rows."""
+        if self._used <= self._n + 1:
+            return
+        rows = self._rows[: self._used]
+        whole = rows if self._used == len(self._rows) else np.asfortranarray(rows)
+        factored = lapack.dgeqrf(whole, overwrite_a=1)[0]
+        self._used = self._n + 1
+        self._rows[: self._used] = np.triu(factored[: self._used])
 
     def result(self) -> tuple[Vector, Vector, float]:
         """(R, b, Σρ²): the triangular factor of J, and what of ρ lies in its range."""
         n = self._n
+        self._factorise()
         factor = np.zeros((n + 1, n + 1))
-        factor[: len(self._factor)] = self._factor
-        if len(self._factor) <= n:  # fewer rows than unknowns: not triangular yet
+        factor[: self._used] = self._rows[: self._used]
+        if self._used <= n:  # fewer rows than unknowns: not triangular yet
             factor = np.asarray(np.linalg.qr(factor, mode="r"))
         return factor[:n, :n], factor[:n, n], float(np.sum(factor[:, n] ** 2))
