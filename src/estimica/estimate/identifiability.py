@@ -77,7 +77,8 @@ def moved(values: Vector, size: Vector, null: Vector, random: np.random.Generato
     relative = null / size
     relative = relative / np.linalg.norm(relative, axis=1, keepdims=True)
     relative = random.standard_normal(len(null)) @ relative
-    relative *= random.choice([-1.0, 1.0]) * STEP / max(float(np.max(np.abs(relative))), 1e-300)
+    step = random.choice([-1.0, 1.0]) * STEP * random.uniform(0.5, 1.5)
+    relative *= step / max(float(np.max(np.abs(relative))), 1e-300)
     found: Vector = np.where(values != 0, values * np.exp(relative), relative * size)
     return found
 
@@ -91,9 +92,8 @@ def _places(
     yield Place(point.values, null)
     size = sizes(unknowns, point.values)
     random = np.random.default_rng(0)
-    values = point.values
-    for k in range(PLACES):
-        values = moved(values if k % 2 else point.values, size, null, random)
+    for _ in range(PLACES):
+        values = moved(point.values, size, null, random)
         other = objective.at(unknowns.clipped(unknowns.coordinates(values)))
         if not isinstance(other, Point):
             continue

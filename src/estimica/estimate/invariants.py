@@ -199,13 +199,14 @@ def _shortest(rows: Vector, kind: str, size: Vector) -> list[Vector]:
 
 
 def _length(rows: Sequence[Vector], kind: str) -> tuple[float, ...]:
-    """How long the words are: terms, odd exponents, divisions, size of the exponents."""
+    """How long the words are: odd exponents, then all that is multiplied or divided."""
     table = np.array(rows)
     terms = float(np.count_nonzero(table))
     if kind == "sum":
         return (terms,)
     odd = float(sum(not float(x).is_integer() for r in rows for x in r))
-    return terms, odd, float((table < 0).sum()), float(np.abs(table).sum())
+    divided = float((table < 0).sum())
+    return odd, float(np.abs(table).sum()) + 0.3 * divided, terms
 
 
 def _rational(row: Vector) -> Vector:

@@ -1,0 +1,212 @@
+"""Structural identifiability: what the best imaginable data could say about the unknowns.
+
+Local and generic: unknowns are drawn at random, inputs are as lively as can be, outputs are exact
+and dense. What is not determined then, no data of these inputs and outputs will ever determine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import FitError
+from estimica.estimate.fit import Fit
+from estimica.estimate.identifiability import moved, sizes
+from estimica.estimate.invariants import Group, Place, groups, listed
+from estimica.estimate.objective import Objective
+from estimica.estimate.setup import Setup, prepare
+from estimica.infer.structural_probe import Probe, Seen, probe_of
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+POINTS = 3  # random points; the largest rank is the generic one
+PLACES = 5  # along the null directions
+SPREAD = 0.25  # of the random points, relative
+TRIES = 12  # points that cannot be evaluated before it is given up
+MOST_CANDIDATES = 12  # further variables that are tried as outputs
+PATIENCE = 20.0  # seconds for trying them
+
+
+@dataclass(frozen=True)
+class Structural:
+    """Whether better data could determine all unknowns, and which combinations if not."""
+
+    rank: int
+    n: int
+    identifiable: Mapping[str, bool]  # by the labels of the unknowns
+    groups: tuple[Group, ...]
+    method: str
+    because: str  # why power series were not used, where they were not
+    points: int
+    kept: float  # the smallest relative number that was taken as not zero
+    dropped: float  # the largest that was taken as zero
+    helpful: Mapping[str, int]  # variables that would raise the rank if measured, and to what
+
+    @property
+    def ok(self) -> bool:
+        """Whether all unknowns are determined locally."""
+        return self.rank == self.n
+
+    @property
+    def text(self) -> str:
+        """The verdict in words."""
+        if self.ok:
+            return (
+                f"with rich enough inputs and little enough noise, the measured outputs determine "
+                f"{_all(self.n)} (locally)"
+            )
+        said = [_lost(g) for g in self.groups]
+        return "; ".join(said) + self._help()
+
+    def _help(self) -> str:
+        whole = [f"'{n}'" for n, rank in self.helpful.items() if rank == self.n]
+        part = [f"'{n}'" for n, rank in self.helpful.items() if rank < self.n]
+        if whole:
+            return f"; measuring {' or '.join(whole)} too would determine all"
+        if part:
+            return f"; measuring {' or '.join(part)} too would determine more"
+        return ""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return {
+            "rank": self.rank,
+            "n": self.n,
+            "identifiable": dict(self.identifiable),
+            "determined": [i.text for g in self.groups for i in g.invariants],
+            "groups": [list(g.names) for g in self.groups],
+            "verdict": self.text,
+            "method": self.method,
+            "because": self.because,
+            "points": self.points,
+            "kept": self.kept,
+            "dropped": self.dropped,
+            "helpful": dict(self.helpful),
+        }
+
+
+def structural(study: Study | Fit, *, seed: int = 0) -> Structural:
+    """Local structural identifiability of all unknowns of a study; its data are not used.
+
+    Only the range of the inputs and the length of the cases are taken from them. Start values are
+    known or unknown as the study says.
+    """
+    setup = study.setup if isinstance(study, Fit) else prepare(study)
+    objective = setup.calibration()
+    unknowns = objective.unknowns
+    values = study.values if isinstance(study, Fit) else unknowns.values(unknowns.start)
+    if not len(values):
+        raise FitError("F060", f"study '{setup.study.name}' has no unknowns; add a tuner")
+    return judge(setup, objective, values, seed)
+
+
+def judge(setup: Setup, objective: Objective, values: Vector, seed: int = 0) -> Structural:
+    """The verdict near values of the unknowns."""
+    random = np.random.default_rng(seed)
+    probe, because = probe_of(setup, objective)
+    points = _points(probe, objective, values, random)
+    best = max(points, key=lambda p: p.rank)
+    labels = [u.label for u in objective.unknowns.items]
+    places = [Place(best.values, best.null), *_along(probe, objective, best, random)]
+    tolerance = 1e-6 if best.dropped < 1e-20 else 1e-3
+    found = groups(labels, places, tolerance)
+    lost = {n for g in found for n in g.names}
+    return Structural(
+        rank=best.rank,
+        n=len(labels),
+        identifiable={n: n not in lost for n in labels},
+        groups=found,
+        method=probe.method,
+        because=because,
+        points=len(points),
+        kept=best.kept,
+        dropped=best.dropped,
+        helpful=_helpful(setup, objective, best) if best.rank < len(labels) else {},
+    )
+
+
+def _points(
+    probe: Probe, objective: Objective, values: Vector, random: np.random.Generator
+) -> list[Seen]:
+    """Random points at which the model can be evaluated."""
+    unknowns = objective.unknowns
+    size = sizes(unknowns, values)
+    found: list[Seen] = []
+    for _ in range(TRIES):
+        away = SPREAD * random.standard_normal(len(values))
+        point = np.where(values != 0, values * np.exp(away), size * away)
+        inside = unknowns.values(unknowns.clipped(unknowns.coordinates(point)))
+        seen = probe.at(inside, random)
+        if seen is not None:
+            found.append(seen)
+        if len(found) == POINTS:
+            return found
+    if not found:
+        raise FitError(
+            "F061",
+            "the model cannot be evaluated near these values of the unknowns; start from values "
+            "at which it can be simulated",
+        )
+    return found
+
+
+def _along(
+    probe: Probe, objective: Objective, best: Seen, random: np.random.Generator
+) -> list[Place]:
+    """Places along the null directions, with as many of them as before."""
+    if not len(best.null):
+        return []
+    unknowns = objective.unknowns
+    size = sizes(unknowns, best.values)
+    found = []
+    for _ in range(PLACES):
+        values = moved(best.values, size, best.null, random)
+        inside = unknowns.values(unknowns.clipped(unknowns.coordinates(values)))
+        seen = probe.at(inside, random)
+        if seen is not None and seen.rank == best.rank:
+            found.append(Place(seen.values, seen.null))
+    return found
+
+
+def _helpful(setup: Setup, objective: Objective, best: Seen) -> dict[str, int]:
+    """Variables that would tell more if they were measured too."""
+    begun, found = perf_counter(), {}
+    for name in _candidates(setup, objective):
+        if perf_counter() - begun > PATIENCE:
+            break
+        probe, _ = probe_of(setup, objective, (name,))
+        seen = probe.at(best.values, np.random.default_rng(1))
+        if seen is not None and seen.rank > best.rank:
+            found[name] = seen.rank
+    return found
+
+
+def _candidates(setup: Setup, objective: Objective) -> list[str]:
+    model = setup.study.model
+    measured = {b.name for b in objective.blocks}
+    wanted = [q.name for q in model.quantities() if q.role == "state"]
+    wanted += [n for n in model.output_names() if n not in wanted]
+    return [n for n in wanted if n not in measured and model.has_time][:MOST_CANDIDATES]
+
+
+def _all(n: int) -> str:
+    return "the unknown" if n == 1 else f"all {n} unknowns"
+
+
+def _lost(group: Group) -> str:
+    names: Sequence[str] = [f"'{n}'" for n in group.names]
+    if group.determined == 0:
+        return f"{listed(names)} cannot be seen in the measured outputs, whatever the data"
+    if group.complete:
+        be = "is" if len(group.invariants) == 1 else "are"
+        return f"whatever the data, only {group.text} {be} determined of {listed(names)}"
+    combinations = "combination" if group.determined == 1 else "combinations"
+    told = f", among them {group.text}" if group.invariants else ""
+    return (
+        f"whatever the data, only {group.determined} {combinations} of {listed(names)} "
+        f"{'is' if group.determined == 1 else 'are'} determined{told}"
+    )

@@ -1,0 +1,321 @@
+"""Probes: what the best imaginable data would say about the unknowns, at some values of them.
+
+By power series where the model is smooth, with decimals enough that zero means zero; otherwise by
+simulations under lively random inputs, to the accuracy of the solver.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, DecimalException, DivisionByZero, InvalidOperation, localcontext
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import EstimicaError
+from estimica.base.signals import Hold, Signal
+from estimica.compiled.model import Model
+from estimica.estimate.objective import Objective
+from estimica.estimate.prediction import CasePredictor, split
+from estimica.estimate.setup import Setup
+from estimica.infer.elimination import Elimination
+from estimica.infer.series import Dual
+from estimica.infer.taylor import Experiment, NoSeriesError, TaylorModel
+from estimica.simulate.engine import Options
+from estimica.simulate.modelica_model import ModelicaModel
+
+Vector = npt.NDArray[np.float64]
+DIGITS = 100
+NEW = Decimal("1e-50")  # share of a row that counts as new: half of the digits
+NEW_BY_LINKS = Decimal("1e-11")  # where tuners go through formulas in double precision
+STALLED = 5  # orders in a row that bring nothing new, at least, before the series ends
+MOST_ORDERS = 60
+SAMPLES = 400
+PIECES = 40  # of a random input
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What data could tell at one point: rank, null directions, and how clear the case is."""
+
+    values: Vector
+    rank: int
+    null: Vector  # rows, in the unknowns' units
+    kept: float  # the smallest share or singular value that counts
+    dropped: float  # the largest that does not
+
+
+class Probe(ABC):
+    """Evaluates the rank that rich data would have."""
+
+    method: str
+    more: tuple[str, ...]  # variables that are taken as measured in addition
+
+    def __init__(self, setup: Setup, objective: Objective, more: tuple[str, ...] = ()) -> None:
+        self.setup = setup
+        self.objective = objective
+        self.more = more
+        self.n = len(objective.unknowns)
+
+    def outputs(self, predictor: CasePredictor) -> list[str]:
+        """What is measured in a case."""
+        return [*(m.name for m in predictor.record.outputs), *self.more]
+
+    def extras(self, predictor: CasePredictor) -> list[int | None]:
+        """Places of the disturbances of the outputs."""
+        return [*predictor.extras, *(None for _ in self.more)]
+
+    @abstractmethod
+    def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
+        """The rank at values of all unknowns; none where the model cannot be evaluated."""
+
+
+def probe_of(setup: Setup, objective: Objective, more: tuple[str, ...] = ()) -> tuple[Probe, str]:
+    """The probe for a study, and why it is not the exact one where it is not."""
+    model = setup.study.model
+    if not model.has_time:
+        return SimulationProbe(setup, objective, more), ""
+    if not isinstance(model, ModelicaModel):
+        return SimulationProbe(setup, objective, more), "the model has no equations to look at"
+    try:
+        return SeriesProbe(setup, objective, model, more), ""
+    except NoSeriesError as error:
+        return SimulationProbe(setup, objective, more), str(error)
+
+
+def numbers(setup: Setup, predictor: CasePredictor) -> dict[str, float]:
+    """Parameters and start values that a case holds fixed."""
+    return {**setup.held, **predictor.record.case.fix}
+
+
+# --- power series --------------------------------------------------------------------------------
+
+
+class SeriesProbe(Probe):
+    """By Taylor coefficients of the outputs at the start of each case."""
+
+    method = "Taylor series"
+
+    def __init__(
+        self,
+        setup: Setup,
+        objective: Objective,
+        model: ModelicaModel,
+        more: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(setup, objective, more)
+        self._defaults = _input_values(model)
+        self._models = [TaylorModel(model.system, self.outputs(p)) for p in objective.predictors]
+        self._order = min(len(model.system.states) + self.n + 2, MOST_ORDERS)
+        self._patience = max(STALLED, len(model.system.states))
+        formulas = any(not _is_plain(p) for p in objective.predictors)
+        self._new = NEW_BY_LINKS if formulas else NEW
+
+    def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
+        """Coefficients order by order until they say nothing new."""
+        with localcontext() as context:
+            context.prec = DIGITS
+            context.traps[DivisionByZero] = context.traps[InvalidOperation] = False
+            try:
+                found = self._eliminated(values, random)
+            except (DecimalException, OverflowError, ValueError):
+                return None
+            if found is None:
+                return None
+            scale = self._sizes(values)
+            return Seen(
+                values,
+                found.rank,
+                found.null_space() * scale,
+                float(found.smallest),
+                float(found.largest),
+            )
+
+    def _eliminated(self, values: Vector, random: np.random.Generator) -> Elimination | None:
+        found = Elimination(self.n, self._new)
+        scale = np.array([Decimal(float(x)) for x in self._sizes(values)], dtype=object)
+        cases = [
+            (model.series(self._experiment(p, values, random), self._order), p)
+            for model, p in zip(self._models, self.objective.predictors, strict=True)
+        ]
+        stalled = 0
+        for order in range(self._order):
+            new = False
+            for series, predictor in cases:
+                for k, coefficient in enumerate(series.advance()):
+                    if not all(x.is_finite() for x in coefficient):
+                        return None
+                    row = self._row(predictor, k, order, coefficient, values)
+                    new |= found.add(row * scale)
+            stalled = 0 if new else stalled + 1
+            if found.rank == self.n or stalled > self._patience:
+                break
+        return found
+
+    def _sizes(self, values: Vector) -> Vector:
+        scale = np.array([u.scale for u in self.objective.unknowns.items])
+        return np.where(values != 0, np.abs(values), scale)
+
+    def _row(
+        self, predictor: CasePredictor, k: int, order: int, coefficient: Dual, values: Vector
+    ) -> npt.NDArray[np.object_]:
+        """Derivatives of one coefficient by all unknowns."""
+        row = np.array([Decimal(0)] * self.n, dtype=object)
+        p = len(predictor.links.parameters)
+        slopes = coefficient[1:]
+        tuners = list(predictor.places.tuners)
+        _, chain = predictor.links.at(values[tuners])
+        for i, j in zip(*np.nonzero(chain), strict=True):
+            row[tuners[j]] += slopes[i] * Decimal(float(chain[i, j]))
+        for i, place in enumerate(predictor.places.starts.values()):
+            row[place] = slopes[p + i]
+        extra = self.extras(predictor)[k]
+        if extra is not None and order == 0:
+            row[extra] = Decimal(1)
+        return row
+
+    def _experiment(
+        self, predictor: CasePredictor, values: Vector, random: np.random.Generator
+    ) -> Experiment:
+        links, places, one = predictor.links, predictor.places, predictor.record
+        parameters, _ = links.at(values[list(places.tuners)])
+        known = dict(numbers(self.setup, predictor))
+        known |= dict(zip(links.parameters, map(float, parameters), strict=True))
+        known |= {n: float(values[k]) for n, k in places.starts.items()}
+        times = predictor.times
+        return Experiment(
+            unknowns=(*links.parameters, *places.starts),
+            values=known,
+            inputs={
+                n: self._polynomial(one.inputs.get(n), default, random)
+                for n, default in self._defaults.items()
+            },
+            begin=one.begin,
+            duration=float(times[-1] - one.begin) or 1.0,
+        )
+
+    def _polynomial(
+        self, signal: Signal | None, default: float, random: np.random.Generator
+    ) -> tuple[float, ...]:
+        """A random polynomial of the size of an input; a number stays a number."""
+        if signal is None or len(signal.time) == 1:
+            return (default if signal is None else float(signal.value[0]),)
+        low, span = _range(signal)
+        return tuple(low + span * random.random() if k == 0 else span * random.uniform(-1, 1)
+                     for k in range(self._order + 1))  # fmt: skip
+
+
+def _is_plain(predictor: CasePredictor) -> bool:
+    """Whether parameters are tuners, though perhaps several follow one."""
+    _, chain = predictor.links.at(np.full(len(predictor.places.tuners), 1.2345))
+    return bool(np.isin(chain, (0.0, 1.0)).all())
+
+
+def _range(signal: Signal) -> tuple[float, float]:
+    low, high = float(np.min(signal.value)), float(np.max(signal.value))
+    return low, (high - low) or abs(high) or 1.0
+
+
+def _input_values(model: Model) -> dict[str, float]:
+    """Inputs with the values they have where none is given."""
+    return {
+        q.name: float(q.value) if isinstance(q.value, (int, float)) else 0.0
+        for q in model.quantities()
+        if q.role == "input"
+    }
+
+
+# --- simulations ---------------------------------------------------------------------------------
+
+
+class SimulationProbe(Probe):
+    """By sensitivities along simulations, to two tolerances: their difference is the error."""
+
+    method = "simulation"
+
+    def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
+        """Singular values of the sensitivities under random inputs."""
+        seed = int(random.integers(2**31))
+        fine, coarse = (
+            self._jacobian(values, np.random.default_rng(seed), rtol) for rtol in (1e-11, 1e-9)
+        )
+        if fine is None or coarse is None or not np.isfinite(fine).all():
+            return None
+        scale = np.linalg.norm(fine, axis=0)
+        scale[scale == 0] = 1.0
+        error = float(np.linalg.norm((fine - coarse) / scale, 2))
+        _, s, Vt = np.linalg.svd(fine / scale)
+        threshold = max(3 * error, 1e-11) * float(s[0])
+        rank = int((s > threshold).sum())
+        dropped = float(s[rank] / s[0]) if rank < len(s) else 0.0
+        null = Vt[rank:] / scale
+        return Seen(values, rank, null, float(s[max(rank - 1, 0)] / s[0]), dropped)
+
+    def _jacobian(self, values: Vector, random: np.random.Generator, rtol: float) -> Vector | None:
+        rows = []
+        for predictor in self.objective.predictors:
+            try:
+                rows += list(self._case(predictor, values, random, rtol))
+            except EstimicaError:
+                return None
+        return np.vstack(rows)
+
+    def _case(
+        self, predictor: CasePredictor, values: Vector, random: np.random.Generator, rtol: float
+    ) -> Iterator[Vector]:
+        model, one = self.setup.study.model, predictor.record
+        parameters, starts = split(model, numbers(self.setup, predictor))
+        times = _grid(predictor, model.has_time)
+        inputs = {n: _lively(s, times, model.has_time, random) for n, s in one.inputs.items()}
+        response = model.response(
+            times,
+            inputs,
+            parameters,
+            starts,
+            outputs=self.outputs(predictor),
+            wrt=[*predictor.links.parameters, *predictor.places.starts],
+            begin=one.begin if model.has_time else None,
+            options=self._options(predictor, rtol),
+        )
+        tuned, chain = predictor.links.at(values[list(predictor.places.tuners)])
+        own = np.array([values[k] for k in predictor.places.starts.values()])
+        run = response.at(np.concatenate([tuned, own]))
+        if not run.ok:
+            raise EstimicaError("F000", run.text)
+        p = len(tuned)
+        for k, extra in enumerate(self.extras(predictor)):
+            slope = run.YS[:, k, :]
+            block = np.zeros((len(times), self.n))
+            block[:, list(predictor.places.tuners)] = slope[:, :p] @ chain
+            block[:, list(predictor.places.starts.values())] = slope[:, p:]
+            if extra is not None:
+                block[:, extra] = 1.0
+            rms = float(np.sqrt(np.mean(run.Y[:, k] ** 2))) or 1.0
+            yield block / rms
+
+    def _options(self, predictor: CasePredictor, rtol: float) -> Options | None:
+        if not self.setup.study.model.has_time:
+            return None
+        return Options(rtol=rtol, atol=1e-3 * rtol, method=self.setup.study.solver.method)
+
+
+def _grid(predictor: CasePredictor, has_time: bool) -> Vector:
+    if not has_time:
+        return np.arange(SAMPLES, dtype=float)
+    begin, end = predictor.record.begin, float(predictor.times[-1])
+    return np.linspace(begin, end if end > begin else begin + 1.0, SAMPLES)
+
+
+def _lively(
+    signal: Signal, times: Vector, has_time: bool, random: np.random.Generator
+) -> Signal | Vector:
+    """Random levels over the range of an input; a number stays a number."""
+    if len(signal.time) == 1:
+        return signal
+    low, span = _range(signal)
+    if not has_time:
+        return low + span * random.random(len(times))
+    stamps = np.linspace(times[0], times[-1], PIECES + 1)
+    return Signal(stamps, low + span * random.random(PIECES + 1), Hold.PREVIOUS)
