@@ -1,0 +1,182 @@
+"""Covariance: the covariance of an estimate under one or another view of the noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import show
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.accuracy import Accuracy, accuracy
+from estimica.estimate.fit import Fit
+from estimica.estimate.fit_json import finite
+from estimica.estimate.fit_tables import rounded, short, without_empty
+from estimica.infer.covariance_meat import along_time, by_sample
+from estimica.infer.covariance_rows import Linearised, linearised, require_estimate
+
+Vector = npt.NDArray[np.float64]
+KINDS = {
+    "model": "noise as the criterion assumes: white, of one variance for each output",
+    "sandwich": "every sample with a variance of its own (HC3)",
+    "hac": "noise of any colour and variance (Newey-West)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """Covariance, standard errors and 95 % intervals of all unknowns."""
+
+    fit: Fit = field(repr=False)
+    kind: str
+    accuracy: Accuracy = field(repr=False)
+    bandwidth: float = 0.0  # samples over which noise may remember; of kind "hac"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The unknowns, in the order of rows and columns."""
+        return tuple(u.label for u in self.fit.unknowns.items)
+
+    @property
+    def matrix(self) -> Vector:
+        """The covariance in physical units; infinite where the data do not determine an unknown."""
+        return self.accuracy.covariance
+
+    @property
+    def stderr(self) -> Vector:
+        """Standard errors; NaN for an unknown at a bound."""
+        return self.accuracy.stderr
+
+    @property
+    def interval(self) -> Vector:
+        """95 % intervals, (n, 2)."""
+        return self.accuracy.interval
+
+    @property
+    def correlation(self) -> Vector:
+        """The correlation matrix; NaN where there is no variance to refer to."""
+        size = np.where(np.isfinite(self.stderr) & (self.stderr > 0), self.stderr, np.nan)
+        found = self.matrix / np.outer(size, size)
+        np.fill_diagonal(found, np.where(np.isfinite(size), 1.0, np.nan))
+        return found
+
+    @property
+    def ratio(self) -> Vector:
+        """These standard errors over those of the fit."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.stderr / self.fit.accuracy.stderr
+
+    # -- how it shows itself --------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """Every unknown with its standard error and interval."""
+        rows = []
+        for k, u in enumerate(self.fit.unknowns.items):
+            error = float(self.stderr[k])
+            numbers = (float(self.fit.values[k]), error, *map(float, self.interval[k]))
+            shown = [x if math.isfinite(x) else None for x in (rounded(v, error) for v in numbers)]
+            ratio = None if self.kind == "model" else short(float(self.ratio[k]))
+            rows.append((u.label, *shown, ratio, self.fit.remark(k)))
+        columns = ("unknown", "value", "std. error", "95 % from", "to", "× the fit's", "remark")
+        note = KINDS[self.kind] + self._reach()
+        title = f"{self.fit.study.name}: {self.kind} covariance"
+        return without_empty(show.Table(columns, tuple(rows), title, note), "× the fit's", "remark")
+
+    def correlations(self) -> show.Table:
+        """The correlation matrix as a table."""
+        rows = [
+            (name, *(show.Rounded(float(x), 3) for x in row))
+            for name, row in zip(self.names, self.correlation, strict=True)
+        ]
+        return show.Table(("correlation", *self.names), tuple(rows), "Correlation of the unknowns")
+
+    def plot(self) -> Any:
+        """A Plotly figure of the standard errors, beside those of the fit."""
+        place = np.arange(1, len(self.names) + 1, dtype=float)
+        ratio = show.Curve("× the fit's", place, self.ratio, marked=True)
+        panel = show.Panel("standard error, × the fit's", (ratio,))
+        label = ", ".join(f"{k}: {n}" for k, n in enumerate(self.names, start=1))
+        return show.figure(show.Curves((panel,), self.table().title, label, 300, whole=True))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page with both tables."""
+        shown = (self.table(), self.correlations())
+        section = show.Section("Covariance of the estimate", KINDS[self.kind] + ".", shown)
+        return show.write(show.Page(f"Covariance: {self.fit.study.name}", (section,)), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """The covariance as plain values; what is not finite is None."""
+        found = {
+            "study": self.fit.study.name,
+            "kind": self.kind,
+            "bandwidth": self.bandwidth,
+            "names": list(self.names),
+            "covariance": self.matrix.tolist(),
+            "correlation": self.correlation.tolist(),
+            "stderr": self.stderr.tolist(),
+            "ci95": self.interval.tolist(),
+        }
+        plain = finite(found)
+        assert isinstance(plain, dict)
+        return plain
+
+    def _reach(self) -> str:
+        return f"; bandwidth {self.bandwidth:.1f} samples" if self.kind == "hac" else ""
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table()) + show.html(self.correlations())
+
+    def __repr__(self) -> str:
+        return f"{show.text(self.table())}\n\n{show.text(self.correlations())}"
+
+
+def covariance(fit: Fit, kind: str = "model") -> Covariance:
+    """The covariance of a fit's unknowns.
+
+    `kind` is "model" (white noise, as the fit has it), "sandwich" (each sample with a variance of
+    its own) or "hac" (noise that may be coloured as well).
+    """
+    if kind not in KINDS:
+        raise InferError(
+            "I311",
+            f"there is no covariance '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})",
+        )
+    require_estimate(fit)
+    if kind == "model":
+        return Covariance(fit, kind, fit.accuracy)
+    return around_estimate(fit, linearised(fit), kind)
+
+
+def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
+    """The same for a study that is linearised already."""
+    bandwidth = 0.0
+    freedom = around.freedom
+    factor = 1.0
+    if kind == "sandwich":
+        meat = by_sample(around)
+    else:
+        meat, bandwidth = along_time(around)
+        factor = around.n_samples / freedom if freedom > 0 else math.inf
+    known = accuracy(
+        around.root,
+        fit.values,
+        around.objective.unknowns.slopes(around.q),
+        around.held,
+        scatter=_root(meat),
+        variance=factor,
+        freedom=freedom,
+        threshold=fit.accuracy.threshold,
+    )
+    return Covariance(fit, kind, known, bandwidth)
+
+
+def _root(square: Vector) -> Vector:
+    """F with FᵀF = the given matrix, which rounding may have made slightly indefinite."""
+    values, vectors = np.linalg.eigh((square + square.T) / 2)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)

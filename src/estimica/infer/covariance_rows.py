@@ -1,0 +1,163 @@
+"""Rows: scored residuals and their Jacobian at the estimate, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.estimate.criterion import Block
+from estimica.estimate.estimator import adapt
+from estimica.estimate.fit import Fit
+from estimica.estimate.objective import Objective
+from estimica.estimate.prediction import Failure, Prediction
+
+Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One output of one case: ρ and ∂ρ/∂q, so that the gradient of half the cost is Σ Jᵀρ."""
+
+    case: str
+    output: str
+    time: Vector
+    scored: Vector  # (N,)
+    jacobian: Vector  # (N, n), in coordinates
+    slope: Vector  # (N, n): derivatives of the output itself by the unknowns
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """A study around its estimate."""
+
+    objective: Objective
+    q: Vector
+    rows: tuple[Rows, ...]
+    prior: Vector  # (count, n): rows of the priors
+    held: Flags  # unknowns at their bounds, which do not move
+    threshold: float  # relative size below which a direction counts as without effect
+
+    @cached_property
+    def information(self) -> Vector:
+        """JᵀJ over all samples and priors."""
+        total: Vector = self.prior.T @ self.prior
+        for one in self.rows:
+            total = total + one.jacobian.T @ one.jacobian
+        return total
+
+    @cached_property
+    def inverse(self) -> Vector:
+        """(JᵀJ)⁻¹ among the unknowns that move; directions without effect are left out."""
+        return pseudo_inverse(self.information, ~self.held, self.threshold)
+
+    @property
+    def root(self) -> Vector:
+        """R with RᵀR = JᵀJ."""
+        stacked = [np.linalg.qr(one.jacobian, mode="r") for one in self.rows]
+        return np.asarray(np.linalg.qr(np.vstack([*stacked, self.prior]), mode="r"))
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that count."""
+        return sum(len(one.scored) for one in self.rows)
+
+    @property
+    def freedom(self) -> int:
+        """Samples less unknowns that move."""
+        return self.n_samples - int((~self.held).sum())
+
+
+def linearised(fit: Fit) -> Linearised:
+    """The study of a fit around its estimate: one simulation with sensitivities."""
+    require_estimate(fit)
+    objective = fit.setup.calibration()
+    q = objective.unknowns.coordinates(fit.values)
+    predictions = objective.predict(fit.values)
+    if isinstance(predictions, Failure):
+        raise InferError(
+            "I310",
+            f"study '{fit.study.name}' cannot be simulated at its estimate: "
+            f"case '{predictions.case}': {predictions.message}",
+        )
+    adapt(objective, q)
+    residuals = objective.residuals(predictions)
+    scoring = objective.criterion.score(residuals)
+    factors = objective.unknowns.slopes(q)
+    slopes = output_slopes(objective, predictions)
+    rows = []
+    for k, (block, prediction) in enumerate(zip(objective.blocks, predictions, strict=True)):
+        multiplier = np.asarray(scoring.multipliers[k]) * _chain(block, prediction)
+        jacobian = slopes[k] * factors * np.reshape(multiplier, (-1, 1))
+        rows.append(
+            Rows(
+                block.case,
+                block.name,
+                block.measured.time,
+                np.asarray(scoring.scored[k]),
+                jacobian,
+                slopes[k],
+            )
+        )
+    held = np.array([bool(b) for b in fit.at_bound], bool)
+    threshold = max(fit.accuracy.threshold, 1e-12)
+    return Linearised(objective, q, tuple(rows), _priors(fit, factors), held, threshold)
+
+
+def require_estimate(fit: Fit) -> None:
+    """A fit that found nothing has nothing to be asked about."""
+    if not any(c.outputs for c in fit.cases if c.role == "calibrate"):
+        raise InferError(
+            "I300",
+            f"the fit of '{fit.study.name}' has no estimate to look at: {fit.outcome.message}",
+        )
+
+
+def output_slopes(objective: Objective, predictions: list[Prediction]) -> list[Vector]:
+    """Derivatives of each output by all unknowns: zero where one belongs to another case."""
+    found = []
+    owners = [(p, k) for p in objective.predictors for k in range(len(p.record.outputs))]
+    for (predictor, place), prediction in zip(owners, predictions, strict=True):
+        own = np.zeros((len(prediction.value), len(objective.unknowns)))
+        own[:, list(predictor.columns)] = prediction.slope
+        extra = predictor.extras[place]
+        if extra is not None:
+            own[:, extra] = 1.0
+        found.append(own)
+    return found
+
+
+def pseudo_inverse(information: Vector, free: Flags, threshold: float) -> Vector:
+    """The inverse of JᵀJ among free unknowns, scaled to columns of length one before the rank."""
+    n = len(information)
+    found = np.zeros((n, n))
+    own = information[np.ix_(free, free)]
+    size = np.sqrt(np.diag(own))
+    size[size == 0] = 1.0
+    if own.size:
+        values, vectors = np.linalg.eigh(own / np.outer(size, size))
+        # eigenvalues are squares: below 1e-14 they are rounding
+        large = values > max(threshold**2, 1e-14) * values[-1]
+        inner = (vectors[:, large] / values[large]) @ vectors[:, large].T
+        found[np.ix_(free, free)] = inner / np.outer(size, size)
+    return found
+
+
+def _chain(block: Block, prediction: Prediction) -> float | Vector:
+    transform = block.measured.transform
+    return 1.0 if transform is None else np.asarray(transform.derivative(prediction.value))
+
+
+def _priors(fit: Fit, factors: Vector) -> Vector:
+    items = fit.unknowns.items
+    rows = np.zeros((sum(u.prior is not None for u in items), len(items)))
+    place = 0
+    for k, unknown in enumerate(items):
+        if unknown.prior is not None:
+            rows[place, k] = factors[k] / unknown.prior.sigma
+            place += 1
+    return rows

@@ -1,0 +1,155 @@
+"""Series: the residuals of one output of one case, and what the fit has taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.signals import Signal
+from estimica.estimate.fit import CaseFit, Compared, Fit
+from estimica.infer.covariance_rows import Linearised
+from estimica.infer.residual_spacing import Spacing, spacing
+from estimica.study.record import Record
+
+Vector = npt.NDArray[np.float64]
+LEAST_SHARE = 0.05  # of its variance that a residual keeps, however strong its sample's pull
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Residuals e = simulated − measured in order, with covariance σ²(I − J P Jᵀ) if all is well."""
+
+    case: str
+    role: str
+    output: str
+    unit: str
+    axis: str  # what they are ordered by: "time", or an input of a static model
+    x: Vector  # along that axis, rising
+    residual: Vector
+    simulated: Vector
+    inputs: Mapping[str, Vector]  # by delay: (N, delays), in the order of the samples
+    spacing: Spacing
+    jacobian: Vector  # (N, n)
+    metric: Vector  # P
+
+    @property
+    def n(self) -> int:
+        """Samples."""
+        return len(self.residual)
+
+    @cached_property
+    def leverage(self) -> Vector:
+        """The share of each residual's variance that the fit has taken."""
+        return np.einsum("ij,jk,ik->i", self.jacobian, self.metric, self.jacobian)
+
+    @property
+    def freedom(self) -> float:
+        """Samples less what the unknowns have taken from this series."""
+        return max(self.n - float(self.leverage.sum()), 1.0)
+
+    @property
+    def variance(self) -> float:
+        """σ², unbiased."""
+        return float(self.residual @ self.residual) / self.freedom
+
+    @cached_property
+    def studentised(self) -> Vector:
+        """Residuals of one variance for all samples, about one."""
+        kept = np.sqrt(np.clip(1 - self.leverage, LEAST_SHARE, 1.0))
+        return self.residual / (kept * np.sqrt(self.variance or 1.0))
+
+    def scatter(self, directions: Vector) -> Vector:
+        """Covariance of Xᵀe for white noise of variance one."""
+        through = self.jacobian.T @ directions
+        return np.asarray(directions.T @ directions - through.T @ self.metric @ through)
+
+
+DELAYS = (0, 1, 2, 4, 8, 16, 32)  # samples, by which inputs are shifted
+
+
+def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
+    """Every output of every case that was simulated."""
+    records = {r.case.name: r for r in fit.setup.records}
+    metrics = _metrics(around)
+    rows = {(r.case, r.output): r for r in around.rows}
+    for case in fit.cases:
+        for output in case.outputs:
+            key = case.name, output.name
+            if case.role == "calibrate" and key in rows:
+                # scored rows are those of the residuals times a factor that cancels
+                jacobian, metric = rows[key].jacobian, metrics[key]
+            else:
+                jacobian, metric = np.zeros((len(output.time), 1)), np.zeros((1, 1))
+            yield _series(fit, case, output, records[case.name], jacobian, metric)
+
+
+def _series(
+    fit: Fit, case: CaseFit, output: Compared, record: Record, jacobian: Vector, metric: Vector
+) -> Series:
+    timed = fit.study.model.has_time
+    axis, x = ("time", output.time) if timed else _static_axis(record, output.time)
+    order = np.argsort(x, kind="stable")
+    x = x[order]
+    where = spacing(x, axis)
+    varying = {n: s for n, s in record.inputs.items() if len(np.unique(s.value)) > 1}
+    count = max(1, min(len(DELAYS), len(x) // (10 * max(len(varying), 1))))
+    shifted = {
+        name: (_delayed(signal, output.time, where, count) if timed else _powers(signal, output))
+        for name, signal in varying.items()
+    }
+    return Series(
+        case.name,
+        case.role,
+        output.name,
+        fit.unit_of(output),
+        axis,
+        x,
+        output.compared[order],
+        output.simulated[order],
+        {n: columns[order] for n, columns in shifted.items()},
+        where,
+        jacobian[order],
+        metric,
+    )
+
+
+def _static_axis(record: Record, points: Vector) -> tuple[str, Vector]:
+    """The only input of a static model, or the numbers of its points."""
+    if len(record.inputs) == 1:
+        ((name, signal),) = record.inputs.items()
+        return name, signal.at(points)
+    return "their rows", points
+
+
+def _delayed(signal: Signal, time: Vector, where: Spacing, count: int) -> Vector:
+    return np.stack([signal.at(time - d * where.step) for d in DELAYS[:count]], axis=1)
+
+
+def _powers(signal: Signal, output: Compared) -> Vector:
+    value = signal.at(output.time)
+    scaled = (value - value.mean()) / (value.std() or 1.0)
+    return np.stack([scaled, scaled**2], axis=1)
+
+
+def _metrics(around: Linearised) -> dict[tuple[str, str], Vector]:
+    """P of each block: 2G − G F G/s², with G = (JᵀJ)⁻¹ and F = Σ s²JᵀJ.
+
+    This is G where every output is weighted by its own noise; in general weighted residuals of
+    different outputs have different variances s².
+    """
+    inverse = around.inverse
+    squares: dict[str, list[float]] = {}
+    for one in around.rows:
+        total = squares.setdefault(one.output, [0.0, 0.0])
+        total[0] += float(one.scored @ one.scored)
+        total[1] += len(one.scored)
+    variance = {name: (total / max(count, 1)) or 1.0 for name, (total, count) in squares.items()}
+    spread = sum(variance[one.output] * one.jacobian.T @ one.jacobian for one in around.rows)
+    middle = inverse @ spread @ inverse
+    return {
+        (one.case, one.output): 2 * inverse - middle / variance[one.output] for one in around.rows
+    }

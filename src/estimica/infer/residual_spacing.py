@@ -1,0 +1,69 @@
+"""Spacing: what a lag means where stamps are not quite regular, or samples are missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+JITTER = 0.2  # of a step, by which a stamp may be off its grid
+REGULAR = 0.95  # share of the steps that must lie on it
+WIDEST = 20  # grid places for each sample, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Spacing:
+    """Places of samples on a grid of `step`; where there is no grid, their numbers."""
+
+    places: Places  # rising, from 0
+    step: float  # seconds of one lag; where stamps are irregular, in the median
+    regular: bool
+    missing: int  # places without a sample
+    shortest: float
+    longest: float
+    axis: str = "time"  # what samples are ordered by
+    unit: str = "s"
+
+    @property
+    def size(self) -> int:
+        """Places on the grid."""
+        return int(self.places[-1]) + 1 if len(self.places) else 0
+
+    def spread(self, values: Vector) -> Vector:
+        """Values at their places, zero where there is no sample."""
+        found = np.zeros((self.size, *values.shape[1:]))
+        found[self.places] = values
+        return found
+
+    @property
+    def in_words(self) -> str:
+        """What one lag is."""
+        if self.axis != "time":
+            return f"a lag counts points in the order of {self.axis}"
+        if self.regular:
+            gaps = f"; {self.missing} samples are missing and left out" if self.missing else ""
+            return f"one lag is {self.step:.4g} {self.unit}{gaps}"
+        return (
+            f"stamps are irregular ({self.shortest:.3g} … {self.longest:.3g} {self.unit} apart): "
+            f"a lag counts samples, {self.step:.3g} {self.unit} in the median"
+        )
+
+
+def spacing(time: Vector, axis: str = "time") -> Spacing:
+    """The grid of rising stamps, where all but a few gaps are multiples of one step."""
+    n = len(time)
+    if n < 2:
+        return Spacing(np.arange(n), 1.0, True, 0, 0.0, 0.0, axis)
+    steps = np.diff(time)
+    step = float(np.median(steps))
+    ends = float(steps.min()), float(steps.max())
+    if axis == "time" and step > 0:
+        counts = np.round(steps / step)
+        near = (np.abs(steps / step - counts) <= JITTER * np.maximum(counts, 1)) & (counts >= 1)
+        places = np.concatenate([[0], np.cumsum(np.maximum(counts, 1))]).astype(np.int64)
+        if near.mean() >= REGULAR and places[-1] < WIDEST * n:
+            return Spacing(places, step, True, int(places[-1]) + 1 - n, *ends, axis)
+    return Spacing(np.arange(n), step, False, 0, *ends, axis)
