@@ -88,8 +88,8 @@ def test_names_choose_the_executor() -> None:
     ("name", "workers", "text"),
     [
         ("locl", None, "X010: there is no executor 'locl'; did you mean 'local'?"),
-        ("grid", None, "X010: there is no executor 'grid'; use 'local' or 'serial'"),
-        ("dask=tcp://a:1", None, "X011: executor 'dask=tcp://a:1': clusters come with the extra"),
+        ("grid", None, "X010: there is no executor 'grid'; use 'local', 'serial', 'dask' or"),
+        ("local=4", None, "X010: there is no executor 'local=4'"),
         ("local", 0, "X012: 0 workers cannot do anything; use 1 or more"),
     ],
 )

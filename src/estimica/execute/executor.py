@@ -6,6 +6,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -63,28 +64,39 @@ class Executor(ABC):
 
 
 def executor(name: str = "local", workers: int | None = None) -> Executor:
-    """`serial`: one after the other in this process; `local`: `workers` processes on this machine,
-    by default one for each processor. One worker, or a worker's own work, is serial."""
+    """Whoever does the work, by name.
+
+    `serial`: one item after the other in this process; `local`: `workers` processes on this
+    machine, by default one for each processor; `dask`: a Dask cluster of as many processes, or
+    with `dask=tcp://host:8786` the one that runs there. One local worker, or a worker's own work,
+    is serial.
+    """
     from estimica.execute import worker
     from estimica.execute.processes import LocalProcesses
     from estimica.execute.serial import Serial
 
-    kind = name.partition("=")[0]
-    if kind not in NAMES:
-        hint = did_you_mean(kind, NAMES) or "; use 'local' or 'serial'"
+    kind, _, address = name.partition("=")
+    if kind not in NAMES or (address and kind != "dask"):
+        hint = did_you_mean(kind, NAMES) or "; use 'local', 'serial', 'dask' or 'dask=ADDRESS'"
         raise ExecuteError("X010", f"there is no executor '{name}'{hint}")
-    if kind == "dask":
-        raise ExecuteError(
-            "X011",
-            f"executor '{name}': clusters come with the extra estimica[dask], which this version "
-            "does not use yet; use 'local', with --workers N",
-        )
     if workers is not None and workers < 1:
         raise ExecuteError("X012", f"{workers} workers cannot do anything; use 1 or more")
     count = processors() if workers is None else workers
-    if kind == "serial" or count == 1 or worker.inside():
+    if worker.inside() or kind == "serial" or (kind == "local" and count == 1):
         return Serial()
-    return LocalProcesses(count)
+    return _cluster(name, count, address) if kind == "dask" else LocalProcesses(count)
+
+
+def _cluster(name: str, workers: int, address: str) -> Executor:
+    if find_spec("distributed") is None:
+        raise ExecuteError(
+            "X011",
+            f"executor '{name}' needs Dask, which is not installed; install it with "
+            "`pip install 'estimica[dask]'`, or use 'local'",
+        )
+    from estimica.execute.dask_cluster import DaskCluster
+
+    return DaskCluster(workers, address)
 
 
 def processors() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import deque
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
@@ -11,7 +10,8 @@ from typing import Any, Generic, TypeVar
 from estimica.base.errors import ExecuteError
 from estimica.execute.context import Context
 from estimica.execute.executor import Executor
-from estimica.execute.outcome import Kind, Outcome, described
+from estimica.execute.outcome import Kind, Outcome
+from estimica.execute.parcel import outcome_of, pickled
 from estimica.execute.worker import NOT_GUARDED, PREPARED
 from estimica.execute.worker_process import Worker, manner
 
@@ -101,7 +101,7 @@ class LocalProcesses(Executor):
         except EOFError:
             return False
         if index != PREPARED:
-            work.finish(index, _outcome(content))
+            work.finish(index, outcome_of(content))
         elif content is not None:
             raise content
         return True
@@ -138,9 +138,9 @@ class _Work(Generic[R]):
         context: Context[C],
         on_done: Callable[[int, Outcome[R]], None] | None,
     ) -> None:
-        self.build = _pickled(context.build, "the context")
-        self.task = _pickled(task, "the task")
-        self.items = [_pickled(item, f"item {k}") for k, item in enumerate(items)]
+        self.build = pickled(context.build, "the context")
+        self.task = pickled(task, "the task")
+        self.items = [pickled(item, f"item {k}") for k, item in enumerate(items)]
         self.outcomes: list[Outcome[R] | None] = [None] * len(items)
         self.suspects: dict[int, str] = {}
         self._on_done = on_done
@@ -180,26 +180,6 @@ class _Work(Generic[R]):
         if index in self.suspects:
             text = f"the process that worked on item {index} ended ({self.suspects[index]})"
         self.finish(index, Outcome(None, text, "X007", Kind.CRASHED))
-
-
-def _pickled(value: object, what: str) -> bytes:
-    try:
-        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:
-        raise ExecuteError(
-            "X002",
-            f"{what} cannot be sent to a worker process: {described(error)}; define functions at "
-            "the top of a module, or use 1 worker",
-        ) from error
-
-
-def _outcome(content: bytes) -> Outcome[Any]:
-    try:
-        outcome: Outcome[Any] = pickle.loads(content)
-    except Exception as error:
-        text = f"the result of a worker process cannot be read: {described(error)}"
-        return Outcome(None, text, "X014", Kind.FAILED)
-    return outcome
 
 
 def _not_prepared(code: int) -> ExecuteError:

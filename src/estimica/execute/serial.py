@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from estimica.execute.context import Context
 from estimica.execute.executor import Executor
 from estimica.execute.outcome import Outcome, attempt
+from estimica.execute.threads import one_thread
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -39,10 +40,11 @@ class Serial(Executor):
             return []
         ready = self._context(context)
         outcomes: list[Outcome[R]] = []
-        for index, item in enumerate(items):
-            outcomes.append(attempt(task, ready, item))
-            if on_done is not None:
-                on_done(index, outcomes[-1])
+        with one_thread():
+            for index, item in enumerate(items):
+                outcomes.append(attempt(task, ready, item))
+                if on_done is not None:
+                    on_done(index, outcomes[-1])
         return outcomes
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from estimica.base.errors import EstimicaError, ExecuteError
 from estimica.execute.context import prepared
 from estimica.execute.outcome import Outcome, described, failed
+from estimica.execute.threads import one_thread
 
 #: the index of the message by which a worker says whether it could prepare
 PREPARED = -1
@@ -23,6 +24,7 @@ PREPARED = -1
 NOT_GUARDED = 77
 
 _inside = False
+_here = threading.local()  # .working: a thread of another library that does our work
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,17 @@ def inside() -> bool:
     process = multiprocessing.current_process()
     if getattr(process, "_inheriting", False):
         os._exit(NOT_GUARDED)
-    return _inside or process.daemon
+    return _inside or process.daemon or getattr(_here, "working", False)
+
+
+@contextlib.contextmanager
+def working() -> Iterator[None]:
+    """This thread does the work of a worker, in whoever's process."""
+    _here.working = True
+    try:
+        yield
+    finally:
+        _here.working = False
 
 
 def serve(connection: Connection) -> None:
@@ -54,19 +66,19 @@ def serve(connection: Connection) -> None:
         os.dup2(2, 1)  # stdout is for the result of the command, which the parent prints
     threading.Thread(target=_end_with_parent, daemon=True).start()
     context: Any = None
-    with contextlib.suppress(EOFError, OSError):
+    with contextlib.suppress(EOFError, OSError), one_thread():
         while (job := connection.recv()) is not None:
             try:
                 if job.build is not None:
                     context = None  # the last one may be large
-                    context = prepared(_loaded(job.build, "the context"))
-                task = _loaded(job.task, "the task")
+                    context = prepared(loaded(job.build, "the context"))
+                task = loaded(job.task, "the task")
             except BaseException as error:
-                connection.send((PREPARED, _sendable(error)))
+                connection.send((PREPARED, sendable(error)))
                 continue
             connection.send((PREPARED, None))
             for index, item in job.items:
-                connection.send((index, _done(task, context, item)))
+                connection.send((index, done(task, context, item)))
 
 
 def _end_with_parent() -> None:
@@ -77,7 +89,8 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _loaded(pickled: bytes, what: str) -> Any:
+def loaded(pickled: bytes, what: str) -> Any:
+    """A value that has come to a worker; `what` is its name where it cannot be made here."""
     try:
         return pickle.loads(pickled)
     except Exception as error:
@@ -88,13 +101,14 @@ def _loaded(pickled: bytes, what: str) -> Any:
         ) from error
 
 
-def _sendable(error: BaseException) -> EstimicaError:
+def sendable(error: BaseException) -> EstimicaError:
+    """Why the work cannot begin, as an error that travels."""
     if isinstance(error, EstimicaError):
         return error
     return ExecuteError("X004", f"the work cannot be prepared: {described(error)}")
 
 
-def _done(task: Callable[[Any, Any], object], context: Any, item: bytes) -> bytes:
+def done(task: Callable[[Any, Any], object], context: Any, item: bytes) -> bytes:
     """The pickled outcome of one item."""
     outcome: Outcome[object]
     try:

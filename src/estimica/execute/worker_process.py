@@ -30,7 +30,7 @@ class Worker:
         self.connection, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(target=serve, args=(theirs,), daemon=True)
         try:
-            with _one_thread_each(), _interrupts_held(), _main_kept_out(not with_main):
+            with one_thread_each(), _interrupts_held(), main_kept_out(not with_main):
                 self._process.start()
         except OSError as error:
             self.connection.close()
@@ -114,7 +114,7 @@ def manner(code: int) -> str:
 
 
 @contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
+def one_thread_each() -> Iterator[None]:
     """Variables that the child inherits; those that the user has set stay."""
     ours = [name for name in _THREADS if name not in os.environ]
     os.environ.update(dict.fromkeys(ours, "1"))
@@ -139,7 +139,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _main_kept_out(wanted: bool) -> Iterator[None]:
+def main_kept_out(wanted: bool) -> Iterator[None]:
     """Spawned processes import the script that runs; few need it, and most have no guard.
 
     What came through a pipe ("<stdin>") cannot be imported at all.

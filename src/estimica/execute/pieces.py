@@ -1,0 +1,64 @@
+"""Pieces of a run: each is done once, noted in the store as soon as it is done, and found there
+when the run is taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from estimica.execute.context import Context
+from estimica.execute.executor import Executor
+from estimica.execute.outcome import Kind, Outcome
+from estimica.execute.payload import read, written
+from estimica.execute.run_writer import RunWriter
+
+C = TypeVar("C")
+T = TypeVar("T")
+OnPiece = Callable[[int, Outcome[Any]], None]
+
+
+def do_pieces(
+    crew: Executor,
+    task: Callable[[C, T], Any],
+    pieces: Mapping[str, T],
+    *,
+    context: Context[C],
+    run: RunWriter,
+    on_piece: OnPiece,
+) -> None:
+    """Do what the run has no checkpoint of; `on_piece` is told of every piece by its number.
+
+    Values must be such as the store can keep, and come as they come from there. Pieces that ended
+    with their worker are not noted: another time they may be done.
+    """
+    noted = run.checkpoints()
+    keys = list(pieces)
+    for number, key in enumerate(keys):
+        if key in noted:
+            on_piece(number, _outcome(noted[key]))
+    open_ = [number for number, key in enumerate(keys) if key not in noted]
+
+    def done(place: int, outcome: Outcome[Any]) -> None:
+        number = open_[place]
+        if outcome.kind is Kind.CRASHED:
+            on_piece(number, outcome)
+            return
+        payload = _payload(outcome)
+        run.checkpoint(keys[number], payload)
+        run.flush()  # what is done is never done again, whenever the process is killed
+        on_piece(number, _outcome(read(written(payload))))
+
+    items: Sequence[T] = [pieces[keys[number]] for number in open_]
+    crew.map(task, items, context=context, on_done=done)
+
+
+def _payload(outcome: Outcome[Any]) -> dict[str, Any]:
+    if outcome.done:
+        return {"value": outcome.value}
+    return {"error": outcome.error, "code": outcome.code}
+
+
+def _outcome(payload: Mapping[str, Any]) -> Outcome[Any]:
+    if "value" in payload:
+        return Outcome(payload["value"])
+    return Outcome(None, payload["error"], payload["code"], Kind.FAILED)

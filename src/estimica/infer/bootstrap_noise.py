@@ -1,0 +1,197 @@
+"""Noise of a bootstrap: residuals drawn at random, Gaussian or from those of the fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.criterion import Block, Noise
+from estimica.estimate.objective import Objective, Point
+from estimica.estimate.prediction import Failure, Prediction
+from estimica.infer.bootstrap_length import block_length
+from estimica.infer.inversion import inverse
+
+Vector = npt.NDArray[np.float64]
+Kind = Literal["parametric", "residual", "block"]
+KINDS = ("parametric", "residual", "block")
+
+
+class NoiseSource(ABC):
+    """Draws residuals (simulated − measured) for every output of every case."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> list[Vector]:
+        """One set of residuals, as they are compared: transformed where the study says so."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(NoiseSource):
+    """White noise of a given standard deviation."""
+
+    sigmas: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    def draw(self, rng: np.random.Generator) -> list[Vector]:
+        """One set of residuals."""
+        pairs = zip(self.sigmas, self.counts, strict=True)
+        return [s * rng.standard_normal(n) for s, n in pairs]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(NoiseSource):
+    """Residuals of the fit, each drawn on its own, within its output and case."""
+
+    residuals: tuple[Vector, ...]
+
+    def draw(self, rng: np.random.Generator) -> list[Vector]:
+        """One set of residuals."""
+        return [v[rng.integers(len(v), size=len(v))] for v in self.residuals]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(NoiseSource):
+    """Stretches of residuals in their order, so that what neighbours have in common stays.
+
+    Stretches run on over the end to the beginning, so that every sample counts alike. Outputs of
+    one case with the same stamps are cut at the same places.
+    """
+
+    residuals: tuple[Vector, ...]
+    lengths: tuple[int, ...]
+    together: tuple[int, ...]  # for each block the first one that it is cut with
+
+    def draw(self, rng: np.random.Generator) -> list[Vector]:
+        """One set of residuals."""
+        places: dict[int, npt.NDArray[np.int64]] = {}
+        found = []
+        for k, v in enumerate(self.residuals):
+            first = self.together[k]
+            if first not in places:
+                places[first] = _stretches(rng, len(v), self.lengths[first])
+            found.append(v[places[first]])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Resampler:
+    """Measured values as the model at the estimate might have given them."""
+
+    blocks: tuple[Block, ...]
+    predictions: tuple[Prediction, ...]
+    source: NoiseSource
+
+    def measured(self, seed: np.random.SeedSequence) -> list[Vector]:
+        """One set of measured values, an array for each block."""
+        found = []
+        drawn = self.source.draw(np.random.default_rng(seed))
+        for block, p, v in zip(self.blocks, self.predictions, drawn, strict=True):
+            transform = block.measured.transform
+            if transform is None:
+                found.append(p.value - v)
+            else:
+                found.append(inverse(transform, transform.value(p.value) - v, p.value))
+        return found
+
+
+def require_kind(kind: str) -> None:
+    """Refuse a kind that does not exist."""
+    if kind not in KINDS:
+        hint = did_you_mean(kind, KINDS) or f"; there are {', '.join(KINDS)}"
+        raise InferError("I403", f"there is no bootstrap of kind '{kind}'{hint}")
+
+
+def resampler(objective: Objective, q: Vector, kind: str, length: int | None) -> Resampler:
+    """The source of replicates at the estimate `q`; `length` is that of blocks, if given.
+
+    Residuals of a fit are smaller than the noise was, since unknowns follow it: squares of
+    estimated noise are multiplied by N/(N − p).
+    """
+    point = objective.at(q)
+    predictions = objective.predict(objective.unknowns.values(q))
+    if isinstance(point, Failure) or isinstance(predictions, Failure):
+        failure = point if isinstance(point, Failure) else predictions
+        assert isinstance(failure, Failure)
+        raise InferError(
+            "I404",
+            f"case '{failure.case}' cannot be simulated at the estimate: {failure.message}",
+        )
+    residuals = objective.residuals(predictions)
+    growth = np.sqrt(freedom_factor(objective, point))
+    source: NoiseSource
+    if kind == "parametric":
+        variances = noise_variances(objective, point, residuals)
+        sigmas = [
+            np.sqrt(variances[b.name].variance) / b.weight
+            * (growth if variances[b.name].estimated else 1.0)
+            for b in objective.blocks
+        ]  # fmt: skip
+        source = Gaussian(tuple(map(float, sigmas)), tuple(len(v) for v in residuals))
+    else:
+        centred = tuple(growth * (v - v.mean()) for v in residuals)
+        source = Drawn(centred) if kind == "residual" else _blocks(objective, centred, length)
+    return Resampler(objective.blocks, tuple(predictions), source)
+
+
+def freedom_factor(objective: Objective, point: Point) -> float:
+    """N/(N − p) with p the unknowns that have an effect; 1 where nothing would be left."""
+    n = objective.n_samples
+    p = int((np.abs(point.R).sum(axis=0) > 0).sum())
+    return n / (n - p) if n > p else 1.0
+
+
+def noise_variances(
+    objective: Objective, point: Point, residuals: Sequence[Vector]
+) -> dict[str, Noise]:
+    """The noise of each output in weighted units: known, estimated by `ml`, or the mean square."""
+    found: dict[str, Noise] = {}
+    for name in dict.fromkeys(b.name for b in objective.blocks):
+        own = [k for k, b in enumerate(objective.blocks) if b.name == name]
+        first = objective.blocks[own[0]]
+        if name in point.noise:
+            found[name] = point.noise[name]
+        elif isinstance(first.sigma, float):
+            found[name] = Noise((first.sigma * first.weight) ** 2, False)
+        else:
+            total = sum(
+                float(np.sum((objective.blocks[k].weight * residuals[k]) ** 2)) for k in own
+            )
+            found[name] = Noise(total / max(sum(len(residuals[k]) for k in own), 1), True)
+    return found
+
+
+def lengths_of(source: NoiseSource, blocks: Sequence[Block]) -> Mapping[tuple[str, str], int]:
+    """Block lengths by case and output; empty for other kinds."""
+    if not isinstance(source, Blocks):
+        return {}
+    return {(b.case, b.name): source.lengths[source.together[k]] for k, b in enumerate(blocks)}
+
+
+def _blocks(objective: Objective, residuals: Sequence[Vector], length: int | None) -> Blocks:
+    together: list[int] = []
+    for k, b in enumerate(objective.blocks):
+        alike = [
+            j
+            for j, other in enumerate(objective.blocks[:k])
+            if other.case == b.case and np.array_equal(other.measured.time, b.measured.time)
+        ]
+        together.append(together[alike[0]] if alike else k)
+    lengths = []
+    for k in range(len(residuals)):
+        group = [j for j, first in enumerate(together) if first == together[k]]
+        chosen = length or max(block_length(residuals[j]) for j in group)
+        lengths.append(min(chosen, max(len(residuals[k]), 1)))
+    return Blocks(tuple(residuals), tuple(lengths), tuple(together))
+
+
+def _stretches(rng: np.random.Generator, n: int, length: int) -> npt.NDArray[np.int64]:
+    """Indices of `n` samples in stretches of `length` that begin anywhere."""
+    begins = rng.integers(n, size=-(-n // length))
+    found: npt.NDArray[np.int64] = (begins[:, None] + np.arange(length)).ravel()[:n] % n
+    return found

@@ -1,0 +1,170 @@
+"""Bootstrap: the estimates of all replicates, and what they say of each unknown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import show
+from estimica.estimate.fit import Fit
+from estimica.infer.bootstrap_intervals import Spread, spread
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = npt.NDArray[np.float64]
+MANY = 0.05  # share of failed replicates from which on the intervals are doubtful
+
+
+@dataclass(frozen=True)
+class FailedReplicate:
+    """A replicate whose fit did not come to an optimum."""
+
+    number: int
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Estimates of the replicates that came to an optimum, in the order of their numbers."""
+
+    fit: Fit
+    kind: str
+    seed: int
+    requested: int
+    numbers: tuple[int, ...]
+    values: Vector  # (replicates, unknowns)
+    at_bound: npt.NDArray[np.bool_]  # (replicates, unknowns)
+    costs: Vector
+    noise: Mapping[str, Vector]  # estimated variances by output
+    noise_drawn: Mapping[str, float]  # variances that the replicates were drawn with
+    acceleration: Vector
+    noise_acceleration: Mapping[str, float]
+    block_lengths: Mapping[tuple[str, str], int]  # by case and output
+    failures: tuple[FailedReplicate, ...]
+    interrupted: bool
+    seconds: float
+    run: str = field(default="", kw_only=True)
+
+    @property
+    def replicates(self) -> int:
+        """How many came to an optimum."""
+        return len(self.numbers)
+
+    @property
+    def failed(self) -> int:
+        """How many did not."""
+        return len(self.failures)
+
+    @property
+    def covariance(self) -> Vector:
+        """Covariance of all unknowns over the replicates."""
+        return np.atleast_2d(np.cov(self.values, rowvar=False))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether enough replicates came to an optimum for the intervals to mean something."""
+        return self.replicates >= 2 and self.failed <= MANY * (self.replicates + self.failed)
+
+    @cached_property
+    def spreads(self) -> tuple[Spread, ...]:
+        """What the replicates say of each unknown, in the order of the fit's unknowns."""
+        shares = self.at_bound.mean(axis=0) if len(self.values) else np.zeros(self.fit.n_free)
+        return tuple(
+            spread(
+                float(self.fit.values[k]),
+                self.values[:, k],
+                float(self.acceleration[k]),
+                at_bound=float(shares[k]),
+            )
+            for k in range(self.fit.n_free)
+        )
+
+    @cached_property
+    def noise_spreads(self) -> dict[str, Spread]:
+        """The same for the estimated noise variances; their bias is that of the replicates."""
+        return {
+            name: spread(
+                self.fit.noise[name].variance,
+                variances,
+                self.noise_acceleration.get(name, 0.0),
+                truth=self.noise_drawn[name],
+            )
+            for name, variances in self.noise.items()
+        }
+
+    @property
+    def messages(self) -> list[tuple[str, int]]:
+        """Why replicates failed and how often, the most frequent first."""
+        return Counter(f.message for f in self.failures).most_common()
+
+    @property
+    def parameters(self) -> pd.DataFrame:
+        """A row for each unknown: value, mean, bias, stderr, intervals, share at a bound."""
+        import pandas as pd
+
+        rows = []
+        for s in self.spreads:
+            rows.append(
+                {
+                    "value": s.value,
+                    "mean": s.mean,
+                    "bias": s.bias,
+                    "stderr": s.stderr,
+                    "ci95_low": s.percentile[0],
+                    "ci95_high": s.percentile[1],
+                    "bca_low": s.bca[0],
+                    "bca_high": s.bca[1],
+                    "at_bound": s.at_bound,
+                }
+            )
+        labels = [u.label for u in self.fit.unknowns.items]
+        return pd.DataFrame(rows, index=pd.Index(labels, name="unknown", dtype=object))
+
+    def outcome(self) -> tuple[str, str]:
+        """(status, message): how it went."""
+        from estimica.infer.bootstrap_show import outcome
+
+        return outcome(self)
+
+    def table(self) -> show.Table:
+        """Every unknown with bias, standard error and intervals."""
+        from estimica.infer.bootstrap_show import estimates
+
+        return estimates(self)
+
+    def plot(self, kind: str = "scatter", *names: str) -> Any:
+        """A Plotly figure.
+
+        `kind` is "scatter" (replicates of pairs of unknowns, the most correlated ones, or all
+        pairs of `names`) or "distribution" (how often each value was found).
+        """
+        from estimica.infer.bootstrap_show import picture
+
+        return show.figure(picture(self, kind, names))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        from estimica.infer.bootstrap_show import page
+
+        return show.write(page(self), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: the JSON of `estimica bootstrap --json`."""
+        from estimica.infer.bootstrap_json import as_object
+
+        return as_object(self)
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
