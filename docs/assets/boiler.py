@@ -1,64 +1,48 @@
-"""Draws boiler.svg, the picture of the README, from a run of the demo's model.
+"""Draws boiler.svg and fit.svg, the pictures of the first pages, from the demo's model and data.
 
 It needs a Chromium on PATH: python docs/assets/boiler.py
 """
 
 from __future__ import annotations
 
-import html
-import re
-import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from plotly.offline import get_plotlyjs
+from drawing import draw
 
-from estimica.apps.cli.demo_command import TIMES, load, steps
+import estimica as es
+from estimica.apps.cli.demo.boiler_data import write_boiler
 from estimica.base.show import Curve, Curves, Panel, sensitivities
+from estimica.estimate.fit import Fit
+from estimica.estimate.pictures import picture
 from estimica.report.plots import figure
 
-WIDTH, HEIGHT = 920, 620
-PAGE = """<html><body><script>{plotly}</script><div id="figure"></div><script>
-const f = {figure};
-Plotly.newPlot("figure", f.data, f.layout)
-  .then(gd => Plotly.toImage(gd, {{format: "svg", width: {width}, height: {height}}}))
-  .then(url => document.body.textContent = "SVG" + decodeURIComponent(url.split(",")[1]));
-</script></body></html>"""
+HERE = Path(__file__).resolve().parent
 
 
-def picture() -> Curves:
-    """Power and pressure of the boiler, and the power's derivatives."""
-    inputs = steps(seed=1)
-    result = load().sensitivities(TIMES, inputs, wrt=["T_D", "T_R", "A4"], outputs=["E", "P"])
+def derivatives(fit: Fit) -> Curves:
+    """Power and pressure of the boiler, and their derivatives."""
+    model = es.load_model(HERE.parents[1] / "src/estimica/apps/cli/demo/DrumBoiler.mo")
+    record = fit.setup.records[0]
+    time = record.outputs[0].time
+    inputs = dict(record.inputs)
+    result = model.sensitivities(time, inputs, wrt=["T_D", "T_R", "A4"], outputs=["E", "P"])
     values = [
-        Panel(f"{n} [{result.units[n]}]", (Curve(n, TIMES, result.value(n), result.units[n]),))
+        Panel(f"{n} [{result.units[n]}]", (Curve(n, time, result.value(n), result.units[n]),))
         for n in result.names
     ]
     pairs = [(n, result.units[n]) for n in result.names]
     tuners = list(zip(result.wrt, map(float, result.point), strict=True))
-    derivatives = sensitivities(TIMES, result.jacobian, pairs, tuners)
-    return Curves((*values, *derivatives.panels))
+    return Curves((*values, *sensitivities(time, result.jacobian, pairs, tuners).panels))
 
 
 def main() -> None:
-    """Render the figure in a headless browser and keep its SVG."""
-    fig = figure(picture()).update_layout(width=WIDTH, height=HEIGHT)
-    page = PAGE.format(
-        plotly=get_plotlyjs(), figure=fig.to_json(engine="json"), width=WIDTH, height=HEIGHT
-    )
+    """Draw both pictures."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "page.html"
-        path.write_text(page, encoding="utf-8")
-        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-        dom = subprocess.run(
-            [*command, "--virtual-time-budget=20000", path.as_uri()],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    svg = re.search(r"SVG(<svg.*</svg>)", html.unescape(dom), flags=re.DOTALL)
-    assert svg, "the browser drew nothing"
-    Path(__file__).with_suffix(".svg").write_text(svg[1] + "\n", encoding="utf-8")
+        fit = es.fit(es.read_study(write_boiler(folder)))
+    draw(figure(derivatives(fit)), HERE / "boiler.svg")
+    draw(figure(replace(picture(fit, "iterations"), title="")), HERE / "fit.svg", height=560)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import estimica as es
 model = es.load_model("Boiler.mo")
 model.simulate(times, inputs={"uc": 0.7}).plot()
 model.sensitivities(times, wrt=["T_D", "T_R"]).jacobian
+fit = es.fit(es.read_study("boiler.toml"))
+fit.report("boiler.html")
 """
 
 from __future__ import annotations

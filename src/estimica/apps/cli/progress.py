@@ -56,7 +56,7 @@ class ProgressLine:
         if self._quiet:
             return
         if self._status:
-            self._status.update(Text(line, no_wrap=True, overflow="ellipsis"))
+            self._status.update(Text(_cut(line, self._status.console.width - 3)))
         elif now - self._told >= EVERY:
             self._told = now
             print(line, file=sys.stderr, flush=True)
@@ -96,3 +96,8 @@ class ProgressLine:
         if rate < 1:
             needed = math.log(self._estimation.tolerance / recent[-1]) / math.log(rate)
         return seconds / done * min(max(needed, 0.0), most)
+
+
+def _cut(line: str, width: int) -> str:
+    """A line that does not wrap."""
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
