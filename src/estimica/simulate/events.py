@@ -195,10 +195,12 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
     if cause >= -1:
         for j in range(m):
             rw[iw[at.O_DT] + j] = 0.0
+    bent = False  # the cause was found to leave its surface against its slope: that is rounding
     if cause >= 0:
         slope = rw[iw[at.O_ZERO_RATE] + cause]
+        bent = slope != 0.0 and (slope > 0.0) == (rw[iw[at.O_D] + cause] > 0.5)
         for j in range(m):
-            if slope != 0.0:
+            if slope != 0.0 and not bent:
                 rw[iw[at.O_DT] + j] = -rw[iw[at.O_ZERO_S] + cause * m + j] / slope
     elif cause == -1 and iw[at.NT]:
         i = due(iw, rw, t, blur)
@@ -216,7 +218,7 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
             hold = 0.0 if true else 1.0
         rw[iw[at.O_SLACK] + i] = slack
         rw[iw[at.O_TRIGGERED] + i] = hold
-        rw[iw[at.O_ZERO_LOW] + i] = abs(slope)
+        rw[iw[at.O_ZERO_LOW] + i] = 1e13 * abs(slope) if bent and i == cause else abs(slope)
     return DONE
 
 
