@@ -194,7 +194,7 @@ def several_cases(estimation: Estimation, **options: object) -> Study:
     rng = np.random.default_rng(5)
     cases = []
     for k, (n, x1) in enumerate([(150, 148.0), (110, 120.0)]):
-        t = np.sort(rng.uniform(0, 600, n)).round(3)
+        t = np.sort(rng.uniform(0, 600, n))
         t[0] = 0.0
         begins = list(np.arange(0.0, 600.0, 75.0))
         valve = held((begins, list(rng.uniform(0.5, 0.9, len(begins)))), t)

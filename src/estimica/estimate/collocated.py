@@ -137,15 +137,16 @@ class CollocatedCase:
         t, h = ca.SX.sym("t", d), ca.SX.sym("h")
         u = ca.SX.sym("u", e.u.shape[0] * d)
         sx, sz = ca.DM(self.x_scale), ca.DM(self.z_scale)
-        states = [before] + [V[j * self.width : j * self.width + nx] for j in range(d)]
+        width, nu = self.width, e.u.shape[0]
+        states = [before] + [_part(V, j * width, j * width + nx) for j in range(d)]
         defects = []
         for j in range(d):
             x = sx * states[j + 1]
-            z = sz * V[j * self.width + nx : (j + 1) * self.width]
-            here = u[j * e.u.shape[0] : (j + 1) * e.u.shape[0]]
+            z = sz * _part(V, j * width + nx, (j + 1) * width)
+            here = _part(u, j * nu, (j + 1) * nu)
             f = self._with_numbers(ca.vertcat(e.f, e.g), x, z, t[j], here)
             slope = sum(float(self.scheme.slopes[r, j]) * states[r] for r in range(d + 1))
-            defects += [slope - h * f[:nx] / sx, f[nx : nx + nz]]
+            defects += [slope - h * _part(f, 0, nx) / sx, _part(f, nx, nx + nz)]
         defect = ca.densify(ca.vertcat(*defects))
         jacobians = [ca.jacobian(defect, v) for v in (self.q, before, V)]
         arguments = [before, V, self.q, t, u, h]
@@ -155,10 +156,11 @@ class CollocatedCase:
         """(v = states and z, q, time, inputs, slopes, weights) → y, g, and what follows from y."""
         e = self.equations
         v, t, u = ca.SX.sym("v", self.width), ca.SX.sym("t"), ca.SX.sym("u", e.u.shape[0])
-        x, z = ca.DM(self.x_scale) * v[: self.nx], ca.DM(self.z_scale) * v[self.nx :]
+        x = ca.DM(self.x_scale) * _part(v, 0, self.nx)
+        z = ca.DM(self.z_scale) * _part(v, self.nx, self.width)
         written = [e.value(n) for n in self.response.configuration.outputs]
         both = self._with_numbers(ca.vertcat(*written, e.g), x, z, t, u)
-        y, g = both[: self.ny], both[self.ny :]
+        y, g = _part(both, 0, self.ny), _part(both, self.ny, self.ny + self.nz)
         extra = [ca.SX(0) if k is None else self.values[k] for k in self.predictor.extras]
         y = y + ca.vertcat(*extra)
         self._output = ca.Function("output", [v, self.q, t, u], [ca.densify(y)], {"cse": True})
@@ -188,8 +190,10 @@ class CollocatedCase:
         """(states and z at the beginning, q) → conditions and their Jacobian."""
         e, initialiser = self.equations, self.response.configuration.initialiser
         v = ca.SX.sym("v", self.n_begin)
-        x = ca.DM(self.x_scale) * v[: self.nx]
-        z = ca.DM(self.z_scale) * v[self.nx :] if self.n_begin > self.nx else ca.SX.zeros(self.nz)
+        x = ca.DM(self.x_scale) * _part(v, 0, self.nx)
+        z = ca.SX.zeros(self.nz)
+        if initialiser.implicit:
+            z = ca.DM(self.z_scale) * _part(v, self.nx, self.width)
         first = len(e.system.parameters)
         open_ = set(initialiser.open) if initialiser.implicit else set()
         parts = [
@@ -361,8 +365,8 @@ def require_smooth(equations: Equations) -> None:
     if reason:
         raise FitError(
             "F040",
-            f"collocation cannot write down '{system.flat.name}': {reason}; "
-            "use transcription = 'shooting'",
+            f"collocation cannot write down '{system.flat.name}': {reason}; use transcription = "
+            "'shooting', or 'multiple-shooting' where a single simulation runs away",
         )
 
 
@@ -373,6 +377,11 @@ def _written(expression: Expression, known: Mapping[str, ca.SX | float]) -> ca.S
         return ca.SX(e.value) if e.op == "const" else ca.SX(known[e.target])
 
     return translate([expression], leaf)[0]
+
+
+def _part(column: ca.SX, begin: int, end: int) -> ca.SX:
+    """Rows of a column; plain slicing of CasADi has its own idea of an empty slice."""
+    return column[begin:end] if end > begin else ca.SX(0, 1)
 
 
 def _flat(places: Places) -> list[int]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.accuracy import Accuracy, accuracy
+from estimica.estimate.advice import advice
 from estimica.estimate.comparison import compare
 from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
 from estimica.estimate.identifiability import explain
@@ -146,9 +147,11 @@ def conclude(
     bounds = tuple(_at_bound(unknowns.lower[k], unknowns.upper[k], x) for k, x in enumerate(q))
     known = _accuracy(setup, objective, point, values, bounds)
     aic, bic = information(objective, point)
+    cases = compare(setup, objective, point)
+    message = _message(searched, objective) + advice(setup, searched, cases)
     return Fit(
         study=setup.study,
-        outcome=Outcome(searched.status, _message(searched, objective)),
+        outcome=Outcome(searched.status, message),
         criterion=objective.criterion.name,
         cost=math.inf if point is None else point.cost,
         unknowns=unknowns,
@@ -160,7 +163,7 @@ def conclude(
         aic=aic,
         bic=bic,
         identifiability=_identifiability(setup, objective, point, known, bounds),
-        cases=compare(setup, objective, point),
+        cases=cases,
         iterations=searched.iterations,
         evaluations=objective.evaluations,
         starts=starts,

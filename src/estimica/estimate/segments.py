@@ -19,11 +19,14 @@ from estimica.compiled.equations import Equations
 from estimica.compiled.kernel import Kernel, build_kernel
 from estimica.compiled.tuning import Constant, tune
 from estimica.estimate.prediction import CasePredictor
+from estimica.flat import expression as ex
+from estimica.flat.modelica_text import write_expression
 from estimica.simulate import engine
 from estimica.simulate.engine import Pieces, integrate
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.simulate.response import Response
+from estimica.structure.sorted_system import SortedSystem
 
 Vector = npt.NDArray[np.float64]
 #: how far, in their sizes, states may be moved for a measured output to agree by all but half
@@ -312,8 +315,8 @@ def require_restartable(equations: Equations) -> None:
     if system.delays:
         raise FitError(
             "F031",
-            where + f"'{system.delays[0].expression}' is delayed, and what a delay remembers is no "
-            "state; use transcription = 'shooting'",
+            where + f"'{write_expression(system.delays[0].expression, spell=str)}' is delayed, and "
+            "what a delay remembers is no state; use transcription = 'shooting'",
         )
     if system.free_parameters:
         raise FitError(
@@ -321,13 +324,31 @@ def require_restartable(equations: Equations) -> None:
             where + f"'{system.free_parameters[0]}' is found by the initial equations "
             "(fixed = false); use transcription = 'shooting'",
         )
-    decisions = ca.vertcat(equations.event_x, equations.reinit_fired, equations.event_l)
-    if decisions.shape[0] and ca.depends_on(decisions, equations.flags):
+    beginning = _what_begins(system)
+    if beginning:
         raise FitError(
             "F033",
-            where + "it uses initial() or terminal(), which would happen in every piece; "
+            where + f"{beginning}, which would happen in every piece; "
             "use transcription = 'shooting'",
         )
+
+
+def _what_begins(system: SortedSystem) -> str:
+    """What a model does at the initial event or at the end only; empty where it does nothing."""
+    flat = system.flat
+    written = [side for e in flat.equations for side in (e.lhs, e.rhs)]
+    for when in flat.whens:
+        for branch in when.branches:
+            written += [*branch.conditions, *(a.value for a in branch.actions)]
+    for e in ex.walk(*written):
+        if e.op in ("initial", "terminal"):
+            return f"it uses {e.op}()"
+    discrete = {*system.logicals, *system.memories}
+    for equation in flat.initial_equations:
+        set_ = sorted(ex.names_in(equation.lhs, equation.rhs) & discrete)
+        if set_:
+            return f"an initial equation sets '{set_[0]}'"
+    return ""
 
 
 def nominal_sizes(equations: Equations, names: Sequence[str]) -> Vector:

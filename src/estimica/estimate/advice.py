@@ -1,0 +1,36 @@
+"""Advice: what to try where single shooting has ended in a poor place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimica.estimate.fit import CaseFit
+from estimica.estimate.search import Searched, Status
+from estimica.estimate.setup import Setup
+
+POOR = 30.0  # per cent of a signal's variation, below which a fit explains too little
+OTHERS = "'multiple-shooting' or 'collocation'"
+
+
+def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
+    """A sentence to append to the outcome of a dynamic study; empty where all is well."""
+    study = setup.study
+    if not study.model.has_time or study.estimation.transcription != "shooting":
+        return ""
+    if searched.status is Status.FAILED:
+        return (
+            "; start nearer to the truth, or, if the model is unstable, use "
+            f"transcription = {OTHERS}"
+        )
+    point = searched.point
+    if searched.status is Status.INTERRUPTED or point is None or not point.R.any():
+        return ""
+    for case in cases:
+        for output in case.outputs:
+            if case.role == "calibrate" and output.fit_percent < POOR:
+                return (
+                    f"; little of '{output.name}' in '{case.name}' is explained: if that is not "
+                    "noise, start elsewhere (starts = 20), or, if the model is unstable or "
+                    f"chaotic, use transcription = {OTHERS}"
+                )
+    return ""
