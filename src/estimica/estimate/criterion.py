@@ -65,6 +65,7 @@ class Criterion(ABC):
     name: str
     #: whether scored residuals have variance one at the optimum
     has_unit_variance: ClassVar[bool] = False
+    adapts: ClassVar[bool] = False  # whether scales are taken from the residuals
 
     @abstractmethod
     def score(self, residuals: Sequence[Vector]) -> Scoring:
@@ -159,6 +160,7 @@ class MaximumLikelihood(Criterion):
 class RobustLikelihood(Criterion):
     """Σ [φ(v/σ) + log σ²] with a robust φ; σ is held during a search and adapted between."""
 
+    adapts: ClassVar[bool] = True
     blocks: tuple[Block, ...]
     kind: str
     bend: float
@@ -198,6 +200,7 @@ class RobustLikelihood(Criterion):
 class AdaptiveOutputError(Criterion):
     """A robust output error whose bend follows the spread of the residuals."""
 
+    adapts: ClassVar[bool] = True
     blocks: tuple[Block, ...]
     kind: str
     sigmas: tuple[float, ...] = ()

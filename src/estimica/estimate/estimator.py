@@ -112,13 +112,12 @@ def shooting(
 
 def adapt(objective: Objective, q: Vector) -> bool:
     """Take the criterion's scales from the residuals at `q`; False where it has none."""
+    if not objective.criterion.adapts:
+        return False
     predictions = objective.predict(objective.unknowns.values(objective.unknowns.clipped(q)))
     if isinstance(predictions, Failure):
         return False
-    adapted = objective.criterion.adapted(objective.residuals(predictions))
-    if adapted is objective.criterion:
-        return False
-    objective.criterion = adapted
+    objective.criterion = objective.criterion.adapted(objective.residuals(predictions))
     return True
 
 

@@ -70,6 +70,7 @@ class Objective:
         self.blocks = tuple(blocks)
         self.criterion = criterion
         self.evaluations = Evaluations()
+        self._last: tuple[Vector, list[Prediction]] | None = None
         self._owners = [(p, k) for p in self.predictors for k in range(len(p.record.outputs))]
 
     def at(self, q: Vector) -> Point | Failure:
@@ -161,6 +162,9 @@ class Objective:
 
     def predict(self, values: Vector) -> list[Prediction] | Failure:
         """Simulated outputs of all blocks at physical values of the unknowns."""
+        if self._last is not None and np.array_equal(values, self._last[0]):
+            return self._last[1]
+        self._last = None  # before the next: they may be large
         found: list[Prediction] = []
         for predictor in self.predictors:
             self.evaluations.simulations += 1
@@ -169,6 +173,7 @@ class Objective:
             if isinstance(own, str):
                 return self._fail(predictor.record.case.name, own, values)
             found += own
+        self._last = values.copy(), found
         return found
 
     def residuals(self, predictions: Sequence[Prediction]) -> list[Vector]:
