@@ -278,7 +278,9 @@ def test_progress_in_a_log_is_at_most_one_line_a_second(
             line(told(k, 100.0 / (k + 1), 0.5**k))
     lines = capsys.readouterr().err.splitlines()
     assert 5 <= len(lines) <= 9
-    assert re.match(r"iteration \d+  cost [\d.]+  change -[\d.e-]+  [\d.]+ s.*  a 2  b 3$", lines[1])
+    assert re.match(
+        r"iteration \d+  cost [\d.]+  change -[\d.e-]+  [\d.]+ s.*  a 2  b 3$", lines[1]
+    )
     assert "s left" in lines[2]
 
 

@@ -40,3 +40,10 @@ def test_everything_that_can_be_shown_has_a_renderer(shown: Curves | Table, form
 def test_a_registered_renderer_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(show._renderers, (Table, Form.TEXT), lambda table: table.columns[0])
     assert show.text(Table(("only",), ())) == "only"
+
+
+def test_a_rounded_number_keeps_its_value_and_travels() -> None:
+    import pickle
+
+    number = pickle.loads(pickle.dumps(show.Rounded(19.2299, 3)))
+    assert (float(number), str(number)) == (19.2299, "19.230")

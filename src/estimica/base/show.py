@@ -84,6 +84,9 @@ class Rounded(float):
         made.decimals = decimals
         return made
 
+    def __getnewargs__(self) -> tuple[float, int]:
+        return float(self), self.decimals
+
     def __str__(self) -> str:
         return f"{float(self):.{self.decimals}f}"
 
