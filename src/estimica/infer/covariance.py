@@ -62,7 +62,7 @@ class Covariance:
     def correlation(self) -> Vector:
         """The correlation matrix; NaN where there is no variance to refer to."""
         size = np.where(np.isfinite(self.stderr) & (self.stderr > 0), self.stderr, np.nan)
-        found = self.matrix / np.outer(size, size)
+        found = np.asarray(self.matrix / np.outer(size, size))
         np.fill_diagonal(found, np.where(np.isfinite(size), 1.0, np.nan))
         return found
 
@@ -70,7 +70,7 @@ class Covariance:
     def ratio(self) -> Vector:
         """These standard errors over those of the fit."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return self.stderr / self.fit.accuracy.stderr
+            return np.asarray(self.stderr / self.fit.accuracy.stderr)
 
     # -- how it shows itself --------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ LEAST_SHARE = 0.05  # of its variance that a residual keeps, however strong its 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Residuals e = simulated − measured in order, with covariance σ²(I − J P Jᵀ) if all is well."""
+    """Residuals in order: simulated − measured, of covariance σ²(I − J P Jᵀ) if all is well."""
 
     case: str
     role: str
@@ -32,6 +32,7 @@ class Series:
     residual: Vector
     simulated: Vector
     inputs: Mapping[str, Vector]  # by delay: (N, delays), in the order of the samples
+    signals: Mapping[str, Signal]  # the same inputs over time; none of a static model
     spacing: Spacing
     jacobian: Vector  # (N, n)
     metric: Vector  # P
@@ -44,7 +45,7 @@ class Series:
     @cached_property
     def leverage(self) -> Vector:
         """The share of each residual's variance that the fit has taken."""
-        return np.einsum("ij,jk,ik->i", self.jacobian, self.metric, self.jacobian)
+        return np.asarray(np.einsum("ij,jk,ik->i", self.jacobian, self.metric, self.jacobian))
 
     @property
     def freedom(self) -> float:
@@ -60,7 +61,7 @@ class Series:
     def studentised(self) -> Vector:
         """Residuals of one variance for all samples, about one."""
         kept = np.sqrt(np.clip(1 - self.leverage, LEAST_SHARE, 1.0))
-        return self.residual / (kept * np.sqrt(self.variance or 1.0))
+        return np.asarray(self.residual / (kept * np.sqrt(self.variance or 1.0)))
 
     def scatter(self, directions: Vector) -> Vector:
         """Covariance of Xᵀe for white noise of variance one."""
@@ -111,6 +112,7 @@ def _series(
         output.compared[order],
         output.simulated[order],
         {n: columns[order] for n, columns in shifted.items()},
+        varying if timed else {},
         where,
         jacobian[order],
         metric,

@@ -1,4 +1,4 @@
-"""Tests: each asks one question of residuals, with a p-value that holds for white Gaussian noise."""
+"""Tests: each asks one question of residuals, with its p-value for white Gaussian noise."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def drift(series: Series) -> Vector:
     """A straight line from −1 to 1 over the record, without mean."""
     span = float(np.ptp(series.x)) or 1.0
     line = 2 * (series.x - series.x[0]) / span - 1
-    return line - line.mean()
+    return np.asarray(line - line.mean())
 
 
 def inputs_test(series: Series, names: list[str], inflation: float = 1.0) -> Test:

@@ -1,0 +1,136 @@
+"""ResidualAnalysis: what is left of the data says of the model that was fitted to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from estimica.base import show
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit import Fit
+from estimica.infer.covariance import around_estimate
+from estimica.infer.covariance_rows import Linearised, linearised
+from estimica.infer.residual_output import OutputResiduals, asked, judged
+from estimica.infer.residual_series import series_of
+from estimica.infer.residual_words import errors_in_words, overall, verdict
+
+LEVEL = 0.05  # chance of any complaint about white Gaussian residuals
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualAnalysis:
+    """Tests, correlations and a verdict for every output of every case."""
+
+    fit: Fit = field(repr=False)
+    level: float  # chance of any complaint about white Gaussian residuals
+    outputs: tuple[OutputResiduals, ...]
+    inflation: Mapping[str, float]  # what coloured residuals do to the standard error of each tuner
+
+    def __getitem__(self, name: str) -> OutputResiduals:
+        """The first output of that name; `output` finds the one of a case."""
+        return self.output(name)
+
+    def output(self, name: str, case: str | None = None) -> OutputResiduals:
+        """One output, of one case where several have it."""
+        for one in self.outputs:
+            if one.name == name and case in (None, one.case):
+                return one
+        names = list(dict.fromkeys(o.name for o in self.outputs))
+        where = f" in case '{case}'" if case else ""
+        raise InferError("I301", f"there is no output '{name}'{where}{did_you_mean(name, names)}")
+
+    @property
+    def clean(self) -> bool:
+        """Whether no calibrating output speaks against white Gaussian noise."""
+        return all(one.clean for one in self.outputs if one.series.role == "calibrate")
+
+    @property
+    def coloured(self) -> bool:
+        """Whether residuals of a calibrating output remember."""
+        return any(one.coloured for one in self.outputs if one.series.role == "calibrate")
+
+    @cached_property
+    def verdict(self) -> str:
+        """What it all means, in a few sentences."""
+        worth = sum(one.effective for one in self.outputs if one.series.role == "calibrate")
+        return overall(self.outputs, errors_in_words(dict(self.inflation), worth))
+
+    @cached_property
+    def verdicts(self) -> dict[tuple[str, str], str]:
+        """The verdict on each output, by case and name."""
+        return {(one.case, one.name): verdict(one) for one in self.outputs}
+
+    # -- how it shows itself --------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """A row for each output: size, worth, p-values."""
+        from estimica.infer.residual_tables import overview
+
+        return overview(self)
+
+    def plot(self, kind: str = "autocorrelation") -> Any:
+        """A Plotly figure.
+
+        `kind` is "autocorrelation", "cross-correlation" (with inputs), "histogram", "qq" (against
+        Gaussian quantiles) or "residuals" (over time, outliers marked).
+        """
+        from estimica.infer.residual_pictures import picture
+
+        return show.figure(picture(self, kind))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page with tables and plots; returns where it is."""
+        from estimica.infer.residual_page import page
+
+        return show.write(page(self), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """The analysis as plain values: the JSON of `estimica residuals --json`."""
+        from estimica.infer.residual_tables import as_object
+
+        return as_object(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return f"{show.text(self.table())}\n\n{self.verdict}."
+
+
+def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:
+    """Look at the residuals of a fit.
+
+    `level` is the chance that anything is said against residuals that are white and Gaussian; it
+    is shared out among all tests of all calibrating outputs.
+    """
+    if not 0 < level < 1:
+        raise InferError("I302", f"level {level:g} is no chance between 0 and 1; use 0.05")
+    around = linearised(fit)
+    first = [(series, *asked(series)) for series in series_of(fit, around)]
+    count = sum(
+        not math.isnan(test.p)
+        for series, _, tests in first
+        if series.role == "calibrate"
+        for test in tests
+    )
+    share = level / max(count, 1)
+    found = tuple(judged(series, acf, tests, share) for series, acf, tests in first)
+    return ResidualAnalysis(fit, level, found, _inflation(fit, around, found))
+
+
+def _inflation(
+    fit: Fit, around: Linearised, found: tuple[OutputResiduals, ...]
+) -> dict[str, float]:
+    """Standard errors for coloured noise over those of the fit; nothing where none is coloured."""
+    if not any(one.coloured for one in found if one.series.role == "calibrate"):
+        return {}
+    ratio = around_estimate(fit, around, "hac").ratio
+    items = fit.unknowns.items
+    chosen = [k for k, u in enumerate(items) if u.kind == "tuner"] or list(range(len(items)))
+    return {items[k].label: float(ratio[k]) for k in chosen}
