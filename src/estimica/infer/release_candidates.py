@@ -14,7 +14,7 @@ from estimica.infer.likelihood_ratio import chi2_risk, f_risk
 from estimica.infer.release_noise import with_noise
 from estimica.infer.release_order import Group
 from estimica.infer.release_result import Candidate, SearchEnd, Step
-from estimica.infer.release_search import Ended, best
+from estimica.infer.release_search import Ended, alike, best
 from estimica.infer.release_state import State, fit_of
 from estimica.study.release_table import ReleaseTable
 
@@ -44,7 +44,6 @@ class Weighing:
             self._candidate(state, group, self._ends(c, found), len(groups))
             for c, group in enumerate(groups)
         )
-        good = [k for k, c in enumerate(candidates) if c.acceptable]
         return Step(
             number=number,
             criterion=self.criterion,
@@ -55,10 +54,17 @@ class Weighing:
             values=self._named(state.q),
             noise=dict(null.noise),
             candidates=candidates,
-            proposed=max(good, key=lambda k: (candidates[k].cost_reduction, -k), default=None),
+            proposed=self._proposed(candidates, state.cost),
             chosen=None,
             state=state,
         )
+
+    def _proposed(self, candidates: Sequence[Candidate], null_cost: float) -> int | None:
+        """The acceptable candidate that gains most; among like ones the first."""
+        most = max((c.cost_reduction for c in candidates if c.acceptable), default=math.nan)
+        enough = most - alike(self.criterion, null_cost)
+        good = (k for k, c in enumerate(candidates) if c.acceptable and c.cost_reduction >= enough)
+        return next(good, None)
 
     def end(self, step: Step, candidate: int, found: Mapping[tuple[int, int], Ended]) -> Ended:
         """The end of the search that counts for a candidate."""

@@ -104,6 +104,12 @@ class Step:
 
         return step_table(self)
 
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
 
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -135,9 +141,10 @@ class Release:
 
     @cached_property
     def advice(self) -> tuple[str, ...]:
-        """What candidates of the last steps say of unknowns that the data do not tell apart."""
-        found = [a for s in self.steps for c in s.candidates for a in c.advice]
-        return tuple(dict.fromkeys(found))
+        """What the data do not tell apart, of candidates that were not released."""
+        last = {c.name: c for s in self.steps for c in s.candidates}
+        held = [c for c in last.values() if not set(c.released) & set(self.released)]
+        return tuple(dict.fromkeys(a for c in held for a in c.advice))
 
     def model(self, step: int) -> Fit:
         """The model after a step, as a fit; 0 is the null model of the first step."""

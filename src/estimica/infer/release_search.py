@@ -149,5 +149,10 @@ def best(found: Sequence[Ended], criterion: str, null_cost: float) -> int:
     lowest = min(e.cost for e in found)
     if not math.isfinite(lowest):
         return 0
-    alike = ALIKE_ML if criterion == "ml" else ALIKE_OE * null_cost
-    return next(k for k, e in enumerate(found) if e.cost <= lowest + alike)
+    near = alike(criterion, null_cost)
+    return next(k for k, e in enumerate(found) if e.cost <= lowest + near)
+
+
+def alike(criterion: str, null_cost: float) -> float:
+    """By how much the costs of one and the same optimum may differ."""
+    return ALIKE_ML if criterion == "ml" else ALIKE_OE * null_cost

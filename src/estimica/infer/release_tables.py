@@ -6,6 +6,7 @@ import math
 
 from estimica.base.show import Rounded, Table
 from estimica.infer.release_result import Candidate, Release, Step
+from estimica.infer.release_search import alike
 
 #: the smallest risk that is told as a number
 TINY = 5e-4
@@ -47,9 +48,12 @@ def verdict(step: Step, k: int) -> str:
     if c.advice:
         return "not determined by these data"
     if not c.acceptable:
-        small = step.criterion == "oe" and c.risk_multiple < TINY
-        return "gains too little" if small else "risk too high"
-    return "gains less" if step.chosen is not None else "worth releasing"
+        return "gains too little" if step.criterion == "oe" else "risk too high"
+    if step.choice is None:
+        return "worth releasing"
+    near = alike(step.criterion, step.cost)
+    same = abs(c.cost_reduction - step.choice.cost_reduction) <= near
+    return "gains as much" if same else "gains less"
 
 
 def overview(release: Release) -> Table:
