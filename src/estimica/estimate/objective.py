@@ -14,7 +14,9 @@ from estimica.estimate.prediction import CasePredictor, Failure, Prediction
 from estimica.estimate.unknowns import Unknowns
 
 Vector = npt.NDArray[np.float64]
-ROWS = 16_384  # of the Jacobian that are reduced at a time: the whole of it is never held
+#: numbers of the Jacobian that are reduced at a time: the whole of it is never held; so few that
+#: they stay in the processor's cache and that the linear algebra starts no threads for them
+AT_ONCE = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,9 +216,11 @@ class _Reduction:
 
     def __init__(self, n: int, samples: int) -> None:
         self._n = n
+        room = max(AT_ONCE // (n + 1), 4 * (n + 2))
         # the factor so far stands on top of the rows that came since
-        self._rows = np.empty((max(min(samples, ROWS), n + 2), n + 1), order="F")
+        self._rows = np.empty((min(max(samples, n + 2), room), n + 1), order="F")
         self._used = 0
+        self._upper = np.tri(n + 1, dtype=bool).T
 
     def add(
         self,
@@ -254,13 +258,13 @@ class _Reduction:
 
     def _factorise(self) -> None:
         """Put the triangular factor in place of the rows."""
-        if self._used <= self._n + 1:
+        if self._used <= self._n:
             return
         rows = self._rows[: self._used]
         whole = rows if self._used == len(self._rows) else np.asfortranarray(rows)
         factored = lapack.dgeqrf(whole, overwrite_a=1)[0]
         self._used = self._n + 1
-        self._rows[: self._used] = np.triu(factored[: self._used])
+        self._rows[: self._used] = np.where(self._upper, factored[: self._used], 0.0)
 
     def result(self) -> tuple[Vector, Vector, float]:
         """(R, b, Σρ²): the triangular factor of J, and what of ρ lies in its range."""
