@@ -1,0 +1,143 @@
+"""profile: how the best cost rises when one unknown is held off its estimate.
+
+The others are fitted again at each value. Unlike a standard error the profile does not believe
+that the model is linear, and it shows where the data do not bound an unknown at all (Venzon and
+Moolgavkar, Applied Statistics 37, 1988; Raue et al., Bioinformatics 25, 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit import Fit
+from estimica.estimate.objective import Point
+from estimica.estimate.unknowns import Unknowns
+from estimica.execute.context import Context
+from estimica.execute.executor import executor as hired
+from estimica.execute.outcome import Outcome
+from estimica.execute.pieces import do_pieces
+from estimica.execute.run_writer import NoRunWriter, RunWriter
+from estimica.execute.threads import one_thread
+from estimica.infer.profile_branch import Branch, Ending, branch_of
+from estimica.infer.profile_result import Profile, concluded
+from estimica.infer.profile_threshold import thresholds
+from estimica.infer.profile_walk import Terms, advance
+from estimica.infer.refit import require_estimate, workplace, workplace_of
+
+Side = tuple[int, int]  # unknown and direction
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What there is to tell while profiles are walked."""
+
+    ended: int  # sides
+    count: int
+    stops: int
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def profile(
+    fit: Fit,
+    names: str | Sequence[str] | None = None,
+    *,
+    level: float = 0.95,
+    points: int = 8,
+    workers: int | None = 1,
+    executor: str = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+) -> Profile:
+    """Profiles of the named unknowns, or of all, with intervals of confidence `level`.
+
+    `points` is about how many refits lie between the estimate and either end. The sides of all
+    profiles are shared among `workers`; what is done is noted in `run`, and found there when it
+    is taken up again. Ctrl-C ends it with what has been walked so far.
+    """
+    begun = perf_counter()
+    require_estimate(fit, "profile")
+    _require(level, points)
+    with one_thread():
+        place = workplace_of(fit)
+        chosen = _chosen(place.objective.unknowns, names)
+        point = place.objective.at(place.q)
+        if not isinstance(point, Point):
+            raise InferError(
+                "I504", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
+            )
+        limits = thresholds(fit, place.objective, point, level)
+    terms = {k: Terms(point.cost, float(limits.rises[k]), points) for k in chosen}
+    branches: dict[Side, Branch] = {(k, d): Branch(k, d) for k in chosen for d in (-1, 1)}
+
+    def note(side: Side, outcome: Outcome[Any]) -> None:
+        if outcome.done:
+            branches[side] = branch_of(outcome.result())
+        else:
+            branches[side] = branches[side].ended(Ending.FAILED, outcome.error)
+        if progress:
+            ended = sum(b.ending is not Ending.WALKING for b in branches.values())
+            stops = sum(len(b.stops) for b in branches.values())
+            progress(Progress(ended, len(branches), stops))
+
+    context = Context(partial(workplace, fit.study, fit.values), place)
+    writer = run or NoRunWriter()
+    interrupted = False
+    try:
+        with hired(executor, workers) as crew:
+            number = 0
+            while open_ := [s for s, b in branches.items() if b.ending is Ending.WALKING]:
+                pieces = {_key(s, number): (branches[s].plain(), terms[s[0]]) for s in open_}
+                told = partial(_told, open_, note)
+                do_pieces(crew, advance, pieces, context=context, run=writer, on_piece=told)
+                number += 1
+    except KeyboardInterrupt:
+        interrupted = True
+    found = concluded(fit, place.objective.unknowns, point, level, limits, branches)
+    return replace(found, interrupted=interrupted, seconds=perf_counter() - begun)
+
+
+def _told(
+    sides: Sequence[Side],
+    note: Callable[[Side, Outcome[Any]], None],
+    number: int,
+    outcome: Outcome[Any],
+) -> None:
+    note(sides[number], outcome)
+
+
+def _key(side: Side, number: int) -> str:
+    return f"profile {side[0]:04d} {'up' if side[1] > 0 else 'down'} {number:04d}"
+
+
+def _chosen(unknowns: Unknowns, names: str | Sequence[str] | None) -> list[int]:
+    """Places of the named unknowns: a label, or a name that only one unknown has."""
+    if names is None:
+        return list(range(len(unknowns)))
+    found = []
+    for name in [names] if isinstance(names, str) else names:
+        by_label = [k for k, u in enumerate(unknowns.items) if u.label == name]
+        fitting = by_label or [k for k, u in enumerate(unknowns.items) if u.name == name]
+        labels = [u.label for u in unknowns.items]
+        if not fitting:
+            hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
+            raise InferError("I502", f"the fit has no unknown '{name}'{hint}")
+        if len(fitting) > 1:
+            several = " or ".join(f"'{labels[k]}'" for k in fitting)
+            raise InferError("I503", f"several unknowns are called '{name}'; write {several}")
+        found.append(fitting[0])
+    return list(dict.fromkeys(found))
+
+
+def _require(level: float, points: int) -> None:
+    if not 0 < level < 1:
+        raise InferError("I505", f"level {level:g} must lie between 0 and 1, as 0.95")
+    if points < 2:
+        raise InferError("I506", f"{points} points show no profile; use 4 or more")

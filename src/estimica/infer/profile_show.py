@@ -1,0 +1,164 @@
+"""How profiles show themselves: words, a table, a picture, a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, labelled
+from estimica.estimate.fit_tables import rounded, short, without_empty
+from estimica.infer.profile_branch import Ending
+from estimica.infer.profile_result import Profile, ProfileCurve
+
+GREY, STRONG = 7, 1  # of the palette
+
+
+def outcome(found: Profile) -> tuple[str, str]:
+    """(status, message): how it went."""
+    said = []
+    if found.better is not None:
+        said.append(better_in_words(found))
+    failed = [c.unknown.label for c in found.curves if _has(c, Ending.FAILED)]
+    if failed:
+        said.append(f"profiles that could not be followed to their ends: {', '.join(failed)}")
+    open_ = [c.unknown.label for c in found.curves if _has(c, Ending.FLAT)]
+    if open_:
+        said.append(f"not bounded by these data: {', '.join(open_)}")
+    if found.failures:
+        said.append(f"{found.failures} refits failed on the way")
+    message = "; ".join(said) or "every profile was followed to its ends"
+    if found.interrupted:
+        return "interrupted", f"interrupted; {message}"
+    if failed and len(failed) == len(found.curves):
+        return "failed", message
+    return "done", message
+
+
+def _has(curve: ProfileCurve, ending: Ending) -> bool:
+    return ending in (curve.low.ending, curve.high.ending)
+
+
+def better_in_words(found: Profile) -> str:
+    """What to know about an optimum that the fit did not find."""
+    assert found.better is not None
+    values = ", ".join(f"{n} = {v:.6g}" for n, v in found.better.values.items())
+    return (
+        f"a better optimum exists at {values} with cost {found.better.cost:.8g} instead of "
+        f"{found.cost:.8g}: start the fit there; these intervals belong to the poorer one"
+    )
+
+
+def intervals(found: Profile) -> Table:
+    """A row for each unknown."""
+    share = f"{100 * found.level:g} %"
+    columns = (
+        "unknown",
+        "value",
+        f"{share} from",
+        "to",
+        "t interval from",
+        "to ",
+        "unit",
+        "remark",
+    )
+    rows = [_row(found, c) for c in found.curves]
+    title = f"{found.fit.study.name}: profiles"
+    status, message = outcome(found)
+    note = f"{status}: {message}. Threshold: {found.threshold}."
+    if found.level != 0.95:
+        columns = tuple(f"95 % {c}" if c == "t interval from" else c for c in columns)
+    return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
+
+
+def _row(found: Profile, c: ProfileCurve) -> tuple[object, ...]:
+    k = [u.label for u in found.fit.unknowns.items].index(c.unknown.label)
+    error = float(found.fit.accuracy.stderr[k])
+    if not (math.isfinite(error) and error > 0):
+        error = (c.high.value - c.low.value) / 4
+    linear = (float(x) for x in found.fit.accuracy.interval[k])
+    numbers = (c.value, c.low.value, c.high.value, *linear)
+    shown = [rounded(x, error) if math.isfinite(x) else None for x in numbers]
+    remark = "; ".join(m for m in (c.low.message, c.high.message, *c.notes) if m)
+    return c.unknown.label, *shown, "" if c.unknown.unit == "1" else c.unknown.unit, remark
+
+
+def picture(found: Profile, names: Sequence[str] = ()) -> Curves:
+    """The rise of the cost over each unknown, its threshold, and the parabola of the t interval."""
+    panels = []
+    for c in [found[n] for n in names] or found.curves:
+        top = 2.5 * c.rise
+        rise = c.costs - found.cost
+        seen = rise <= max(top, 0.0)
+        if seen.sum() < 2:
+            seen[:] = True
+        listed = not panels
+        x = c.values[seen]
+        curves = [
+            Curve("profile", x, rise[seen], marked=True, colour=0, listed=listed),
+            Curve(
+                "threshold",
+                np.array([x[0], x[-1]]),
+                np.full(2, c.rise),
+                dashed=True,
+                colour=STRONG,
+                listed=listed,
+            ),
+        ]
+        curves += _parabola(found, c, x, top, listed)
+        heading = labelled(c.unknown.label, c.unknown.unit)
+        panels.append(Panel("rise of the cost", tuple(curves), group=heading))
+    return Curves(tuple(panels), f"{found.fit.study.name}: profiles", "", 220)
+
+
+def _parabola(
+    found: Profile, c: ProfileCurve, x: np.ndarray, top: float, listed: bool
+) -> list[Curve]:
+    """What the profile were if the model were linear, on the scale of the search."""
+    unknowns = found.fit.unknowns
+    k = [u.label for u in unknowns.items].index(c.unknown.label)
+    low, high = (float(v) for v in found.fit.accuracy.interval[k])
+    if not (math.isfinite(low) and high > low) or found.level != 0.95:
+        return []
+    fine = np.linspace(x[0], x[-1], 101)
+    rise = c.rise * ((fine - c.value) / ((high - low) / 2)) ** 2
+    seen = rise <= top
+    if not seen.any():
+        return []
+    return [Curve("linear model", fine[seen], rise[seen], colour=GREY, dashed=True, listed=listed)]
+
+
+def page(found: Profile) -> Page:
+    """Everything about profiles on one page."""
+    lead = f"{len(found.curves)} profiles at {100 * found.level:g} %; {short(found.seconds):g} s."
+    return Page(f"Profiles: {found.fit.study.name}", tuple(_sections(found)), lead)
+
+
+def _sections(found: Profile) -> Iterator[Section]:
+    status, message = outcome(found)
+    text = f"{status.capitalize()}: {message}.\n\n{_WORDS} The threshold is {found.threshold}."
+    yield Section("Intervals", text, (replace(intervals(found), title="", note=""),))
+    yield Section("Profiles", _PICTURE, (replace(picture(found), title=""),))
+    failures = tuple(
+        (c.unknown.label, short(value), message)
+        for c in found.curves
+        for end in (c.low, c.high)
+        for value, message in end.failures
+    )
+    if failures:
+        table = Table(("unknown", "held at", "what happened"), failures)
+        yield Section("Failed refits", _FAILED, (table,))
+
+
+_WORDS = (
+    "Each unknown is held at values around its estimate and all others are fitted again. The "
+    "interval holds the values for which the cost stays below the threshold."
+)
+_PICTURE = (
+    "Where the profile follows the dashed parabola, the standard error says all; where it leaves "
+    "it, the interval of the profile is the one to trust. A profile that does not reach the "
+    "threshold says that the data do not bound the unknown on that side."
+)
+_FAILED = "No interval ends at such a point: the walk went on with shorter steps, or says so."
