@@ -38,9 +38,19 @@ def concluded(objective: Objective, own: Own) -> tuple[Point, str]:
     exact = objective.at(own.q)
     if isinstance(exact, Point) and _agrees(objective, own):
         return exact, ""
+    point = _own_point(objective, own)
+    if isinstance(exact, Failure):
+        return point, f"a single simulation with these values fails: {exact.message}"
+    return point, (
+        f"a single simulation with these values has the cost {exact.cost:.6g} instead of "
+        f"{own.cost:.6g}"
+    )
+
+
+def _own_point(objective: Objective, own: Own) -> Point:
     R = own.information()
     b = np.asarray(np.linalg.lstsq(R.T, own.gradient, rcond=None)[0], np.float64)
-    point = Point(
+    return Point(
         own.q,
         objective.unknowns.values(own.q),
         own.cost,
@@ -50,12 +60,16 @@ def concluded(objective: Objective, own: Own) -> tuple[Point, str]:
         dict(own.scoring.noise),
         tuple(own.predictions),
     )
-    if isinstance(exact, Failure):
-        return point, f"a single simulation with these values fails: {exact.message}"
-    return point, (
-        f"a single simulation with these values has the cost {exact.cost:.6g} instead of "
-        f"{own.cost:.6g}"
-    )
+
+
+def unfinished(objective: Objective, own: Own, start: Vector) -> Point:
+    """The point of a search that did not converge: the better of its end and its start.
+
+    Both are judged by single simulations, since gaps are still open and equations not yet met;
+    where none works it is the transcription's own.
+    """
+    tried = [p for p in map(objective.at, (own.q, start)) if isinstance(p, Point)]
+    return min(tried, key=lambda p: p.cost) if tried else _own_point(objective, own)
 
 
 def _agrees(objective: Objective, own: Own) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import FitError, SimulationError
-from estimica.estimate.agreement import Own, concluded
+from estimica.estimate.agreement import Own, concluded, unfinished
 from estimica.estimate.collocated import CollocatedCase
 from estimica.estimate.elements import Radau
 from estimica.estimate.objective import Objective, Point
@@ -118,8 +118,10 @@ class _Search:
         self.accuracy = accuracy
         self.begun = perf_counter()
         self.iterations: list[Iteration] = []
+        self.start = objective.unknowns.start
 
     def run(self, q: Vector) -> Searched:
+        self.start = q
         values = self.objective.unknowns.values(q)
         try:
             first = [t.first(values) for t in self.trajectories]
@@ -225,7 +227,11 @@ class _Search:
             lambda: program.information(solved.w),
             solved.gradient,
         )
-        point, against = concluded(self.objective, own)
+        against = ""
+        if status is Status.CONVERGED:
+            point, against = concluded(self.objective, own)
+        else:
+            point = unfinished(self.objective, own, self.start)
         if against:
             message += (
                 f"; {against}: the grid is coarse (raise degree or elements), or the model is "

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import FitError
-from estimica.estimate.agreement import Own, concluded
+from estimica.estimate.agreement import Own, concluded, unfinished
 from estimica.estimate.continuity import Linearised, Step, information, step
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.search import Iteration, Limits, Searched, Status
@@ -78,10 +78,12 @@ class _Search:
         self.penalty = 0.0
         self.damping = 0.0
         self.solved: Step | None = None
+        self.start = self.unknowns.start
 
     def run(self, start: Vector) -> Searched:
+        self.start = self.unknowns.clipped(start)
         try:
-            first = self._first(self.unknowns.clipped(start))
+            first = self._first(self.start)
             if isinstance(first, str):
                 return self._end(
                     Status.FAILED,
@@ -228,7 +230,11 @@ class _Search:
             lambda: information(linear),
             gradient[: linear.n],
         )
-        point, against = concluded(self.objective, own)
+        against = ""
+        if status is Status.CONVERGED:
+            point, against = concluded(self.objective, own)
+        else:
+            point = unfinished(self.objective, own, self.start)
         if against:
             message += (
                 f"; {against}: the model is unstable; cost and curves are those of the pieces"
@@ -240,7 +246,7 @@ def _last_as(iterations: tuple[Iteration, ...], point: Point) -> tuple[Iteration
     """The iterations with the cost of the final point in the last."""
     if not iterations:
         return iterations
-    return (*iterations[:-1], replace(iterations[-1], cost=point.cost))
+    return (*iterations[:-1], replace(iterations[-1], cost=point.cost, values=point.values))
 
 
 def _growth(found: Stitched) -> float:
