@@ -84,6 +84,8 @@ EXPORTED = {
     "InferError",
     "likelihood_ratio",
     "release",
+    "residuals",
+    "covariance",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from estimica.data.readers import read_data
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
+    from estimica.infer.covariance import covariance
     from estimica.infer.likelihood_ratio import likelihood_ratio
     from estimica.infer.release import release
+    from estimica.infer.residuals import residuals
     from estimica.simulate.engine import Options
     from estimica.simulate.linear import Linearisation
     from estimica.simulate.modelica_model import ModelicaModel, load_model
@@ -84,12 +86,14 @@ _HOMES = {
     "Tuner": "study.tuner",
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
+    "covariance": "infer.covariance",
     "fit": "estimate.estimator",
     "likelihood_ratio": "infer.likelihood_ratio",
     "load_model": "simulate.modelica_model",
     "read_data": "data.readers",
     "read_study": "study.study_file",
     "release": "infer.release",
+    "residuals": "infer.residuals",
 }
 
 __all__ = [
@@ -123,12 +127,14 @@ __all__ = [
     "Tuner",
     "TunerError",
     "UnsupportedError",
+    "covariance",
     "fit",
     "likelihood_ratio",
     "load_model",
     "read_data",
     "read_study",
     "release",
+    "residuals",
 ]
 
 
@@ -138,6 +144,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     import_module("estimica.report")  # fills the registry by which results show themselves
+    import_module("estimica.infer")  # and has its say on their pages
     found = getattr(import_module(f"estimica.{_HOMES[name]}"), name)
     globals()[name] = found
     return found

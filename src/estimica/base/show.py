@@ -3,7 +3,7 @@ to draw it, so that no room upstream knows a plotting library."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from os import PathLike
@@ -84,7 +84,7 @@ class Rounded(float):
         made.decimals = decimals
         return made
 
-    def __getnewargs__(self) -> tuple[float, int]:
+    def __getnewargs__(self) -> tuple[float, int]:  # type: ignore[override]
         return float(self), self.decimals
 
     def __str__(self) -> str:
@@ -138,6 +138,19 @@ def register_writer(kind: type[T], writer: Callable[[T, str | PathLike[str]], Pa
 def write(page: Page, path: str | PathLike[str]) -> Path:
     """Write a self-contained HTML page and return where it is."""
     return _writers[type(page)](page, path)
+
+
+_additions: dict[str, list[Callable[[Any], Iterable[Section]]]] = {}
+
+
+def register_sections(page: str, maker: Callable[[Any], Iterable[Section]]) -> None:
+    """Have `maker` add sections to every page of that name, as rooms further down see fit."""
+    _additions.setdefault(page, []).append(maker)
+
+
+def added_sections(page: str, value: object) -> list[Section]:
+    """What other rooms say of a value on its page."""
+    return [section for maker in _additions.get(page, ()) for section in maker(value)]
 
 
 def render(shown: Curves | Table, form: Form) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from estimica.base.show import Curves, Page, Section, Table
+from estimica.base.show import Curves, Page, Section, Table, added_sections
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import ranked
 from estimica.estimate.fit_tables import estimates, quality, short, without_empty
@@ -33,6 +33,7 @@ def _sections(fit: Fit) -> Iterator[Section]:
     if any(c.outputs for c in fit.cases):
         yield Section("Measured and simulated", "", (_untitled(fit, "fit"),))
         yield Section("Residuals", _RESIDUALS, (_untitled(fit, "residuals"),))
+        yield from added_sections("fit", fit)
     if len(fit.iterations) > 1:
         yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))
     if len(fit.starts) > 1:
