@@ -450,6 +450,29 @@ def test_start_value_that_follows_a_parameter_is_written_through_it(tmp_path: Pa
     same_outputs(fit, path, source, "FittedDecay")
 
 
+AT_REST = """
+model AtRest
+  parameter Real k = 1;
+  input Real u;
+  output Real x(start = 3);
+initial equation
+  der(x) = 0;
+equation
+  der(x) = u - k*x;
+end AtRest;
+"""
+
+
+def test_start_value_in_place_of_an_initial_equation_is_a_comment(tmp_path: Path) -> None:
+    data = pd.DataFrame({"t": TIME, "x": 2 * np.exp(-0.5 * TIME)})
+    one = es.Case("run", data, inputs={"u": 0.0}, outputs={"x": "x"}, free_start={"x": 1.0})
+    fit = es.fit(es.Study(es.load_model(AT_REST), ["k"], [one]))
+    text = fit.write_modelica(tmp_path / "F.mo").read_text(encoding="utf-8")
+    assert "x(start" not in text
+    assert "stands in for an initial equation of AtRest" in text
+    es.load_model(AT_REST + text, "FittedAtRest").simulate([0.0, 1.0], {"u": 1.0})
+
+
 def test_formula_becomes_a_block(tmp_path: Path) -> None:
     x = np.linspace(0.1, 3.0, 20)
     y = 2 * (1 - np.exp(-0.7 * x))

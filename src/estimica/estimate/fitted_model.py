@@ -66,7 +66,7 @@ def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
     tree: Tree = {}
     for path, value in _modifiers(fit, model, values, starts):
         _put(tree, path, value)
-    lines = [*_header(fit), *_left_out(fit)]
+    lines = [*_header(fit), *_left_out(fit), *_replacing(model, starts)]
     lines.append(f'model {name} "{model.name} with fitted values"')
     inner = _modification(tree, 2)
     lines.append(f"  extends {model.name}{inner};")
@@ -119,7 +119,8 @@ def _modifiers(
     variables: dict[str, float] = {}
     for name, value in starts.items():
         constant = find_constant(model.equations, name)
-        variables[constant.name[len("start(") : -1]] = constant.sign * value
+        if not _replaces_an_equation(model, constant.name):
+            variables[_state(constant.name)] = constant.sign * value
     for name, value in variables.items():
         if "[" not in name:
             yield (*name.split("."), "start"), repr(value)
@@ -128,6 +129,20 @@ def _modifiers(
         path, text = _array(base, _current(fit, model, base, values, starts))
         yield (*path, "start"), text
         yield (*path, "each fixed"), "true"
+
+
+def _state(constant: str) -> str:
+    return constant.removeprefix("start(").removesuffix(")")
+
+
+def _replaces_an_equation(model: ModelicaModel, constant: str) -> bool:
+    """Whether a start value stands in for an initial equation, which no modifier takes away."""
+    system, known = model.system, model.flat.by_name
+    begun = (*system.states, *system.memories)
+    fixed = sum(n in known and known[n].fixed for n in begun)
+    own = known.get(_state(constant))
+    whole = len(system.initial_equations) + fixed >= len(begun)
+    return bool(system.initial_equations) and whole and not (own is not None and own.fixed)
 
 
 def _base(name: str) -> str:
@@ -247,8 +262,10 @@ def _header(fit: Fit) -> Iterator[str]:
 
 def _source(fit: Fit) -> str:
     table = fit.study.tables.get("model")
-    source = table.get("source") if isinstance(table, Mapping) else None
-    return f" ({source})" if source else ""
+    if not isinstance(table, Mapping):
+        return ""
+    places = [str(table.get("source", "")), *map(str, table.get("libraries", ()))]
+    return f" ({', '.join(p for p in places if p)})"
 
 
 def _left_out(fit: Fit) -> Iterator[str]:
@@ -260,6 +277,15 @@ def _left_out(fit: Fit) -> Iterator[str]:
         yield _comment("Values that differ from case to case are left out too.")
     if any(u.kind == "disturbance" for u in fit.unknowns.items):
         yield _comment("Disturbances are to be added to the outputs; the class is without them.")
+
+
+def _replacing(model: ModelicaModel, starts: Mapping[str, float]) -> Iterator[str]:
+    for name, value in starts.items():
+        if _replaces_an_equation(model, find_constant(model.equations, name).name):
+            yield _comment(
+                f"The start value {name} = {value!r} stands in for an initial equation of "
+                f"{model.name}, which no modifier takes away: it is left out below."
+            )
 
 
 def _comment(text: str) -> str:
