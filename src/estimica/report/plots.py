@@ -30,7 +30,7 @@ INK = "#24313C"
 
 MOST_POINTS = 4000  # of one curve; more cannot be seen and make the page slow
 MOST_IN_FIGURE = 16_000
-FEWEST = 500  # of one curve, however many there are
+FEWEST = 250  # of one curve, however many there are
 
 # pixels
 GAP = 24  # between panels of a group
