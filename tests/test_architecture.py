@@ -84,6 +84,8 @@ EXPORTED = {
     "InferError",
     "likelihood_ratio",
     "release",
+    "bootstrap",
+    "profile",
     "residuals",
     "covariance",
 }

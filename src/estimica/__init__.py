@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from estimica.data.readers import read_data
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
+    from estimica.infer.bootstrap import bootstrap
     from estimica.infer.covariance import covariance
     from estimica.infer.likelihood_ratio import likelihood_ratio
+    from estimica.infer.profile import profile
     from estimica.infer.release import release
     from estimica.infer.residuals import residuals
     from estimica.simulate.engine import Options
@@ -86,10 +88,12 @@ _HOMES = {
     "Tuner": "study.tuner",
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
+    "bootstrap": "infer.bootstrap",
     "covariance": "infer.covariance",
     "fit": "estimate.estimator",
     "likelihood_ratio": "infer.likelihood_ratio",
     "load_model": "simulate.modelica_model",
+    "profile": "infer.profile",
     "read_data": "data.readers",
     "read_study": "study.study_file",
     "release": "infer.release",
@@ -127,10 +131,12 @@ __all__ = [
     "Tuner",
     "TunerError",
     "UnsupportedError",
+    "bootstrap",
     "covariance",
     "fit",
     "likelihood_ratio",
     "load_model",
+    "profile",
     "read_data",
     "read_study",
     "release",

@@ -21,6 +21,7 @@ from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Iteration, Limits, Searched, Status, search
 from estimica.estimate.setup import Setup, prepare
+from estimica.execute.threads import one_thread
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 
@@ -42,6 +43,7 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 
 
+@one_thread()
 def fit(study: Study, *, progress: OnProgress | None = None, workers: int | None = 1) -> Fit:
     """Find the tuners of a study from its calibrating cases.
 
@@ -211,7 +213,7 @@ def _accuracy(
         values,
         objective.unknowns.slopes(point.q),
         held,
-        scatter=None if objective.criterion.has_unit_variance else _scatter(objective, point),
+        scatter=_scatter(objective, point),
         variance=_variance(objective, point, freedom),
         freedom=freedom,
         threshold=threshold,
@@ -219,10 +221,10 @@ def _accuracy(
 
 
 def _scatter(objective: Objective, point: Point) -> Vector | None:
-    """How the gradient scatters; one variance for all where no single simulation is at hand."""
-    if point.predictions is None:
-        return objective.scatter(point.q)
-    return point.R * math.sqrt(point.square / objective.n_samples)
+    """How the gradient scatters, where that does not follow from R."""
+    if objective.criterion.has_unit_variance:
+        return None
+    return objective.scatter(point.q) if point.predictions is None else point.scatter
 
 
 def _variance(objective: Objective, point: Point, freedom: int) -> float:

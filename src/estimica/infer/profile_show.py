@@ -68,8 +68,6 @@ def intervals(found: Profile) -> Table:
     title = f"{found.fit.study.name}: profiles"
     status, message = outcome(found)
     note = f"{status}: {message}. Threshold: {found.threshold}."
-    if found.level != 0.95:
-        columns = tuple(f"95 % {c}" if c == "t interval from" else c for c in columns)
     return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
 
 
@@ -87,7 +85,7 @@ def _row(found: Profile, c: ProfileCurve) -> tuple[object, ...]:
 
 def picture(found: Profile, names: Sequence[str] = ()) -> Curves:
     """The rise of the cost over each unknown, its threshold, and the parabola of the t interval."""
-    panels = []
+    panels: list[Panel] = []
     for c in [found[n] for n in names] or found.curves:
         top = 2.5 * c.rise
         rise = c.costs - found.cost

@@ -152,7 +152,7 @@ class _Walker:
     # --- refits ----------------------------------------------------------------------------------
 
     def _local(self, point: Point) -> _Local:
-        """Others move by −R_o⁺ r_k where they are free to; what is left of r_k bends the profile."""
+        """Free others move by −R_o⁺ r_k; what is left of r_k bends the profile."""
         g, q = point.gradient, point.q
         stuck = ((q <= self.unknowns.lower) & (g > 0)) | ((q >= self.unknowns.upper) & (g < 0))
         norms = np.linalg.norm(point.R, axis=0)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, Tag
 from pydantic.dataclasses import dataclass
 
+from estimica.study.bootstrap_table import BootstrapTable
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.fields import (
@@ -21,6 +22,7 @@ from estimica.study.fields import (
     finite,
     wrong,
 )
+from estimica.study.profile_table import ProfileTable
 from estimica.study.tuner import Tuner
 
 
@@ -125,11 +127,11 @@ class StudyFile:
     release: Annotated[Unread, Field(description="Read by `estimica release`.")] = Field(
         default_factory=dict
     )
-    bootstrap: Annotated[Unread, Field(description="Read by `estimica bootstrap`.")] = Field(
-        default_factory=dict
+    bootstrap: Annotated[BootstrapTable, Field(description="Read by `estimica bootstrap`.")] = (
+        Field(default_factory=BootstrapTable)
     )
-    profile: Annotated[Unread, Field(description="Read by `estimica profile`.")] = Field(
-        default_factory=dict
+    profile: Annotated[ProfileTable, Field(description="Read by `estimica profile`.")] = Field(
+        default_factory=ProfileTable
     )
     input_design: Annotated[Unread, Field(description="Read by `estimica design-input`.")] = Field(
         default_factory=dict

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from estimica.apps.cli.bootstrap_command import bootstrap
 from estimica.apps.cli.check_command import check
 from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.fit_command import fit
 from estimica.apps.cli.inspect_command import inspect
 from estimica.apps.cli.new_command import new
+from estimica.apps.cli.profile_command import profile
 from estimica.apps.cli.release_command import release
 from estimica.apps.cli.runs_command import runs_app
 from estimica.apps.cli.schema_command import schema
@@ -24,11 +26,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(bootstrap)
 app.command()(check)
 app.command()(demo)
 app.command()(fit)
 app.command()(inspect)
 app.command()(new)
+app.command()(profile)
 app.command()(release)
 app.add_typer(runs_app, name="runs")
 app.command()(schema)

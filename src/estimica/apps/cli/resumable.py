@@ -1,0 +1,211 @@
+"""What commands share that build on a fit and can be taken up again: study, run, estimate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from estimica.apps.cli.console import print_json, say
+from estimica.base.errors import ReportError, StoreError
+
+if TYPE_CHECKING:
+    from estimica.estimate.fit import Fit
+    from estimica.execute.run_writer import RunWriter
+    from estimica.study.study import Study
+
+ReportPath = Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes that share the work.")]
+ExecutorName = Annotated[
+    str, typer.Option(help="Who does the work: local, serial, dask, or dask=ADDRESS.")
+]
+StorePath = Annotated[
+    Path | None, typer.Option(help="The store of runs; by default beside the study.")
+]
+NoStore = Annotated[bool, typer.Option("--no-store", help="Do not store the run.")]
+Resume = Annotated[
+    str | None, typer.Option(metavar="RUN", help="Take up this run, or the `last` one.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+EVERY = 2.0  # s between plain lines
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that has begun, or was taken up again, and the settings it goes by."""
+
+    writer: RunWriter
+    settings: Mapping[str, Any]
+
+
+def checked(path: Path, command: str, as_json: bool) -> Study:
+    """The study; everything that is wrong with it is one error."""
+    from estimica.base.problems import raise_all
+    from estimica.study.check import check
+    from estimica.study.study_file import read_study
+
+    study = read_study(path)
+    problems = check(study)
+    raise_all(problems)
+    for problem in problems:
+        say(f"warning {problem.code}: {problem.text}")
+    return study
+
+
+def require_page(path: Path | None) -> None:
+    """What is to be written can be written: better known before the work than after."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        why = "it is a folder" if path.is_dir() else f"there is no folder '{path.parent}'"
+        raise ReportError("P001", f"cannot write '{path}': {why}")
+
+
+def begun(
+    command: str,
+    study: Study,
+    path: Path,
+    *,
+    store: Path | None,
+    no_store: bool,
+    resume: str | None,
+    given: Mapping[str, object],
+    settings: Mapping[str, object],
+) -> Run:
+    """A new run with these settings, or one taken up again with its own.
+
+    `given` is what stands on the command line: it must agree with a run that is taken up.
+    """
+    from estimica.execute.fingerprint import fingerprint, require_unchanged
+    from estimica.execute.run_writer import NoRunWriter
+    from estimica.execute.store import Store
+
+    if resume is not None and no_store:
+        raise StoreError("B020", "--resume needs the store; leave --no-store out")
+    if no_store:
+        return Run(NoRunWriter(), settings)
+    where = Store.of(path, store)
+    if resume is None:
+        begin = where.begin if store else where.begin_if_possible  # one asked for must work
+        noted = {**settings, "fingerprint": fingerprint(study)}
+        content = path.read_text(encoding="utf-8-sig")
+        return Run(begin(command, name=study.name, study=content, settings=noted), settings)
+    run = where.run(_newest(where, command) if resume == "last" else resume)
+    if run.summary.command != command:
+        raise StoreError(
+            "B021", f"run '{run.id}' is of '{run.summary.command}', not of '{command}'"
+        )
+    for name, value in given.items():
+        if run.settings.get(name) != value:
+            raise StoreError(
+                "B022",
+                f"run '{run.id}' was begun with {name.replace('_', ' ')} "
+                f"{run.settings.get(name)}; leave --{name.replace('_', '-')} out, or begin a new "
+                "run",
+            )
+    require_unchanged(run.id, run.settings.get("fingerprint", {}), fingerprint(study))
+    own = {n: v for n, v in run.settings.items() if n != "fingerprint"}
+    return Run(where.resume(run.id), own)
+
+
+def _newest(store: Any, command: str) -> str:
+    """The newest run of this command: others may have run since."""
+    runs = store.runs(1, command)
+    if not runs:
+        raise StoreError("B010", f"there is no run of '{command}' in '{store.path}' to take up")
+    return str(runs[0].id)
+
+
+def estimate(study: Study, writer: RunWriter, workers: int | None) -> Fit:
+    """The fit of a study; one that the run has noted is not searched again."""
+    from estimica.estimate.estimator import fit
+    from estimica.infer.noted_fit import noted, restored
+
+    key = "estimate"
+    known = writer.checkpoints().get(key)
+    if known is not None:
+        return restored(study, known)
+    found = fit(study, workers=workers or 1)
+    note = noted(found)
+    if note is None:
+        return found
+    writer.checkpoint(key, note)
+    writer.flush()
+    return restored(study, writer.checkpoints().get(key, note))
+
+
+class Line:
+    """Progress on stderr: a line that renews itself, or plain lines now and then."""
+
+    def __init__(self, quiet: bool) -> None:
+        from rich.console import Console
+        from rich.status import Status
+
+        self._quiet = quiet
+        self._told = monotonic()
+        self._begun = monotonic()
+        console = Console(stderr=True)
+        live = console.is_terminal and not quiet
+        self._status = Status("fitting …", console=console) if live else None
+
+    def __enter__(self) -> Self:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._status:
+            self._status.stop()
+
+    def tell(self, text: str, share: float) -> None:
+        """Tell how far it is; `share` of the work is done."""
+        now = monotonic()
+        if self._quiet or (not self._status and now - self._told < EVERY):
+            return
+        left = (now - self._begun) * (1 / share - 1) if share > 0 else 0.0
+        line = f"{text}  about {left:.0f} s left" if left >= 1 else text
+        self._told = now
+        if self._status:
+            self._status.update(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+
+def finished(found: Any, writer: RunWriter) -> Any:
+    """The result with its run, which is ended with it."""
+    from estimica.execute.run import Status
+
+    found = replace(found, run=writer.id)
+    status, message = found.outcome()
+    ends = {"interrupted": Status.INTERRUPTED, "failed": Status.FAILED}
+    writer.finish(ends.get(status, Status.DONE), message, found.to_dict())
+    return found
+
+
+def shown(found: Any, table: str, page: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Print the result, and on stderr what was written."""
+    from estimica.apps.cli.console import FAILED, print_text
+
+    status, message = found.outcome()
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_text(table)
+    if page and not quiet:
+        say(f"wrote {page}")
+    if found.run and not quiet:
+        hint = f"; go on with --resume {found.run}" if status == "interrupted" else ""
+        say(f"stored as run {found.run}{hint}")
+    if status != "done":
+        if as_json:
+            say(f"{status}: {message}")
+        raise typer.Exit(FAILED)

@@ -1,0 +1,52 @@
+"""Noted fit: an estimate as a run keeps it, and the fit made from it without a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from estimica.base.errors import InferError
+from estimica.estimate.estimator import conclude
+from estimica.estimate.fit import Fit
+from estimica.estimate.objective import Point
+from estimica.estimate.search import Searched, Status
+from estimica.estimate.setup import prepare
+from estimica.execute.threads import one_thread
+from estimica.study.study import Study
+
+
+def noted(fit: Fit) -> dict[str, Any] | None:
+    """What to keep; None where a fit is more than its values and has to be searched again.
+
+    That is so where no single simulation gives the outputs, or a robust criterion has scales of
+    its own.
+    """
+    estimation = fit.study.estimation
+    plain = estimation.transcription == "shooting" and estimation.loss == "squared"
+    if not plain or not np.isfinite(fit.cost):
+        return None
+    return {
+        "values": fit.values.tolist(),
+        "status": str(fit.outcome.status),
+        "message": fit.outcome.message,
+        "seconds": fit.seconds,
+    }
+
+
+def restored(study: Study, note: Mapping[str, Any]) -> Fit:
+    """The fit at noted values; the same bits each time."""
+    with one_thread():
+        setup = prepare(study)
+        objective = setup.calibration()
+        values = np.array(note["values"], float)
+        point = objective.at(objective.unknowns.coordinates(values))
+        if not isinstance(point, Point):
+            raise InferError(
+                "I409", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
+            )
+        searched = Searched(point, Status(note["status"]), note["message"], ())
+        found = conclude(setup, objective, searched, (), float(note["seconds"]))
+    return replace(found, values=values)

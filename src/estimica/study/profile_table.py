@@ -1,0 +1,44 @@
+"""The `[profile]` table: which unknowns are profiled, and how finely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from estimica.base.problems import Problem, raise_all
+from estimica.study.fields import REAL, STRICT, WHOLE
+from estimica.study.words import complaints
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class ProfileTable:
+    """How the profiles of unknowns are walked."""
+
+    unknowns: Annotated[
+        tuple[str, ...], Field(description="Tuners, start values or disturbances; by default all.")
+    ] = ()
+    level: Annotated[float, Field(gt=0, lt=1, description="Confidence of the intervals."), REAL] = (
+        0.95
+    )
+    points: Annotated[
+        int, Field(ge=2, description="Refits between the estimate and either end, about."), WHOLE
+    ] = 8
+
+
+_TABLE: TypeAdapter[ProfileTable] = TypeAdapter(ProfileTable)
+
+
+def profile_table(*tables: Mapping[str, Any]) -> ProfileTable:
+    """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
+    merged: dict[str, Any] = {}
+    for table in tables:
+        merged |= table
+    try:
+        return _TABLE.validate_python(merged)
+    except ValidationError as error:
+        found = complaints(error, ProfileTable)
+        raise_all([Problem(c.code or "Q002", "[profile]", c.text) for c in found])
+        raise
