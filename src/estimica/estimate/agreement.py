@@ -13,6 +13,7 @@ from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Failure, Prediction
 
 Vector = npt.NDArray[np.float64]
+Emphases = Sequence[float | Vector]
 #: how far outputs may be apart: a share of the signal, and a share of its residuals
 OF_SIGNAL, OF_RESIDUAL = 1e-4, 1e-2
 
@@ -25,7 +26,8 @@ class Own:
     predictions: Sequence[Prediction]
     scoring: Scoring
     cost: float
-    information: Callable[[], Vector]  # R of the unknowns, everything else following them
+    #: R of the unknowns, everything else following them; with emphases of the blocks their scatter
+    information: Callable[[Emphases | None], Vector]
     gradient: Vector  # half of it, likewise
 
 
@@ -48,7 +50,7 @@ def concluded(objective: Objective, own: Own) -> tuple[Point, str]:
 
 
 def _own_point(objective: Objective, own: Own) -> Point:
-    R = own.information()
+    R = own.information(None)
     b = np.asarray(np.linalg.lstsq(R.T, own.gradient, rcond=None)[0], np.float64)
     return Point(
         own.q,
@@ -59,6 +61,7 @@ def _own_point(objective: Objective, own: Own) -> Point:
         sum(float(r @ r) for r in own.scoring.scored),
         dict(own.scoring.noise),
         tuple(own.predictions),
+        own.information(objective.emphases(own.scoring)),
     )
 
 

@@ -224,7 +224,7 @@ class _Search:
             predictions,
             scoring,
             solved.cost,
-            lambda: program.information(solved.w),
+            lambda emphases: program.information(solved.w, emphases),
             solved.gradient,
         )
         against = ""

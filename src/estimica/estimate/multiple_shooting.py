@@ -227,7 +227,7 @@ class _Search:
             at.predictions,
             at.scoring,
             at.cost,
-            lambda: information(linear),
+            lambda emphases: information(self.stitching.linearised(at, emphases)),
             gradient[: linear.n],
         )
         against = ""

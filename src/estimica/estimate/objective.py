@@ -30,7 +30,9 @@ class Point:
     b: Vector
     square: float  # Σρ²
     noise: dict[str, Noise] = field(default_factory=dict)
-    predictions: tuple[Prediction, ...] | None = None  # where no single simulation gives them
+    # where no single simulation gives them:
+    predictions: tuple[Prediction, ...] | None = None
+    scatter: Vector | None = None  # as of Objective.scatter
 
     @property
     def gradient(self) -> Vector:
@@ -136,12 +138,20 @@ class Objective:
         scoring = self.criterion.score(self.residuals(predictions))
         reduction = _Reduction(len(self.unknowns), self.n_samples)
         slopes = self.unknowns.slopes(q)
-        squares = self._mean_squares(scoring)
+        emphases = self.emphases(scoring)
         for k, prediction in enumerate(predictions):
-            plain = np.ndim(scoring.multipliers[k]) == 0
-            emphasis = np.sqrt(squares[self.blocks[k].name]) if plain else scoring.scored[k]
-            self._reduce(reduction, k, prediction, scoring, slopes, emphasis)
+            self._reduce(reduction, k, prediction, scoring, slopes, emphases[k])
         return reduction.result()[0]
+
+    def emphases(self, scoring: Scoring) -> list[float | Vector]:
+        """√E[ρ²] of every block, by which its rows count in the scatter of the gradient."""
+        squares = self._mean_squares(scoring)
+        return [
+            float(np.sqrt(squares[block.name])) if np.ndim(m) == 0 else scored
+            for block, m, scored in zip(
+                self.blocks, scoring.multipliers, scoring.scored, strict=True
+            )
+        ]
 
     def _mean_squares(self, scoring: Scoring) -> dict[str, float]:
         """Mean square of the scored residuals of each output, over all cases."""

@@ -220,36 +220,37 @@ class Program:
         """The outputs at a point, without derivatives."""
         return self._score.predictions(np.array(self._outputs(w), float).ravel())
 
-    def information(self, w: Vector) -> Vector:
-        """R of the unknowns with all states following them."""
+    def information(self, w: Vector, emphases: Sequence[float | Vector] | None = None) -> Vector:
+        """R of the unknowns with all states following them.
+
+        With emphases the outputs of every block count so many times, and priors do not.
+        """
         y = np.array(self._outputs(w), float).ravel()
-        _, _, weight = self._score.of(y)
-        slopes = ca.MX.zeros(len(y))
+        weight = np.sqrt(self._score.of(y)[2] / 2)
+        if emphases is not None:
+            weight = weight * self._score.spread(emphases)
+        none = ca.MX.zeros(len(y))
         entries, row = [], 0
-        for case, results in zip(self.cases, self._at_stamps(slopes, slopes), strict=True):
+        for case, results in zip(self.cases, self._at_stamps(none, none), strict=True):
             entries += case.output_jacobian(results, row)
             row += case.ny * len(case.grid.stamps)
         J = ca.Function("J", [self._w], [self._assembled(entries, (row, self.size))])(w)
         C = self._jacobian_of_conditions(w, [])[1]
-        scaled = csc_array(J.sparse()).multiply(np.sqrt(weight / 2)[:, None])
-        rows = [
-            np.eye(self.n)[k] * s / u.prior.sigma
-            for k, (u, s) in enumerate(
-                zip(
-                    self.objective.unknowns.items,
-                    self.objective.unknowns.slopes(w[: self.n]),
-                    strict=True,
-                )
-            )
-            if u.prior is not None
-        ]
-        triplets = continuity.Triplets()
-        if rows:
-            triplets.add(0, np.arange(self.n), np.array(rows))
-        priors = triplets.matrix((len(rows), self.size))
-        return continuity.information(
-            continuity.stacked(csc_array(scaled), priors, csc_array(C.sparse()), self.n)
-        )
+        scaled = csc_array(csc_array(J.sparse()).multiply(weight[:, None]))
+        priors = self._prior_rows(w[: self.n] if emphases is None else None)
+        conditions = csc_array(C.sparse())
+        return continuity.information(continuity.stacked(scaled, priors, conditions, self.n))
+
+    def _prior_rows(self, q: Vector | None) -> csc_array:
+        """Rows of J of what is known beforehand; none without q."""
+        unknowns, triplets = self.objective.unknowns, continuity.Triplets()
+        count = 0
+        for k, u in enumerate(unknowns.items if q is not None else ()):
+            if u.prior is not None and q is not None:
+                slope = unknowns.slopes(q)[k] / u.prior.sigma
+                triplets.add(count, np.array([k]), np.array([[slope]]))
+                count += 1
+        return triplets.matrix((count, self.size))
 
 
 class _Score:
@@ -267,6 +268,13 @@ class _Score:
         self.size = first
         self.damping = Damping()
         self.function = _ScoreCallback(self)
+
+    def spread(self, emphases: Sequence[float | Vector]) -> Vector:
+        """Emphases of the blocks at the places of their outputs."""
+        found = np.zeros(self.size)
+        for places, emphasis in zip(self._places, emphases, strict=True):
+            found[places] = emphasis
+        return found
 
     def predictions(self, y: Vector) -> list[Prediction]:
         """The outputs of every block."""

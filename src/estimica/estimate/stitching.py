@@ -96,8 +96,13 @@ class Stitching:
             first += size
         return self.objective.unknowns.clipped(at.q + d[:n]), tuple(nodes)
 
-    def linearised(self, at: Stitched) -> Linearised:
-        """J, ρ, C and h in coordinates, nodes in sizes of the states."""
+    def linearised(
+        self, at: Stitched, emphases: Sequence[float | Vector] | None = None
+    ) -> Linearised:
+        """J, ρ, C and h in coordinates, nodes in sizes of the states.
+
+        With emphases the rows of every block count so many times, and priors do not.
+        """
         n = len(at.q)
         slopes = self.objective.unknowns.slopes(at.q)
         total = n + sum(nodes.size for nodes in at.nodes)
@@ -111,7 +116,7 @@ class Stitching:
             columns = np.array(case.columns, int)
             nx = case.nx
             begin = _wide(flown.begin_by_unknowns, columns, slopes, n)
-            weighed = self._weighed(at, c, block, slopes, n)
+            weighed = self._weighed(at, c, block, slopes, n, emphases)
             for k in range(len(case.segments)):
                 rows, by_state, scored = weighed[k]
                 end = _wide(flown.end_by_unknowns[k], columns, slopes, n)
@@ -135,7 +140,7 @@ class Stitching:
                     gap += nx
             first += at.nodes[c].size
             block += len(case.predictor.record.outputs)
-        for prior in self._prior_rows(at.values, slopes):
+        for prior in self._prior_rows(at.values, slopes) if emphases is None else []:
             jacobian.add(count, unknowns, prior[None, :-1])
             rho.append(prior[-1:])
             count += 1
@@ -148,7 +153,13 @@ class Stitching:
         )
 
     def _weighed(
-        self, at: Stitched, c: int, block: int, slopes: Vector, n: int
+        self,
+        at: Stitched,
+        c: int,
+        block: int,
+        slopes: Vector,
+        n: int,
+        emphases: Sequence[float | Vector] | None,
     ) -> list[tuple[Vector, Vector, Vector]]:
         """For each piece of a case: (J by the unknowns, J by its node, ρ)."""
         case, flown = self.cases[c], at.flown[c]
@@ -156,7 +167,8 @@ class Stitching:
         parts: list[list[tuple[Vector, Vector, Vector]]] = [[] for _ in case.segments]
         for j, rows in enumerate(self._rows[c]):
             measured = self.objective.blocks[block + j].measured
-            m = np.broadcast_to(at.scoring.multipliers[block + j], len(rows))
+            emphasis = 1.0 if emphases is None else emphases[block + j]
+            m = np.broadcast_to(at.scoring.multipliers[block + j] * emphasis, len(rows))
             if measured.transform is not None:
                 m = m * measured.transform.derivative(at.predictions[block + j].value)
             extra = case.predictor.extras[j]
