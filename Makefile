@@ -27,6 +27,8 @@ msl: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python bench/engine.py
+	@$(BIN)/python -c "import lmfit" 2>/dev/null || $(BIN)/python -m pip install -q lmfit
+	$(BIN)/python bench/fit.py
 
 docs: $(VENV)/.ready-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

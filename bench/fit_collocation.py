@@ -63,7 +63,7 @@ class Collocation(Peer):
         self._solve = ca.nlpsol(
             "solve", "ipopt", {"x": w, "f": ca.sumsqr(R), "g": g},
             {"hess_lag": hessian, "print_time": False, "ipopt.print_level": 0, "ipopt.sb": "yes",
-             "ipopt.tol": 1e-8, "ipopt.max_iter": 200},
+             "ipopt.tol": 1e-8, "ipopt.max_iter": 200, "ipopt.max_wall_time": 120.0},
         )  # fmt: skip
 
     def _element(self) -> ca.Function:
