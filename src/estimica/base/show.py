@@ -73,6 +73,23 @@ class Curves:
     whole: bool = False  # the horizontal axis counts: 0, 1, 2, …
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Heat:
+    """A value over two others as colours and contours, with curves on top; NaN is a hole."""
+
+    x: npt.NDArray[np.float64]
+    y: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float64]  # (len(y), len(x))
+    x_label: str
+    y_label: str
+    value_label: str
+    curves: tuple[Curve, ...] = ()  # their `time` is along x
+    title: str = ""
+    #: what colours are drawn by, where the values themselves would show too little
+    colour: npt.NDArray[np.float64] | None = None
+    colour_label: str = ""
+
+
 class Rounded(float):
     """A number that is printed with so many decimals."""
 
@@ -107,7 +124,7 @@ class Section:
 
     heading: str
     text: str = ""  # paragraphs have an empty line between them
-    shown: tuple[Curves | Table, ...] = ()
+    shown: tuple[Curves | Table | Heat, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +170,22 @@ def added_sections(page: str, value: object) -> list[Section]:
     return [section for maker in _additions.get(page, ()) for section in maker(value)]
 
 
-def render(shown: Curves | Table, form: Form) -> Any:
+def render(shown: Curves | Table | Heat, form: Form) -> Any:
     """What the registered renderer makes of `shown`."""
     return _renderers[type(shown), form](shown)
 
 
-def figure(shown: Curves | Table) -> Any:
+def figure(shown: Curves | Table | Heat) -> Any:
     """An interactive Plotly figure."""
     return render(shown, Form.FIGURE)
 
 
-def html(shown: Curves | Table) -> str:
+def html(shown: Curves | Table | Heat) -> str:
     """A fragment of HTML for notebooks."""
     return str(render(shown, Form.HTML))
 
 
-def text(shown: Curves | Table) -> str:
+def text(shown: Curves | Table | Heat) -> str:
     """Plain text for terminals."""
     return str(render(shown, Form.TEXT))
 

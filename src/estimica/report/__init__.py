@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from estimica.base.show import Curves, Form, Page, Table, register, register_writer
+from estimica.base.show import Curves, Form, Heat, Page, Table, register, register_writer
 
 
 def _on_use(module: str, function: str) -> Callable[..., Any]:
@@ -24,4 +24,7 @@ register(Curves, Form.TEXT, _on_use("estimica.report.text", "curves_text"))
 register(Table, Form.FIGURE, _on_use("estimica.report.plots", "table_figure"))
 register(Table, Form.HTML, _on_use("estimica.report.document", "table_fragment"))
 register(Table, Form.TEXT, _on_use("estimica.report.text", "table_text"))
+register(Heat, Form.FIGURE, _on_use("estimica.report.heat", "figure"))
+register(Heat, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
+register(Heat, Form.TEXT, _on_use("estimica.report.heat", "heat_text"))
 register_writer(Page, _on_use("estimica.report.document", "write_shown"))

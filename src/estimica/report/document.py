@@ -14,8 +14,8 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from estimica.base.errors import ReportError
-from estimica.base.show import Curves, Page, Section, Table
-from estimica.report.plots import figure
+from estimica.base.show import Curves, Heat, Page, Section, Table
+from estimica.report import heat, plots
 from estimica.report.text import printed
 
 
@@ -42,16 +42,21 @@ def write_shown(page: Page, path: str | PathLike[str]) -> Path:
     return write_page(Path(path), page.title, page.sections, page.lead)
 
 
-def fragment(shown: Curves | Table) -> Markup:
+def fragment(shown: Curves | Table | Heat) -> Markup:
     """A figure or a table as HTML for a page that has plotly.js."""
     if isinstance(shown, Table):
         return Markup(table_fragment(shown))
-    return Markup(figure(shown).to_html(include_plotlyjs=False, full_html=False, config=_BUTTONS))
+    return Markup(_html(shown, plotly=False))
 
 
-def curves_fragment(curves: Curves) -> str:
+def curves_fragment(shown: Curves | Heat) -> str:
     """A figure as HTML that brings plotly.js along, for notebooks."""
-    return str(figure(curves).to_html(include_plotlyjs=True, full_html=False, config=_BUTTONS))
+    return _html(shown, plotly=True)
+
+
+def _html(shown: Curves | Heat, plotly: bool) -> str:
+    figure = heat.figure(shown) if isinstance(shown, Heat) else plots.figure(shown)
+    return str(figure.to_html(include_plotlyjs=plotly, full_html=False, config=_BUTTONS))
 
 
 def table_fragment(table: Table) -> str:

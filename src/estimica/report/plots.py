@@ -52,7 +52,7 @@ def figure(curves: Curves) -> go.Figure:
         domain = (max(0.0, (upper - curves.panel_height) / inner), upper / inner)
         _draw(fig, panel, _number(k), domain, most)
         upper -= curves.panel_height + (gaps[k - 1] if k <= len(gaps) else 0)
-    _styled(fig, curves.title, top + inner + BOTTOM, top)
+    styled(fig, curves.title, top + inner + BOTTOM, top)
     _join_axes(fig, panels)
     if panels:
         last = f"xaxis{_number(len(panels))}"
@@ -116,7 +116,7 @@ def table_figure(table: Table) -> go.Figure:
             cells={"values": cells, "align": "left", "fill_color": "white"},
         )
     )
-    return _styled(fig, table.title, 120 + 26 * len(table.rows))
+    return styled(fig, table.title, 120 + 26 * len(table.rows))
 
 
 def thinned(
@@ -237,7 +237,8 @@ def _trace(curve: Curve, colour: str, listed: bool, most: int) -> go.Scatter:
     )
 
 
-def _styled(fig: go.Figure, title: str, height: float, top: float = 56) -> go.Figure:
+def styled(fig: go.Figure, title: str, height: float, top: float = 56) -> go.Figure:
+    """The look of all figures."""
     fig.update_layout(
         template="none",
         height=height,

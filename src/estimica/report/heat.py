@@ -1,0 +1,88 @@
+"""Maps: a value over two others as colours with contours, and what lies on them."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+
+from estimica.base.show import Heat, Table
+from estimica.report.plots import PALETTE, mixed, styled
+from estimica.report.text import table_text
+
+HEIGHT = 560
+LEVELS = 14  # contours
+HOLE = "#FFFFFF"
+
+
+def figure(heat: Heat) -> go.Figure:
+    """Colours and contours; points without a value stay white."""
+    colour = heat.value if heat.colour is None else heat.colour
+    fig = go.Figure(
+        go.Contour(
+            x=heat.x,
+            y=heat.y,
+            z=colour,
+            customdata=heat.value,
+            colorscale="Viridis",
+            reversescale=True,
+            connectgaps=False,
+            ncontours=LEVELS,
+            line={"width": 0.7, "color": "rgba(255,255,255,0.5)"},
+            colorbar={"title": {"text": escape(heat.colour_label or heat.value_label)}},
+            hovertemplate=(
+                f"{escape(heat.x_label)} = %{{x:.5g}}<br>{escape(heat.y_label)} = %{{y:.5g}}<br>"
+                f"{escape(heat.value_label)} = %{{customdata:.7g}}<extra></extra>"
+            ),
+            showscale=True,
+        )
+    )
+    for k, curve in enumerate(heat.curves):
+        tint = mixed(PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)], 1.0)
+        fig.add_trace(
+            go.Scatter(
+                x=curve.time,
+                y=curve.value,
+                name=escape(curve.name),
+                mode="markers" if curve.dotted else "lines",
+                line={"color": tint, "width": 2, "dash": "dash" if curve.dashed else "solid"},
+                marker={"color": tint, "size": 9, "symbol": "x" if curve.dotted else "circle"},
+                hovertext=escape(curve.description),
+                showlegend=curve.listed,
+            )
+        )
+    styled(fig, heat.title, HEIGHT, 84 if heat.title else 50)
+    fig.update_layout(
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        plot_bgcolor=HOLE,
+    )
+    fig.update_xaxes(title={"text": escape(heat.x_label)}, **_ends(heat.x))
+    fig.update_yaxes(title={"text": escape(heat.y_label)}, **_ends(heat.y))
+    return fig
+
+
+def _ends(axis: np.ndarray) -> dict[str, object]:
+    """A logarithmic axis where the grid is one."""
+    logarithmic = len(axis) > 2 and axis[0] > 0 and bool(
+        np.allclose(np.diff(np.log(axis)), np.log(axis[1] / axis[0]))
+    )  # fmt: skip
+    ends = np.array([axis[0], axis[-1]])
+    return {
+        "type": "log" if logarithmic else "linear",
+        "range": list(np.log10(ends) if logarithmic else ends),
+    }
+
+
+def heat_text(heat: Heat) -> str:
+    """The ranges in plain text."""
+    missing = int(np.isnan(heat.value).sum())
+    rows = tuple(
+        (label, float(np.nanmin(v)) if np.isfinite(v).any() else None,
+         float(np.nanmax(v)) if np.isfinite(v).any() else None)
+        for label, v in (
+            (heat.x_label, heat.x), (heat.y_label, heat.y), (heat.value_label, heat.value)
+        )
+    )  # fmt: skip
+    note = f"{missing} points without a value" if missing else ""
+    return table_text(Table(("name", "smallest", "largest"), rows, heat.title, note))
