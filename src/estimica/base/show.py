@@ -52,6 +52,19 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ribbon:
+    """A shaded stretch between two curves, behind all lines."""
+
+    name: str
+    time: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    colour: int = 5
+    strength: float = 0.25
+    listed: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Panel:
     """Curves that share one vertical axis; panels of one group share the horizontal one."""
 
@@ -60,6 +73,7 @@ class Panel:
     bands: tuple[Band, ...] = ()
     log: bool = False  # a logarithmic vertical axis
     group: str = ""  # written above its first panel
+    ribbons: tuple[Ribbon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

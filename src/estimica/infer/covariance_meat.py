@@ -19,6 +19,21 @@ STRONGEST = 0.97  # first-order memory of a gradient that is believed
 LEAST_SHARE = 0.05  # of its variance that a residual keeps
 
 
+def by_output(around: Linearised) -> Vector:
+    """Σ s² JᵀJ: white noise whose scored residuals have one mean square s² for each output."""
+    if around.objective.criterion.has_unit_variance:
+        return around.information
+    sums: dict[str, tuple[float, int]] = {}
+    for one in around.rows:
+        square, count = sums.get(one.output, (0.0, 0))
+        sums[one.output] = square + float(one.scored @ one.scored), count + len(one.scored)
+    total = np.zeros_like(around.information)
+    for one in around.rows:
+        square, count = sums[one.output]
+        total += square / max(count, 1) * one.jacobian.T @ one.jacobian
+    return total
+
+
 def by_sample(around: Linearised) -> Vector:
     """Σ ρ²/(1 − h)² jjᵀ: every sample has a variance of its own (White; HC3)."""
     inverse = around.inverse

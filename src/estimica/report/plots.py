@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from estimica.base.show import Band, Curve, Curves, Panel, Table, labelled
+from estimica.base.show import Band, Curve, Curves, Panel, Ribbon, Table, labelled
 from estimica.report.text import printed
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, and two more.
@@ -155,7 +155,10 @@ def _draw(
     fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float], most: int
 ) -> None:
     legend = f"legend{number}"
-    several = len(panel.curves) + len(panel.bands) > 1
+    several = len(panel.curves) + len(panel.bands) + len(panel.ribbons) > 1
+    for ribbon in panel.ribbons:
+        trace = _filled(ribbon, most)
+        fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
         trace = _trace(curve, mixed(colour, curve.strength), several and curve.listed, most)
@@ -206,6 +209,22 @@ def _shape(band: Band, number: str) -> dict[str, object]:
         "showlegend": bool(band.name),
         "legend": f"legend{number}",
     }
+
+
+def _filled(ribbon: Ribbon, most: int) -> go.Scatter:
+    every = max(1, len(ribbon.time) // most)
+    time, low, high = (v[::every] for v in (ribbon.time, ribbon.low, ribbon.high))
+    return go.Scatter(
+        x=np.concatenate([time, time[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        name=escape(ribbon.name),
+        mode="lines",
+        line={"width": 0},
+        fill="toself",
+        fillcolor=mixed(PALETTE[ribbon.colour % len(PALETTE)], ribbon.strength),
+        showlegend=ribbon.listed,
+        hoverinfo="skip",
+    )
 
 
 def mixed(colour: str, strength: float) -> str:

@@ -1,0 +1,222 @@
+"""Bands: how far simulated outputs are uncertain, and where further measurements would lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import show
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit import CaseFit, Compared, Fit
+from estimica.estimate.fit_json import finite
+from estimica.estimate.fit_tables import percent, short
+from estimica.infer.bands_spread import noise_of, parameter_spread, slopes_of
+from estimica.infer.covariance import KINDS
+from estimica.infer.covariance_rows import Linearised, linearised
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class OutputBand:
+    """One output of one case with its two bands, at its stamps."""
+
+    case: str
+    role: str
+    output: str
+    unit: str
+    time: Vector
+    measured: Vector
+    simulated: Vector
+    stderr: Vector  # of the simulated output, from the uncertainty of the unknowns
+    noise: Vector  # standard deviation of the noise
+    quantile: float
+
+    @property
+    def mean(self) -> tuple[Vector, Vector]:
+        """Ends of the band in which the true output lies, at each stamp by itself."""
+        wide = self.quantile * self.stderr
+        return self.simulated - wide, self.simulated + wide
+
+    @property
+    def prediction(self) -> tuple[Vector, Vector]:
+        """Ends of the band in which a further measurement lies, at each stamp by itself."""
+        wide = self.quantile * np.sqrt(self.stderr**2 + self.noise**2)
+        return self.simulated - wide, self.simulated + wide
+
+    @property
+    def inside(self) -> float:
+        """The share of the measurements within the prediction band."""
+        low, high = self.prediction
+        return float(np.mean((self.measured >= low) & (self.measured <= high)))
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Bands around every simulated output."""
+
+    fit: Fit = field(repr=False)
+    kind: str
+    level: float
+    outputs: tuple[OutputBand, ...]
+
+    def output(self, name: str, case: str | None = None) -> OutputBand:
+        """One output, of one case where several have it."""
+        for one in self.outputs:
+            if one.output == name and case in (None, one.case):
+                return one
+        names = list(dict.fromkeys(o.output for o in self.outputs))
+        where = f" in case '{case}'" if case else ""
+        raise InferError("I321", f"there is no output '{name}'{where}{did_you_mean(name, names)}")
+
+    def table(self) -> show.Table:
+        """A row for each output: how wide its bands are, and what lies within."""
+        rows = tuple(
+            (
+                o.case + (" (validation)" if o.role == "validate" else ""),
+                o.output,
+                short(float(o.stderr.max())),
+                short(float(np.sqrt(np.mean(o.noise**2)))),
+                percent(100 * o.inside),
+                "" if o.unit == "1" else o.unit,
+            )
+            for o in self.outputs
+        )
+        columns = ("case", "output", "largest std. error", "noise", "% inside", "unit")
+        note = (
+            f"std. error: of the simulated output, {self.kind} covariance; % inside: measurements "
+            f"within the {self.level:.0%} prediction band"
+        )
+        return show.Table(columns, rows, f"{self.fit.study.name}: bands of the outputs", note)
+
+    def curves(self) -> show.Curves:
+        """Measured and simulated outputs with both bands."""
+        several = len({o.case for o in self.outputs}) > 1
+        panels: list[show.Panel] = []
+        for o in self.outputs:
+            first = not panels
+            ribbons = (
+                show.Ribbon(
+                    f"{self.level:.0%} of measurements", o.time, *o.prediction, listed=first
+                ),
+                show.Ribbon(
+                    f"{self.level:.0%} band of the output", o.time, *o.mean, 1, 0.45, listed=first
+                ),
+            )
+            curves = (
+                show.Curve(
+                    "measured", o.time, o.measured, o.unit, dotted=True, colour=7, listed=first
+                ),
+                show.Curve("simulated", o.time, o.simulated, o.unit, colour=1, listed=first),
+            )
+            group = o.case if several else ""
+            label = show.labelled(o.output, o.unit)
+            panels.append(show.Panel(label, curves, group=group, ribbons=ribbons))
+        title = f"{self.fit.study.name}: outputs and how far they are certain"
+        label = "time [s]" if self.fit.study.model.has_time else "point"
+        return show.Curves(tuple(panels), title, label, 240)
+
+    def plot(self) -> Any:
+        """A Plotly figure of the outputs with both bands."""
+        return show.figure(self.curves())
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page."""
+        shown = (replace(self.table(), title=""), replace(self.curves(), title=""))
+        section = show.Section("Bands of the outputs", _TEXT, shown)
+        return show.write(show.Page(f"Bands: {self.fit.study.name}", (section,)), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """The bands as plain values; what is not finite is None."""
+        found = {
+            "study": self.fit.study.name,
+            "kind": self.kind,
+            "level": self.level,
+            "outputs": [
+                {
+                    "case": o.case,
+                    "output": o.output,
+                    "time": o.time.tolist(),
+                    "simulated": o.simulated.tolist(),
+                    "stderr": o.stderr.tolist(),
+                    "mean": [end.tolist() for end in o.mean],
+                    "prediction": [end.tolist() for end in o.prediction],
+                    "inside": o.inside,
+                }
+                for o in self.outputs
+            ],
+        }
+        plain = finite(found)
+        assert isinstance(plain, dict)
+        return plain
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+
+_TEXT = (
+    "The inner band holds the true output, the outer one a further measurement, at each stamp by "
+    "itself, if the model is right. The inner one comes from the uncertainty of the unknowns to "
+    "first order, the outer one has the noise in addition."
+)
+
+
+def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
+    """Confidence and prediction bands of all outputs, by the delta method.
+
+    `kind` is the covariance of the unknowns that is used: "model", "sandwich" or "hac".
+    """
+    if kind not in KINDS:
+        raise InferError(
+            "I311",
+            f"there is no covariance '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})",
+        )
+    if not 0 < level < 1:
+        raise InferError("I320", f"level {level:g} is no chance between 0 and 1; use 0.95")
+    from scipy.stats import t
+
+    around = linearised(fit)
+    spread = parameter_spread(fit, around, kind)
+    freedom = max(around.freedom, 1)
+    quantile = float(t.ppf((1 + level) / 2, freedom))
+    found = []
+    for case, output, variance in _variances(fit, around, spread):
+        noise = noise_of(fit, case, output, around)
+        found.append(
+            OutputBand(
+                case.name,
+                case.role,
+                output.name,
+                fit.unit_of(output),
+                output.time,
+                output.measured,
+                output.simulated,
+                np.sqrt(np.maximum(variance, 0.0)),
+                noise,
+                quantile,
+            )
+        )
+    return Bands(fit, kind, level, tuple(found))
+
+
+def _variances(
+    fit: Fit, around: Linearised, spread: Vector
+) -> Iterator[tuple[CaseFit, Compared, Vector]]:
+    """The variance of every simulated output."""
+    for case in fit.cases:
+        if case.outputs:
+            for output, parts in zip(
+                case.outputs, slopes_of(fit, case, around, spread), strict=True
+            ):
+                variance = sum(np.einsum("ij,jk,ik->i", s, v, s) for s, v in parts)
+                yield case, output, np.asarray(variance)

@@ -1,0 +1,104 @@
+"""Spread: what the uncertainty of the unknowns and the noise do to each output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.estimate.fit import CaseFit, Compared, Fit
+from estimica.estimate.prediction import Failure
+from estimica.estimate.setup import prepare
+from estimica.infer.covariance_meat import along_time, by_output, by_sample
+from estimica.infer.covariance_rows import Linearised, output_slopes
+from estimica.study.transform import transform_of
+
+Vector = npt.NDArray[np.float64]
+Part = tuple[Vector, Vector]  # slopes and the covariance of what they belong to
+
+
+def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
+    """Covariance of the unknowns without the directions that have no effect on any output.
+
+    What the data do not determine does not move their simulated outputs either.
+    """
+    freedom = around.freedom
+    factor = around.n_samples / freedom if freedom > 0 else math.inf
+    if kind == "model":
+        meat = by_output(around)
+        unit = around.objective.criterion.has_unit_variance
+        factor = 1.0 if unit and not any(n.estimated for n in fit.noise.values()) else factor
+    elif kind == "sandwich":
+        meat, factor = by_sample(around), 1.0
+    else:
+        meat, _ = along_time(around)
+    inverse = around.inverse
+    slopes = around.objective.unknowns.slopes(around.q)
+    return np.asarray(factor * (inverse @ meat @ inverse) * np.outer(slopes, slopes))
+
+
+def slopes_of(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> list[list[Part]]:
+    """For each output of a case, independent parts of its uncertainty."""
+    if case.role == "calibrate":
+        return [[(rows.slope, spread)] for rows in around.rows if rows.case == case.name]
+    return _validating(fit, case, spread)
+
+
+def _validating(fit: Fit, case: CaseFit, spread: Vector) -> list[list[Part]]:
+    """A validating case finds its own start values from its own data with the tuners given: they
+    follow the tuners, and have the noise of the case besides."""
+    own = next(c for c in fit.study.cases if c.name == case.name)
+    setup = prepare(fit.study.with_(cases=[replace(own, role="calibrate")]))
+    objective = setup.calibration()
+    tuners = len(setup.tuners)
+    values = np.concatenate([fit.values[:tuners], case.values])
+    predictions = objective.predict(values)
+    if isinstance(predictions, Failure):
+        raise InferError("I322", f"case '{case.name}' cannot be simulated: {predictions.message}")
+    slopes = output_slopes(objective, predictions)
+    shared = spread[:tuners, :tuners]
+    if values.size == tuners:
+        return [[(s, shared)] for s in slopes]
+    weights = [1 / _level(fit, case, o)[0] for o in case.outputs]
+    stacked = np.vstack([w * s for w, s in zip(weights, slopes, strict=True)])
+    inner = np.linalg.pinv(stacked[:, tuners:])
+    follow = -inner @ stacked[:, :tuners]
+    free = inner @ inner.T
+    return [
+        [(s[:, :tuners] + s[:, tuners:] @ follow, shared), (s[:, tuners:], free)] for s in slopes
+    ]
+
+
+def noise_of(fit: Fit, case: CaseFit, output: Compared, around: Linearised) -> Vector:
+    """Standard deviation of the noise at each stamp, in the output's own unit."""
+    sigma, known = _level(fit, case, output)
+    if not known and around.freedom > 0:
+        sigma *= math.sqrt(around.n_samples / around.freedom)
+    column = fit.study_case(case.name).columns_of_outputs[output.name]
+    if column.transform is None:
+        return np.full(len(output.time), sigma)
+    # the noise is that of the transformed output
+    slope = np.abs(transform_of(column.transform).derivative(output.simulated))
+    return np.asarray(np.divide(sigma, slope, out=np.full(len(slope), np.inf), where=slope > 0))
+
+
+def _level(fit: Fit, case: CaseFit, output: Compared) -> tuple[float, bool]:
+    """The noise of an output as compared, and whether it was known beforehand."""
+    given = fit.study_case(case.name).columns_of_outputs[output.name].sigma
+    if isinstance(given, float):
+        return given, True
+    noise = fit.noise.get(output.name)
+    if noise is not None:
+        return math.sqrt(noise.variance) / output.weight, not noise.estimated
+    own = [
+        o.compared
+        for c in fit.cases
+        if c.role == "calibrate"
+        for o in c.outputs
+        if o.name == output.name
+    ]
+    pooled = np.concatenate(own) if own else output.compared
+    return float(np.sqrt(np.mean(pooled**2))) or 1e-300, False
