@@ -140,13 +140,13 @@ def thinned(
 def scattered(
     time: npt.NDArray[np.float64], value: npt.NDArray[np.float64], most: int = MOST_POINTS
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """At most about `most` points: half of them extremes, half from all over the cloud."""
+    """At most about `most` points: a tenth of them extremes, the others from all over the cloud."""
     n = len(time)
     if n <= most:
         return time, value
-    extremes, _ = thinned(np.arange(n, dtype=np.float64), value, most // 2)
+    extremes, _ = thinned(np.arange(n, dtype=np.float64), value, most // 10)
     # multiples of the golden ratio meet no period of the signal
-    inner = np.floor(np.arange(1, most // 2 + 1) * 0.6180339887498949 % 1.0 * n)
+    inner = np.floor(np.arange(1, most - most // 10 + 1) * 0.6180339887498949 % 1.0 * n)
     keep = np.unique(np.concatenate([extremes, inner]).astype(np.int64))
     return time[keep], value[keep]
 
