@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from estimica.estimate.fit import Fit
     from estimica.infer.bootstrap import bootstrap
     from estimica.infer.covariance import covariance
+    from estimica.infer.criterion_map import criterion_map
+    from estimica.infer.identifiability import identifiability
     from estimica.infer.likelihood_ratio import likelihood_ratio
+    from estimica.infer.measures import measures
     from estimica.infer.profile import profile
     from estimica.infer.release import release
     from estimica.infer.residuals import residuals
@@ -90,9 +93,12 @@ _HOMES = {
     "UnsupportedError": "base.errors",
     "bootstrap": "infer.bootstrap",
     "covariance": "infer.covariance",
+    "criterion_map": "infer.criterion_map",
     "fit": "estimate.estimator",
+    "identifiability": "infer.identifiability",
     "likelihood_ratio": "infer.likelihood_ratio",
     "load_model": "simulate.modelica_model",
+    "measures": "infer.measures",
     "profile": "infer.profile",
     "read_data": "data.readers",
     "read_study": "study.study_file",
@@ -133,9 +139,12 @@ __all__ = [
     "UnsupportedError",
     "bootstrap",
     "covariance",
+    "criterion_map",
     "fit",
+    "identifiability",
     "likelihood_ratio",
     "load_model",
+    "measures",
     "profile",
     "read_data",
     "read_study",

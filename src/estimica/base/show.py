@@ -102,6 +102,8 @@ class Heat:
     #: what colours are drawn by, where the values themselves would show too little
     colour: npt.NDArray[np.float64] | None = None
     colour_label: str = ""
+    #: names of what stands along both axes: cells are drawn instead of contours
+    ticks: tuple[str, ...] = ()
 
 
 class Rounded(float):

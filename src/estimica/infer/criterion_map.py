@@ -26,7 +26,7 @@ from estimica.estimate.search import search
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.execute.context import Context
-from estimica.execute.executor import executor
+from estimica.execute.executor import executor as executor_of
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -62,6 +62,7 @@ class CriterionMap:
     refitted: bool  # whether the other unknowns were found anew at every point
     hessian: Vector  # of the cost by the two, in their units
     kind: Kind
+    run: str = ""  # its number in the run store
 
     @property
     def eigenvalues(self) -> Vector:
@@ -118,6 +119,12 @@ class CriterionMap:
             f"(ratio {self.ratio:.2g})"
         )
 
+    def outcome(self) -> tuple[str, str]:
+        """How it ended."""
+        if np.isnan(self.cost).all():
+            return "failed", "no point of the map could be simulated"
+        return "done", self.text
+
     def _size(self) -> Vector:
         spans = np.array([np.ptp(self.x), np.ptp(self.y)])
         centre = np.abs(np.array(self.centre))
@@ -172,7 +179,7 @@ def criterion_map(
     at_start: bool = False,
     hessian: Kind = "gauss-newton",
     workers: int | None = 1,
-    executor_name: str = "local",
+    executor: str = "local",
 ) -> CriterionMap:
     """The cost over a grid of two tuners around the estimate; a study is fitted first.
 
@@ -195,7 +202,7 @@ def criterion_map(
     _require_names(ranges, (first, second))
     start = objective.unknowns.coordinates(values)
     places = (chosen[0], chosen[1])
-    rows = _rows(_Task(setup, objective, start, places, x, refit), y, executor_name, workers)
+    rows = _rows(_Task(setup, objective, start, places, x, refit), y, executor, workers)
     cost, H = curvature(setup, start, places, hessian, refit)
     units = [objective.unknowns.items[k].unit for k in chosen]
     return CriterionMap(
@@ -281,7 +288,7 @@ class _Task:
 def _rows(task: _Task, y: Vector, name: str, workers: int | None) -> list[Row]:
     """All rows of the grid; each begins at the centre, so that it does not matter who does it."""
     build = partial(_task, task.setup.study, task.start, task.places, task.x, task.refit)
-    with executor(name, workers) as many:
+    with executor_of(name, workers) as many:
         outcomes = many.map(_row, [float(v) for v in y], context=Context(build=build, built=task))
     return [o.result() for o in outcomes]
 

@@ -106,7 +106,8 @@ def as_object(found: CriterionMap) -> dict[str, object]:
     plain = finite(
         {
             "command": "map",
-            "outcome": {"status": "done", "message": found.text},
+            "run": found.run,
+            "outcome": dict(zip(("status", "message"), found.outcome(), strict=True)),
             "study": found.study,
             "tuners": {first: found.x.tolist(), second: found.y.tolist()},
             "cost": found.cost.tolist(),

@@ -14,10 +14,13 @@ from estimica.report.text import table_text
 HEIGHT = 560
 LEVELS = 14  # contours
 HOLE = "#FFFFFF"
+MOST_NUMBERS = 16  # cells in a row that are still labelled
 
 
 def figure(heat: Heat) -> go.Figure:
-    """Colours and contours; points without a value stay white."""
+    """Colours and contours, or cells; points without a value stay white."""
+    if heat.ticks:
+        return _cells(heat)
     colour = heat.value if heat.colour is None else heat.colour
     fig = go.Figure(
         go.Contour(
@@ -59,6 +62,29 @@ def figure(heat: Heat) -> go.Figure:
     )
     fig.update_xaxes(title={"text": escape(heat.x_label)}, **_ends(heat.x))
     fig.update_yaxes(title={"text": escape(heat.y_label)}, **_ends(heat.y))
+    return fig
+
+
+def _cells(heat: Heat) -> go.Figure:
+    """A matrix between −1 and 1."""
+    names = list(map(escape, heat.ticks))
+    shown = np.round(heat.value, 2)
+    fig = go.Figure(
+        go.Heatmap(
+            x=names,
+            y=names,
+            z=shown,
+            zmin=-1,
+            zmax=1,
+            colorscale="RdBu",
+            reversescale=True,
+            texttemplate="%{z}" if len(names) <= MOST_NUMBERS else "",
+            hovertemplate="%{y} and %{x}: %{z}<extra></extra>",
+            colorbar={"title": {"text": escape(heat.value_label)}},
+        )
+    )
+    styled(fig, heat.title, max(320, 60 + 34 * len(names)), 60 if heat.title else 30)
+    fig.update_yaxes(autorange="reversed")
     return fig
 
 

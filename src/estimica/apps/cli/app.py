@@ -11,7 +11,9 @@ from estimica.apps.cli.bootstrap_command import bootstrap
 from estimica.apps.cli.check_command import check
 from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.fit_command import fit
+from estimica.apps.cli.identifiability_command import identifiability
 from estimica.apps.cli.inspect_command import inspect
+from estimica.apps.cli.map_command import map_
 from estimica.apps.cli.new_command import new
 from estimica.apps.cli.profile_command import profile
 from estimica.apps.cli.release_command import release
@@ -30,7 +32,9 @@ app.command()(bootstrap)
 app.command()(check)
 app.command()(demo)
 app.command()(fit)
+app.command()(identifiability)
 app.command()(inspect)
+app.command("map")(map_)
 app.command()(new)
 app.command()(profile)
 app.command()(release)

@@ -1,0 +1,64 @@
+"""`estimica identifiability`: which unknowns the data determine, and which no data would."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from estimica.apps.cli.check_command import StudyPath
+from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.resumable import (
+    NoStore,
+    Quiet,
+    ReportPath,
+    StorePath,
+    Workers,
+    begun,
+    checked,
+    finished,
+    require_page,
+    shown,
+)
+from estimica.base.show import text
+
+
+def identifiability(
+    study: StudyPath,
+    report: ReportPath = None,
+    seed: Annotated[int, typer.Option(help="Of the random points of the model's structure.")] = 0,
+    structural: Annotated[
+        bool, typer.Option(help="Ask whether any data could determine the unknowns.")
+    ] = True,
+    workers: Workers = None,
+    store: StorePath = None,
+    no_store: NoStore = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit, and say which unknowns the data determine, which no data would, and what would help."""
+    with reported("identifiability", as_json):
+        from estimica.estimate.estimator import fit
+        from estimica.infer.identifiability import identifiability as judge
+
+        require_page(report)
+        asked = checked(study, "identifiability", as_json)
+        run = begun(
+            "identifiability",
+            asked,
+            study,
+            store=store,
+            no_store=no_store,
+            resume=None,
+            given={},
+            settings={"seed": seed, "structural": structural},
+        )
+        with run.writer as writer:
+            found = judge(fit(asked, workers=workers or 1), structural=structural, seed=seed)
+            found = finished(found, writer)
+        if run.writer.trouble:
+            say(f"warning: the run is not stored: {run.writer.trouble}")
+        page = found.report(report) if report else None
+    told = "\n".join([text(found.table()), *found.advice, "", text(found.measures.table())])
+    shown(found, told, page, as_json=as_json, quiet=quiet)

@@ -1,0 +1,239 @@
+"""Identifiability: which unknowns the data determine, which no data would, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import show
+from estimica.base.errors import FitError
+from estimica.estimate.estimator import fit as estimate
+from estimica.estimate.fit import Fit
+from estimica.estimate.fit import Identifiability as FitIdentifiability
+from estimica.estimate.invariants import Group, listed
+from estimica.infer.measures import Quiet, SensitivityMeasures, measures
+from estimica.infer.structural import Structural, judge
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+CORRELATED = 0.95  # from which on two unknowns count as hardly told apart
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """Unknowns that are determined, but hardly one without the other."""
+
+    names: tuple[str, ...]
+    correlation: float  # the largest among them, by size
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        names = listed([f"'{n}'" for n in self.names])
+        return (
+            f"{names} are determined, but their errors go together (correlation up to "
+            f"{self.correlation:.3g}): trust them only jointly, fix one, or excite what "
+            "tells them apart"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability:
+    """What a study says about its unknowns: rank, invariants, correlations, structure."""
+
+    study: str
+    names: tuple[str, ...]
+    values: Vector
+    at_bound: tuple[str, ...]
+    data: FitIdentifiability
+    correlation: Vector  # NaN where an unknown is not determined or held at a bound
+    correlated: tuple[Correlated, ...]
+    vif: Vector  # variance inflation: R_i²; infinite where not determined, NaN at a bound
+    structural: Structural | None
+    measures: SensitivityMeasures
+    run: str = ""  # its number in the run store
+
+    @property
+    def rank(self) -> int:
+        """Directions that the data determine, unknowns at bounds counted in."""
+        return self.data.rank
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return self.data.n
+
+    @property
+    def null_directions(self) -> tuple[Mapping[str, float], ...]:
+        """Relative changes that leave every output as it is."""
+        return self.data.null_directions
+
+    @property
+    def invariants(self) -> tuple[str, ...]:
+        """Combinations of undetermined unknowns that are determined: `R·C`."""
+        return tuple(i.text for g in self.data.groups for i in g.invariants)
+
+    @property
+    def fix(self) -> tuple[str, ...]:
+        """What to fix so that the rest is determined, best conditioned."""
+        return self.data.fix
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is not determined and what would help, one sentence each."""
+        said = [
+            f"{words}; {self._prospect(group)}"
+            for words, group in zip(self.data.advice, self.data.groups, strict=True)
+        ]
+        return (*said, *(c.text for c in self.correlated), *self._structural_only())
+
+    def _prospect(self, group: Group) -> str:
+        """Whether better data could help."""
+        found = self.structural
+        if found is None:
+            return "whether better data could help was not asked"
+        lost = [n for n in group.names if not found.identifiable.get(n, True)]
+        if not lost:
+            return (
+                "better data can help: the model's structure allows it, so excite the inputs "
+                "more, or at other speeds, start elsewhere, or measure longer"
+            )
+        whole = [f"'{n}'" for n, rank in found.helpful.items() if rank == found.n]
+        helpful = whole or [f"'{n}'" for n in found.helpful]
+        if helpful:
+            return (
+                "no better data of the same inputs and outputs can help, but measuring "
+                f"{' or '.join(helpful)} too would"
+            )
+        return "no better data of the same inputs and outputs can help"
+
+    def _structural_only(self) -> list[str]:
+        """What the structure forbids though the numbers seemed to allow it."""
+        found = self.structural
+        if found is None or found.n - found.rank <= len(self.null_directions):
+            return []
+        bounded = any(self.at_bound)
+        if bounded:
+            return []
+        return [
+            f"by the structure of the model only {found.rank} of {found.n} directions can be "
+            f"determined, though the data seem to determine {self.rank}: {found.text}"
+        ]
+
+    def outcome(self) -> tuple[str, str]:
+        """How it ended."""
+        return "done", self.text
+
+    @property
+    def text(self) -> str:
+        """The verdict in a sentence."""
+        if self.rank >= self.n:
+            what = "the unknown" if self.n == 1 else f"all {self.n} unknowns"
+            return f"the data determine {what}"
+        return f"the data determine {self.rank} of {self.n} directions"
+
+    # -- how it shows itself ---------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """A row for each unknown."""
+        from estimica.infer.identifiability_show import table
+
+        return table(self)
+
+    def plot(self, kind: str = "correlation") -> Any:
+        """A Plotly figure: "correlation" of the unknowns, or "ellipses" of sensitivity."""
+        from estimica.infer.identifiability_show import picture
+
+        return show.figure(picture(self, kind))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        from estimica.infer.identifiability_show import page
+
+        return show.write(page(self), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """The JSON of `estimica identifiability --json`."""
+        from estimica.infer.identifiability_show import as_object
+
+        return as_object(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return "\n".join([show.text(self.table()), *self.advice])
+
+
+def identifiability(
+    study: Study | Fit, *, quiet: Quiet | None = None, structural: bool = True, seed: int = 0
+) -> Identifiability:
+    """Which unknowns the data determine, which no data would, and what would help.
+
+    A study is fitted first. `quiet` gives the noise of the outputs (see `measures`), `structural`
+    asks whether better data could help, at random points of `seed`.
+    """
+    found = study if isinstance(study, Fit) else estimate(study)
+    if not found.n_free:
+        raise FitError("F060", f"study '{found.study.name}' has no unknowns; add a tuner")
+    if not np.isfinite(found.cost):
+        raise FitError(
+            "F062", f"there is no estimate to judge: {found.outcome.message}; mend that first"
+        )
+    labels = tuple(u.label for u in found.unknowns.items)
+    correlation = correlations(found.covariance)
+    sensed = measures(found, quiet=quiet)
+    objective = found.setup.calibration()
+    return Identifiability(
+        study=found.study.name,
+        names=labels,
+        values=found.values,
+        at_bound=found.at_bound,
+        data=found.identifiability,
+        correlation=correlation,
+        correlated=correlated(labels, correlation),
+        vif=_inflation(found, sensed),
+        structural=judge(found.setup, objective, found.values, seed) if structural else None,
+        measures=sensed,
+    )
+
+
+def correlations(covariance: Vector) -> Vector:
+    """Correlation matrix; NaN where there is no finite variance."""
+    deviation = np.sqrt(np.diag(covariance))
+    deviation = np.where(np.isfinite(deviation) & (deviation > 0), deviation, np.nan)
+    found: Vector = covariance / np.outer(deviation, deviation)
+    return np.clip(found, -1.0, 1.0)
+
+
+def correlated(names: tuple[str, ...], correlation: Vector) -> tuple[Correlated, ...]:
+    """Groups of unknowns joined by correlations above 0.95."""
+    strong = np.nan_to_num(np.abs(correlation)) > CORRELATED
+    np.fill_diagonal(strong, False)
+    open_ = {k for k in range(len(names)) if strong[k].any()}
+    found = []
+    while open_:
+        group, grown = set[int](), {min(open_)}
+        while grown != group:
+            group = grown
+            grown = group | {int(j) for k in group for j in np.flatnonzero(strong[k])}
+        open_ -= group
+        chosen = sorted(group)
+        part = correlation[np.ix_(chosen, chosen)] - np.eye(len(chosen))
+        largest = float(part.ravel()[np.nanargmax(np.abs(part))])
+        found.append(Correlated(tuple(names[k] for k in chosen), largest))
+    return tuple(found)
+
+
+def _inflation(fit: Fit, sensed: SensitivityMeasures) -> Vector:
+    """Variance inflation: how much more uncertain by the others being unknown too."""
+    found = np.full(len(fit.values), np.nan)
+    free = [k for k, bound in enumerate(fit.at_bound) if not bound]
+    found[free] = sensed.measures.R_i**2
+    return found

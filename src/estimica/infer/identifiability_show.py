@@ -1,0 +1,143 @@
+"""Identifiability as a table, pictures, a page and plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from estimica.base.errors import FitError
+from estimica.base.show import Curves, Heat, Page, Section, Table
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit_json import finite
+from estimica.estimate.fit_tables import short, without_empty
+from estimica.infer import measures_show
+from estimica.infer.identifiability import Identifiability
+
+KINDS = ("correlation", "ellipses")
+MOST_ELLIPSES = 5  # unknowns up to which the page has ellipses
+
+
+def table(found: Identifiability) -> Table:
+    """A row for each unknown: determined by these data, by any data, and how clearly."""
+    rows = []
+    for k, name in enumerate(found.names):
+        lost = any(name in d for d in found.null_directions)
+        structure = found.structural
+        any_data = None if structure is None else structure.identifiable.get(name, True)
+        partner = _partner(found, k)
+        vif = float(found.vif[k])
+        rows.append(
+            (
+                name,
+                float(found.values[k]),
+                "held" if found.at_bound[k] else not lost,
+                any_data,
+                short(vif) if np.isfinite(vif) else None,
+                *partner,
+                f"at its {found.at_bound[k]}" if found.at_bound[k] else "",
+            )
+        )
+    columns = ("unknown", "value", "by these data", "by any data", "VIF", "correlation", "with",
+               "remark")  # fmt: skip
+    note = found.structural.text if found.structural else ""
+    title = f"{found.study}: {found.text}"
+    return without_empty(Table(columns, tuple(rows), title, note), "by any data", "remark")
+
+
+def _partner(found: Identifiability, k: int) -> tuple[float | None, str]:
+    """The unknown whose error goes most with that of unknown `k`."""
+    row = np.abs(found.correlation[k]).copy()
+    row[k] = np.nan
+    if np.isnan(row).all():
+        return None, ""
+    j = int(np.nanargmax(row))
+    return short(float(found.correlation[k, j])), found.names[j]
+
+
+def picture(found: Identifiability, kind: str = "correlation") -> Heat | Curves:
+    """Correlations as colours, or the sensitivity ellipses."""
+    if kind not in KINDS:
+        raise FitError(
+            "F063", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})"
+        )
+    if kind == "ellipses":
+        return measures_show.picture(found.measures)
+    number = np.arange(len(found.names), dtype=float)
+    title = f"{found.study}: correlation of the errors"
+    return Heat(
+        number, number, found.correlation, "", "", "correlation", title=title, ticks=found.names
+    )
+
+
+def page(found: Identifiability) -> Page:
+    """Verdict, unknowns, directions, structure, measures."""
+    return Page(f"Identifiability: {found.study}", tuple(_sections(found)))
+
+
+def _sections(found: Identifiability) -> Iterator[Section]:
+    said = [found.text[:1].upper() + found.text[1:] + "."]
+    said += [a[:1].upper() + a[1:] + "." for a in found.advice]
+    shown = replace(table(found), title="", note="")
+    yield Section("Verdict", "\n\n".join(said), (shown,))
+    if found.null_directions:
+        rows = tuple(
+            (k, name, short(share))
+            for k, direction in enumerate(found.null_directions, start=1)
+            for name, share in direction.items()
+        )
+        columns = ("direction", "unknown", "relative change")
+        text = "Relative changes that leave every output as it is."
+        yield Section("What goes unnoticed", text, (Table(columns, rows),))
+    if found.structural:
+        s = found.structural
+        because = f" ({s.because})" if s.because else ""
+        text = (
+            f"{s.text[:1].upper()}{s.text[1:]}.\n\nJudged by {s.method}{because} at {s.points} "
+            f"random points: what counts as not zero is at least {s.kept:.1g}, what counts as "
+            f"zero at most {s.dropped:.1g}."
+        )
+        yield Section("Whatever the data", text)
+    if np.isfinite(found.correlation).sum() > len(found.names):
+        yield Section("Correlation", "", (replace(picture(found, "correlation"), title=""),))
+    yield Section("Sensitivity measures", "", (measures_show.table(found.measures),))
+    if 2 <= len(found.measures.measures.names) <= MOST_ELLIPSES:
+        yield Section("Sensitivity ellipses", "", (measures_show.picture(found.measures),))
+
+
+def as_object(found: Identifiability) -> dict[str, object]:
+    """Plain values; what is not finite is None."""
+    names = found.names
+    matrix = {
+        a: {b: float(found.correlation[i, j]) for j, b in enumerate(names)}
+        for i, a in enumerate(names)
+    }
+    data = found.data
+    plain = finite(
+        {
+            "command": "identifiability",
+            "run": found.run,
+            "outcome": {"status": "done", "message": found.text},
+            "study": found.study,
+            "identifiability": {
+                "rank": found.rank,
+                "n": found.n,
+                "null_directions": [dict(d) for d in found.null_directions],
+                "determined": list(found.invariants),
+                "fix": list(found.fix),
+                "advice": list(found.advice),
+                "singular_values": [float(s) for s in data.singular_values],
+                "threshold": data.threshold,
+            },
+            "structural": found.structural.to_dict() if found.structural else None,
+            "measures": found.measures.to_dict(),
+            "correlation": matrix,
+            "correlated": [
+                {"names": list(c.names), "correlation": c.correlation} for c in found.correlated
+            ],
+            "vif": {n: float(v) for n, v in zip(names, found.vif, strict=True)},
+        }
+    )
+    assert isinstance(plain, dict)
+    return plain
