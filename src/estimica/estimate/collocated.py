@@ -15,12 +15,12 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import FitError
 from estimica.base.signals import Signal
-from estimica.compiled.equations import Equations, translate
+from estimica.compiled.equations import translate
 from estimica.estimate.elements import Elements, Radau, divided, elements, intervals
 from estimica.estimate.prediction import CasePredictor
 from estimica.estimate.segments import nominal_sizes
+from estimica.estimate.smoothness import require_smooth
 from estimica.estimate.unknowns import Unknowns
 from estimica.flat.expression import Expression
 from estimica.simulate.modelica_model import ModelicaModel
@@ -344,29 +344,6 @@ class CollocatedCase:
                 (points / scale).transpose(1, 0, 2).ravel(),
                 (stamps / self.z_scale).ravel(),
             ]
-        )
-
-
-def require_smooth(equations: Equations) -> None:
-    """Refuse models whose equations change on the way or remember more than their states."""
-    system = equations.system
-    reason = ""
-    if not system.states:
-        reason = "it has no states"
-    elif system.delays:
-        reason = "it delays a signal"
-    elif system.memories or system.reinits:
-        name = (*system.memories, *(r.state for r in system.reinits))[0]
-        reason = f"'{name}' changes at events"
-    elif system.relations or system.logicals:
-        reason = "it has events: relations outside noEvent, Booleans or Integers"
-    elif system.free_parameters:
-        reason = f"'{system.free_parameters[0]}' is found by the initial equations (fixed = false)"
-    if reason:
-        raise FitError(
-            "F040",
-            f"collocation cannot write down '{system.flat.name}': {reason}; use transcription = "
-            "'shooting', or 'multiple-shooting' where a single simulation runs away",
         )
 
 
