@@ -1,7 +1,7 @@
 """How often 95 % intervals hold the truth, over simulated experiments of the drum boiler.
 
-    python -m tests.infer.coverage                    # 200 experiments, about 15 minutes
-    python -m tests.infer.coverage --experiments 20 --replicates 60 --workers 2
+    python -m tests.infer.interval_coverage                    # 200 experiments, about 15 minutes
+    python -m tests.infer.interval_coverage --experiments 20 --replicates 60 --workers 2
 
 writes docs/assets/interval_coverage.json. Each experiment draws its own noise, is fitted, and gets
 t, percentile, BCa and profile intervals for every unknown.
@@ -144,7 +144,7 @@ def coverage(experiments: int, replicates: int, seed: int, workers: int) -> dict
                 "mean_width": float(np.sum(ends[known, 1] - ends[known, 0]) / max(len(below), 1)),
             }
     return {
-        "command": f"python -m tests.infer.coverage --experiments {experiments} --replicates {replicates} --seed {seed}",
+        "command": f"python -m tests.infer.interval_coverage --experiments {experiments} --replicates {replicates} --seed {seed}",
         "experiments": experiments,
         "replicates": replicates,
         "seed": seed,
