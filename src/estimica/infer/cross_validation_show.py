@@ -1,0 +1,208 @@
+"""How a cross-validation shows itself: tables, curves, page, JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from estimica.base.errors import InferError
+from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, labelled
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit_json import finite
+from estimica.estimate.fit_tables import percent, short, without_empty
+from estimica.infer.cross_validation_result import CrossValidation, FoldResult
+
+KINDS = ("predictions", "tuners")
+
+
+def errors(found: CrossValidation) -> Table:
+    """A row for each output."""
+    rows: list[tuple[object, ...]] = []
+    for o in found.outputs:
+        fitted = (short(o.fitted.rmse), percent(o.fitted.fit_percent))
+        if o.left_out is None:
+            rows.append((o.case, o.fitted.name, 0, fitted[0], None, None, fitted[1], None))
+            continue
+        out = (short(o.left_out.rmse), percent(o.left_out.fit_percent))
+        ratio = short(o.ratio) if math.isfinite(o.ratio) else None
+        count = len(o.left_out.time)
+        rows.append((o.case, o.fitted.name, count, fitted[0], out[0], ratio, fitted[1], out[1]))
+    columns = (
+        "case",
+        "output",
+        "samples",
+        "RMSE",
+        "RMSE left out",
+        "ratio",
+        "fit %",
+        "fit % left out",
+    )
+    what = "cases" if found.by == "case" else "stretches of time"
+    title = f"{found.fit.study.name}: {found.count} folds, {what} left out in turn"
+    note = "left out: predicted by the fit that has not seen it"
+    if _kept(found):
+        note += f"; {', '.join(_kept(found))} kept where only the left-out samples determine it"
+    if found.failed:
+        note += f"; {found.failed} of {found.count} folds failed and are not in it"
+    return Table(columns, tuple(rows), title, note)
+
+
+def scatter(found: CrossValidation) -> Table:
+    """A row for each tuner."""
+    rows = []
+    table, values, jackknife = found.fit.parameters, found.values, found.stderr
+    for k, name in enumerate(found.tuners):
+        own = values[:, k]
+        error = float(table["stderr"][name])
+        ends = (short(float(own.min())), short(float(own.max()))) if len(own) else (None, None)
+        known = math.isfinite(error) and error > 0 and math.isfinite(jackknife[k])
+        rows.append(
+            (
+                name,
+                float(table["value"][name]),
+                *ends,
+                short(float(jackknife[k])) if math.isfinite(jackknife[k]) else None,
+                short(error) if math.isfinite(error) else None,
+                short(float(jackknife[k]) / error) if known else None,
+            )
+        )
+    columns = ("tuner", "all data", "smallest", "largest", "jackknife error", "std. error", "ratio")
+    note = "jackknife error: the standard error that follows from the scatter over the folds"
+    return Table(columns, tuple(rows), "Tuners over the folds", note)
+
+
+def fold_table(found: CrossValidation) -> Table:
+    """A row for each fold."""
+    rows = []
+    for fold in found.folds:
+        told = ", ".join(f"{o.name} {o.rmse:.4g}" for _, o in fold.outputs)
+        kept = ", ".join(fold.kept)
+        rows.append((fold.number, fold.name, fold.status, told or fold.message, kept))
+    columns = ("fold", "left out", "fit", "RMSE left out", "kept")
+    note = "kept: unknowns that only the left-out samples determine; they stay as found from all"
+    return without_empty(Table(columns, tuple(rows), "", note if _kept(found) else ""), "kept")
+
+
+def _kept(found: CrossValidation) -> list[str]:
+    return list(dict.fromkeys(name for fold in found.folds for name in fold.kept))
+
+
+def picture(found: CrossValidation, kind: str) -> Curves:
+    """The curves of one kind."""
+    if kind not in KINDS:
+        raise InferError(
+            "I345", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})"
+        )
+    return _predictions(found) if kind == "predictions" else _tuners(found)
+
+
+def _predictions(found: CrossValidation) -> Curves:
+    panels: list[Panel] = []
+    several = len({o.case for o in found.outputs}) > 1
+    for o in found.outputs:
+        f, unit, first = o.fitted, found.fit.unit_of(o.fitted), not panels
+        curves = [
+            Curve("measured", f.time, f.measured, unit, dotted=True, colour=7, listed=first),
+            Curve("fitted", f.time, f.simulated, unit, colour=0, dashed=True, listed=first),
+        ]
+        if o.left_out is not None:
+            p = o.left_out
+            curves.append(
+                Curve("predicted", p.time, p.simulated, unit, dotted=True, colour=1, listed=first)
+            )
+        group = o.case if several else ""
+        panels.append(Panel(labelled(f.name, unit), tuple(curves), group=group))
+    label = "time [s]" if found.fit.study.model.has_time else "point"
+    title = f"{found.fit.study.name}: predicted by fits that have not seen it"
+    return Curves(tuple(panels), title, label, 220)
+
+
+def _tuners(found: CrossValidation) -> Curves:
+    number = np.array([f.number for f in found.folds if f.values is not None and not f.failed])
+    values, panels = found.values, []
+    for k, name in enumerate(found.tuners):
+        final = found.fit[name]
+        size = abs(final) or 1.0
+        curve = Curve(name, number.astype(float), (values[:, k] - final) / size, marked=True)
+        panels.append(curve)
+    panel = Panel("(value − all data) / |all data|", tuple(panels))
+    title = f"{found.fit.study.name}: tuners over the folds"
+    return Curves((panel,), title, "fold", 320, whole=True)
+
+
+def page(found: CrossValidation) -> Page:
+    """Everything about a cross-validation on one page."""
+    return Page(
+        f"Cross-validation: {found.fit.study.name}", tuple(_sections(found)), found.outcome()[1]
+    )
+
+
+def _sections(found: CrossValidation) -> Iterator[Section]:
+    shown = (errors(found), replace(_predictions(found), title=""))
+    yield Section("Predictions", f"{found.verdict}.", shown)
+    if len(found.values):
+        yield Section("Tuners", "", (scatter(found), replace(_tuners(found), title="")))
+    yield Section("Folds", "", (fold_table(found),))
+
+
+def as_object(found: CrossValidation) -> dict[str, object]:
+    """Everything but the trajectories; what is not finite is None."""
+    status, message = found.outcome()
+    values, jackknife = found.values, found.stderr
+    told: dict[str, object] = {
+        "command": "crossvalidate",
+        "run": found.run,
+        "study": found.fit.study.name,
+        "outcome": {"status": status, "message": message},
+        "verdict": found.verdict,
+        "by": found.by,
+        "folds": [_fold(found, f) for f in found.folds],
+        "failed": found.failed,
+        "quality": [
+            {
+                "case": o.case,
+                "output": o.fitted.name,
+                "rmse": o.fitted.rmse,
+                "fit_percent": o.fitted.fit_percent,
+                "rmse_left_out": o.left_out.rmse if o.left_out else None,
+                "fit_percent_left_out": o.left_out.fit_percent if o.left_out else None,
+                "ratio": o.ratio,
+            }
+            for o in found.outputs
+        ],
+        "parameters": {
+            name: {
+                "value": found.fit[name],
+                "mean": float(values[:, k].mean()) if len(values) else math.nan,
+                "min": float(values[:, k].min()) if len(values) else math.nan,
+                "max": float(values[:, k].max()) if len(values) else math.nan,
+                "stderr_jackknife": float(jackknife[k]),
+                "stderr": float(found.fit.parameters["stderr"][name]),
+            }
+            for k, name in enumerate(found.tuners)
+        },
+        "seconds": found.seconds,
+    }
+    plain = finite(told)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _fold(found: CrossValidation, fold: FoldResult) -> dict[str, object]:
+    values = [] if fold.values is None else map(float, fold.values)
+    return {
+        "number": fold.number,
+        "left_out": fold.name,
+        "status": fold.status,
+        "message": fold.message,
+        "failed": fold.failed,
+        "kept": list(fold.kept),
+        "parameters": dict(zip(found.tuners, values, strict=False)),
+        "quality": [
+            {"case": c, "output": o.name, "rmse": o.rmse, "fit_percent": o.fit_percent}
+            for c, o in fold.outputs
+        ],
+    }
