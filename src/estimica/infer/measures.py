@@ -124,8 +124,7 @@ def of_factor(A: Vector, names: Sequence[str], threshold: float) -> Measures:
     large = s > threshold * max(float(s[0]), 1e-300) if len(s) else np.zeros(0, bool)
     lost = (np.abs(Vt[~large]) > SHARE).any(axis=0)
     inverse = np.sum((Vt[large] / s[large, None]) ** 2, axis=0)
-    with np.errstate(divide="ignore"):
-        smallest = np.where(lost, 0.0, S / np.sqrt(inverse))
+    smallest = np.where(lost, 0.0, S / np.sqrt(np.where(inverse > 0, inverse, 1.0)))
     own = np.linalg.svd(A, compute_uv=False)
     rank = int(large.sum())
     return Measures(
