@@ -91,6 +91,9 @@ EXPORTED = {
     "profile",
     "residuals",
     "covariance",
+    "bands",
+    "region",
+    "crossvalidate",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

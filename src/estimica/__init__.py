@@ -34,13 +34,16 @@ if TYPE_CHECKING:
     from estimica.data.readers import read_data
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
+    from estimica.infer.bands import bands
     from estimica.infer.bootstrap import bootstrap
     from estimica.infer.covariance import covariance
     from estimica.infer.criterion_map import criterion_map
+    from estimica.infer.cross_validation import crossvalidate
     from estimica.infer.identifiability import identifiability
     from estimica.infer.likelihood_ratio import likelihood_ratio
     from estimica.infer.measures import measures
     from estimica.infer.profile import profile
+    from estimica.infer.regions import region
     from estimica.infer.release import release
     from estimica.infer.residuals import residuals
     from estimica.simulate.engine import Options
@@ -91,9 +94,11 @@ _HOMES = {
     "Tuner": "study.tuner",
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
+    "bands": "infer.bands",
     "bootstrap": "infer.bootstrap",
     "covariance": "infer.covariance",
     "criterion_map": "infer.criterion_map",
+    "crossvalidate": "infer.cross_validation",
     "fit": "estimate.estimator",
     "identifiability": "infer.identifiability",
     "likelihood_ratio": "infer.likelihood_ratio",
@@ -102,6 +107,7 @@ _HOMES = {
     "profile": "infer.profile",
     "read_data": "data.readers",
     "read_study": "study.study_file",
+    "region": "infer.regions",
     "release": "infer.release",
     "residuals": "infer.residuals",
 }
@@ -137,9 +143,11 @@ __all__ = [
     "Tuner",
     "TunerError",
     "UnsupportedError",
+    "bands",
     "bootstrap",
     "covariance",
     "criterion_map",
+    "crossvalidate",
     "fit",
     "identifiability",
     "likelihood_ratio",
@@ -148,6 +156,7 @@ __all__ = [
     "profile",
     "read_data",
     "read_study",
+    "region",
     "release",
     "residuals",
 ]

@@ -18,7 +18,7 @@ from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import percent, short
 from estimica.infer.bands_spread import noise_of, parameter_spread, slopes_of
-from estimica.infer.covariance import KINDS
+from estimica.infer.covariance import require_kind
 from estimica.infer.covariance_rows import Linearised, linearised
 
 Vector = npt.NDArray[np.float64]
@@ -176,11 +176,7 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
 
     `kind` is the covariance of the unknowns that is used: "model", "sandwich" or "hac".
     """
-    if kind not in KINDS:
-        raise InferError(
-            "I311",
-            f"there is no covariance '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})",
-        )
+    require_kind(kind)
     if not 0 < level < 1:
         raise InferError("I320", f"level {level:g} is no chance between 0 and 1; use 0.95")
     from scipy.stats import t

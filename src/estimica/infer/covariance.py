@@ -142,15 +142,20 @@ def covariance(fit: Fit, kind: str = "model") -> Covariance:
     `kind` is "model" (white noise, as the fit has it), "sandwich" (each sample with a variance of
     its own) or "hac" (noise that may be coloured as well).
     """
+    require_kind(kind)
+    require_estimate(fit)
+    if kind == "model":
+        return Covariance(fit, kind, fit.accuracy)
+    return around_estimate(fit, linearised(fit), kind)
+
+
+def require_kind(kind: str) -> None:
+    """Refuse a covariance that does not exist."""
     if kind not in KINDS:
         raise InferError(
             "I311",
             f"there is no covariance '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})",
         )
-    require_estimate(fit)
-    if kind == "model":
-        return Covariance(fit, kind, fit.accuracy)
-    return around_estimate(fit, linearised(fit), kind)
 
 
 def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:

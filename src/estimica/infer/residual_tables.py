@@ -28,7 +28,7 @@ def overview(analysis: ResidualAnalysis) -> Table:
         (o.case + _role(o), o.name, o.n, short(o.effective), *(_mark(t, o) for t in o.tests))
         for o in analysis.outputs
     ]
-    columns = ("case", "output", "samples", "worth", *COLUMNS.values())
+    columns = ("case", "output", "N", "worth", *COLUMNS.values())
     level = analysis.outputs[0].level if analysis.outputs else analysis.level
     note = (
         f"p-values: how often white Gaussian noise looks that bad. Below {level:.2g} a test "

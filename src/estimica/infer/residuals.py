@@ -109,8 +109,7 @@ def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:
     `level` is the chance that anything is said against residuals that are white and Gaussian; it
     is shared out among all tests of all calibrating outputs.
     """
-    if not 0 < level < 1:
-        raise InferError("I302", f"level {level:g} is no chance between 0 and 1; use 0.05")
+    require_level(level)
     around = linearised(fit)
     first = [(series, *asked(series)) for series in series_of(fit, around)]
     count = sum(
@@ -122,6 +121,12 @@ def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:
     share = level / max(count, 1)
     found = tuple(judged(series, acf, tests, share) for series, acf, tests in first)
     return ResidualAnalysis(fit, level, found, _inflation(fit, around, found))
+
+
+def require_level(level: float) -> None:
+    """Refuse a level that is no chance."""
+    if not 0 < level < 1:
+        raise InferError("I302", f"level {level:g} is no chance between 0 and 1; use 0.05")
 
 
 def _inflation(

@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from estimica.study.bootstrap_table import BootstrapTable
 from estimica.study.case import Case
+from estimica.study.crossvalidate_table import CrossvalidateTable
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.fields import (
     NUMBER,
@@ -133,6 +134,9 @@ class StudyFile:
     profile: Annotated[ProfileTable, Field(description="Read by `estimica profile`.")] = Field(
         default_factory=ProfileTable
     )
+    crossvalidate: Annotated[
+        CrossvalidateTable, Field(description="Read by `estimica crossvalidate`.")
+    ] = Field(default_factory=CrossvalidateTable)
     input_design: Annotated[Unread, Field(description="Read by `estimica design-input`.")] = Field(
         default_factory=dict
     )

@@ -9,6 +9,7 @@ import typer
 
 from estimica.apps.cli.bootstrap_command import bootstrap
 from estimica.apps.cli.check_command import check
+from estimica.apps.cli.crossvalidate_command import crossvalidate
 from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.fit_command import fit
 from estimica.apps.cli.identifiability_command import identifiability
@@ -17,6 +18,7 @@ from estimica.apps.cli.map_command import map_
 from estimica.apps.cli.new_command import new
 from estimica.apps.cli.profile_command import profile
 from estimica.apps.cli.release_command import release
+from estimica.apps.cli.residuals_command import residuals
 from estimica.apps.cli.runs_command import runs_app
 from estimica.apps.cli.schema_command import schema
 from estimica.apps.cli.simulate_command import simulate
@@ -30,6 +32,7 @@ app = typer.Typer(
 )
 app.command()(bootstrap)
 app.command()(check)
+app.command()(crossvalidate)
 app.command()(demo)
 app.command()(fit)
 app.command()(identifiability)
@@ -38,6 +41,7 @@ app.command("map")(map_)
 app.command()(new)
 app.command()(profile)
 app.command()(release)
+app.command()(residuals)
 app.add_typer(runs_app, name="runs")
 app.command()(schema)
 app.command()(simulate)
