@@ -1,0 +1,91 @@
+"""`estimica crossvalidate`: leave out data in turn and predict them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from estimica.apps.cli.check_command import StudyPath
+from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.resumable import (
+    ExecutorName,
+    Line,
+    NoStore,
+    Quiet,
+    ReportPath,
+    Resume,
+    StorePath,
+    Workers,
+    begun,
+    checked,
+    estimate,
+    finished,
+    require_page,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from estimica.infer.cross_validation import Progress
+
+
+def crossvalidate(
+    study: StudyPath,
+    by: Annotated[str | None, typer.Option(help="Leave out whole cases, or time: case, time.")] = (
+        None
+    ),
+    folds: Annotated[
+        int | None, typer.Option(help="How many fits; one for each case, or five, unless told.")
+    ] = None,
+    report: ReportPath = None,
+    workers: Workers = None,
+    executor: ExecutorName = "local",
+    store: StorePath = None,
+    no_store: NoStore = False,
+    resume: Resume = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Leave out cases or stretches of time in turn, fit without them, and predict them."""
+    with reported("crossvalidate", as_json):
+        from estimica.infer.cross_validation import crossvalidate as validate
+        from estimica.study.crossvalidate_table import crossvalidate_table
+
+        require_page(report)
+        asked = checked(study, "crossvalidate", as_json)
+        given = {n: v for n, v in {"by": by, "folds": folds}.items() if v is not None}
+        table = asked.tables.get("crossvalidate", {})
+        run = begun(
+            "crossvalidate",
+            asked,
+            study,
+            store=store,
+            no_store=no_store,
+            resume=resume,
+            given=given,
+            settings=asdict(crossvalidate_table(table if isinstance(table, dict) else {}, given)),
+        )
+        settings = crossvalidate_table(run.settings)
+        with run.writer as writer, Line(quiet) as line:
+            fit = estimate(asked, writer, workers)
+
+            def tell(p: Progress) -> None:
+                failed = f", {p.failed} failed" if p.failed else ""
+                line.tell(f"{p.done} of {p.count} folds{failed}", p.done / p.count)
+
+            found = validate(
+                fit,
+                settings.folds,
+                by=settings.by,
+                workers=workers or 1,
+                executor=executor,
+                progress=tell,
+                run=writer,
+            )
+            found = finished(found, writer)
+        if run.writer.trouble:
+            say(f"warning: the run is not stored: {run.writer.trouble}")
+        page = found.report(report) if report else None
+    shown(found, repr(found), page, as_json=as_json, quiet=quiet)

@@ -1,0 +1,70 @@
+"""`estimica residuals`: what is left of the data says of the model that was fitted to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from estimica.apps.cli.check_command import StudyPath
+from estimica.apps.cli.console import print_json, print_text, reported, say
+from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.resumable import Quiet, ReportPath, Workers, checked, require_page
+from estimica.base.show import text
+
+if TYPE_CHECKING:
+    from estimica.infer.covariance import Covariance
+    from estimica.infer.residuals import ResidualAnalysis
+
+
+def residuals(
+    study: StudyPath,
+    level: Annotated[
+        float, typer.Option(help="Chance of any complaint about white Gaussian residuals.")
+    ] = 0.05,
+    covariance: Annotated[
+        str | None,
+        typer.Option(help="Standard errors as well, of this kind: model, sandwich or hac."),
+    ] = None,
+    report: ReportPath = None,
+    workers: Workers = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a study and judge its residuals: colour, inputs, trend, shape, spread, outliers."""
+    with reported("residuals", as_json):
+        from estimica.estimate.estimator import fit
+        from estimica.infer.covariance import covariance as errors
+        from estimica.infer.covariance import require_kind
+        from estimica.infer.residuals import require_level
+        from estimica.infer.residuals import residuals as analyse
+
+        require_page(report)
+        require_level(level)
+        if covariance is not None:
+            require_kind(covariance)
+        asked = checked(study, "residuals", as_json)
+        fitted = fit(asked, workers=workers or 1)
+        if not fitted.outcome.ok:
+            say(f"warning: the fit ended early: {fitted.outcome.message}")
+        found = analyse(fitted, level=level)
+        known = None if covariance is None else errors(fitted, covariance)
+        page = found.report(report) if report else None
+    if as_json:
+        more = {} if known is None else {"covariance": known.to_dict()}
+        print_json(found.to_dict() | more)
+    else:
+        _show(found, known)
+    if page and not quiet:
+        say(f"wrote {page}")
+
+
+def _show(found: ResidualAnalysis, known: Covariance | None) -> None:
+    print_text(text(found.table()))
+    print_text(f"\n{found.verdict[:1].upper()}{found.verdict[1:]}.")
+    several = len(found.outputs) > 1
+    if several and not found.clean:
+        for (case, _), verdict in found.verdicts.items():
+            print_text(f"- {case}: {verdict}.")
+    if known is not None:
+        print_text(text(known.table()))
