@@ -168,3 +168,33 @@ def test_linear_hold_of_an_input_is_simulated_as_such() -> None:
         )
     )
     assert found["R"] == pytest.approx(0.7, rel=1e-5)
+
+
+CHARGE = """model Cell
+  parameter Real C = 1e-12; parameter Real R = 0.8e9; input Real u;
+  Real q(start = 0, fixed = true NOMINAL); output Real y = q/C;
+equation
+  R*der(q) = u - q/C;
+end Cell;"""
+
+
+@pytest.mark.parametrize("nominal", ["", ", nominal = 1e-12"])
+def test_simulation_that_is_too_coarse_for_its_states_is_told(nominal: str) -> None:
+    # a charge of 1e-12 C is far below the absolute tolerance, unless it has a nominal value
+    time = np.linspace(0, 5e-3, 200)
+    u = np.sign(np.sin(2e3 * time))
+    decay = np.exp(-(time[1] - time[0]) / (0.7e-12 * 0.8e9))
+    y = np.zeros(200)
+    for k in range(199):
+        y[k + 1] = u[k] + (y[k] - u[k]) * decay
+    y += 1e-3 * np.random.default_rng(1).standard_normal(200)
+    table = pd.DataFrame({"time": time, "u": u, "y": y})
+    model = load_model(CHARGE.replace("NOMINAL", nominal))
+    case = Case("run", table, inputs={"u": "u"}, outputs={"y": "y"})
+    found = fit(Study(model, ["C"], [case]))
+    if nominal:
+        assert found["C"] == pytest.approx(0.7e-12, abs=4 * found.accuracy.stderr[0])
+        assert "too coarse" not in found.outcome.message
+    else:
+        assert "the simulation is too coarse" in found.outcome.message
+        assert "nominal value" in found.outcome.message

@@ -33,6 +33,21 @@ class Accuracy:
     threshold: float  # below which a singular value counts as zero
     null_directions: Vector  # (count, n), in relative changes of the unknowns
 
+    @staticmethod
+    def none(n: int) -> Accuracy:
+        """Of `n` unknowns about which nothing can be said."""
+        unknown = np.full(n, np.nan)
+        return Accuracy(
+            covariance=np.full((n, n), np.nan),
+            stderr=unknown,
+            interval=np.full((n, 2), np.nan),
+            identifiable=np.zeros(n, bool),
+            rank=0,
+            singular_values=np.zeros(0),
+            threshold=0.0,
+            null_directions=np.zeros((0, n)),
+        )
+
 
 def accuracy(
     R: Vector,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -10,12 +9,8 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.accuracy import Accuracy, accuracy
-from estimica.estimate.advice import advice
-from estimica.estimate.comparison import compare
-from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
-from estimica.estimate.identifiability import explain
-from estimica.estimate.likelihood import information
+from estimica.estimate.conclusion import conclude
+from estimica.estimate.fit import Fit
 from estimica.estimate.methods import METHODS
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Failure
@@ -27,7 +22,6 @@ from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
 PASSES = 25  # of a search whose robust scales are adapted in between
-MANY = 200_000  # samples from which on the Jacobian's error is not measured but assumed
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,158 +125,3 @@ def numbered(iterations: Sequence[Iteration]) -> tuple[Iteration, ...]:
 def limits_of(estimation: Estimation) -> Limits:
     """When the search of a study ends."""
     return Limits(estimation.tolerance, estimation.max_iterations, estimation.max_seconds)
-
-
-def conclude(
-    setup: Setup,
-    objective: Objective,
-    searched: Searched,
-    starts: tuple[StartResult, ...],
-    seconds: float,
-) -> Fit:
-    """Everything that is said of an estimate."""
-    unknowns = objective.unknowns
-    point = searched.point
-    values = unknowns.values(unknowns.clipped(unknowns.start)) if point is None else point.values
-    q = unknowns.clipped(unknowns.start) if point is None else point.q
-    bounds = tuple(_at_bound(unknowns.lower[k], unknowns.upper[k], x) for k, x in enumerate(q))
-    known = _accuracy(setup, objective, point, values, bounds)
-    aic, bic = information(objective, point)
-    cases = compare(setup, objective, point)
-    message = _message(searched, objective) + advice(setup, searched, cases)
-    return Fit(
-        study=setup.study,
-        outcome=Outcome(searched.status, message),
-        criterion=objective.criterion.name,
-        cost=math.inf if point is None else point.cost,
-        unknowns=unknowns,
-        values=values,
-        at_bound=bounds,
-        accuracy=known,
-        noise=dict(point.noise) if point else {},
-        n_samples=objective.n_samples,
-        aic=aic,
-        bic=bic,
-        identifiability=_identifiability(setup, objective, point, known, bounds),
-        cases=cases,
-        iterations=searched.iterations,
-        evaluations=objective.evaluations,
-        starts=starts,
-        seconds=seconds,
-        setup=setup,
-    )
-
-
-def _at_bound(low: float, high: float, q: float) -> str:
-    near = 1e-9 * max(1.0, abs(q))
-    return "min" if q <= low + near else "max" if q >= high - near else ""
-
-
-def _message(searched: Searched, objective: Objective) -> str:
-    failed = objective.evaluations.failed
-    if not failed or searched.point is None:
-        return searched.message
-    return f"{searched.message}; {failed} simulations failed on the way and were passed over"
-
-
-def _accuracy(
-    setup: Setup,
-    objective: Objective,
-    point: Point | None,
-    values: Vector,
-    bounds: Sequence[str],
-) -> Accuracy:
-    n = len(objective.unknowns)
-    held = np.array([bool(b) for b in bounds], bool)
-    if point is None:
-        none = np.full(n, np.nan)
-        return Accuracy(
-            np.full((n, n), np.nan),
-            none,
-            np.full((n, 2), np.nan),
-            np.zeros(n, bool),
-            0,
-            np.zeros(0),
-            0.0,
-            np.zeros((0, n)),
-        )
-    R, threshold = _jacobian_and_error(setup, objective, point)
-    freedom = objective.n_samples - int((~held).sum())
-    return accuracy(
-        R,
-        values,
-        objective.unknowns.slopes(point.q),
-        held,
-        scatter=_scatter(objective, point),
-        variance=_variance(objective, point, freedom),
-        freedom=freedom,
-        threshold=threshold,
-    )
-
-
-def _scatter(objective: Objective, point: Point) -> Vector | None:
-    """How the gradient scatters, where that does not follow from R."""
-    if objective.criterion.has_unit_variance:
-        return None
-    return objective.scatter(point.q) if point.predictions is None else point.scatter
-
-
-def _variance(objective: Objective, point: Point, freedom: int) -> float:
-    """What the covariance is multiplied by: unknowns take degrees of freedom from the residuals.
-
-    Variances that are known beforehand are not touched by that.
-    """
-    if freedom <= 0:
-        return math.inf
-    known = objective.criterion.has_unit_variance and not any(
-        v.estimated for v in point.noise.values()
-    )
-    return 1.0 if known else objective.n_samples / freedom
-
-
-def _jacobian_and_error(setup: Setup, objective: Objective, point: Point) -> tuple[Vector, float]:
-    """R at the estimate, and the relative error of the Jacobian: what counts as rank zero.
-
-    The error is measured by a second evaluation with a hundred times tighter tolerances.
-    """
-    solver = setup.study.solver
-    if point.predictions is not None:
-        return point.R, 1e-14
-    if not setup.study.model.has_time:
-        return point.R, 1e-13 * math.sqrt(max(objective.n_samples, 1))
-    if objective.n_samples > MANY:
-        return point.R, 10 * solver.rtol
-    fine = _finer(setup, objective).at(point.q)
-    if isinstance(fine, Failure):
-        return point.R, 10 * solver.rtol
-    scale = np.linalg.norm(fine.R, axis=0)
-    scale[scale == 0] = 1.0
-    # R is unique up to the signs of its rows
-    signs = np.sign(np.diag(fine.R)) * np.sign(np.diag(point.R))
-    difference = (fine.R - signs[:, None] * point.R) / scale
-    error = float(np.linalg.norm(difference, 2)) if difference.size else 0.0
-    return fine.R, min(max(error, 1e-11), 10 * solver.rtol)
-
-
-def _finer(setup: Setup, objective: Objective) -> Objective:
-    """The same objective with a hundred times tighter tolerances."""
-    solver = setup.study.solver
-    tight = replace(solver, rtol=max(solver.rtol / 100, 1e-13), atol=solver.atol / 100)
-    finer = setup.calibration(tight)
-    finer.criterion = objective.criterion
-    return finer
-
-
-def _identifiability(
-    setup: Setup,
-    objective: Objective,
-    point: Point | None,
-    known: Accuracy,
-    bounds: Sequence[str],
-) -> Identifiability:
-    held = np.array([bool(b) for b in bounds], bool)
-    if point is not None and len(known.null_directions) and point.predictions is None:
-        objective = _finer(setup, objective)
-        fine = objective.at(point.q)
-        point = fine if isinstance(fine, Point) else point
-    return explain(objective, point, known, held)

@@ -64,10 +64,11 @@ def percent(value: float) -> float:
 
 
 def rounded(value: float, error: float) -> float:
-    """A value printed as far as its standard error allows, with three digits of the error."""
+    """A value with three digits of its standard error; a smaller one keeps three of its own."""
     if not (math.isfinite(value) and math.isfinite(error) and error > 0):
         return value
-    decimals = 2 - math.floor(math.log10(error))
+    smaller = min(error, abs(value)) or error
+    decimals = 2 - math.floor(math.log10(smaller))
     return Rounded(value, decimals) if 0 <= decimals <= 9 and abs(value) < 1e9 else value
 
 

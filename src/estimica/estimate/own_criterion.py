@@ -184,7 +184,8 @@ def _durations(time: Vector) -> Vector:
     if len(time) < 2:
         return np.ones_like(time)
     half = np.diff(time) / 2
-    return np.concatenate([half, [0.0]]) + np.concatenate([[0.0], half])
+    whole: Vector = np.concatenate([half, [0.0]]) + np.concatenate([[0.0], half])
+    return whole
 
 
 def _total(formulas: Sequence[Formula], known: Mapping[str, Vector]) -> Vector:

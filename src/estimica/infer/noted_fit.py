@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimica.base.errors import InferError
-from estimica.estimate.estimator import conclude
+from estimica.estimate.conclusion import conclude
 from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Point
 from estimica.estimate.search import Searched, Status

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.estimate.estimator import conclude, shooting
+from estimica.estimate.conclusion import conclude
+from estimica.estimate.estimator import shooting
 from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Failure

@@ -1,0 +1,191 @@
+"""Conclusion: everything that is said of an estimate once the search has ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.accuracy import Accuracy, accuracy
+from estimica.estimate.advice import advice
+from estimica.estimate.comparison import compare
+from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
+from estimica.estimate.identifiability import explain
+from estimica.estimate.likelihood import information
+from estimica.estimate.objective import Objective, Point
+from estimica.estimate.search import Searched
+from estimica.estimate.setup import Setup
+
+Vector = npt.NDArray[np.float64]
+MANY = 200_000  # samples from which on the simulation's error is not measured but assumed
+#: shift of an estimate by the simulation's error that is worth a word: in standard errors, relative
+SHIFTED = (0.2, 1e-4)
+
+
+def conclude(
+    setup: Setup,
+    objective: Objective,
+    searched: Searched,
+    starts: tuple[StartResult, ...],
+    seconds: float,
+) -> Fit:
+    """The fit that a search has led to."""
+    unknowns = objective.unknowns
+    point = searched.point
+    q = unknowns.clipped(unknowns.start) if point is None else point.q
+    values = unknowns.values(q) if point is None else point.values
+    bounds = tuple(_at_bound(unknowns.lower[k], unknowns.upper[k], x) for k, x in enumerate(q))
+    held = np.array([bool(b) for b in bounds], bool)
+    finer = _finer(setup, objective, point)
+    fine = finer.at(point.q) if finer and point else None
+    fine = fine if isinstance(fine, Point) else None
+    known = _accuracy(setup, objective, point, fine, held)
+    aic, bic = information(objective, point)
+    cases = compare(setup, objective, point)
+    message = _message(searched, objective) + advice(setup, searched, cases)
+    if fine is not None:
+        message += _doubt(objective, fine, known, held)
+    return Fit(
+        study=setup.study,
+        outcome=Outcome(searched.status, message),
+        criterion=objective.criterion.name,
+        cost=math.inf if point is None else point.cost,
+        unknowns=unknowns,
+        values=values,
+        at_bound=bounds,
+        accuracy=known,
+        noise=dict(point.noise) if point else {},
+        n_samples=objective.n_samples,
+        aic=aic,
+        bic=bic,
+        identifiability=_identifiability(objective, finer, point, fine, known, held),
+        cases=cases,
+        iterations=searched.iterations,
+        evaluations=objective.evaluations,
+        starts=starts,
+        seconds=seconds,
+        setup=setup,
+    )
+
+
+def _at_bound(low: float, high: float, q: float) -> str:
+    near = 1e-9 * max(1.0, abs(q))
+    return "min" if q <= low + near else "max" if q >= high - near else ""
+
+
+def _message(searched: Searched, objective: Objective) -> str:
+    failed = objective.evaluations.failed
+    if not failed or searched.point is None:
+        return searched.message
+    return f"{searched.message}; {failed} simulations failed on the way and were passed over"
+
+
+def _finer(setup: Setup, objective: Objective, point: Point | None) -> Objective | None:
+    """The same objective with much tighter tolerances, where that means something."""
+    solver = setup.study.solver
+    if point is None or point.predictions is not None or not setup.study.model.has_time:
+        return None
+    if objective.n_samples > MANY:
+        return None
+    # states far below the absolute tolerance are simulated without control: this one sees them
+    tight = replace(solver, rtol=max(solver.rtol / 100, 1e-13), atol=1e-6 * solver.atol)
+    finer = setup.calibration(tight)
+    finer.criterion = objective.criterion
+    return finer
+
+
+def _accuracy(
+    setup: Setup,
+    objective: Objective,
+    point: Point | None,
+    fine: Point | None,
+    held: npt.NDArray[np.bool_],
+) -> Accuracy:
+    if point is None:
+        return Accuracy.none(len(held))
+    freedom = objective.n_samples - int((~held).sum())
+    return accuracy(
+        point.R if fine is None else fine.R,
+        point.values,
+        objective.unknowns.slopes(point.q),
+        held,
+        scatter=_scatter(objective, point),
+        variance=_variance(objective, point, freedom),
+        freedom=freedom,
+        threshold=_error(setup, objective, point, fine),
+    )
+
+
+def _scatter(objective: Objective, point: Point) -> Vector | None:
+    """How the gradient scatters, where that does not follow from R."""
+    if objective.criterion.has_unit_variance:
+        return None
+    return objective.scatter(point.q) if point.predictions is None else point.scatter
+
+
+def _variance(objective: Objective, point: Point, freedom: int) -> float:
+    """What the covariance is multiplied by: unknowns take degrees of freedom from the residuals.
+
+    Variances that are known beforehand are not touched by that.
+    """
+    if freedom <= 0:
+        return math.inf
+    known = objective.criterion.has_unit_variance and not any(
+        v.estimated for v in point.noise.values()
+    )
+    return 1.0 if known else objective.n_samples / freedom
+
+
+def _error(setup: Setup, objective: Objective, point: Point, fine: Point | None) -> float:
+    """The relative error of the Jacobian, measured where it can be: what counts as rank zero."""
+    most = 10 * setup.study.solver.rtol
+    if point.predictions is not None:
+        return 1e-14
+    if not setup.study.model.has_time:
+        return 1e-13 * math.sqrt(max(objective.n_samples, 1))
+    if fine is None:
+        return most
+    scale = np.linalg.norm(fine.R, axis=0)
+    scale[scale == 0] = 1.0
+    # R is unique up to the signs of its rows
+    signs = np.sign(np.diag(fine.R)) * np.sign(np.diag(point.R))
+    difference = (fine.R - signs[:, None] * point.R) / scale
+    error = float(np.linalg.norm(difference, 2)) if difference.size else 0.0
+    return min(max(error, 1e-11), most)
+
+
+def _doubt(objective: Objective, fine: Point, known: Accuracy, held: npt.NDArray[np.bool_]) -> str:
+    """A word where the estimate would move if the simulation were more accurate."""
+    free = ~held & known.identifiable
+    if not free.any():
+        return ""
+    shift = np.zeros(len(free))
+    shift[free] = np.linalg.lstsq(fine.R[:, free], -fine.b, rcond=None)[0]
+    shift = np.abs(shift * objective.unknowns.slopes(fine.q))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.where(free, shift / known.stderr, 0.0)
+        relative = np.where(free, shift / np.abs(fine.values), 0.0)
+    moved = (errors > SHIFTED[0]) & (relative > SHIFTED[1])
+    if not moved.any():
+        return ""
+    worst = int(np.argmax(np.where(moved, errors, 0.0)))
+    return (
+        f"; the simulation is too coarse: tighter tolerances would move "
+        f"'{objective.unknowns.items[worst].label}' by {errors[worst]:.2g} standard errors; "
+        "lower rtol and atol in [solver], or give small states a nominal value"
+    )
+
+
+def _identifiability(
+    objective: Objective,
+    finer: Objective | None,
+    point: Point | None,
+    fine: Point | None,
+    known: Accuracy,
+    held: npt.NDArray[np.bool_],
+) -> Identifiability:
+    if finer is not None and fine is not None and len(known.null_directions):
+        return explain(finer, fine, known, held)
+    return explain(objective, point, known, held)
