@@ -62,8 +62,8 @@ def _validating(fit: Fit, case: CaseFit, spread: Vector) -> list[list[Part]]:
     shared = spread[:tuners, :tuners]
     if values.size == tuners:
         return [[(s, shared)] for s in slopes]
-    weights = [1 / _level(fit, case, o)[0] for o in case.outputs]
-    stacked = np.vstack([w * s for w, s in zip(weights, slopes, strict=True)])
+    weights = [chain_of(fit, case, o) / level_of(fit, case, o)[0] for o in case.outputs]
+    stacked = np.vstack([w[:, None] * s for w, s in zip(weights, slopes, strict=True)])
     inner = np.linalg.pinv(stacked[:, tuners:])
     follow = -inner @ stacked[:, :tuners]
     free = inner @ inner.T
@@ -74,18 +74,23 @@ def _validating(fit: Fit, case: CaseFit, spread: Vector) -> list[list[Part]]:
 
 def noise_of(fit: Fit, case: CaseFit, output: Compared, around: Linearised) -> Vector:
     """Standard deviation of the noise at each stamp, in the output's own unit."""
-    sigma, known = _level(fit, case, output)
+    sigma, known = level_of(fit, case, output)
     if not known and around.freedom > 0:
         sigma *= math.sqrt(around.n_samples / around.freedom)
-    column = fit.study_case(case.name).columns_of_outputs[output.name]
-    if column.transform is None:
-        return np.full(len(output.time), sigma)
     # the noise is that of the transformed output
-    slope = np.abs(transform_of(column.transform).derivative(output.simulated))
+    slope = np.abs(chain_of(fit, case, output))
     return np.asarray(np.divide(sigma, slope, out=np.full(len(slope), np.inf), where=slope > 0))
 
 
-def _level(fit: Fit, case: CaseFit, output: Compared) -> tuple[float, bool]:
+def chain_of(fit: Fit, case: CaseFit, output: Compared) -> Vector:
+    """The derivative of what is compared by the output: one where nothing is transformed."""
+    column = fit.study_case(case.name).columns_of_outputs[output.name]
+    if column.transform is None:
+        return np.ones(len(output.time))
+    return np.asarray(transform_of(column.transform).derivative(output.simulated))
+
+
+def level_of(fit: Fit, case: CaseFit, output: Compared) -> tuple[float, bool]:
     """The noise of an output as compared, and whether it was known beforehand."""
     given = fit.study_case(case.name).columns_of_outputs[output.name].sigma
     if isinstance(given, float):

@@ -113,10 +113,10 @@ class OutputResiduals:
         """Samples farther out than Gaussian noise goes, by median and median deviation."""
         if not self.fails(tests.OUTLIERS):
             return ()
-        e = innovations(self.series, self.autocorrelation) if self.coloured else None
-        e = self.series.studentised if e is None else e
+        e = self.series.studentised
         off = e - np.median(e)
         z = off / (1.4826 * float(np.median(np.abs(off))) or 1.0)
+        z = tests.spikes(e) if self.coloured else z
         far = np.abs(z) > float(ndtri(1 - self.level / (2 * self.n)))
         far[np.argmax(np.abs(z))] = True
         s = self.series
@@ -165,13 +165,6 @@ def judged(
         tests.SPREAD: Test(tests.SPREAD, math.nan, math.nan, unknown)
         if few
         else tests.constant_spread(z, x, y),
-        tests.OUTLIERS: tests.outliers(innovations(series, acf)),
+        tests.OUTLIERS: tests.coloured_outliers(series.studentised),
     }
     return OutputResiduals(series, acf, tuple(again.get(t.name, t) for t in found), level)
-
-
-def innovations(series: Series, acf: Autocorrelation) -> Vector:
-    """What each residual adds to the one before it."""
-    z = series.studentised
-    memory = float(acf.value[0]) if len(acf.value) else 0.0
-    return np.concatenate([z[:1], z[1:] - memory * z[:-1]])

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from estimica.base.signals import Signal
 from estimica.estimate.fit import CaseFit, Compared, Fit
+from estimica.infer.bands_spread import parameter_spread
 from estimica.infer.covariance_rows import Linearised
 from estimica.infer.residual_spacing import Spacing, spacing
+from estimica.infer.residual_validation import Rest, unexplained
 from estimica.study.record import Record
 
 Vector = npt.NDArray[np.float64]
@@ -77,20 +79,22 @@ def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
     records = {r.case.name: r for r in fit.setup.records}
     metrics = _metrics(around)
     rows = {(r.case, r.output): r for r in around.rows}
+    spread = parameter_spread(fit, around, "model")
     for case in fit.cases:
-        for output in case.outputs:
-            key = case.name, output.name
-            if case.role == "calibrate" and key in rows:
-                # scored rows are those of the residuals times a factor that cancels
-                jacobian, metric = rows[key].jacobian, metrics[key]
-            else:
-                jacobian, metric = np.zeros((len(output.time), 1)), np.zeros((1, 1))
-            yield _series(fit, case, output, records[case.name], jacobian, metric)
+        if case.role == "calibrate":
+            # scored rows are those of the residuals times a factor that cancels
+            rest = [
+                (o.compared, rows[case.name, o.name].jacobian, metrics[case.name, o.name])
+                for o in case.outputs
+            ]
+        else:
+            rest = unexplained(fit, case, around, spread) if case.outputs else []
+        for output, own in zip(case.outputs, rest, strict=True):
+            yield _series(fit, case, output, records[case.name], own)
 
 
-def _series(
-    fit: Fit, case: CaseFit, output: Compared, record: Record, jacobian: Vector, metric: Vector
-) -> Series:
+def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Rest) -> Series:
+    residual, jacobian, metric = rest
     timed = fit.study.model.has_time
     axis, x = ("time", output.time) if timed else _static_axis(record, output.time)
     order = np.argsort(x, kind="stable")
@@ -109,7 +113,7 @@ def _series(
         fit.unit_of(output),
         axis,
         x,
-        output.compared[order],
+        residual[order],
         output.simulated[order],
         {n: columns[order] for n, columns in shifted.items()},
         varying if timed else {},

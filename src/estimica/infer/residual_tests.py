@@ -148,3 +148,29 @@ def outliers(z: Vector) -> Test:
     room = (n - 1) ** 2 - n * g * g
     ratio = math.sqrt(n * (n - 2) * g * g / room) if room > 0 else math.inf
     return Test(OUTLIERS, g, min(1.0, 2 * n * float(t.sf(ratio, n - 2))))
+
+
+def spikes(z: Vector) -> Vector:
+    """How far each sample stands out from both of its neighbours, in robust standard deviations.
+
+    Zero unless the neighbours stand out the other way, as they do beside a single wrong sample but
+    not beside a jump or a bend of coloured residuals.
+    """
+    if len(z) < LEAST:
+        return np.zeros(len(z))
+    out = np.zeros(len(z))
+    out[1:-1] = z[1:-1] - (z[:-2] + z[2:]) / 2
+    size = 1.4826 * float(np.median(np.abs(out - np.median(out))))
+    if size == 0:
+        return np.zeros(len(z))
+    alone = np.zeros(len(z), bool)
+    beside = np.maximum(out[:-2] * np.sign(out[1:-1]), out[2:] * np.sign(out[1:-1]))
+    alone[1:-1] = beside < -np.abs(out[1:-1]) / 4
+    return np.where(alone, out / size, 0.0)
+
+
+def coloured_outliers(z: Vector) -> Test:
+    """The same question of residuals that remember: whether a single sample is a spike."""
+    far = float(np.max(np.abs(spikes(z)))) if len(z) else 0.0
+    remark = "spikes beside both neighbours"
+    return Test(OUTLIERS, far, min(1.0, 2 * len(z) * float(ndtr(-far))), remark)

@@ -1,0 +1,57 @@
+"""Validating residuals: what is left when the uncertainty of the tuners is taken into account."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import EstimicaError
+from estimica.estimate.fit import CaseFit, Fit
+from estimica.infer.bands_spread import chain_of, level_of, slopes_of
+from estimica.infer.covariance_rows import Linearised
+
+Vector = npt.NDArray[np.float64]
+Rest = tuple[Vector, Vector, Vector]  # residuals, Jacobian, metric
+
+
+def unexplained(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> list[Rest]:
+    """Residuals of a validating case less what an error of the tuners within their covariance V
+    explains best, with what this has taken from white noise.
+
+    Residuals e = v + Sδ with δ of covariance V have the best δ = A Sᵀe/σ², A⁻¹ = SᵀS/σ² + V⁻¹;
+    without it their covariance is σ²(I − S A Sᵀ/σ²), as if the tuners had been fitted.
+    """
+    plain = [(o.compared, np.zeros((len(o.time), 1)), np.zeros((1, 1))) for o in case.outputs]
+    try:
+        parts = slopes_of(fit, case, around, spread)
+    except EstimicaError:
+        return plain
+    weights = [chain_of(fit, case, o) / level_of(fit, case, o)[0] for o in case.outputs]
+    scaled = [[w[:, None] * s for s, _ in own] for w, own in zip(weights, parts, strict=True)]
+    common = np.vstack([own[0] for own in scaled])
+    inner = _posterior(parts[0][0][1], common.T @ common)
+    if not np.isfinite(inner).all():
+        return plain
+    residual = [o.compared / level_of(fit, case, o)[0] for o in case.outputs]
+    error = inner @ (common.T @ np.concatenate(residual))
+    found = []
+    for own, e, output in zip(scaled, residual, case.outputs, strict=True):
+        metric = inner if len(own) == 1 else _joined(inner, parts[0][1][1])
+        rest = (e - own[0] @ error) * level_of(fit, case, output)[0]
+        found.append((rest, np.hstack(own), metric))
+    return found
+
+
+def _posterior(prior: Vector, information: Vector) -> Vector:
+    """(information + prior⁻¹)⁻¹, also where the prior leaves some tuners no room."""
+    values, vectors = np.linalg.eigh((prior + prior.T) / 2)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    middle = np.eye(len(prior)) + root.T @ information @ root
+    return np.asarray(root @ np.linalg.solve(middle, root.T))
+
+
+def _joined(first: Vector, second: Vector) -> Vector:
+    n, m = len(first), len(second)
+    found = np.zeros((n + m, n + m))
+    found[:n, :n], found[n:, n:] = first, second
+    return found
