@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,15 @@ import pytest
 from tests.estimate.problems import curve, rc_table
 
 from estimica.base.errors import FitError
-from estimica.estimate.setup import prepare
+from estimica.estimate.objective import Objective
+from estimica.estimate.setup import Setup, prepare
 from estimica.infer import structural_probe
+from estimica.infer.series import Loop
 from estimica.infer.structural import Structural, structural
 from estimica.infer.structural_probe import SimulationProbe
-from estimica.simulate.modelica_model import load_model
+from estimica.infer.taylor import Experiment, TaylorModel
+from estimica.simulate.engine import Options
+from estimica.simulate.modelica_model import ModelicaModel, load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -320,8 +325,8 @@ def test_the_published_models_are_of_both_kinds_and_hard_enough() -> None:
 def test_simulations_with_random_inputs_come_to_the_same_verdict(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def simulated(setup, objective, more=()):
-        return SimulationProbe(setup, objective, more), "as a test"
+    def simulated(setup: Setup, objective: Objective) -> tuple[SimulationProbe, str]:
+        return SimulationProbe(setup, objective), "as a test"
 
     monkeypatch.setattr("estimica.infer.structural.probe_of", simulated)
     found = structural(study_of(MODELS[name]))
@@ -355,7 +360,11 @@ def test_sums_of_conductances_in_a_circuit_of_linear_equations_are_found() -> No
         text, {"G1": 1.0, "G2": 2.0, "C": 0.5}, inputs=("u",), outputs=("v", "w"),
         lost=("G1", "G2"), rank=2, determined=("G1 + G2",),
     )  # fmt: skip
-    found = structural(study_of(one))
+    study = study_of(one)
+    assert isinstance(study.model, ModelicaModel)
+    steps = TaylorModel(study.model.system, ["v", "w"]).steps
+    assert any(isinstance(s, Loop) for s in steps)
+    found = structural(study)
     assert found.method == "Taylor series"
     check(found, one)
 
@@ -371,11 +380,6 @@ end Functions;"""
 
 
 def test_series_agrees_with_the_simulation_near_the_start() -> None:
-    from decimal import Decimal, localcontext
-
-    from estimica.infer.taylor import Experiment, TaylorModel
-    from estimica.simulate.engine import Options
-
     model = load_model(FUNCTIONS)
     names = ("a", "b", "c", "d", "x")
     values = {"a": 0.7, "b": 0.4, "c": 1.3, "d": 0.2, "x": 0.6}
@@ -446,6 +450,13 @@ def test_a_model_that_cannot_be_evaluated_says_so(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(structural_probe.SeriesProbe, "at", lambda *_: None)
     with pytest.raises(FitError, match=r"F061: the model cannot be evaluated near these values"):
         structural(study_of(MODELS["predators"]))
+
+
+def test_a_model_whose_series_take_too_long_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structural_probe, "LONGEST", 0.0)
+    found = structural(study_of(MODELS["predators"]))
+    assert (found.method, found.because) == ("simulation", "its power series take too long")
+    check(found, MODELS["predators"])
 
 
 def test_each_case_brings_its_own_unknowns() -> None:

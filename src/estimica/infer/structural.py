@@ -19,7 +19,13 @@ from estimica.estimate.identifiability import moved, sizes
 from estimica.estimate.invariants import Group, Place, groups, listed
 from estimica.estimate.objective import Objective
 from estimica.estimate.setup import Setup, prepare
-from estimica.infer.structural_probe import Probe, Seen, probe_of
+from estimica.infer.structural_probe import (
+    Probe,
+    Seen,
+    SimulationProbe,
+    TooLongError,
+    probe_of,
+)
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -28,6 +34,7 @@ PLACES = 5  # along the null directions
 SPREAD = 0.25  # of the random points, relative
 TRIES = 12  # points that cannot be evaluated before it is given up
 MOST_CANDIDATES = 12  # further variables that are tried as outputs
+TRACE = 1e-15  # relative share below which no measurement would show what is determined
 PATIENCE = 20.0  # seconds for trying them
 
 
@@ -58,6 +65,7 @@ class Structural:
             return (
                 f"with rich enough inputs and little enough noise, the measured outputs determine "
                 f"{_all(self.n)} (locally)"
+                + (", though some by traces only" if self.kept < TRACE else "")
             )
         said = [_lost(g) for g in self.groups]
         return "; ".join(said) + self._help()
@@ -108,7 +116,11 @@ def judge(setup: Setup, objective: Objective, values: Vector, seed: int = 0) -> 
     """The verdict near values of the unknowns."""
     random = np.random.default_rng(seed)
     probe, because = probe_of(setup, objective)
-    points = _points(probe, objective, values, random)
+    try:
+        points = _points(probe, objective, values, random)
+    except TooLongError:
+        probe, because = SimulationProbe(setup, objective), "its power series take too long"
+        points = _points(probe, objective, values, random)
     best = max(points, key=lambda p: p.rank)
     labels = [u.label for u in objective.unknowns.items]
     places = [Place(best.values, best.null), *_along(probe, objective, best, random)]
@@ -125,7 +137,7 @@ def judge(setup: Setup, objective: Objective, values: Vector, seed: int = 0) -> 
         points=len(points),
         kept=best.kept,
         dropped=best.dropped,
-        helpful=_helpful(setup, objective, best) if best.rank < len(labels) else {},
+        helpful=_helpful(probe, best) if best.rank < len(labels) else {},
     )
 
 
@@ -166,20 +178,25 @@ def _along(
     for _ in range(PLACES):
         values = moved(best.values, size, best.null, random)
         inside = unknowns.values(unknowns.clipped(unknowns.coordinates(values)))
-        seen = probe.at(inside, random)
+        try:
+            seen = probe.at(inside, random)
+        except TooLongError:
+            break
         if seen is not None and seen.rank == best.rank:
             found.append(Place(seen.values, seen.null))
     return found
 
 
-def _helpful(setup: Setup, objective: Objective, best: Seen) -> dict[str, int]:
+def _helpful(probe: Probe, best: Seen) -> dict[str, int]:
     """Variables that would tell more if they were measured too."""
     begun, found = perf_counter(), {}
-    for name in _candidates(setup, objective):
+    for name in _candidates(probe.setup, probe.objective):
         if perf_counter() - begun > PATIENCE:
             break
-        probe, _ = probe_of(setup, objective, (name,))
-        seen = probe.at(best.values, np.random.default_rng(1))
+        try:
+            seen = probe.with_outputs((name,)).at(best.values, np.random.default_rng(1))
+        except TooLongError:
+            break
         if seen is not None and seen.rank > best.rank:
             found[name] = seen.rank
     return found

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException, DivisionByZero, InvalidOperation, localcontext
+from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,11 @@ from estimica.simulate.engine import Options
 from estimica.simulate.modelica_model import ModelicaModel
 
 Vector = npt.NDArray[np.float64]
-DIGITS = 100
-NEW = Decimal("1e-50")  # share of a row that counts as new: half of the digits
+DIGITS = 100  # at least; more where the series are long
+DIGITS_A_ORDER = 4
 NEW_BY_LINKS = Decimal("1e-11")  # where tuners go through formulas in double precision
 STALLED = 5  # orders in a row that bring nothing new, at least, before the series ends
-MOST_ORDERS = 60
+LONGEST = 10.0  # seconds for one series
 SAMPLES = 400
 PIECES = 40  # of a random input
 
@@ -45,6 +46,10 @@ class Seen:
     null: Vector  # rows, in the unknowns' units
     kept: float  # the smallest share or singular value that counts
     dropped: float  # the largest that does not
+
+
+class TooLongError(Exception):
+    """Series of this model take too long."""
 
 
 class Probe(ABC):
@@ -68,21 +73,25 @@ class Probe(ABC):
         return [*predictor.extras, *(None for _ in self.more)]
 
     @abstractmethod
+    def with_outputs(self, more: tuple[str, ...]) -> Probe:
+        """The same with further variables taken as measured."""
+
+    @abstractmethod
     def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
         """The rank at values of all unknowns; none where the model cannot be evaluated."""
 
 
-def probe_of(setup: Setup, objective: Objective, more: tuple[str, ...] = ()) -> tuple[Probe, str]:
+def probe_of(setup: Setup, objective: Objective) -> tuple[Probe, str]:
     """The probe for a study, and why it is not the exact one where it is not."""
     model = setup.study.model
     if not model.has_time:
-        return SimulationProbe(setup, objective, more), ""
+        return SimulationProbe(setup, objective), ""
     if not isinstance(model, ModelicaModel):
-        return SimulationProbe(setup, objective, more), "the model has no equations to look at"
+        return SimulationProbe(setup, objective), "the model has no equations to look at"
     try:
-        return SeriesProbe(setup, objective, model, more), ""
+        return SeriesProbe(setup, objective, model), ""
     except NoSeriesError as error:
-        return SimulationProbe(setup, objective, more), str(error)
+        return SimulationProbe(setup, objective), str(error)
 
 
 def numbers(setup: Setup, predictor: CasePredictor) -> dict[str, float]:
@@ -106,17 +115,24 @@ class SeriesProbe(Probe):
         more: tuple[str, ...] = (),
     ) -> None:
         super().__init__(setup, objective, more)
+        self._model = model
         self._defaults = _input_values(model)
         self._models = [TaylorModel(model.system, self.outputs(p)) for p in objective.predictors]
-        self._order = min(len(model.system.states) + self.n + 2, MOST_ORDERS)
+        self._order = len(model.system.states) + self.n + 2
+        self._digits = max(DIGITS, DIGITS_A_ORDER * self._order)
         self._patience = max(STALLED, len(model.system.states))
         formulas = any(not _is_plain(p) for p in objective.predictors)
-        self._new = NEW_BY_LINKS if formulas else NEW
+        # half of the digits: what is zero is off by the last ones only
+        self._new = NEW_BY_LINKS if formulas else Decimal(10) ** (-self._digits // 2)
+
+    def with_outputs(self, more: tuple[str, ...]) -> SeriesProbe:
+        """The same with further variables taken as measured."""
+        return SeriesProbe(self.setup, self.objective, self._model, more)
 
     def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
         """Coefficients order by order until they say nothing new."""
         with localcontext() as context:
-            context.prec = DIGITS
+            context.prec = self._digits
             context.traps[DivisionByZero] = context.traps[InvalidOperation] = False
             try:
                 found = self._eliminated(values, random)
@@ -129,7 +145,7 @@ class SeriesProbe(Probe):
                 values,
                 found.rank,
                 found.null_space() * scale,
-                float(found.smallest),
+                max(float(found.smallest), 1e-300),
                 float(found.largest),
             )
 
@@ -140,7 +156,7 @@ class SeriesProbe(Probe):
             (model.series(self._experiment(p, values, random), self._order), p)
             for model, p in zip(self._models, self.objective.predictors, strict=True)
         ]
-        stalled = 0
+        stalled, begun = 0, perf_counter()
         for order in range(self._order):
             new = False
             for series, predictor in cases:
@@ -152,6 +168,8 @@ class SeriesProbe(Probe):
             stalled = 0 if new else stalled + 1
             if found.rank == self.n or stalled > self._patience:
                 break
+            if perf_counter() - begun > LONGEST:
+                raise TooLongError
         return found
 
     def _sizes(self, values: Vector) -> Vector:
@@ -234,6 +252,10 @@ class SimulationProbe(Probe):
     """By sensitivities along simulations, to two tolerances: their difference is the error."""
 
     method = "simulation"
+
+    def with_outputs(self, more: tuple[str, ...]) -> SimulationProbe:
+        """The same with further variables taken as measured."""
+        return SimulationProbe(self.setup, self.objective, more)
 
     def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
         """Singular values of the sensitivities under random inputs."""
