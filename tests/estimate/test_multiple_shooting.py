@@ -241,7 +241,7 @@ def test_limits_of_iterations_and_time_are_kept() -> None:
     assert "not converged after 2 iterations; raise max_iterations" in short.outcome.message
     late = fit(boiler(cut(max_seconds=1e-6), 200))
     assert late.outcome.status is Status.TIME
-    assert late.outcome.message == "time is up; these are the best values so far"
+    assert late.outcome.message.startswith("time is up; these are the best values so far")
 
 
 def test_ctrl_c_returns_the_best_so_far() -> None:
@@ -251,7 +251,7 @@ def test_ctrl_c_returns_the_best_so_far() -> None:
 
     found = fit(boiler(cut(), 200), progress=stop)
     assert found.outcome.status is Status.INTERRUPTED
-    assert found.outcome.message == "interrupted; these are the best values so far"
+    assert found.outcome.message.startswith("interrupted; these are the best values so far")
     assert found.cost < fit(boiler(Estimation(), 200)).iterations[0].cost
 
 

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.errors import FitError
 from estimica.base.signals import Signal
 from estimica.compiled.equations import translate
 from estimica.estimate.elements import Elements, Radau, divided, elements, intervals
@@ -67,6 +68,13 @@ class CollocatedCase:
         ]
         self._signals = signals
         bounds = intervals(response.begin, predictor.times, signals)
+        if len(bounds) == 1:
+            raise FitError(
+                "F043",
+                f"case '{predictor.record.case.name}': all samples are at its beginning, "
+                f"{response.begin:g}, so there is nothing to collocate; "
+                "use transcription = 'shooting'",
+            )
         even = -(-(least or 1) // max(len(bounds) - 1, 1))
         self._bounds = divided(bounds, np.full(len(bounds) - 1, even))
         self.width = self.nx + self.nz  # of a point

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,10 @@ Vector = npt.NDArray[np.float64]
 Tell = Callable[[Iteration, Point], None]
 SEGMENTS = 16  # by default, fewer for short records
 GROWTH = 10.0  # of a disturbance within a piece, above which the pieces are halved
-SHORTEST = 1e-7  # share of a step
+SHORTEST = 1e-3  # share of a step
+#: relative to the largest column of the Jacobian: next to none, so that only unknowns that the data
+#: do not determine stay where they are; more after steps that are no good
+LEAST_DAMPING, MOST_DAMPING = 1e-18, 1.0
 PASSES = 25  # of a search whose robust scales are adapted in between
 CLOSED = 1e-6  # gaps, in sizes of the states, that count as none
 
@@ -74,9 +78,8 @@ class _Search:
         self.begun = perf_counter()
         self.iterations: list[Iteration] = []
         self.at: Stitched | None = None
-        self.linear: Linearised | None = None
         self.penalty = 0.0
-        self.damping = 0.0
+        self.damping = LEAST_DAMPING
         self.solved: Step | None = None
         self.start = self.unknowns.start
 
@@ -139,37 +142,29 @@ class _Search:
         return (
             Status.ITERATIONS,
             f"not converged after {self.limits.max_iterations} iterations; raise max_iterations, "
-            "or look whether the data determine all tuners",
+            "look whether the data determine all tuners, or try transcription = 'collocation'",
         )
 
     def _iterate(self) -> tuple[Status, str] | None:
+        """Find a better point, with more damping where the plain step is no good."""
         at = self.at
         assert at is not None
-        linear = self.linear = self.stitching.linearised(at)
-        found = self._step(linear, at)
-        if found is None:
-            return Status.STALLED, "the step cannot be computed; fix tuners that have no effect"
-        self.solved = found
-        slope = self._slope(linear, found)
-        share, tries = 1.0, 0
-        size = _relative(found.d[: linear.n], at.q)
-        moved = float(np.max(np.abs(found.d), initial=0.0))
+        linear = self.stitching.linearised(at)
         closed = float(np.max(np.abs(at.gaps), initial=0.0)) <= max(CLOSED, self.noise)
-        while share > SHORTEST:
-            if perf_counter() - self.begun > self.limits.max_seconds:
-                return Status.TIME, "time is up; these are the best values so far"
-            q, nodes = self.stitching.moved(at, share * found.d)
-            trial = self.stitching.at(q, nodes)
-            if isinstance(trial, Stitched) and self._lower(trial, at, share * slope):
-                self._accept(trial, share * size, tries)
-                if share == 1.0 and closed and moved <= max(self.limits.tolerance, 1e-12):
-                    return Status.CONVERGED, "neither unknowns nor nodes change any more"
-                return None
-            if closed and -slope <= self.noise * max(at.square, 1e-300):
-                return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
-            share *= 0.5 if isinstance(trial, Stitched) else 0.25
-            tries += 1
-        if closed and -slope <= 1e-3 * at.square:
+        tries = 0
+        while self.damping <= MOST_DAMPING:
+            found = self._step(linear, at)
+            if found is not None:
+                self.solved = found
+                slope = self._slope(linear, found)
+                ended, more = self._along(at, found, slope, closed, tries)
+                tries += more
+                if ended is None or isinstance(ended, tuple):
+                    return ended
+                if closed and -slope <= self.noise * max(at.square, 1e-300):
+                    break
+            self.damping *= 1e3
+        if closed and found is not None and -slope <= 1e-3 * at.square:
             return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
         return (
             Status.STALLED,
@@ -177,13 +172,37 @@ class _Search:
             "elsewhere (starts = 20), or try transcription = 'collocation'",
         )
 
+    def _along(
+        self, at: Stitched, found: Step, slope: float, closed: bool, tries: int
+    ) -> tuple[tuple[Status, str] | Literal[False] | None, int]:
+        """(how the search ends, None: it goes on, False: no point was better; tries)."""
+        share, count = 1.0, 0
+        size = _relative(found.d[: len(at.q)], at.q)
+        moved = float(np.max(np.abs(found.d), initial=0.0))
+        while share > SHORTEST:
+            if perf_counter() - self.begun > self.limits.max_seconds:
+                return (Status.TIME, "time is up; these are the best values so far"), count
+            trial = self.stitching.at(*self.stitching.moved(at, share * found.d))
+            if isinstance(trial, Stitched) and self._lower(trial, at, share * slope):
+                self._accept(trial, share * size, tries + count)
+                if share == 1.0:
+                    self.damping = max(self.damping / 10, LEAST_DAMPING)
+                if share == 1.0 and closed and moved <= max(self.limits.tolerance, 1e-12):
+                    return (Status.CONVERGED, "neither unknowns nor nodes change any more"), count
+                return None, count
+            if closed and -slope <= self.noise * max(at.square, 1e-300):
+                break
+            share *= 0.5 if isinstance(trial, Stitched) else 0.25
+            count += 1
+        return False, count
+
     def _step(self, linear: Linearised, at: Stitched) -> Step | None:
         """The step; where unknowns are not determined, the shortest of them."""
         norms = np.sqrt(np.asarray(linear.J.multiply(linear.J).sum(axis=0)).ravel())
         effects = np.asarray(abs(linear.C[:, : linear.n]).sum(axis=0)).ravel()
         dead = (norms[: linear.n] == 0) & (effects == 0)
         low, high = self.unknowns.lower - at.q, self.unknowns.upper - at.q
-        damping = (1e-10 * float(norms.max(initial=0.0))) ** 2
+        damping = self.damping * float(norms.max(initial=0.0)) ** 2
         return step(linear, damping, low, high, dead)
 
     def _slope(self, linear: Linearised, found: Step) -> float:
