@@ -55,14 +55,14 @@ class Timing:
         return self.wall / max(1, self.simulations + self.jacobians)
 
 
-def peers_of(case: FitCase, folder: Path, console: Console) -> list[Peer]:
+def peers_of(case: FitCase, folder: Path, rebuild: bool, console: Console) -> list[Peer]:
     """Those who are there, ours first."""
     makers: dict[str, Callable[[], Peer]] = {
         "estimica": lambda: Ours(case),
         "SciPy + solve_ivp": lambda: Scipy(case),
         "SciPy + odeint": lambda: Scipy(case, by_odeint=True),
         "lmfit + solve_ivp": lambda: Lmfit(case),
-        "AMICI + SciPy": lambda: Amici(case, folder),
+        "AMICI + SciPy": lambda: Amici(case, folder, rebuild),
         "CasADi collocation": lambda: Collocation(case),
     }
     found = []
@@ -164,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeat", type=int, default=7, help="rounds of each case")
     parser.add_argument("--json", type=Path, help="also write the figures into this file")
     parser.add_argument("--only-fits", action="store_true", help="no figures of whole processes")
+    parser.add_argument("--rebuild", action="store_true", help="let AMICI build its models anew")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.gettempdir()) / "estimica-bench"
     folder.mkdir(exist_ok=True)
@@ -176,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if name not in CASES:
             parser.error(f"no case '{name}'; there are {', '.join(CASES)}")
         case = CASES[name]()
-        peers = peers_of(case, folder, console)
+        peers = peers_of(case, folder, options.rebuild, console)
         found = measure(case, peers, options.repeat)
         console.print(table(case, found))
         timings += found

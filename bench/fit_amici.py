@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -43,13 +44,15 @@ class Amici(Peer):
 
     name = "AMICI + SciPy"
 
-    def __init__(self, case: FitCase, folder: Path) -> None:
+    def __init__(self, case: FitCase, folder: Path, rebuild: bool = False) -> None:
         python = os.environ.get("AMICI_PYTHON")
         if not python:
             raise Missing("set AMICI_PYTHON to an interpreter with amici, antimony and SWIG")
         model = antimony_of(case).as_json() | {"name": f"fit_{case.name}"}
         digest = hashlib.sha256(json.dumps(model).encode()).hexdigest()[:12]
         home = folder / f"amici-fit-{case.name}-{digest}"  # a build serves all data
+        if rebuild:
+            shutil.rmtree(home, ignore_errors=True)
         home.mkdir(exist_ok=True)
         job = model | {
             "times": case.times.tolist(), "rtol": RTOL, "atol": ATOL,

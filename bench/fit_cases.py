@@ -34,6 +34,7 @@ class FitCase:
     model_class: str | None = None
     fixed_inputs: dict[str, float] | None = None
     step: float = 1e-4  # relative, of finite differences; the best that was found by trial
+    graded: int = 0  # ever shorter elements after a jump of the inputs, for collocation
     halvings: int = 0  # of the intervals between samples, for collocation
 
     @cached_property
@@ -151,7 +152,7 @@ def rod() -> FitCase:
     )
     return FitCase(
         "rod", "heat rod, 100 states", problem, known.times, dict.fromkeys(known.tuners, 1.0),
-        dict.fromkeys(outputs, 0.002), bounds=(0.05, 10.0), step=1e-3,
+        dict.fromkeys(outputs, 0.002), bounds=(0.05, 10.0), step=1e-3, graded=8,
     )  # fmt: skip
 
 

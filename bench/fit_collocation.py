@@ -26,6 +26,9 @@ class Collocation(Peer):
         grid = np.unique(np.concatenate([[0.0], starts, case.times]))
         for _ in range(case.halvings):
             grid = np.sort(np.concatenate([grid, (grid[1:] + grid[:-1]) / 2]))
+        after = [begin + (grid[grid > begin][0] - begin) * 0.5**k
+                 for begin in starts for k in range(1, case.graded + 1)]  # fmt: skip
+        grid = np.union1d(grid, after)
         self.grid = grid
         self.inputs = values[np.searchsorted(starts, grid[:-1], side="right") - 1]
         self.scale = np.abs(case.theta)
