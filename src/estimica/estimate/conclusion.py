@@ -15,7 +15,7 @@ from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
 from estimica.estimate.identifiability import explain
 from estimica.estimate.likelihood import information
 from estimica.estimate.objective import Objective, Point
-from estimica.estimate.search import Searched
+from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import Setup
 
 Vector = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def conclude(
     aic, bic = information(objective, point)
     cases = compare(setup, objective, point)
     message = _message(searched, objective) + advice(setup, searched, cases)
-    if fine is not None:
+    if fine is not None and searched.status is Status.CONVERGED:
         message += _doubt(objective, fine, known, held)
     return Fit(
         study=setup.study,
