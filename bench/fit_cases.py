@@ -33,7 +33,7 @@ class FitCase:
     bounds: tuple[float, float] = (-np.inf, np.inf)  # of every tuner
     model_class: str | None = None
     fixed_inputs: dict[str, float] | None = None
-    step: float = 1e-4  # relative, of finite differences; the best that was found by trial
+    step: float = 1e-4  # relative, of finite differences
     graded: int = 0  # ever shorter elements after a jump of the inputs, for collocation
     halvings: int = 0  # of the intervals between samples, for collocation
 
