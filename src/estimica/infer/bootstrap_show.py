@@ -61,7 +61,7 @@ def estimates(found: Bootstrap) -> Table:
         _row(u.label, s, "" if u.unit == "1" else u.unit)
         for u, s in zip(found.fit.unknowns.items, found.spreads, strict=True)
     ]
-    rows += [_row(f"noise variance of {n}", s, "") for n, s in found.noise_spreads.items()]
+    rows += [_row(f"variance of {n}", s, "") for n, s in found.noise_spreads.items()]
     title = f"{found.fit.study.name}: bootstrap, {found.kind}, seed {found.seed}"
     status, message = outcome(found)
     table = Table(columns, tuple(rows), title, f"{status}: {message}")

@@ -26,6 +26,7 @@ BATCH = 5  # stops that are walked at a time; then they are noted
 TRIES = 6  # with shorter and shorter steps
 GROWTH = 4.0  # of a step over the last one
 STEEP = 2.5  # a rise of the root, over the intended one, after which the step is halved
+CREEP = 1e-2  # a step, over what has been walked, that only creeps up to where refits fail
 FAR = 1e3  # times the size of the unknown: nobody will look further
 DECADES = 6 * math.log(10)  # the same on a logarithmic scale
 MARGIN = 1.1  # of the root beyond the threshold, so that the crossing is seen from both sides
@@ -89,6 +90,7 @@ class _Walker:
         local = self._local(point)
         step = self._step(point, local)
         jump: Stop | None = None
+        failed = len(self.branch.failures)
         for _ in range(TRIES):
             target = self._clipped(float(q[self.k]) + self.d * step)
             stop = self._stop(point, local, target)
@@ -98,6 +100,10 @@ class _Walker:
             steep = self._root(stop.cost) - self._root(point.cost) > STEEP * self._stride
             self._keep(stop, step, front=not steep)
             if not steep:
+                ahead = len(self.branch.failures) > failed
+                covered = abs(stop.q[self.k] - float(self.place.q[self.k]))
+                if ahead and step < CREEP * covered:
+                    return self._finish(Ending.FAILED, self.branch.failures[-1].message)
                 return self._judge(stop)
             jump = stop
             step /= 2
@@ -115,8 +121,14 @@ class _Walker:
             self._finish(Ending.FOUND)
         elif q == self.bound:
             self._finish(Ending.BOUND)
-        elif abs(q - here) >= far or len(self.branch.stops) >= 10 * self.terms.points:
+        elif abs(q - here) >= far:
             self._finish(Ending.FLAT)
+        elif len(self.branch.stops) >= 10 * self.terms.points:
+            failures = self.branch.failures
+            self._finish(
+                Ending.FAILED if failures else Ending.FLAT,
+                failures[-1].message if failures else "",
+            )
 
     def _step(self, point: Point, local: _Local) -> float:
         """A step that raises the root by one stride, as the local quadratic has it."""

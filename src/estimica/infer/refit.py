@@ -20,6 +20,8 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 #: damping of a search that begins near its end, relative to the Jacobian's largest column
 NEAR = 1e-6
+#: iterations that a refit may always take: one that ends early is a failure, not a saving
+ITERATIONS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ def refit(
     whole = estimation.transcription == "shooting" and not objective.criterion.scales()
     if held is None and not whole:
         return find(place.setup, objective, start)
-    limits = Limits(estimation.tolerance, estimation.max_iterations)
+    limits = Limits(estimation.tolerance, max(estimation.max_iterations, ITERATIONS))
     searched = search(objective, LevenbergMarquardt(NEAR), start, limits, held=held)
     if searched.status in (Status.CONVERGED, Status.INTERRUPTED):
         return searched
