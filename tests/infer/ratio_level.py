@@ -17,8 +17,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.stats import kstest
-
-import estimica as es
 from tests.infer.release_problems import (
     TRUTH,
     TUNERS,
@@ -27,6 +25,8 @@ from tests.infer.release_problems import (
     boiler_inputs,
     boiler_outputs,
 )
+
+import estimica as es
 
 RISK = 0.05
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ def boiler_outputs(
     states = np.empty((len(time), 2))
     changes = np.flatnonzero((np.diff(valve) != 0) | (np.diff(fuel) != 0)) + 1
     edges = [0, *changes, len(time)]
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in pairwise(edges):
 
         def slope(_: float, x: np.ndarray, a: int = a) -> list[float]:
             steam = A2 * valve[a] * x[0]

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, chi2, f
+from tests.infer.ratio_level import EXPERIMENTS, level
 
 import estimica as es
 from estimica.compiled.formula import formula_model
-from tests.infer.ratio_level import EXPERIMENTS, level
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "docs" / "assets" / "ratio_level.json"
@@ -146,7 +146,7 @@ def test_same_freedom_is_refused():
 
 def test_other_data_are_refused():
     with pytest.raises(
-        es.InferError, match="I005: .*samples or weights of output 'y' of case 'poi"
+        es.InferError, match=r"I005: .*samples or weights of output 'y' of case 'poi"
     ):
         es.likelihood_ratio(line("a"), line("ab", y=Y + 0.1))
 
@@ -166,7 +166,7 @@ def test_robust_loss_is_refused():
 
 
 def test_another_fixed_value_is_no_nesting():
-    with pytest.raises(es.InferError, match="I003: .*at the null model's values the other costs"):
+    with pytest.raises(es.InferError, match=r"I003: .*at the null model's values the other costs"):
         es.likelihood_ratio(line("a"), line("ab", values={"c": 1.0}))
 
 
@@ -174,7 +174,7 @@ def test_null_value_outside_the_bounds_is_no_nesting():
     null, other = line("a"), line("ab")
     tuners = [replace(t, start=2.0, min=1.0) if t.name == "b" else t for t in other.study.tuners]
     with pytest.raises(
-        es.InferError, match="I003: .*'b' is 0 in the null model, outside the bounds"
+        es.InferError, match=r"I003: .*'b' is 0 in the null model, outside the bounds"
     ):
         es.likelihood_ratio(null, es.fit(other.study.with_(tuners=tuners)))
 
@@ -193,7 +193,7 @@ def test_failed_fit_is_refused():
 def test_tuner_without_a_null_value_is_told():
     other = line("a").study
     tuners = [other.tuners[0], es.Tuner("k", start=0.0, drives=["b"]), other.tuners[2]]
-    with pytest.raises(es.InferError, match="I003: it cannot be told .* no value for tuner 'k'"):
+    with pytest.raises(es.InferError, match=r"I003: it cannot be told .* no value for tuner 'k'"):
         es.likelihood_ratio(line("a"), es.fit(other.with_(tuners=tuners)))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2, f
+from tests.infer.release_problems import EXAMPLES, TRUTH, boiler, boiler_cost, boiler_data
 
 import estimica as es
 from estimica.base.show import text
@@ -16,7 +17,6 @@ from estimica.compiled.formula import formula_model
 from estimica.execute.run_writer import NoRunWriter
 from estimica.infer.release import Progress
 from estimica.infer.release_result import Release, Step
-from tests.infer.release_problems import EXAMPLES, TRUTH, boiler, boiler_cost, boiler_data
 
 START_AND_NOISE = [
     "start of P in run 1",
@@ -301,7 +301,7 @@ def test_null_model_that_cannot_be_simulated_is_told():
     case = es.Case("points", pd.DataFrame({"x": x, "y": x}), inputs={"x": "x"}, outputs={"y": "y"})
     study = es.Study(model, [es.Tuner("a", start=-1.0)], [case], criterion="ml")
     with pytest.raises(
-        es.InferError, match="I109: the null model cannot be simulated: .*give start"
+        es.InferError, match=r"I109: the null model cannot be simulated: .*give start"
     ):
         es.release(study)
 
@@ -352,9 +352,9 @@ def test_ctrl_c_keeps_the_finished_steps_and_the_run_goes_on():
 def test_run_of_other_data_is_not_taken_up():
     run = NoRunWriter()
     es.release(line(), run=run)
-    with pytest.raises(es.InferError, match="I112: .*: the model or the data has changed since"):
+    with pytest.raises(es.InferError, match=r"I112: .*: the model or the data has changed since"):
         es.release(line(seed=2), run=run)
-    with pytest.raises(es.InferError, match="I112: .*: 'risk' has changed since; begin a new run"):
+    with pytest.raises(es.InferError, match=r"I112: .*: 'risk' has changed since; begin a new run"):
         es.release(line(), risk=0.01, run=run)
 
 
