@@ -68,6 +68,9 @@ def found(
         ("k T", [1, 2], lambda v: np.array([v[0] * v[1] ** 0.37]), ["k·T^0.37"]),
         ("a b c", [1, 2, 3], lambda v: np.array([v[0] * v[1] * v[2]]), ["a·b·c"]),
         ("a b c", [1, 2, 3], lambda v: np.array([v[0] / (v[1] * v[2])]), ["a/(b·c)"]),
+        ("J m r", [1, 2, 3], lambda v: np.array([v[0] + v[1] * v[2] ** 2]), ["J + m·r²"]),
+        ("a b c", [1, 2, 3], lambda v: np.array([(v[0] + v[1]) * v[2]]), ["a·c + b·c"]),
+        ("a b c", [1, -2, 3], lambda v: np.array([v[0] * v[1] - 2.5 * v[2]]), ["c − 0.4·a·b"]),
         (
             "a b c d",
             [1, 2, 3, 4],
@@ -91,7 +94,7 @@ def test_products_powers_ratios_and_sums_are_recognised(
 
 
 def test_what_is_neither_product_nor_sum_is_not_called_one() -> None:
-    (group,) = found("a b c", [1, 2, 3], lambda v: np.array([v[0] * v[1] + v[2]]))
+    (group,) = found("a b c", [1, 2, 3], lambda v: np.array([v[0] * v[1] + np.exp(v[2])]))
     assert (group.determined, group.invariants, group.complete) == (1, (), False)
 
 
@@ -242,7 +245,7 @@ def test_fixing_what_is_advised_leaves_the_best_conditioned_rest() -> None:
 
 
 def test_an_undetermined_direction_without_words_is_told_in_relative_changes() -> None:
-    study = curve("(a*b + c)*(1 + x)", X, 5 * (1 + X), {"a": 1.0, "b": 2.0, "c": 2.0})
+    study = curve("(a*b + exp(c))*(1 + x)", X, 9 * (1 + X), {"a": 1.0, "b": 2.0, "c": 2.0})
     judged = identifiability(study)
     assert judged.rank == 1
     assert judged.advice[0].startswith(
@@ -405,3 +408,23 @@ def test_map_command_refuses_what_it_cannot_draw(
     code, _, err = run("map", study_file, *arguments, "--no-store")
     assert code == 2
     assert message in err
+
+
+def test_inertia_mass_and_distance_are_seen_as_one_sum_of_products() -> None:
+    model = load_model("""model Arm
+      parameter Real J_c = 0.0014; parameter Real m = 0.165; parameter Real r_c = 0.1225;
+      parameter Real d = 0.01; input Real tau; output Real w(start = 0, fixed = true);
+    equation
+      (J_c + m*r_c^2)*der(w) = tau - d*w;
+    end Arm;""")
+    time = np.linspace(0, 3, 80)
+    tau = np.sin(4 * time)
+    w = model.simulate(time, {"tau": (time, tau)}, outputs=["w"]).value("w")
+    table = pd.DataFrame({"time": time, "tau": tau, "w": w})
+    case = Case("run", table, inputs={"tau": "tau"}, outputs={"w": "w"})
+    tuners = [Tuner("J_c", start=0.002), Tuner("m", start=0.2), Tuner("r_c", start=0.1), "d"]
+    judged = identifiability(Study(model, tuners, [case]))
+    assert judged.rank == 2
+    assert judged.advice[0].startswith("only J_c + m·r_c² is determined by these data, not")
+    assert judged.structural is not None
+    assert judged.structural.text.startswith("whatever the data, only J_c + m·r_c² is determined")

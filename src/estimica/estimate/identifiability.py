@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from estimica.estimate.accuracy import Accuracy
 from estimica.estimate.fit import Identifiability
-from estimica.estimate.invariants import Group, Place, groups, listed
+from estimica.estimate.invariant import listed
+from estimica.estimate.invariants import Group, Place, groups
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.unknowns import Unknowns
 
@@ -18,6 +19,7 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 STEP = 0.3  # relative change to the next place along a null direction
 PLACES = 5  # besides the estimate, at most
+SURE, UNSURE = 1e-5, 1e-2  # bounds of the error of null directions
 MOST_CHOICES = 300  # of what to fix that are compared
 COUNTS = ("none", "one", "two", "three", "four", "five", "six")
 
@@ -50,10 +52,12 @@ def explain(
 
 
 def direction_error(known: Accuracy) -> float:
-    """Error of the null directions: that of the Jacobian over the smallest value that counts."""
+    """Error of the null directions: what they still do, over the least that counts."""
     s = known.singular_values
-    large = s[s > known.threshold * s[0]] if len(s) else s
-    return float(np.clip(30 * known.threshold / (large[-1] if len(large) else 1.0), 1e-5, 1e-2))
+    large = s > known.threshold * s[0]
+    if large.all() or not large.any():
+        return SURE
+    return float(np.clip(30 * s[~large].max() / s[large].min(), SURE, UNSURE))
 
 
 def null_space(R: Vector, slopes: Vector, free: Flags, count: int) -> tuple[Vector, Vector]:

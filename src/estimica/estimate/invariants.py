@@ -16,24 +16,13 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.invariant import Invariant, listed
+from estimica.estimate.two_terms import two_terms
+
 Vector = npt.NDArray[np.float64]
 LARGEST_POWER = 6  # of a recognised exponent, and of its denominator
 CLOSE = 2e-3  # how near a fraction an exponent must be
 MOST_BASES = 400  # of pivot choices that are tried for the shortest words
-DIGITS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-@dataclass(frozen=True)
-class Invariant:
-    """A product of powers or a sum that the data do determine."""
-
-    kind: str  # "product" or "sum"
-    terms: tuple[tuple[str, float], ...]  # names with their exponents or factors
-
-    @property
-    def text(self) -> str:
-        """As it is written: `R·C`, `B/C`, `J_c + 0.01501·m`."""
-        return _product(self.terms) if self.kind == "product" else _sum(self.terms)
 
 
 @dataclass(frozen=True)
@@ -110,6 +99,8 @@ def _group(names: list[str], places: list[Place], free: int, tolerance: float) -
             if len(known) < wanted and _rank(grown) > len(gradients):
                 gradients = grown
                 known.append(_named(kind, names, terms))
+    if wanted == 1 and not known:
+        known += two_terms(names, [(p.values, p.null) for p in places], tolerance)
     return Group(tuple(names), free, tuple(known))
 
 
@@ -235,43 +226,3 @@ def _factors(row: Vector, size: Vector) -> Vector:
 def _named(kind: str, names: Sequence[str], terms: Vector) -> Invariant:
     pairs = [(n, float(x)) for n, x in zip(names, terms, strict=True) if x]
     return Invariant(kind, tuple(pairs))
-
-
-def _product(terms: Sequence[tuple[str, float]]) -> str:
-    above = [_power(n, x) for n, x in terms if x > 0]
-    below = [_power(n, -x) for n, x in terms if x < 0]
-    if not above:
-        return f"1/({'·'.join(below)})" if len(below) > 1 else f"1/{below[0]}"
-    if not below:
-        return "·".join(above)
-    return f"{'·'.join(above)}/" + (f"({'·'.join(below)})" if len(below) > 1 else below[0])
-
-
-def _power(name: str, exponent: float) -> str:
-    name = _bracketed(name)
-    if exponent == 1:
-        return name
-    if float(exponent).is_integer():
-        return name + str(int(exponent)).translate(DIGITS)
-    return f"{name}^{exponent:.4g}"
-
-
-def _sum(terms: Sequence[tuple[str, float]]) -> str:
-    text = ""
-    for name, factor in terms:
-        sign = "-" if factor < 0 else "+"
-        size = abs(factor)
-        term = _bracketed(name) if size == 1 else f"{size:.4g}·{_bracketed(name)}"
-        text += (f" {sign} " if text else "−" if factor < 0 else "") + term
-    return text.replace(" - ", " − ")
-
-
-def _bracketed(name: str) -> str:
-    return f"({name})" if " " in name else name
-
-
-def listed(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"

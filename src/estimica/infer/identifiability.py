@@ -16,7 +16,8 @@ from estimica.base.errors import FitError
 from estimica.estimate.estimator import fit as estimate
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit import Identifiability as FitIdentifiability
-from estimica.estimate.invariants import Group, listed
+from estimica.estimate.invariant import listed
+from estimica.estimate.invariants import Group
 from estimica.infer.measures import Quiet, SensitivityMeasures, measures
 from estimica.infer.structural import Structural, judge
 from estimica.study.study import Study

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from estimica.base.errors import FitError
 from estimica.estimate.fit import Fit
 from estimica.estimate.identifiability import moved, sizes
-from estimica.estimate.invariants import Group, Place, groups, listed
+from estimica.estimate.invariant import listed
+from estimica.estimate.invariants import Group, Place, groups
 from estimica.estimate.objective import Objective
 from estimica.estimate.setup import Setup, prepare
 from estimica.infer.structural_probe import (
