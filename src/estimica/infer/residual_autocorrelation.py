@@ -25,6 +25,7 @@ class Autocorrelation:
     time: Vector  # in seconds, or as the spacing says
     value: Vector
     band: Vector  # half its width at each lag
+    weighted: Vector  # r times the share of samples that have a partner at this lag
     spacing: Spacing
     statistic: float  # Ljung-Box, over the first `tested` lags
     tested: int
@@ -34,7 +35,7 @@ class Autocorrelation:
     def inflation(self) -> float:
         """1 + 2Σr up to the first pair of lags whose sum is negative (Geyer): samples that are
         worth one independent one."""
-        r = self.value
+        r = self.weighted
         if len(r) and r[0] < 0:
             return max(1 + 2 * float(r[0]), 0.05)
         total = 0.0
@@ -98,8 +99,12 @@ def autocorrelation(
     p = float(gammaincc(count / 2, q / 2)) if count else 1.0
     shown = _shown(raw, min(most, max(SHOWN, tested)))
     lag = np.arange(1, shown + 1, dtype=float)
-    band = 1.96 * np.sqrt(pairs[:shown]) / n
-    return Autocorrelation(lag, lag * where.step, raw[:shown], band, where, q, count, p)
+    existing = np.maximum(pairs[:shown], 1.0)
+    # one where no sample is missing: r then has its customary form
+    scale = n * (1 - lag / where.size) / existing
+    band = 1.96 * np.sqrt(existing) / n * scale
+    value = raw[:shown] * scale
+    return Autocorrelation(lag, lag * where.step, value, band, raw[:shown], where, q, count, p)
 
 
 def _lagged(grid: Vector, most: int) -> Vector:

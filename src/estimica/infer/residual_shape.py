@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
-APART = 3.0  # distance of two levels in their own spread; two humps are seen from 2 on
+APART = 4.0  # distance of two levels in their own spread; halves of a uniform one are 3.5 apart
 RARE = 0.1  # least share of a level
 PASSES = 200
 

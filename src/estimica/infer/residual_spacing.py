@@ -60,10 +60,21 @@ def spacing(time: Vector, axis: str = "time") -> Spacing:
     steps = np.diff(time)
     step = float(np.median(steps))
     ends = float(steps.min()), float(steps.max())
-    if axis == "time" and step > 0:
-        counts = np.round(steps / step)
-        near = (np.abs(steps / step - counts) <= JITTER * np.maximum(counts, 1)) & (counts >= 1)
-        places = np.concatenate([[0], np.cumsum(np.maximum(counts, 1))]).astype(np.int64)
-        if near.mean() >= REGULAR and places[-1] < WIDEST * n:
-            return Spacing(places, step, True, int(places[-1]) + 1 - n, *ends, axis)
+    if axis == "time":
+        # where most samples are missing, the median step is a multiple of the grid's
+        for tried in (step, float(np.quantile(steps, 0.05))):
+            places = _places(steps, tried)
+            if places is not None:
+                return Spacing(places, tried, True, int(places[-1]) + 1 - n, *ends, axis)
     return Spacing(np.arange(n), step, False, 0, *ends, axis)
+
+
+def _places(steps: Vector, step: float) -> Places | None:
+    """Places on a grid of `step`, if the samples lie on one."""
+    if step <= 0:
+        return None
+    counts = np.round(steps / step)
+    near = (np.abs(steps / step - counts) <= JITTER) & (counts >= 1)
+    places = np.concatenate([[0], np.cumsum(np.maximum(counts, 1))]).astype(np.int64)
+    fits = near.mean() >= REGULAR and places[-1] < WIDEST * (len(steps) + 1)
+    return places if fits else None
