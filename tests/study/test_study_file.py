@@ -30,7 +30,7 @@ def test_everything_of_a_study_file_arrives(study: Write) -> None:
                 "free_start = { x = 1, z = { start = 2, min = 0 } }\nfix = { idle = 4 }\n"
                 "from = 1\nto = 9\nexclude = [[3, 4]]\nrole = 'validate'\n"
                 '[estimate]\ncriterion = "ml"\nstarts = 3\n[solver]\nrtol = 1e-7\n'
-                "[release]\nanything = { goes = 1 }\n[[indicator]]\nname = 'x'",
+                "[release]\nnoise = { y = 1 }\n[[indicator]]\nname = 'x'",
             ),
         )
     )
@@ -47,7 +47,7 @@ def test_everything_of_a_study_file_arrives(study: Write) -> None:
     assert found.solver.rtol == 1e-7
     assert found.name == "study"
     assert "copies[3]" in found.model.variables.index
-    assert found.tables["release"] == {"anything": {"goes": 1}}
+    assert found.tables["release"] == {"noise": {"y": 1}}
     rec = record(case)
     np.testing.assert_allclose(rec.inputs["u"].value[:2], [3.0, 3.0])
     (y,) = rec.outputs

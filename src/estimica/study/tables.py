@@ -24,6 +24,7 @@ from estimica.study.fields import (
     wrong,
 )
 from estimica.study.profile_table import ProfileTable
+from estimica.study.release_table import ReleaseTable
 from estimica.study.tuner import Tuner
 
 
@@ -125,8 +126,8 @@ class StudyFile:
     solver: Annotated[Solver, Field(description="Tolerances and limits of each simulation.")] = (
         Field(default_factory=Solver)
     )
-    release: Annotated[Unread, Field(description="Read by `estimica release`.")] = Field(
-        default_factory=dict
+    release: Annotated[ReleaseTable, Field(description="Read by `estimica release`.")] = Field(
+        default_factory=ReleaseTable
     )
     bootstrap: Annotated[BootstrapTable, Field(description="Read by `estimica bootstrap`.")] = (
         Field(default_factory=BootstrapTable)
