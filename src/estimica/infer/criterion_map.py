@@ -57,7 +57,8 @@ class CriterionMap:
     y: Vector
     cost: Vector
     holes: tuple[Hole, ...]
-    centre: tuple[float, float]  # the estimate, or the start
+    centre: tuple[float, float]
+    centre_is: str  # "estimate" or "start"
     centre_cost: float
     refitted: bool  # whether the other unknowns were found anew at every point
     hessian: Vector  # of the cost by the two, in their units
@@ -214,6 +215,7 @@ def criterion_map(
         cost=np.array([costs for costs, _ in rows]),
         holes=tuple(h for _, holes in rows for h in holes),
         centre=(float(values[chosen[0]]), float(values[chosen[1]])),
+        centre_is="start" if at_start else "estimate",
         centre_cost=cost,
         refitted=refit,
         hessian=H,

@@ -31,7 +31,9 @@ def table(found: CriterionMap) -> Table:
     others = "the others adapted" if found.refitted else "the others held"
     title = f"{found.study}: Hessian of the criterion by {first} and {second} ({how}, {others})"
     x, y = found.centre
-    note = f"cost {found.centre_cost:.7g} at {first} = {x:.6g}, {second} = {y:.6g}"
+    note = (
+        f"{found.centre_is}: cost {found.centre_cost:.7g} at {first} = {x:.6g}, {second} = {y:.6g}"
+    )
     return Table(("eigenvalue", first, second), rows, title, note)
 
 
@@ -61,7 +63,7 @@ def picture(found: CriterionMap, kind: str = "map") -> Heat:
 
 def _marks(found: CriterionMap) -> list[Curve]:
     x, y = (np.array([c]) for c in found.centre)
-    marks = [Curve("estimate", x, y, dotted=True, colour=MARK)]
+    marks = [Curve(found.centre_is, x, y, dotted=True, colour=MARK)]
     line = _valley(found)
     if len(line):
         marks.append(Curve("least change", line[:, 0], line[:, 1], dashed=True, colour=LINE))

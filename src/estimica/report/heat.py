@@ -68,24 +68,34 @@ def figure(heat: Heat) -> go.Figure:
 def _cells(heat: Heat) -> go.Figure:
     """A matrix between −1 and 1."""
     names = list(map(escape, heat.ticks))
-    shown = np.round(heat.value, 2)
+    few = len(names) <= MOST_NUMBERS
     fig = go.Figure(
         go.Heatmap(
             x=names,
             y=names,
-            z=shown,
+            z=heat.value,
             zmin=-1,
             zmax=1,
             colorscale="RdBu",
             reversescale=True,
-            texttemplate="%{z}" if len(names) <= MOST_NUMBERS else "",
-            hovertemplate="%{y} and %{x}: %{z}<extra></extra>",
+            text=[[_cell(v) for v in row] for row in heat.value],
+            texttemplate="%{text}" if few else "",
+            hovertemplate="%{y} and %{x}: %{z:.4f}<extra></extra>",
             colorbar={"title": {"text": escape(heat.value_label)}},
         )
     )
     styled(fig, heat.title, max(320, 60 + 34 * len(names)), 60 if heat.title else 30)
     fig.update_yaxes(autorange="reversed")
+    fig.update_xaxes(automargin=True)
     return fig
+
+
+def _cell(value: float) -> str:
+    """Two decimals, more where they would make it one."""
+    if np.isnan(value):
+        return ""
+    short = f"{value:.2f}" if abs(value) < 0.995 or abs(value) == 1 else f"{value:.4f}"
+    return short.replace("-", "−")
 
 
 def _ends(axis: np.ndarray) -> dict[str, object]:
