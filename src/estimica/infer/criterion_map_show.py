@@ -15,7 +15,7 @@ from estimica.infer.criterion_map import CriterionMap
 
 Vector = npt.NDArray[np.float64]
 KINDS = ("map",)
-FLOOR = 1e-3  # of the smallest rise that is told from none, for the logarithm
+FLOOR = 0.05  # share of the points drawn as lowest: below, colours show only where the grid met it
 MOST_HOLES = 20
 MARK, LINE, HOLE = 1, 3, 7  # of the palette
 
@@ -45,7 +45,7 @@ def picture(found: CriterionMap, kind: str = "map") -> Heat:
     low = np.nanmin([found.centre_cost, found.lowest[2]])
     rise = found.cost - low
     positive = rise[np.isfinite(rise) & (rise > 0)]
-    floor = FLOOR * float(positive.min()) if len(positive) else 1.0
+    floor = float(np.quantile(positive, FLOOR)) if len(positive) else 1.0
     colour = np.where(np.isnan(rise), np.nan, np.log10(np.maximum(np.nan_to_num(rise), floor)))
     return Heat(
         found.x,
