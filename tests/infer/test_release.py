@@ -436,10 +436,12 @@ def test_tables_say_what_the_steps_did(boiled: Release):
 
 def test_figures_of_steps(boiled: Release):
     bars = boiled.plot()
-    assert len(bars.data) == sum(len(s.candidates) for s in boiled.steps)
+    candidates = [c for s in boiled.steps for c in s.candidates]
+    assert list(bars.data[0].x) == [c.cost_reduction for c in candidates]
+    assert bars.layout.xaxis.type == "log"
     assert len(boiled.plot("fit", step=0).data) == 4
     assert len(boiled.plot("residuals", step=2).data) == 2
-    assert len(boiled.plot("reductions", step=3).data) == 3
+    assert len(boiled.plot("reductions", step=3).data[0].x) == 3
     with pytest.raises(es.InferError, match="I111: there is no plot 'bars'"):
         boiled.plot("bars")
     with pytest.raises(es.InferError, match="I110: there is no step 9: the release has 5 steps"):

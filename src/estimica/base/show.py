@@ -106,6 +106,26 @@ class Heat:
     ticks: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: its name, its length, what is told of it, and whether it stands out."""
+
+    name: str
+    value: float
+    about: str = ""
+    strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Horizontal bars one below the other, in groups."""
+
+    groups: tuple[tuple[str, tuple[Bar, ...]], ...]
+    label: str
+    title: str = ""
+    log: bool = False
+
+
 class Rounded(float):
     """A number that is printed with so many decimals."""
 
@@ -140,7 +160,7 @@ class Section:
 
     heading: str
     text: str = ""  # paragraphs have an empty line between them
-    shown: tuple[Curves | Table | Heat, ...] = ()
+    shown: tuple[Curves | Table | Heat | Bars, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,22 +206,22 @@ def added_sections(page: str, value: object) -> list[Section]:
     return [section for maker in _additions.get(page, ()) for section in maker(value)]
 
 
-def render(shown: Curves | Table | Heat, form: Form) -> Any:
+def render(shown: Curves | Table | Heat | Bars, form: Form) -> Any:
     """What the registered renderer makes of `shown`."""
     return _renderers[type(shown), form](shown)
 
 
-def figure(shown: Curves | Table | Heat) -> Any:
+def figure(shown: Curves | Table | Heat | Bars) -> Any:
     """An interactive Plotly figure."""
     return render(shown, Form.FIGURE)
 
 
-def html(shown: Curves | Table | Heat) -> str:
+def html(shown: Curves | Table | Heat | Bars) -> str:
     """A fragment of HTML for notebooks."""
     return str(render(shown, Form.HTML))
 
 
-def text(shown: Curves | Table | Heat) -> str:
+def text(shown: Curves | Table | Heat | Bars) -> str:
     """Plain text for terminals."""
     return str(render(shown, Form.TEXT))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from estimica.base.show import Curves, Page, Section, Table
+from estimica.base.show import Bars, Curves, Page, Section, Table
 from estimica.infer.release_pictures import picture
 from estimica.infer.release_result import Release, Step
 from estimica.infer.release_tables import overview, step_table
@@ -30,7 +30,7 @@ def page(release: Release) -> Page:
 def _sections(release: Release) -> Iterator[Section]:
     said = str(release.outcome.status).capitalize()
     text = "\n\n".join([f"{said}: {release.outcome.message}.", _ABOUT, *_advice(release)])
-    shown: list[Curves | Table] = [replace(overview(release), title="", note="")]
+    shown: list[Curves | Table | Bars] = [replace(overview(release), title="", note="")]
     if release.steps:
         shown.append(replace(picture(release), title=""))
     yield Section("Steps", text, tuple(shown))
@@ -53,7 +53,7 @@ def _words(step: Step) -> str:
     return f"{text} Released: {step.choice.name}."
 
 
-def _step(release: Release, step: Step) -> Iterator[Curves | Table]:
+def _step(release: Release, step: Step) -> Iterator[Curves | Table | Bars]:
     yield replace(step_table(step), title="")
     if step.choice is not None:
         for kind in ("fit", "residuals"):

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from estimica.base.errors import InferError
-from estimica.base.show import Curve, Curves, Panel
+from estimica.base.show import Bar, Bars, Curves
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.pictures import picture as fit_picture
 from estimica.infer.release_result import Release, Step
 
 KINDS = ("reductions", "fit", "residuals")
-HALF = 0.35  # width of a bar
-CHOSEN, OTHER = 1, 7  # of the palette
+WIDE = 50  # ratio of cost reductions from which on their axis is logarithmic
 
 
-def picture(release: Release, kind: str = "reductions", step: int | None = None) -> Curves:
-    """The curves of one kind, of one step or, for reductions, of all."""
+def picture(release: Release, kind: str = "reductions", step: int | None = None) -> Curves | Bars:
+    """What there is to see of one kind, of one step or, for reductions, of all."""
     if kind not in KINDS:
         raise InferError(
             "I111", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})"
         )
     if kind == "reductions":
         chosen = release.steps if step is None else (_step(release, step),)
-        panels = tuple(_bars(s) for s in chosen if s.candidates)
+        groups = tuple((f"step {s.number}", _bars(s)) for s in chosen)
         title = f"{release.study.name}: cost reductions"
-        return Curves(panels, title, "candidate", 200, whole=True)
+        return Bars(groups, "cost reduction", title, log=_wide(chosen))
     number = len(release.steps) if step is None else step
     made = fit_picture(release.fit if step is None else release.model(number), kind)
     return replace(made, title=f"{release.study.name} after step {number}: {_said(kind)}")
@@ -46,13 +44,18 @@ def _step(release: Release, number: int) -> Step:
     return release.steps[number - 1]
 
 
-def _bars(step: Step) -> Panel:
-    """A bar for each candidate, drawn as its outline from zero."""
-    curves = []
-    for k, c in enumerate(step.candidates):
-        height = c.cost_reduction if math.isfinite(c.cost_reduction) else 0.0
-        x, y = k + 1 + HALF * np.array([-1, -1, 1, 1.0]), height * np.array([0, 1, 1, 0.0])
-        about = f"risk {c.risk:.3g}, of the best {c.risk_multiple:.3g}"
-        colour = CHOSEN if k == step.chosen else OTHER
-        curves.append(Curve(c.name, x, y, "", about, colour=colour))
-    return Panel("cost reduction", tuple(curves), group=f"Step {step.number}")
+def _bars(step: Step) -> tuple[Bar, ...]:
+    return tuple(
+        Bar(
+            c.name,
+            c.cost_reduction if math.isfinite(c.cost_reduction) else 0.0,
+            f"risk {c.risk:.3g}, of the best {c.risk_multiple:.3g}",
+            k == step.chosen,
+        )
+        for k, c in enumerate(step.candidates)
+    )
+
+
+def _wide(steps: Sequence[Step]) -> bool:
+    gains = [c.cost_reduction for s in steps for c in s.candidates if c.acceptable]
+    return len(gains) > 1 and max(gains) > WIDE * min(gains)

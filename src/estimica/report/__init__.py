@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from estimica.base.show import Curves, Form, Heat, Page, Table, register, register_writer
+from estimica.base.show import Bars, Curves, Form, Heat, Page, Table, register, register_writer
 
 
 def _on_use(module: str, function: str) -> Callable[..., Any]:
@@ -27,4 +27,7 @@ register(Table, Form.TEXT, _on_use("estimica.report.text", "table_text"))
 register(Heat, Form.FIGURE, _on_use("estimica.report.heat", "figure"))
 register(Heat, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
 register(Heat, Form.TEXT, _on_use("estimica.report.heat", "heat_text"))
+register(Bars, Form.FIGURE, _on_use("estimica.report.bars", "figure"))
+register(Bars, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
+register(Bars, Form.TEXT, _on_use("estimica.report.bars", "bars_text"))
 register_writer(Page, _on_use("estimica.report.document", "write_shown"))

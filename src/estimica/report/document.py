@@ -11,11 +11,12 @@ from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
+from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
 from estimica.base.errors import ReportError
-from estimica.base.show import Curves, Heat, Page, Section, Table
-from estimica.report import heat, plots
+from estimica.base.show import Bars, Curves, Heat, Page, Section, Table
+from estimica.report import bars, heat, plots
 from estimica.report.text import printed
 
 
@@ -42,20 +43,26 @@ def write_shown(page: Page, path: str | PathLike[str]) -> Path:
     return write_page(Path(path), page.title, page.sections, page.lead)
 
 
-def fragment(shown: Curves | Table | Heat) -> Markup:
+def fragment(shown: Curves | Table | Heat | Bars) -> Markup:
     """A figure or a table as HTML for a page that has plotly.js."""
     if isinstance(shown, Table):
         return Markup(table_fragment(shown))
     return Markup(_html(shown, plotly=False))
 
 
-def curves_fragment(shown: Curves | Heat) -> str:
+def curves_fragment(shown: Curves | Heat | Bars) -> str:
     """A figure as HTML that brings plotly.js along, for notebooks."""
     return _html(shown, plotly=True)
 
 
-def _html(shown: Curves | Heat, plotly: bool) -> str:
-    figure = heat.figure(shown) if isinstance(shown, Heat) else plots.figure(shown)
+def _figure(shown: Curves | Heat | Bars) -> Figure:
+    if isinstance(shown, Heat):
+        return heat.figure(shown)
+    return bars.figure(shown) if isinstance(shown, Bars) else plots.figure(shown)
+
+
+def _html(shown: Curves | Heat | Bars, plotly: bool) -> str:
+    figure = _figure(shown)
     return str(figure.to_html(include_plotlyjs=plotly, full_html=False, config=_BUTTONS))
 
 

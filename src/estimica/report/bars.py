@@ -1,0 +1,52 @@
+"""Bars: lengths to compare, the ones that stand out in the strong colour."""
+
+from __future__ import annotations
+
+from html import escape
+
+import plotly.graph_objects as go
+
+from estimica.base.show import Bars, Table
+from estimica.report.plots import PALETTE, mixed, styled
+from estimica.report.text import table_text
+
+STRONG, WEAK = PALETTE[1], mixed(PALETTE[7], 0.45)
+THICK, AROUND = 26, 130  # pixels of a bar, and of what is around all of them
+LONGEST = 48  # characters of a name
+
+
+def figure(bars: Bars) -> go.Figure:
+    """Horizontal bars, the first one on top."""
+    shown = [(group, bar) for group, members in bars.groups for bar in members]
+    names = [escape(_short(f"{group}: {bar.name}" if group else bar.name)) for group, bar in shown]
+    fig = go.Figure(
+        go.Bar(
+            x=[bar.value for _, bar in shown],
+            y=list(range(len(shown))),
+            orientation="h",
+            marker={"color": [STRONG if bar.strong else WEAK for _, bar in shown]},
+            customdata=[f"{escape(bar.name)}<br>{escape(bar.about)}" for _, bar in shown],
+            hovertemplate=f"%{{customdata}}<br>{escape(bars.label)} %{{x:.6g}}<extra></extra>",
+            width=0.7,
+        )
+    )
+    styled(fig, bars.title, AROUND + THICK * len(shown), 56 if bars.title else 40)
+    fig.update_xaxes(
+        title={"text": escape(bars.label)},
+        type="log" if bars.log else "linear",
+        dtick=1 if bars.log else None,
+    )
+    fig.update_yaxes(
+        tickvals=list(range(len(shown))), ticktext=names, autorange="reversed", automargin=True
+    )
+    return fig
+
+
+def bars_text(bars: Bars) -> str:
+    """The same as a table."""
+    rows = tuple((group, b.name, b.value) for group, members in bars.groups for b in members)
+    return table_text(Table(("", "", bars.label), rows, bars.title))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
