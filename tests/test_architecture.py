@@ -82,6 +82,8 @@ EXPORTED = {
     "Fit",
     "FitError",
     "InferError",
+    "ExperimentError",
+    "signals",
     "likelihood_ratio",
     "release",
     "bootstrap",

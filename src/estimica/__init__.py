@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CaseError,
         DataError,
         EstimicaError,
+        ExperimentError,
         FitError,
         InferError,
         ModelError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from estimica.data.readers import read_data
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
+    from estimica.experiment import signals
     from estimica.infer.bands import bands
     from estimica.infer.bootstrap import bootstrap
     from estimica.infer.covariance import covariance
@@ -69,6 +71,7 @@ _HOMES = {
     "DataError": "base.errors",
     "Estimation": "study.estimation",
     "EstimicaError": "base.errors",
+    "ExperimentError": "base.errors",
     "Fit": "estimate.fit",
     "FitError": "base.errors",
     "InferError": "base.errors",
@@ -110,6 +113,7 @@ _HOMES = {
     "region": "infer.regions",
     "release": "infer.release",
     "residuals": "infer.residuals",
+    "signals": "experiment",
 }
 
 __all__ = [
@@ -118,6 +122,7 @@ __all__ = [
     "DataError",
     "Estimation",
     "EstimicaError",
+    "ExperimentError",
     "Fit",
     "FitError",
     "InferError",
@@ -159,6 +164,7 @@ __all__ = [
     "region",
     "release",
     "residuals",
+    "signals",
 ]
 
 

@@ -70,3 +70,7 @@ class ExecuteError(EstimicaError):
 
 class InferError(EstimicaError):
     """I…: a question about an estimate that cannot be answered, or is wrongly put."""
+
+
+class ExperimentError(EstimicaError):
+    """W…: a signal, a simulated experiment or a first guess that cannot be."""
