@@ -134,9 +134,8 @@ def _correlation(found: Bootstrap) -> dict[tuple[int, int], float]:
     told = {}
     for a, b in combinations(range(found.fit.n_free), 2):
         moving = len(found.values) > 1 and spread[a] > 0 and spread[b] > 0
-        told[a, b] = (
-            float(np.corrcoef(found.values[:, a], found.values[:, b])[0, 1]) if moving else 0.0
-        )
+        both = found.values[:, a], found.values[:, b]
+        told[a, b] = told[b, a] = float(np.corrcoef(*both)[0, 1]) if moving else 0.0
     return told
 
 

@@ -10,6 +10,7 @@ from estimica.study.transform import Transform
 
 Vector = npt.NDArray[np.float64]
 STEPS = 100
+HALVINGS = 40
 ACCURACY = 1e-12
 
 
@@ -23,12 +24,15 @@ def inverse(transform: Transform, target: Vector, near: Vector) -> Vector:
             if not open_.any():
                 return y
             step = np.where(open_, missed / transform.derivative(y), 0.0)
-            for _ in range(60):
+            worse = open_
+            for _ in range(HALVINGS):
                 tried = transform.value(y - step) - target
                 worse = ~(np.abs(tried) < np.abs(missed)) & open_
                 if not worse.any():
                     break
                 step = np.where(worse, step / 2, step)
+            if worse.any():
+                break  # there is no such output
             y = y - step
             missed = transform.value(y) - target
     bad = target[~(np.abs(missed) <= 1e-9 * np.maximum(1.0, np.abs(target)))]
