@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from estimica.compiled.formula import formula_model
 from estimica.execute.run_writer import NoRunWriter
 from estimica.infer.release import Progress
 from estimica.infer.release_result import Release, Step
+from estimica.infer.release_search import Job
 
 START_AND_NOISE = [
     "start of P in run 1",
@@ -412,6 +415,69 @@ def test_noise_is_refused_for_output_error():
 )
 def test_what_is_no_likelihood_is_refused(estimation: es.Estimation, message: str):
     refused({}, message, lambda: line().with_(estimation=estimation))
+
+
+def test_candidate_that_fails_is_shown_and_cannot_be_chosen(monkeypatch: pytest.MonkeyPatch):
+    module = importlib.import_module("estimica.infer.release")
+    original = module.do
+
+    def failing(place: object, job: Job) -> object:
+        if job.candidate == 1:
+            raise es.SimulationError("R001", "the valve broke")
+        return original(place, job)
+
+    monkeypatch.setattr(module, "do", failing)
+    release = es.release(line(), settings={"max_steps": 1})
+    broken = release.steps[0].candidates[1]
+    assert broken.cost == np.inf
+    assert broken.outcome.message == "the valve broke"
+    assert release.steps[0].table().rows[1][-1] == "failed"
+    assert release.to_dict()["steps"][0]["candidates"][1]["cost"] is None  # type: ignore[index]
+    assert len(release.plot().data[0].x) == 3
+    with pytest.raises(es.InferError, match="I108: step 1: 'b' failed and cannot be released"):
+        es.release(line(), choose=lambda step: 1)
+
+
+# --- several cases, disturbances that are held ---------------------------------------------------
+
+
+def two_cases(measured: dict[str, np.ndarray], **details: object) -> es.Study:
+    study = boiler(measured)
+    first = study.cases[0]
+    second = replace(first, name="run 2", to=600.0, free_start={"P": 140.0, "x2": 25.0})
+    power = es.OutputColumn("E", disturbance=es.StartValue(start=5.0), **details)  # type: ignore[arg-type]
+    outputs = {"E": power, "P": first.outputs["P"]}
+    return study.with_(cases=[replace(first, outputs=outputs), second])
+
+
+def test_start_value_of_all_cases_has_a_short_name(measured: dict[str, np.ndarray]):
+    order = [["x2", "start of P"], ["disturbance of E", "disturbance of P in run 2"]]
+    release = es.release(two_cases(measured), order=order, settings={"max_steps": 4, "starts": 1})
+    names = {c.released for s in release.steps for c in s.candidates}
+    assert ("start of x2 in run 1", "start of x2 in run 2") in names
+    assert ("start of P in run 1", "start of P in run 2") in names
+    assert ("disturbance of E in run 1", "disturbance of E in run 2") in names
+    assert ("disturbance of P in run 2",) in names
+
+
+@pytest.mark.parametrize("criterion", ["ml", "oe"])
+def test_model_of_a_step_costs_what_the_step_says(measured: dict[str, np.ndarray], criterion: str):
+    study = two_cases(measured).with_(estimation=es.Estimation(criterion=criterion))
+    settings = {"max_steps": 1, "starts": 1} | ({"noise": 2.0} if criterion == "ml" else {})
+    release = es.release(study, order=[[["start values"]], ["T_R"]], settings=settings)
+    assert release.steps[0].values["disturbance of E in run 1"] == 5.0
+    assert release.model(0).n_free == 0
+    assert release.model(0).cost == pytest.approx(release.steps[0].cost, rel=1e-6)
+    assert release.steps[0].choice is not None
+    assert release.model(1).cost == pytest.approx(release.steps[0].choice.cost, rel=1e-6)
+
+
+def test_disturbance_of_a_transformed_output_cannot_be_held_away_from_zero(
+    measured: dict[str, np.ndarray],
+):
+    study = two_cases(measured, transform="value^2")
+    with pytest.raises(es.InferError, match="I106: case 'run 1': the disturbance of 'E' cannot be"):
+        es.release(study, order=[["T_R"]], settings={"starts": 1})
 
 
 # --- how it shows itself -------------------------------------------------------------------------

@@ -108,6 +108,7 @@ def _reduced_case(
     where: Places,
 ) -> Case:
     items = objective.unknowns.items
+    weights = {(b.case, b.name): b.weight for b in objective.blocks}
     fixed = dict(case.fix)
     free: dict[str, float | StartValue] = {}
     for name, given in case.start_values.items():
@@ -126,16 +127,18 @@ def _reduced_case(
             own = replace(own, start=_within(items[k], values[k]))
             column = replace(column, disturbance=own)
         elif k >= 0:
-            column = _without_disturbance(case, name, column, objective, float(values[k]))
-        if name in state.held_noise and not isinstance(column.sigma, float):
-            column = replace(column, sigma=math.sqrt(state.held_noise[name]))
+            column = _without_disturbance(case, name, column, float(values[k]))
+        if not isinstance(column.sigma, float):
+            if name in state.held_noise:
+                column = replace(column, sigma=math.sqrt(state.held_noise[name]))
+            elif objective.criterion.name == "oe":
+                # a weight that is taken from the signal would be another where it is shifted
+                column = replace(column, weight=weights[case.name, name])
         outputs[name] = column
     return replace(case, free_start=free, fix=fixed, outputs=outputs)
 
 
-def _without_disturbance(
-    case: Case, name: str, column: OutputColumn, objective: Objective, value: float
-) -> OutputColumn:
+def _without_disturbance(case: Case, name: str, column: OutputColumn, value: float) -> OutputColumn:
     """The column with a held disturbance taken from the measured values instead."""
     if value == 0:
         return replace(column, disturbance=False)
@@ -145,12 +148,8 @@ def _without_disturbance(
             f"case '{case.name}': the disturbance of '{name}' cannot be held at {value:g}, "
             "because the output is transformed; let it begin at 0",
         )
-    weight = column.weight
-    if objective.criterion.name == "oe" and not isinstance(column.sigma, float):
-        block = next(b for b in objective.blocks if (b.case, b.name) == (case.name, name))
-        weight = block.weight  # one taken from the shifted signal would be another
     offset = (column.offset or 0.0) - value
-    return replace(column, disturbance=False, offset=offset, weight=weight)
+    return replace(column, disturbance=False, offset=offset)
 
 
 def _within(unknown: Unknown, value: float) -> float:
