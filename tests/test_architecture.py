@@ -84,6 +84,7 @@ EXPORTED = {
     "InferError",
     "ExperimentError",
     "signals",
+    "simulate_experiment",
     "likelihood_ratio",
     "release",
     "bootstrap",

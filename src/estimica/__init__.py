@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
     from estimica.experiment import signals
+    from estimica.experiment.simulated import simulate_experiment
     from estimica.infer.bands import bands
     from estimica.infer.bootstrap import bootstrap
     from estimica.infer.covariance import covariance
@@ -114,6 +115,7 @@ _HOMES = {
     "release": "infer.release",
     "residuals": "infer.residuals",
     "signals": "experiment",
+    "simulate_experiment": "experiment.simulated",
 }
 
 __all__ = [
@@ -165,6 +167,7 @@ __all__ = [
     "release",
     "residuals",
     "signals",
+    "simulate_experiment",
 ]
 
 
