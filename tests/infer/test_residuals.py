@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from estimica.apps.cli.app import app
 from estimica.compiled.formula import formula_model
 from estimica.infer import residual_tests as tests
 from estimica.infer.residual_autocorrelation import autocorrelation
+from estimica.infer.residual_crosscorrelation import crosscorrelations
 from estimica.infer.residual_output import asked
 from estimica.infer.residual_series import DELAYS, Series
 from estimica.infer.residual_shape import two_levels
@@ -335,6 +337,20 @@ def test_effect_of_an_input_that_the_model_lacks_is_named():
     assert abs(at[0]) > 2 * cross["w"].band
 
 
+def test_coloured_residuals_are_not_blamed_on_an_input_by_chance():
+    random = np.random.default_rng(11)
+    time = np.arange(600.0)
+    blamed = 0
+    for _ in range(300):
+        u = np.repeat(random.standard_normal(24), 25)
+        one = series(ar1(random, 600, 0.9), time)
+        one = replace(one, signals={"u": es.Signal(time, u)})
+        (cross,) = crosscorrelations(one)
+        assert cross.whitened
+        blamed += cross.p < 0.05
+    assert blamed <= 27
+
+
 def test_drift_is_told_with_its_size():
     noise = 0.02 * np.random.default_rng(5).standard_normal(400) - 0.01 * np.linspace(-1, 1, 400)
     found = es.residuals(es.fit(lag_study(noise)))
@@ -400,6 +416,9 @@ def test_temperature_lab_is_told_to_be_incomplete(cases: Path, tmp_path: Path):
     assert "the standard errors are too small by at least a factor" in found.verdict
     assert all(o.effective < 12 for o in found.outputs)
     assert min(found.inflation.values()) > 2
+    # as a lag between heater and sensor would leave it
+    assert found["T1"].guilty_inputs == ("Q1",)
+    assert "they still contain Q1" in found.verdicts["lab", "T1"]
 
 
 def test_cascaded_tanks_are_told_to_be_incomplete(cases: Path, tmp_path: Path):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from estimica.infer.residual_series import Series
 
@@ -24,6 +25,18 @@ class CrossCorrelation:
     value: Vector
     band: float  # half the width in which 95 % of them lie
     whitened: bool  # whether both were filtered first
+
+    @property
+    def highest(self) -> float:
+        """The largest correlation after the input has moved, in standard deviations."""
+        after = self.value[self.time >= 0]
+        return float(np.max(np.abs(after), initial=0.0)) * 1.96 / self.band
+
+    @property
+    def p(self) -> float:
+        """How often the highest of so many lags is as high by chance, whatever their ties."""
+        count = int(np.sum(self.time >= 0))
+        return min(1.0, 2 * count * float(ndtr(-self.highest)))
 
 
 def crosscorrelations(series: Series) -> tuple[CrossCorrelation, ...]:

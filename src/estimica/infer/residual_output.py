@@ -158,7 +158,7 @@ def judged(
     unknown = "too few independent samples"
     again = {
         tests.LEVEL: tests.level_and_trend(series, inflation),
-        tests.INPUTS: tests.inputs_test(series, list(series.inputs), inflation),
+        tests.INPUTS: _coloured_inputs(series, first.crosscorrelations, inflation),
         tests.NORMAL: Test(tests.NORMAL, math.nan, math.nan, unknown)
         if few
         else tests.normality(z),
@@ -168,3 +168,17 @@ def judged(
         tests.OUTLIERS: tests.coloured_outliers(series.studentised),
     }
     return OutputResiduals(series, acf, tuple(again.get(t.name, t) for t in found), level)
+
+
+def _coloured_inputs(
+    series: Series, crossed: tuple[CrossCorrelation, ...], inflation: float
+) -> Test:
+    """Whether coloured residuals follow an input: its whitened steps do not care for colour."""
+    if not _whitened(crossed):
+        return tests.inputs_test(series, list(series.inputs), inflation)
+    p = min(1.0, len(crossed) * min(c.p for c in crossed))
+    return Test(tests.INPUTS, max(c.highest for c in crossed), p, "inputs whitened")
+
+
+def _whitened(crossed: tuple[CrossCorrelation, ...]) -> bool:
+    return bool(crossed) and all(c.whitened for c in crossed)
