@@ -163,6 +163,14 @@ def test_covariance_shows_itself(uneven, tmp_path):
         es.covariance(uneven, "sandwhich")
 
 
+def test_as_many_unknowns_as_samples_leave_no_errors():
+    fit = line(np.array([0.0, 1.0]), np.array([1.0, 3.0]))
+    with pytest.raises(es.EstimicaError, match="I312: 2 samples for 2 unknowns leave nothing to"):
+        es.covariance(fit, "hac")
+    with pytest.raises(es.EstimicaError, match="I323: there are no more samples than unknowns"):
+        es.bands(fit)
+
+
 # --- bands ---------------------------------------------------------------------------------------
 
 

@@ -402,6 +402,22 @@ def test_validating_case_is_not_blamed_for_the_errors_of_the_tuners():
     assert "validation" not in found.verdict
 
 
+def test_data_without_noise_have_no_residuals_to_judge():
+    found = es.residuals(
+        es.fit(es.read_study(EXAMPLES / "nonlinear_circuit/nonlinear_circuit.toml"))
+    )
+    assert found.clean
+    assert found.verdict == (
+        "Residuals of i are zero within the accuracy of the simulation, so that there is no noise "
+        "to judge"
+    )
+
+
+def test_a_handful_of_samples_is_not_judged():
+    found = es.residuals(es.fit(lag_study(0.02 * np.random.default_rng(1).standard_normal(6))))
+    assert found.verdict == "Residuals of y are too few to be judged"
+
+
 # --- real data -----------------------------------------------------------------------------------
 
 

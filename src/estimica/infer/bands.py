@@ -182,9 +182,12 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
     from scipy.stats import t
 
     around = linearised(fit)
+    if around.freedom <= 0:
+        raise InferError(
+            "I323", "there are no more samples than unknowns, so no bands either; add data"
+        )
     spread = parameter_spread(fit, around, kind)
-    freedom = max(around.freedom, 1)
-    quantile = float(t.ppf((1 + level) / 2, freedom))
+    quantile = float(t.ppf((1 + level) / 2, around.freedom))
     found = []
     for case, output, variance in _variances(fit, around, spread):
         noise = noise_of(fit, case, output, around)

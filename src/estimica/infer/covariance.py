@@ -162,12 +162,18 @@ def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
     """The same for a study that is linearised already."""
     bandwidth = 0.0
     freedom = around.freedom
+    if freedom <= 0:
+        raise InferError(
+            "I312",
+            f"{around.n_samples} samples for {fit.n_free} unknowns leave nothing to tell the noise "
+            "from; add data, or fix unknowns",
+        )
     factor = 1.0
     if kind == "sandwich":
         meat = by_sample(around)
     else:
         meat, bandwidth = along_time(around)
-        factor = around.n_samples / freedom if freedom > 0 else math.inf
+        factor = around.n_samples / freedom
     known = accuracy(
         around.root,
         fit.values,

@@ -73,6 +73,11 @@ class OutputResiduals:
         return not any(one.fails(self.level) for one in self.tests)
 
     @property
+    def judged(self) -> bool:
+        """Whether there was anything to test: enough samples, and noise in them."""
+        return any(not math.isnan(one.p) for one in self.tests)
+
+    @property
     def inflation(self) -> float:
         """How many samples are worth one independent one."""
         return self.autocorrelation.inflation if self.coloured else 1.0
@@ -128,6 +133,9 @@ class OutputResiduals:
 def asked(series: Series) -> tuple[Autocorrelation, tuple[Test, ...]]:
     """All tests, as if residuals were white."""
     acf = autocorrelation(series.residual, series.spacing, series.jacobian, series.metric)
+    if series.exact:
+        why = "zero within the accuracy of the simulation"
+        return acf, tuple(Test(name, math.nan, math.nan, why) for name in tests.ALL)
     colour = Test(tests.COLOUR, acf.statistic, acf.p, f"{acf.tested} lags")
     if series.n < tests.LEAST or series.variance == 0:
         colour = Test(tests.COLOUR, math.nan, math.nan, "too few samples")

@@ -38,11 +38,17 @@ class Series:
     spacing: Spacing
     jacobian: Vector  # (N, n)
     metric: Vector  # P
+    floor: float = 0.0  # root mean square below which residuals are errors of the simulation
 
     @property
     def n(self) -> int:
         """Samples."""
         return len(self.residual)
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is nothing left but the errors of the simulation."""
+        return float(np.sqrt(np.mean(self.residual**2))) <= self.floor
 
     @cached_property
     def leverage(self) -> Vector:
@@ -120,7 +126,14 @@ def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Res
         where,
         jacobian[order],
         metric,
+        _floor(fit, output),
     )
+
+
+def _floor(fit: Fit, output: Compared) -> float:
+    """Ten times the tolerance of the simulation, or of rounding where nothing is simulated."""
+    accuracy = 10 * fit.study.solver.rtol if fit.study.model.has_time else 1e-13
+    return accuracy * float(np.sqrt(np.mean(output.reference**2)))
 
 
 def _static_axis(record: Record, points: Vector) -> tuple[str, Vector]:

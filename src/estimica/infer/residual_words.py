@@ -24,6 +24,8 @@ def findings(one: OutputResiduals) -> tuple[str, ...]:
 def verdict(one: OutputResiduals) -> str:
     """One output in one sentence, or a few."""
     said = findings(one)
+    if not one.judged:
+        return f"residuals of {one.name} are {_unjudged(one)}"
     if not said:
         return f"residuals of {one.name} look like white Gaussian noise"
     return f"residuals of {one.name} {said[0]}" + "".join(f"; they {s}" for s in said[1:])
@@ -34,7 +36,10 @@ def overall(judged: Sequence[OutputResiduals], errors: str) -> str:
     own = [one for one in judged if one.series.role == "calibrate"]
     others = [one for one in judged if one.series.role != "calibrate" and one.coloured]
     parts = []
-    if all(one.clean for one in own):
+    silent = [one for one in own if not one.judged]
+    if len(silent) == len(own):
+        parts.append(f"residuals of {listed(own)} are {_unjudged(own[0])}")
+    elif all(one.clean for one in own):
         parts.append(
             f"{'all ' if len(own) > 1 else 'the '}residuals look like white Gaussian noise: "
             "nothing speaks against the model and its standard errors"
@@ -119,6 +124,12 @@ def errors_in_words(ratios: dict[str, float], worth: float) -> str:
         return f"the standard errors are too small by about a factor {high:.2g}"
     worst = max(known, key=known.__getitem__)
     return f"the standard errors are too small by up to a factor {high:.2g} ({worst})"
+
+
+def _unjudged(one: OutputResiduals) -> str:
+    if one.series.exact:
+        return "zero within the accuracy of the simulation, so that there is no noise to judge"
+    return "too few to be judged"
 
 
 def _findings(one: OutputResiduals) -> Iterator[str]:

@@ -133,7 +133,8 @@ def _inflation(
     fit: Fit, around: Linearised, found: tuple[OutputResiduals, ...]
 ) -> dict[str, float]:
     """Standard errors for coloured noise over those of the fit; nothing where none is coloured."""
-    if not any(one.coloured for one in found if one.series.role == "calibrate"):
+    coloured = any(one.coloured for one in found if one.series.role == "calibrate")
+    if not coloured or around.freedom <= 0:
         return {}
     ratio = around_estimate(fit, around, "hac").ratio
     items = fit.unknowns.items
