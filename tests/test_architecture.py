@@ -97,6 +97,8 @@ EXPORTED = {
     "bands",
     "region",
     "crossvalidate",
+    "state_space",
+    "transfer_function",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from estimica.infer.residuals import residuals
     from estimica.simulate.engine import Options
     from estimica.simulate.linear import Linearisation
+    from estimica.simulate.linear_models import state_space, transfer_function
     from estimica.simulate.modelica_model import ModelicaModel, load_model
     from estimica.simulate.response import Response
     from estimica.simulate.trajectory import Sensitivities, Trajectory
@@ -116,6 +117,8 @@ _HOMES = {
     "residuals": "infer.residuals",
     "signals": "experiment",
     "simulate_experiment": "experiment.simulated",
+    "state_space": "simulate.linear_models",
+    "transfer_function": "simulate.linear_models",
 }
 
 __all__ = [
@@ -168,6 +171,8 @@ __all__ = [
     "residuals",
     "signals",
     "simulate_experiment",
+    "state_space",
+    "transfer_function",
 ]
 
 

@@ -89,6 +89,11 @@ class Model(ABC):
         return True
 
     @property
+    def precision(self) -> float | None:
+        """Relative error of the derivatives that no tolerance changes; None where those decide."""
+        return None
+
+    @property
     def parameters(self) -> pd.DataFrame:
         """Parameters and constants with their values, and which can be tuned."""
         return as_table(q for q in self.quantities() if q.role in ("parameter", "constant"))

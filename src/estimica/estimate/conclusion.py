@@ -87,7 +87,7 @@ def _finer(setup: Setup, objective: Objective, point: Point | None) -> Objective
     solver = setup.study.solver
     if point is None or point.predictions is not None or not setup.study.model.has_time:
         return None
-    if objective.n_samples > MANY:
+    if objective.n_samples > MANY or setup.study.model.precision is not None:
         return None
     # states far below the absolute tolerance are simulated without control: this one sees them
     tight = replace(solver, rtol=max(solver.rtol / 100, 1e-13), atol=1e-6 * solver.atol)
@@ -145,6 +145,9 @@ def _error(setup: Setup, objective: Objective, point: Point, fine: Point | None)
         return 1e-14
     if not setup.study.model.has_time:
         return 1e-13 * math.sqrt(max(objective.n_samples, 1))
+    known = setup.study.model.precision
+    if known is not None:
+        return known
     if fine is None:
         return most
     scale = np.linalg.norm(fine.R, axis=0)
