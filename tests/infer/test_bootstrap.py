@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.infer.interval_problems import boiler, curve, line, puromycin
 
 import estimica as es
+from estimica.execute.executor import executor
+from estimica.execute.processes import LocalProcesses
 from estimica.execute.seeds import seeds
 from estimica.execute.store import Store
 from estimica.infer.bootstrap_intervals import bca_interval, percentile_interval
 from estimica.infer.bootstrap_length import block_length
 from estimica.infer.bootstrap_noise import resampler
 from estimica.infer.refit import refit, workplace_of
-
-sys.path.append(str(Path(__file__).resolve().parent))  # workers are given the path of their parent
-
-from interval_problems import boiler, curve, line, puromycin
 
 
 def coloured(n: int, memory: float, rng: np.random.Generator) -> np.ndarray:
@@ -190,6 +188,18 @@ def test_workers_give_the_same_bits() -> None:
     assert all(np.array_equal(alone.noise[n], shared.noise[n]) for n in ("E", "P"))
 
 
+def test_a_crew_of_ones_own_stays_for_the_next_call() -> None:
+    fit = puromycin()
+    with executor("local", 2) as crew:
+        first = es.bootstrap(fit, 20, executor=crew)
+        assert isinstance(crew, LocalProcesses)
+        kept = [w._process.pid for w in crew._crew]
+        second = es.bootstrap(fit, 20, executor=crew)
+        assert [w._process.pid for w in crew._crew] == kept
+    assert np.array_equal(first.values, second.values)
+    assert np.array_equal(first.values, es.bootstrap(fit, 20).values)
+
+
 def test_four_dask_workers_give_the_same_bits() -> None:
     pytest.importorskip("distributed")
     fit = boiler()
@@ -280,7 +290,7 @@ def test_wrong_questions_are_told() -> None:
     ("experiments", "replicates"), [(6, 45), pytest.param(30, 100, marks=pytest.mark.slow)]
 )
 def test_intervals_cover_the_truth(experiments: int, replicates: int) -> None:
-    from interval_coverage import coverage
+    from tests.infer.interval_coverage import coverage
 
     found = coverage(experiments, replicates, seed=5, workers=1)["intervals"]
     for method in ("t", "percentile", "profile"):
@@ -289,7 +299,7 @@ def test_intervals_cover_the_truth(experiments: int, replicates: int) -> None:
 
 
 def test_the_stored_coverage_of_200_experiments_is_what_chance_allows() -> None:
-    from interval_coverage import RESULT
+    from tests.infer.interval_coverage import RESULT
 
     told = json.loads(RESULT.read_text(encoding="utf-8"))
     assert (told["experiments"], told["replicates"]) == (200, 200)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +9,12 @@ import pandas as pd
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm, t
+from tests.infer.interval_problems import CONCENTRATION, VELOCITY, boiler, curve, line, puromycin
 
 import estimica as es
 from estimica.compiled.formula import formula_model
 from estimica.execute.store import Store
 from estimica.infer.profile_branch import Ending
-
-sys.path.append(str(Path(__file__).resolve().parent))  # workers are given the path of their parent
-
-from interval_problems import CONCENTRATION, VELOCITY, boiler, curve, line, puromycin
 
 
 @pytest.mark.parametrize("criterion", ["oe", "ml"])

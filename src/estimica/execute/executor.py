@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from types import TracebackType
 from typing import Self, TypeVar
@@ -85,6 +86,17 @@ def executor(name: str = "local", workers: int | None = None) -> Executor:
     if worker.inside() or kind == "serial" or (kind == "local" and count == 1):
         return Serial()
     return _cluster(name, count, address) if kind == "dask" else LocalProcesses(count)
+
+
+@contextlib.contextmanager
+def crew(who: str | Executor, workers: int | None = None) -> Iterator[Executor]:
+    """An executor for a while: one that is given stays alive, so that its workers need not start
+    and prepare again for the next work; one that is named is ended."""
+    if isinstance(who, Executor):
+        yield who
+        return
+    with executor(who, workers) as made:
+        yield made
 
 
 def _cluster(name: str, workers: int, address: str) -> Executor:

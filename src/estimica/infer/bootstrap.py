@@ -22,7 +22,7 @@ from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Point
 from estimica.estimate.search import Status
 from estimica.execute.context import Context
-from estimica.execute.executor import executor as hired
+from estimica.execute.executor import Executor, crew
 from estimica.execute.outcome import Outcome
 from estimica.execute.pieces import do_pieces
 from estimica.execute.run_writer import NoRunWriter, RunWriter
@@ -79,7 +79,7 @@ def bootstrap(
     seed: int = 1,
     block_length: int | None = None,
     workers: int | None = 1,
-    executor: str = "local",
+    executor: str | Executor = "local",
     progress: OnProgress | None = None,
     run: RunWriter | None = None,
 ) -> Bootstrap:
@@ -88,8 +88,9 @@ def bootstrap(
     `kind` is the noise: "parametric" (Gaussian with the estimated variances), "residual" (drawn
     from the residuals of the fit) or "block" (stretches of them, of `block_length` samples or as
     long as they remember each other, for coloured residuals). Replicates are shared among
-    `workers`; finished ones are noted in `run`, and found there when it is taken up again. The
-    same seed gives the same numbers whoever does the work. Ctrl-C ends it with those done so far.
+    `workers`, or done by an `executor` of your own, whose workers stay for the next call; finished
+    ones are noted in `run`, and found there when it is taken up again. The same seed gives the
+    same numbers whoever does the work. Ctrl-C ends it with those done so far.
     """
     begun = perf_counter()
     require_estimate(fit, "bootstrap")
@@ -109,9 +110,9 @@ def bootstrap(
 
     interrupted = False
     try:
-        with hired(executor, workers) as crew:
+        with crew(executor, workers) as hands:
             do_pieces(
-                crew,
+                hands,
                 _replicate,
                 pieces,
                 context=Context(build, bench),

@@ -19,7 +19,7 @@ from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Point
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.context import Context
-from estimica.execute.executor import executor as hired
+from estimica.execute.executor import Executor, crew
 from estimica.execute.outcome import Outcome
 from estimica.execute.pieces import do_pieces
 from estimica.execute.run_writer import NoRunWriter, RunWriter
@@ -52,7 +52,7 @@ def profile(
     level: float = 0.95,
     points: int = 8,
     workers: int | None = 1,
-    executor: str = "local",
+    executor: str | Executor = "local",
     progress: OnProgress | None = None,
     run: RunWriter | None = None,
 ) -> Profile:
@@ -91,12 +91,12 @@ def profile(
     writer = run or NoRunWriter()
     interrupted = False
     try:
-        with hired(executor, workers) as crew:
+        with crew(executor, workers) as hands:
             number = 0
             while open_ := [s for s, b in branches.items() if b.ending is Ending.WALKING]:
                 pieces = {_key(s, number): (branches[s].plain(), terms[s[0]]) for s in open_}
                 told = partial(_told, open_, note)
-                do_pieces(crew, advance, pieces, context=context, run=writer, on_piece=told)
+                do_pieces(hands, advance, pieces, context=context, run=writer, on_piece=told)
                 number += 1
     except KeyboardInterrupt:
         interrupted = True
