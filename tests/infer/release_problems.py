@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.integrate import solve_ivp
 
 import estimica as es
+from estimica.compiled.formula import formula_model
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TRUTH = {
@@ -121,3 +122,17 @@ def boiler(
 def boiler_model() -> es.ModelicaModel:
     """Loaded once."""
     return es.load_model(EXAMPLES / "drum_boiler" / "Boiler.mo")
+
+
+def line(n: int = 60, seed: int = 1, **details: object) -> es.Study:
+    """y = a + b x + c x², true c = 0, with Gaussian noise of variance 0.04."""
+    random = np.random.default_rng(seed)
+    x = np.linspace(0, 1, n)
+    y = 1 + 2 * x + 0.2 * random.standard_normal(n)
+    model = formula_model({"y": "a + b*x + c*x^2"}, inputs=["x"])
+    output = es.OutputColumn("y", **({"weight": 1.0} | details))  # type: ignore[arg-type]
+    case = es.Case(
+        "points", pd.DataFrame({"x": x, "y": y}), inputs={"x": "x"}, outputs={"y": output}
+    )
+    tuners = [es.Tuner(n, start=0.0, min=-10, max=10) for n in "abc"]
+    return es.Study(model, tuners, [case], criterion="ml")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2, f
-from tests.infer.release_problems import EXAMPLES, TRUTH, boiler, boiler_cost, boiler_data
+from tests.infer.release_problems import EXAMPLES, TRUTH, boiler, boiler_cost, boiler_data, line
 
 import estimica as es
 from estimica.base.show import text
@@ -19,7 +17,6 @@ from estimica.compiled.formula import formula_model
 from estimica.execute.run_writer import NoRunWriter
 from estimica.infer.release import Progress
 from estimica.infer.release_result import Release, Step
-from estimica.infer.release_search import Job
 
 START_AND_NOISE = [
     "start of P in run 1",
@@ -28,20 +25,6 @@ START_AND_NOISE = [
     "noise of P",
 ]
 FIRST = [["start values", "noise"]]
-
-
-def line(n: int = 60, seed: int = 1, **details: object) -> es.Study:
-    """y = a + b x + c x², true c = 0, with Gaussian noise of variance 0.04."""
-    random = np.random.default_rng(seed)
-    x = np.linspace(0, 1, n)
-    y = 1 + 2 * x + 0.2 * random.standard_normal(n)
-    model = formula_model({"y": "a + b*x + c*x^2"}, inputs=["x"])
-    output = es.OutputColumn("y", **({"weight": 1.0} | details))  # type: ignore[arg-type]
-    case = es.Case(
-        "points", pd.DataFrame({"x": x, "y": y}), inputs={"x": "x"}, outputs={"y": output}
-    )
-    tuners = [es.Tuner(n, start=0.0, min=-10, max=10) for n in "abc"]
-    return es.Study(model, tuners, [case], criterion="ml")
 
 
 def squares(study: es.Study, columns: str) -> float:
@@ -361,83 +344,6 @@ def test_run_of_other_data_is_not_taken_up():
         es.release(line(), risk=0.01, run=run)
 
 
-# --- what is refused -----------------------------------------------------------------------------
-
-
-def refused(
-    settings: dict[str, object], message: str, study: Callable[[], es.Study] = line
-) -> None:
-    with pytest.raises(es.EstimicaError) as error:
-        es.release(study(), settings=settings)
-    assert message in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"risk": 2}, "[release]: risk: 2 is wrong, it must be below 1"),
-        ({"ordr": []}, "[release]: unknown key 'ordr'; did you mean 'order'?"),
-        ({"order": [["aa"]]}, "I101: order: there is no unknown 'aa' to release"),
-        ({"order": [["a"], ["a"]]}, "I102: order: 'a' is released twice; name it once"),
-        ({"order": [3]}, "[release]: order: 1: write a name, or a list of candidates"),
-        ({"groups": [["a"], ["a", "b"]]}, "I102: order: 'a' is released twice"),
-        ({"groups": [["noise"]], "noise": 1}, "I103: groups: noise of y: only tuners"),
-        ({"noise": {"z": 1}}, "I105: noise: no output 'z' is measured"),
-        ({"noise": -1}, "[release]: noise: -1 is wrong, it must be above 0"),
-        ({"starts": 0}, "[release]: starts: 0 is wrong, it must be at least 1"),
-    ],
-)
-def test_wrong_setting_is_named(settings: dict[str, object], message: str):
-    refused(settings, message)
-
-
-def test_noise_of_a_known_sigma_is_refused():
-    refused({"noise": {"y": 1}}, "I105: noise: the sigma of 'y' is known", lambda: line(sigma=0.2))
-
-
-def test_noise_is_refused_for_output_error():
-    def study() -> es.Study:
-        return line().with_(estimation=es.Estimation(criterion="oe"))
-
-    refused({"noise": 1}, "I104: noise variances belong to criterion 'ml'", study)
-
-
-@pytest.mark.parametrize(
-    ("estimation", "message"),
-    [
-        (es.Estimation(criterion="ml", loss="huber"), "I100: loss 'huber' is no likelihood"),
-        (es.Estimation(criterion="residual^4"), "I100: criterion 'residual^4' is no likelihood"),
-        (
-            es.Estimation(criterion="ml", transcription="multiple-shooting"),
-            "I100: a release holds unknowns, which transcription 'multiple-shooting' cannot",
-        ),
-    ],
-)
-def test_what_is_no_likelihood_is_refused(estimation: es.Estimation, message: str):
-    refused({}, message, lambda: line().with_(estimation=estimation))
-
-
-def test_candidate_that_fails_is_shown_and_cannot_be_chosen(monkeypatch: pytest.MonkeyPatch):
-    module = importlib.import_module("estimica.infer.release")
-    original = module.do
-
-    def failing(place: object, job: Job) -> object:
-        if job.candidate == 1:
-            raise es.SimulationError("R001", "the valve broke")
-        return original(place, job)
-
-    monkeypatch.setattr(module, "do", failing)
-    release = es.release(line(), settings={"max_steps": 1})
-    broken = release.steps[0].candidates[1]
-    assert broken.cost == np.inf
-    assert broken.outcome.message == "the valve broke"
-    assert release.steps[0].table().rows[1][-1] == "failed"
-    assert release.to_dict()["steps"][0]["candidates"][1]["cost"] is None  # type: ignore[index]
-    assert len(release.plot().data[0].x) == 3
-    with pytest.raises(es.InferError, match="I108: step 1: 'b' failed and cannot be released"):
-        es.release(line(), choose=lambda step: 1)
-
-
 # --- several cases, disturbances that are held ---------------------------------------------------
 
 
@@ -478,55 +384,3 @@ def test_disturbance_of_a_transformed_output_cannot_be_held_away_from_zero(
     study = two_cases(measured, transform="value^2")
     with pytest.raises(es.InferError, match="I106: case 'run 1': the disturbance of 'E' cannot be"):
         es.release(study, order=[["T_R"]], settings={"starts": 1})
-
-
-# --- how it shows itself -------------------------------------------------------------------------
-
-
-def test_tables_say_what_the_steps_did(boiled: Release):
-    shown = repr(boiled)
-    assert "done: everything is released" in shown
-    assert "(null model)" in shown
-    assert "T_D" in boiled._repr_html_()
-    table = boiled.steps[2].table()
-    assert table.columns[:6] == (
-        "released",
-        "p",
-        "cost",
-        "cost reduction",
-        "risk",
-        "risk of the best",
-    )
-    assert [row[-1] for row in table.rows] == ["gains less", "gains less", "released"]
-
-
-def test_figures_of_steps(boiled: Release):
-    bars = boiled.plot()
-    candidates = [c for s in boiled.steps for c in s.candidates]
-    assert list(bars.data[0].x) == [c.cost_reduction for c in candidates]
-    assert bars.layout.xaxis.type == "log"
-    assert len(boiled.plot("fit", step=0).data) == 4
-    assert len(boiled.plot("residuals", step=2).data) == 2
-    assert len(boiled.plot("reductions", step=3).data[0].x) == 3
-    with pytest.raises(es.InferError, match="I111: there is no plot 'bars'"):
-        boiled.plot("bars")
-    with pytest.raises(es.InferError, match="I110: there is no step 9: the release has 5 steps"):
-        boiled.plot("fit", step=9)
-
-
-def test_page_has_a_section_for_each_step(boiled: Release, tmp_path):
-    page = boiled.report(tmp_path / "release.html").read_text(encoding="utf-8")
-    for heading in ("Steps", "Step 1", "Step 5", "Estimates"):
-        assert f">{heading}<" in page
-
-
-def test_json_has_the_keys_of_the_design(boiled: Release):
-    found = json.loads(json.dumps(boiled.to_dict()))
-    assert found["command"] == "release"
-    for step in found["steps"]:
-        assert {"free", "cost"} <= step["null"].keys()
-        assert step["chosen"] in [c["released"] for c in step["candidates"]]
-        for c in step["candidates"]:
-            keys = {"released", "cost", "cost_reduction", "risk", "risk_multiple", "outcome"}
-            assert keys <= c.keys()
-    assert found["fit"]["parameters"]["T_D"]["value"] == boiled.fit["T_D"]

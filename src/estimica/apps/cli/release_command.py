@@ -5,16 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
 from estimica.apps.cli.options import AsJson
-from estimica.base.errors import InferError, ReportError, StoreError
+from estimica.apps.cli.resumable import (
+    ExecutorName,
+    NoStore,
+    Quiet,
+    ReportPath,
+    Resume,
+    StorePath,
+    Workers,
+    begun,
+    checked,
+    require_page,
+)
+from estimica.base.errors import InferError
 from estimica.base.show import text
 
 if TYPE_CHECKING:
@@ -26,7 +37,7 @@ if TYPE_CHECKING:
 
 def release(
     study: StudyPath,
-    report: Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")] = None,
+    report: ReportPath = None,
     risk: Annotated[float | None, typer.Option(help="Largest risk; 0.05 unless told.")] = None,
     starts: Annotated[int | None, typer.Option(help="Starts of each search.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Most steps.")] = None,
@@ -37,33 +48,36 @@ def release(
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Take the answers from stdin without a terminal.")
     ] = False,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that share the searches.")
-    ] = None,
-    executor: Annotated[str, typer.Option(help="Who does the work: local or serial.")] = "local",
-    store: Annotated[
-        Path | None, typer.Option(help="The store of runs; by default beside the study.")
-    ] = None,
-    no_store: Annotated[bool, typer.Option("--no-store", help="Do not store the run.")] = False,
-    resume: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Take up this run, or the `last` one.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    workers: Workers = None,
+    executor: ExecutorName = "local",
+    store: StorePath = None,
+    no_store: NoStore = False,
+    resume: Resume = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Find which unknowns are worth freeing, by likelihood-ratio tests."""
     with reported("release", as_json):
-        if report is not None and (report.is_dir() or not report.parent.is_dir()):
-            raise ReportError("P001", f"cannot write '{report}': there is no such folder")
+        require_page(report)
         _require_terminal(interactive, stdin)
-        asked = _checked(study)
-        given = {"risk": risk, "starts": starts, "max_steps": max_steps, "seed": seed}
-        settings = {n: v for n, v in given.items() if v is not None}
-        with _writer(asked, study, store, no_store, resume, settings) as writer:
+        asked = checked(study, "release", as_json)
+        options = {"risk": risk, "starts": starts, "max_steps": max_steps, "seed": seed}
+        given = {n: v for n, v in options.items() if v is not None}
+        run = begun(
+            "release",
+            asked,
+            study,
+            store=store,
+            no_store=no_store,
+            resume=resume,
+            given=given,
+            settings=given,
+        )
+        with run.writer as writer:
             found = _run(
                 asked,
                 writer,
-                settings if resume is None else _settings_of(study, store, resume),
+                run.settings,
                 choose=_Asker() if interactive else None,
                 workers=workers or 1,
                 executor=executor,
@@ -94,63 +108,6 @@ def _require_terminal(interactive: bool, stdin: bool) -> None:
             "--interactive asks questions and there is no terminal; add --stdin to take the "
             "answers from stdin, a line for each step, or leave --interactive out",
         )
-
-
-def _checked(path: Path) -> Study:
-    """The study; everything that is wrong with it is one error."""
-    from estimica.base.problems import raise_all
-    from estimica.study.check import check
-    from estimica.study.study_file import read_study
-
-    study = read_study(path)
-    problems = check(study)
-    raise_all(problems)
-    for problem in problems:
-        say(f"warning {problem.code}: {problem.text}")
-    return study
-
-
-def _writer(
-    study: Study,
-    path: Path,
-    store: Path | None,
-    no_store: bool,
-    resume: str | None,
-    settings: Mapping[str, object],
-) -> RunWriter:
-    from estimica.execute.run_writer import NoRunWriter
-    from estimica.execute.store import Store
-
-    where = Store.of(path, store)
-    if resume is not None:
-        if no_store:
-            raise StoreError("B020", "--resume needs the store; leave --no-store out")
-        _require_release(where, resume, settings)
-        return where.resume(resume)
-    if no_store:
-        return NoRunWriter()
-    begin = where.begin if store else where.begin_if_possible  # one asked for must work
-    content = path.read_text(encoding="utf-8-sig")
-    return begin("release", name=study.name, study=content, settings=dict(settings))
-
-
-def _require_release(store: Any, which: str, settings: Mapping[str, object]) -> None:
-    run = store.run(which)
-    if run.summary.command != "release":
-        raise StoreError("B021", f"run '{run.id}' is of '{run.summary.command}', not of 'release'")
-    for name, value in settings.items():
-        if run.settings.get(name) != value:
-            raise StoreError(
-                "B022",
-                f"run '{run.id}' was begun with another {name}; leave --{name.replace('_', '-')} "
-                "out, or begin a new run",
-            )
-
-
-def _settings_of(path: Path, store: Path | None, which: str) -> dict[str, object]:
-    from estimica.execute.store import Store
-
-    return dict(Store.of(path, store).run(which).settings)
 
 
 def _run(
