@@ -12,7 +12,7 @@ demo: $(VENV)/.ready
 	$(BIN)/estimica demo
 
 test: check docs
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -m "not slow" --numprocesses 2 --dist loadfile
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff check .

@@ -100,9 +100,10 @@ def test_wrong_executor_says_what_to_use(name: str, workers: int | None, text: s
 
 
 def test_nothing_to_do_starts_nobody() -> None:
+    before = children(os.getpid()) if sys.platform == "linux" else set()
     with LocalProcesses(2) as local:
         assert local.map(tasks.scaled, [], context=Context(partial(tasks.model, 2.0))) == []
-        assert children(os.getpid()) == set() or sys.platform != "linux"
+        assert sys.platform != "linux" or children(os.getpid()) <= before
 
 
 def test_serial_and_processes_give_identical_results(pool: Executor) -> None:

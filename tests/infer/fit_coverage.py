@@ -1,7 +1,7 @@
 """How often the 95 % intervals of a fit hold the truth, over simulated experiments.
 
-    python -m tests.infer.coverage                      # 1000 experiments of each, a few minutes
-    python -m tests.infer.coverage --experiments 100
+    python -m tests.infer.fit_coverage                      # 1000 experiments of each, a few minutes
+    python -m tests.infer.fit_coverage --experiments 100
 
 writes docs/assets/coverage.json: the drum boiler and the 4-state model, by `oe` and by `ml`.
 """
@@ -118,7 +118,7 @@ def main() -> None:
         for name, make in PLANTS.items()
     }
     result = {
-        "command": f"python -m tests.infer.coverage --experiments {given.experiments}",
+        "command": f"python -m tests.infer.fit_coverage --experiments {given.experiments}",
         "experiments": given.experiments,
         "seed": SEED,
         "coverage_percent": found,

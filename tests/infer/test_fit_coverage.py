@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.infer.coverage import PLANTS, RESULT, coverage
+from tests.infer.fit_coverage import PLANTS, RESULT, coverage
 
 
 @pytest.mark.parametrize("criterion", ["oe", "ml"])
