@@ -85,6 +85,8 @@ EXPORTED = {
     "ExperimentError",
     "signals",
     "simulate_experiment",
+    "first_guess",
+    "bode_guess",
     "likelihood_ratio",
     "release",
     "bootstrap",
@@ -97,6 +99,7 @@ EXPORTED = {
     "bands",
     "region",
     "crossvalidate",
+    "function_model",
     "state_space",
     "transfer_function",
 }

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
     from estimica.experiment import signals
+    from estimica.experiment.bode_guess import bode_guess
+    from estimica.experiment.first_guess import first_guess
     from estimica.experiment.simulated import simulate_experiment
     from estimica.infer.bands import bands
     from estimica.infer.bootstrap import bootstrap
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from estimica.infer.release import release
     from estimica.infer.residuals import residuals
     from estimica.simulate.engine import Options
+    from estimica.simulate.function_model import function_model
     from estimica.simulate.linear import Linearisation
     from estimica.simulate.linear_models import state_space, transfer_function
     from estimica.simulate.modelica_model import ModelicaModel, load_model
@@ -100,11 +103,14 @@ _HOMES = {
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
     "bands": "infer.bands",
+    "bode_guess": "experiment.bode_guess",
     "bootstrap": "infer.bootstrap",
     "covariance": "infer.covariance",
     "criterion_map": "infer.criterion_map",
     "crossvalidate": "infer.cross_validation",
+    "first_guess": "experiment.first_guess",
     "fit": "estimate.estimator",
+    "function_model": "simulate.function_model",
     "identifiability": "infer.identifiability",
     "likelihood_ratio": "infer.likelihood_ratio",
     "load_model": "simulate.modelica_model",
@@ -154,11 +160,14 @@ __all__ = [
     "TunerError",
     "UnsupportedError",
     "bands",
+    "bode_guess",
     "bootstrap",
     "covariance",
     "criterion_map",
     "crossvalidate",
+    "first_guess",
     "fit",
+    "function_model",
     "identifiability",
     "likelihood_ratio",
     "load_model",

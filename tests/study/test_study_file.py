@@ -243,8 +243,7 @@ MISTAKES = {
     ),
     "a function": (
         ("Tank.mo", "tank.py:simulate"),
-        "Q005: [model]: source 'tank.py:simulate': a Python function is not supported yet; give a "
-        "Modelica file",
+        "M140: [model]: there is no file 'tank.py'",
     ),
     "another front end": (
         ('source = "Tank.mo"', 'source = "Tank.mo"\nfrontend = "openmodelica"'),

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import Any, overload
 
 import casadi as ca
 import numpy as np
@@ -22,6 +23,7 @@ from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment, FlatSystem, Kind, Variability
 from estimica.simulate.engine import Options, Run
 from estimica.simulate.failure import describe
+from estimica.simulate.function_model import FunctionModel, function_model
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.linear import Linearisation, linearise
 from estimica.simulate.response import Configurations, Response, numbers
@@ -36,18 +38,36 @@ Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 
+@overload
 def load_model(
     source: str | PathLike[str],
     class_: str | None = None,
     *,
     fix: Mapping[str, float | bool | int | str] | None = None,
     libraries: Sequence[str | PathLike[str]] = (),
-) -> ModelicaModel:
+) -> ModelicaModel: ...
+
+
+@overload
+def load_model(source: Callable[..., Any]) -> FunctionModel: ...
+
+
+def load_model(
+    source: str | PathLike[str] | Callable[..., Any],
+    class_: str | None = None,
+    *,
+    fix: Mapping[str, float | bool | int | str] | None = None,
+    libraries: Sequence[str | PathLike[str]] = (),
+) -> ModelicaModel | FunctionModel:
     """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
+
+    A Python function f(u, t, K=1, tau=3) is a model too; see `function_model`.
 
     `class_` is the class where the source holds several, `fix` sets parameters (dotted names
     included) before anything is evaluated, `libraries` are further Modelica folders.
     """
+    if callable(source):
+        return function_model(source)
     text = source if isinstance(source, str) else Path(source)
     flat = load_flat(text, class_, fix=dict(fix or {}), libraries=[Path(p) for p in libraries])
     return ModelicaModel(flat, fix)

@@ -236,18 +236,19 @@ def _static_model(static: StaticTable, model: ModelTable | None, cases: Sequence
 
 
 def _loaded(table: ModelTable, folder: Path) -> Model:
+    from estimica.compiled.function_file import is_function_source
     from estimica.simulate.modelica_model import load_model
 
     if table.frontend != "rumoca":
         raise StudyError("Q005", f"frontend '{table.frontend}' is not supported yet; leave it out")
     kinds = {".fmu": "an FMU", ".bmo": "a Base Modelica file"}
     kind = kinds.get(Path(table.source).suffix.lower())
-    if kind or ".py:" in table.source or table.source.endswith(".py"):
+    if kind:
         raise StudyError(
-            "Q005",
-            f"source '{table.source}': {kind or 'a Python function'} is not supported yet; "
-            "give a Modelica file",
+            "Q005", f"source '{table.source}': {kind} is not supported yet; give a Modelica file"
         )
+    if is_function_source(table.source):
+        return _function(table, folder)
     path = folder / table.source
     by_name = not path.exists() and _CLASS.match(table.source) and path.suffix != ".mo"
     return load_model(
@@ -256,3 +257,14 @@ def _loaded(table: ModelTable, folder: Path) -> Model:
         fix=table.fix,
         libraries=[folder / library for library in table.libraries],
     )
+
+
+def _function(table: ModelTable, folder: Path) -> Model:
+    from estimica.simulate.function_model import function_model_of_file
+
+    if table.class_ is not None or table.libraries:
+        what = "class" if table.class_ is not None else "libraries"
+        raise StudyError(
+            "Q005", f"source '{table.source}': a Python function has no {what}; leave that out"
+        )
+    return function_model_of_file(table.source, folder, table.fix)

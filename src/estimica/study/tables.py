@@ -70,7 +70,10 @@ class ModelTable:
         str,
         Field(
             min_length=1,
-            description="A Modelica file, the folder of a package, or a class of a library.",
+            description=(
+                "A Modelica file, the folder of a package, a class of a library, or a Python "
+                'function as `"file.py:function"`.'
+            ),
         ),
     ]
     class_: Annotated[
