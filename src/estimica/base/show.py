@@ -85,6 +85,7 @@ class Curves:
     time_label: str = "time [s]"
     panel_height: int = 190  # pixels
     whole: bool = False  # the horizontal axis counts: 0, 1, 2, …
+    log_time: bool = False  # a logarithmic horizontal axis: frequencies
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -59,6 +59,8 @@ def figure(curves: Curves) -> go.Figure:
         fig.update_layout({last: {"title": {"text": escape(curves.time_label)}}})
     if curves.whole:
         fig.update_xaxes(tickformat="d", **_unit_steps(panels))
+    if curves.log_time:
+        fig.update_xaxes(type="log", exponentformat="power")
     return fig
 
 
