@@ -285,6 +285,16 @@ def test_before_the_run_all_was_zero_or_the_first_input_for_long() -> None:
     np.testing.assert_allclose(run.derivative("y", "K"), run.value("y") / 2, atol=1e-12)
 
 
+def test_a_tuned_start_value_begins_in_the_steady_state() -> None:
+    model = es.transfer_function("K/(1 + s)^2", parameters={"K": 2}, initial="steady")
+    run = model.sensitivities(t_uniform, {"u": 3.0}, wrt=["x1"])
+    assert run.point[0] == pytest.approx(6.0, rel=1e-14)
+    np.testing.assert_allclose(run.value("y"), 6.0, atol=1e-12)
+    np.testing.assert_allclose(
+        run.derivative("y", "x1"), (1 - t_uniform) * np.exp(-t_uniform), atol=1e-12
+    )
+
+
 def test_samples_before_the_beginning_reach_a_delayed_run() -> None:
     model = es.transfer_function("exp(-0.5*s)/(1 + s)")
     found = model.simulate([1.0, 1.2, 1.6], {"u": ([0.0, 0.9], [1.0, 2.0])}, begin=1.0).value("y")
@@ -437,6 +447,16 @@ def test_poles_zeros_and_gain() -> None:
     np.testing.assert_allclose(model.gain(), [[2.0]], rtol=1e-12)
     assert np.isinf(es.transfer_function("1/s").gain()).all()
     assert es.transfer_function("1/(1 + s)").zeros().size == 0
+    far = es.transfer_function("(s + 3e4)/((s + 1e3)*(s + 2e3)*(s + 5e4)*(s + 7e4)*(s + 1))")
+    np.testing.assert_allclose(far.zeros(), [-3e4], rtol=1e-9)
+    assert es.transfer_function("1/((s + 1e3)*(s + 2e3)*(s + 5e4)*(s + 7e4))").zeros().size == 0
+    square = es.state_space(
+        [[-1, 0], [0, -2]], [[1, 0], [0, 1]], [[1, 0], [1, 1]], [[0, 1], [0, 1.5]]
+    )
+    assert square.zeros().size == 1
+    for z in square.zeros():
+        G = np.array([[1 / (z + 1), 1], [1 / (z + 1), 1.5 + 1 / (z + 2)]])
+        assert abs(np.linalg.det(G)) < 1e-9
     wide = es.state_space([[-1]], [[1, 1]], [[1]])
     with pytest.raises(
         es.ModelError, match="M106: zeros need as many inputs as outputs, not 2 and 1"

@@ -187,5 +187,8 @@ def double_precision() -> AbstractContextManager[object]:
     jax = sys.modules.get("jax")
     if jax is None:
         return nullcontext()
-    found: AbstractContextManager[object] = jax.enable_x64(True)
+    switch: Any = getattr(jax, "enable_x64", None)
+    if switch is None:  # older versions have it in another place
+        switch = jax.experimental.enable_x64
+    found: AbstractContextManager[object] = switch(True)
     return found

@@ -50,11 +50,10 @@ def read_function(source: str, folder: Path, text: str | None = None) -> FileFun
         name = next(iter(functions))
     found = content.get(name)
     if not callable(found):
-        hint = did_you_mean(name, list(functions)) or f" (there are {', '.join(functions)})"
+        listed = f'; write source = "{path.name}:function" (there are {", ".join(functions)})'
         asked = f"has no function '{name}'" if name else "holds several functions or none"
-        raise ModelError(
-            "M141", f"'{path.name}' {asked}{hint}; write source = \"{path.name}:function\""
-        )
+        hint = did_you_mean(name, list(functions)) or listed
+        raise ModelError("M141", f"'{path.name}' {asked}{hint}")
     parameters, inputs, outputs = (content.get(n) for n in ("parameters", "inputs", "outputs"))
     return FileFunction(found, parameters, inputs, outputs, text)
 

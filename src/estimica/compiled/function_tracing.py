@@ -20,6 +20,7 @@ Vector = npt.NDArray[np.float64]
 #: outputs (N, ny) and derivatives (N, ny, m) at values of all parameters
 Traced = Callable[[Vector], tuple[Vector, Vector]]
 LARGE = 20_000  # samples above which CasADi's scalar symbols are no gain
+LONG = 1_000  # operations above which JAX compiles for minutes: a loop written out
 
 
 class NotTraceableError(Exception):
@@ -52,9 +53,15 @@ def by_jax(call: FunctionCall, places: Sequence[int]) -> Traced:
     for wrap in (True, False):
         try:
             with double_precision():
+                ones = numbers.ones(len(call.names))
+                seen = jax.make_jaxpr(lambda v, wrap=wrap: outputs(v, wrap))(ones)
+                if len(seen.jaxpr.eqns) > LONG:
+                    raise NotTraceableError("the function is too long for JAX")
                 way = compiled(wrap)
-                jax.eval_shape(way, numbers.ones(len(call.names)))
+                jax.eval_shape(way, ones)
             break
+        except NotTraceableError:
+            raise
         except Exception as error:  # the user's code may raise anything
             way, problem = None, error
     if way is None:

@@ -48,12 +48,34 @@ def zeros(c: Coefficients) -> Complex:
         raise ModelError(
             "M106", f"zeros need as many inputs as outputs, not {nu} and {ny}; look at one of each"
         )
+    if ny == 1:
+        return _zeros_of_one(c)
     pencil = np.block([[c.A, c.B], [c.C, c.D]])
     mass = np.zeros_like(pencil)
     mass[:n, :n] = np.eye(n)
     above, below = eigvals(pencil, mass, homogeneous_eigvals=True)
     finite = np.abs(below) > 1e-12 * np.maximum(np.abs(above), 1e-300)
     return _sorted(above[finite] / below[finite])
+
+
+def _zeros_of_one(c: Coefficients) -> Complex:
+    """Roots of the numerator, whose coefficients follow from the impulse response.
+
+    A pencil would put zeros at infinity to far but finite places.
+    """
+    n = len(c.A)
+    a = np.real(np.poly(c.A)) if n else np.ones(1)
+    markov, reached, size = [c.D[0, 0]], c.B[:, 0], np.abs(c.B[:, 0])
+    for _ in range(n):
+        value = float(c.C[0] @ reached)
+        rounding = 1e-13 * float(np.abs(c.C[0]) @ size)
+        markov.append(value if abs(value) > rounding else 0.0)
+        reached, size = c.A @ reached, np.abs(c.A) @ size
+    first = next((k for k, h in enumerate(markov) if h), None)
+    if first is None:
+        return np.zeros(0, complex)
+    b = np.convolve(a, markov)[first : n + 1]
+    return _sorted(np.roots(b))
 
 
 def gain(c: Coefficients) -> Vector:

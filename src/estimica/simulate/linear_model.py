@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -128,6 +129,7 @@ class LinearModel(SimulatedModel):
             self.initial == "steady",
         )
         states = {n: k for k, n in enumerate(self.state_names)}
+        begins = {**self._first_states(experiment, known, begins, tuners), **begins}
         at = np.array([begins.get(n, 0.0) if n in states else known.get(n, np.nan) for n in tuners])
         columns = {n: k for k, n in enumerate(self._output_names)}
         columns |= {n: -1 - k for n, k in states.items()}
@@ -135,6 +137,22 @@ class LinearModel(SimulatedModel):
         return LinearResponse(
             self._rule(tuners), experiment, at, started, [columns[n] for n in shown]
         )
+
+    def _first_states(
+        self,
+        experiment: LinearExperiment,
+        known: Numbers,
+        begins: Numbers,
+        tuners: Sequence[str],
+    ) -> dict[str, float]:
+        """Steady start values of the states that are tuned, as far as they can be computed."""
+        open_ = [n for n in self.state_names if n in tuners and n not in begins]
+        if not (open_ and experiment.steady and all(n in known for n in self.parameter_names)):
+            return {}
+        fixed = replace(experiment, known=known, times=np.array([experiment.begin]))
+        shown = [-1 - self.state_names.index(n) for n in open_]
+        run = LinearResponse(self._rule(()), fixed, np.zeros(0), (), shown).at()
+        return dict(zip(open_, map(float, run.Y[0]), strict=True)) if run.ok else {}
 
     # -- in frequency ----------------------------------------------------------------------------
 
