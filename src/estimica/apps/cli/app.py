@@ -21,6 +21,7 @@ from estimica.apps.cli.release_command import release
 from estimica.apps.cli.residuals_command import residuals
 from estimica.apps.cli.runs_command import runs_app
 from estimica.apps.cli.schema_command import schema
+from estimica.apps.cli.signal_command import signal
 from estimica.apps.cli.simulate_command import simulate
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ app.command()(release)
 app.command()(residuals)
 app.add_typer(runs_app, name="runs")
 app.command()(schema)
+app.command()(signal)
 app.command()(simulate)
 
 

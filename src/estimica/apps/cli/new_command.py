@@ -11,6 +11,7 @@ import typer
 
 from estimica.apps.cli.check_command import show_problems
 from estimica.apps.cli.console import print_json, reported, say
+from estimica.apps.cli.first_guesses import with_first_guesses
 from estimica.apps.cli.options import AsJson, Libraries, Source
 
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
@@ -51,7 +52,8 @@ def new(
         model = load_model(source, class_, libraries=library or [])
         named = relative(source, path.parent) if Path(source).exists() else source
         folders = [relative(f, path.parent) for f in library or []]
-        write_study(path, draft(model, named, class_, tables, folders))
+        text = draft(model, named, class_, tables, folders)
+        write_study(path, with_first_guesses(text, [t.data for t in tables]))
         problems = check_file(path)
     if as_json:
         told = {"status": "done", "message": f"wrote {path}"}

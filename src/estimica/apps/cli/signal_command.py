@@ -1,0 +1,72 @@
+"""`estimica signal`: a signal to excite with, as a CSV file or a picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from estimica.apps.cli import arguments
+from estimica.apps.cli.console import print_json, print_text, reported, say
+from estimica.apps.cli.options import AsJson
+from estimica.base.show import Section, text
+
+
+def signal(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="step, staircase, square, square-ramp, sine, multisine, prbs, chirp or noise."
+        ),
+    ],
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=VALUE]...", help="Such as frequency=0.05 amplitude=2 lines=[1,3,5]."
+        ),
+    ] = None,
+    step: Annotated[float, typer.Option(help="Seconds between samples.")] = 0.1,
+    samples: Annotated[int, typer.Option(help="Number of samples.")] = 1000,
+    name: Annotated[str, typer.Option(help="Name of the column.")] = "u",
+    unit: Annotated[str, typer.Option(help="Its unit.")] = "",
+    csv: Annotated[Path | None, typer.Option(help="Write the samples to this CSV file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it on this HTML page.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write or draw a signal to excite a process with."""
+    with reported("signal", as_json):
+        from estimica.experiment import signals
+
+        given = {
+            n: _read(v) for n, v in arguments.values(f"signal {kind}", parameters or []).items()
+        }
+        made = signals.make(kind, given)
+        times = signals.times(step, samples)
+        curves = made.curves(times, name, unit)
+        if csv:
+            say(f"wrote {made.to_csv(csv, times, name, unit)}")
+        if plot:
+            from estimica.report.document import write_page
+
+            say(f"wrote {write_page(plot, kind, [Section(repr(made), shown=(curves,))])}")
+        if as_json:
+            told: dict[str, object] = {"command": "signal"}
+            told["outcome"] = {"status": "done", "message": ""}
+            told |= {"time": times, "values": {name: made.samples(times)}}
+            if isinstance(made, signals.Multisine):
+                told["crest_factor"] = made.crest_factor
+            print_json(told)
+        else:
+            print_text(text(curves))
+
+
+def _read(value: object) -> object:
+    """Lists, such as lines=[1,2,3], are written as in JSON, band=[null,2] with an open end."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
