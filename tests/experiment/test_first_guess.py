@@ -161,7 +161,7 @@ def test_the_guess_draws_its_construction_lines() -> None:
     assert names[:3] == ["measured", "smooth curve", "first guess"]
     assert names[3].startswith("initial value ")
     assert names[5].startswith("63 % after delay")
-    assert names[6].startswith("tangent: meets the final value τ")
+    assert names[6].startswith("tangent: τ ")
     touch, end = answer.curves[6].time[1:]
     assert end - touch == pytest.approx(guess.tangent.tau)
     assert guess.plot() is not None

@@ -43,7 +43,7 @@ def curves(guess: FirstGuess) -> Curves:
     stepped = Curve(r.input, step, np.array([0.0, r.size, r.size]), stepped=True)
     lines = [*_measured(guess, begin, end), *_levels(guess, begin, end)]
     lines += _first_order(guess, begin) if guess.second_order is None else _second_order(guess)
-    title = f"First guess: {guess.sentence}"
+    title = guess.sentence
     panels = (Panel(f"{r.input} − before", (stepped,)), Panel(name, tuple(lines)))
     return Curves(panels, title, f"time [{unit}]", 300)
 
@@ -87,7 +87,7 @@ def _first_order(guess: FirstGuess, begin: float) -> list[Curve]:
             colour=2,
         ),
         Curve(
-            f"tangent: meets the final value τ {t.tau:.3g} after it touches",
+            f"tangent: τ {t.tau:.3g} from touch to end",
             np.array([foot, touch, right]),
             levels.initial + levels.rise * np.array([0.0, t.share, 1.0]),
             marked=True,
