@@ -19,10 +19,10 @@ from tests.estimate.problems import (
 
 from estimica.estimate.estimator import fit
 from estimica.simulate.modelica_model import load_model
-from estimica.study.case import Case, InputColumn, OutputColumn
+from estimica.study.case import Case, InputColumn, OutputColumn, Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
-from estimica.study.tuner import Tuner
+from estimica.study.tuner import Prior, Tuner
 
 X = np.linspace(0, 1, 30)
 
@@ -60,6 +60,63 @@ def test_known_noise_levels_give_intervals_of_their_own_size() -> None:
     y, A, _ = line()
     found = fit(curve("a + b*x", X, y, {"a": 0.5, "b": 0.5}, Estimation(criterion="ml"), sigma=5.0))
     assert found.covariance == pytest.approx(25 * np.linalg.inv(A.T @ A), rel=1e-6)
+
+
+def test_noise_level_held_at_its_bound_takes_no_degrees_of_freedom() -> None:
+    y, A, _ = line()
+    sigma = Sigma(min=0.5, max=1.0)
+    found = fit(
+        curve("a + b*x", X, y, {"a": 0.5, "b": 0.5}, Estimation(criterion="ml"), sigma=sigma)
+    )
+    assert found.covariance == pytest.approx(0.25 * np.linalg.inv(A.T @ A), rel=1e-6)
+
+
+@pytest.mark.parametrize("transcription", ["shooting", "multiple-shooting", "collocation"])
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_tuner_that_only_its_prior_determines_has_the_error_of_the_prior(
+    transcription: str, loss: str
+) -> None:
+    model, table = rc_table()
+    table["v"] += 0.01 * np.random.default_rng(3).standard_normal(len(table))
+    output = OutputColumn("v", sigma=0.01)
+    case = Case("charge", table, inputs={"u": "u"}, outputs={"v": output})
+    tuners = [Tuner("R", start=1.0, prior=Prior(2.0, 0.1)), Tuner("C", start=1.0)]
+    estimation = Estimation(transcription=transcription, loss=loss)
+    found = fit(Study(model, tuners, [case], estimation=estimation))
+    n = len(table)
+    assert found["R"] == pytest.approx(2.0, rel=1e-4)
+    assert found.accuracy.stderr[0] == pytest.approx(0.1 * np.sqrt(n / (n - 2)), rel=1e-3)
+    assert found.accuracy.stderr[1] / found["C"] > 0.05
+
+
+def test_prior_of_output_error_with_known_noise_gives_the_posterior_error() -> None:
+    y, A, _ = line()
+    tuners = [Tuner("a", start=0.5), Tuner("b", start=0.5, prior=Prior(2.0, 0.02))]
+    found = fit(curve("a + b*x", X, y, tuners, weight=None, sigma=0.1))
+    precision = A.T @ A / 0.01 + np.diag([0, 1 / 0.02**2])
+    posterior = np.sqrt(np.diag(np.linalg.inv(precision)))
+    assert found.accuracy.stderr == pytest.approx(posterior, rel=0.15)  # s² of 30 samples
+
+
+@pytest.mark.parametrize("criterion", ["oe", "ml"])
+def test_as_many_unknowns_as_samples_have_infinite_errors(criterion: str) -> None:
+    x, y = np.array([0.0, 1.0]), np.array([1.0, 3.0])
+    found = fit(curve("a + b*x", x, y, {"a": 0.5, "b": 0.5}, Estimation(criterion=criterion)))
+    assert found.values == pytest.approx([1.0, 2.0], rel=1e-5)
+    assert np.isinf(found.accuracy.stderr).all()
+    assert np.isnan(found.covariance[0, 1])
+
+
+def test_ill_conditioned_polynomial_has_full_rank() -> None:
+    x = np.linspace(0, 1, 100)
+    V = np.vander(x, 9, increasing=True)  # columns of one length: condition 4e5
+    y = V @ np.linspace(0.5, 2, 9) + 1e-6 * np.random.default_rng(0).standard_normal(100)
+    text = " + ".join(f"c{k}*x^{k}" for k in range(9))
+    found = fit(curve(text, x, y, {f"c{k}": 1.0 for k in range(9)}))
+    best, squares, *_ = np.linalg.lstsq(V, y, rcond=None)
+    assert found.accuracy.rank == 9
+    assert np.all(np.abs(found.values - best) < 0.01 * found.accuracy.stderr)
+    assert found.cost == pytest.approx(squares[0], rel=1e-6)
 
 
 def test_only_the_product_of_resistance_and_capacity_is_determined() -> None:

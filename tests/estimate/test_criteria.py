@@ -100,6 +100,33 @@ def test_robust_losses_find_their_own_scale_and_resist_outliers(criterion: str, 
     assert np.all(np.abs(robust.values - [2.0, 1.3]) < 4 * robust.accuracy.stderr)
 
 
+@pytest.mark.parametrize("loss", ["huber", "soft-l1", "cauchy"])
+def test_robust_output_error_with_a_known_sigma_is_the_robust_likelihood(loss: str) -> None:
+    oe, ml = (
+        fit(
+            curve(
+                DECAY,
+                X,
+                OUTLIERS,
+                STARTS,
+                Estimation(criterion=criterion, loss=loss),
+                weight=None,
+                sigma=0.02,
+            )
+        )
+        for criterion in ("oe", "ml")
+    )
+    assert oe.values == pytest.approx(ml.values, rel=1e-6)
+    assert oe.accuracy.stderr == pytest.approx(ml.accuracy.stderr, rel=1e-4)
+
+
+def test_robust_likelihood_keeps_to_the_bounds_of_sigma() -> None:
+    estimation = Estimation(criterion="ml", loss="huber")
+    bounds = Sigma(min=0.3, max=1.0)
+    found = fit(curve(DECAY, X, OUTLIERS, STARTS, estimation, sigma=bounds))
+    assert found.noise["y"].variance == pytest.approx(0.09)
+
+
 def test_prior_gives_the_posterior_mean_of_a_linear_model() -> None:
     # y = m + noise with known sigma, prior N(5, 0.5²): the classical weighted mean
     y = np.array([1.0, 2.0, 4.0])

@@ -7,10 +7,11 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, lsq_linear
 from tests.estimate.problems import curve, rc_table, simulated
 
 from estimica.base.errors import TunerError
+from estimica.compiled.formula import formula_model
 from estimica.estimate.estimator import Progress, fit
 from estimica.estimate.search import Status
 from estimica.simulate.modelica_model import load_model
@@ -51,6 +52,33 @@ def test_tuner_at_its_bound_is_flagged_and_the_others_are_best_there(method: str
     assert np.isnan(found.accuracy.stderr[0])
     assert found.accuracy.stderr[1] > 0
     assert bool(found.parameters.at_bound["a"])
+
+
+@pytest.mark.parametrize("method", METHODS[:2])
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_of_correlated_tuners_end_where_bounded_least_squares_does(
+    method: str, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    n = 5
+    A = random.standard_normal((40, n)) @ (np.eye(n) + 3 * random.standard_normal((n, n)))
+    y = 5 * random.standard_normal(40)
+    low, high = -random.uniform(0, 0.5, n), random.uniform(0, 0.5, n)
+    names = [f"x{k}" for k in range(n)]
+    model = formula_model({"y": " + ".join(f"p{k}*x{k}" for k in range(n))}, inputs=names)
+    table = pd.DataFrame({**dict(zip(names, A.T, strict=True)), "y": y})
+    case = Case(
+        "points",
+        table,
+        inputs={x: x for x in names},
+        outputs={"y": OutputColumn("y", weight=1.0)},
+    )
+    tuners = [Tuner(f"p{k}", start=0.0, min=low[k], max=high[k]) for k in range(n)]
+    found = fit(Study(model, tuners, [case], estimation=Estimation(method=method)))
+    best = lsq_linear(A, y, (low, high), method="bvls", tol=1e-14)
+    assert found.outcome.ok
+    assert found.cost == pytest.approx(2 * best.cost, rel=1e-9)
+    assert [bool(b) for b in found.at_bound] == list(best.active_mask != 0)
 
 
 def test_trial_point_whose_simulation_fails_is_a_rejected_step() -> None:

@@ -81,7 +81,10 @@ def accuracy(
         inner = half.T @ half
     physical = slopes[free] / scale
     covariance = np.zeros((n, n))
-    covariance[np.ix_(free, free)] = variance * inner * np.outer(physical, physical)
+    if math.isfinite(variance):
+        covariance[np.ix_(free, free)] = variance * inner * np.outer(physical, physical)
+    else:  # as many unknowns as samples: nothing tells the noise
+        covariance[np.ix_(free, free)] = np.where(np.eye(len(physical), dtype=bool), np.inf, np.nan)
     lost = np.zeros(n, bool)
     lost[free] = (np.abs(null) > SHARE).any(axis=0) if len(null) else False
     covariance[lost, :] = covariance[:, lost] = np.nan

@@ -128,12 +128,12 @@ def _scatter(objective: Objective, point: Point) -> Vector | None:
 def _variance(objective: Objective, point: Point, freedom: int) -> float:
     """What the covariance is multiplied by: unknowns take degrees of freedom from the residuals.
 
-    Variances that are known beforehand are not touched by that.
+    Variances that are known beforehand, or held at a bound, are not touched by that.
     """
     if freedom <= 0:
         return math.inf
     known = objective.criterion.has_unit_variance and not any(
-        v.estimated for v in point.noise.values()
+        v.estimated and not v.at_bound for v in point.noise.values()
     )
     return 1.0 if known else objective.n_samples / freedom
 

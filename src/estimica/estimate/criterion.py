@@ -188,8 +188,10 @@ class RobustLikelihood(Criterion):
         return replace(found, cost=found.cost + extra, noise=noise)
 
     def adapted(self, residuals: Sequence[Vector]) -> Criterion:
-        """The same with σ from the spread of these residuals."""
-        return replace(self, sigmas=_spreads(self.blocks, residuals))
+        """The same with σ from the spread of these residuals, where it is not known."""
+        spreads = _spreads(self.blocks, residuals)
+        sigmas = (_allowed(b, s) for b, s in zip(self.blocks, spreads, strict=True))
+        return replace(self, sigmas=tuple(sigmas))
 
     def scales(self) -> tuple[float, ...]:
         """σ of each block."""
@@ -217,8 +219,14 @@ class AdaptiveOutputError(Criterion):
         return OutputError(self.blocks, losses).score(residuals)
 
     def adapted(self, residuals: Sequence[Vector]) -> Criterion:
-        """The same with the spread of these residuals."""
-        return replace(self, sigmas=_spreads(self.blocks, residuals))
+        """The same with the spread of these weighted residuals, where it is not known."""
+        spreads = _spreads(self.blocks, residuals)
+        # the weight holds 1/σ already
+        sigmas = (
+            b.weight * b.sigma if isinstance(b.sigma, float) else s
+            for b, s in zip(self.blocks, spreads, strict=True)
+        )
+        return replace(self, sigmas=tuple(sigmas))
 
     def scales(self) -> tuple[float, ...]:
         """The spread of each block."""
@@ -285,12 +293,19 @@ def _with_losses(
 
 
 def _spreads(blocks: Sequence[Block], residuals: Sequence[Vector]) -> tuple[float, ...]:
-    """A robust standard deviation for each block, common to the cases of one output."""
+    """A robust standard deviation of weighted residuals, common to the cases of one output."""
     by_name: dict[str, list[Vector]] = {}
     for b, v in zip(blocks, residuals, strict=True):
         by_name.setdefault(b.name, []).append(b.weight * v)
     found = {n: spread(np.concatenate(v)) for n, v in by_name.items()}
-    return tuple(b.sigma if isinstance(b.sigma, float) else found[b.name] for b in blocks)
+    return tuple(found[b.name] for b in blocks)
+
+
+def _allowed(block: Block, sigma: float) -> float:
+    """The noise level of a block: known, or within its bounds."""
+    if isinstance(block.sigma, Sigma):
+        return min(max(sigma, block.sigma.min), block.sigma.max)
+    return sigma if block.sigma is None else block.sigma
 
 
 def _variance_bounds(blocks: Sequence[Block]) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.bounded import least_squares
 from estimica.estimate.objective import Point
 from estimica.estimate.search import Method
 
@@ -25,7 +26,7 @@ class LevenbergMarquardt(Method):
         self._damping: float | None = None
         self._growth = 2.0
 
-    def propose(self, point: Point, free: Free) -> Vector:
+    def propose(self, point: Point, free: Free, low: Vector, high: Vector) -> Vector:
         """The damped step."""
         if self._damping is None:
             norms = np.linalg.norm(point.R, axis=0)
@@ -35,7 +36,7 @@ class LevenbergMarquardt(Method):
         stacked = np.vstack([R, np.sqrt(self._damping) * np.eye(count)])
         target = np.concatenate([-point.b, np.zeros(count)])
         step = np.zeros(len(free))
-        step[free] = np.linalg.lstsq(stacked, target, rcond=None)[0]
+        step[free] = least_squares(stacked, target, low[free], high[free])
         return step
 
     def accepted(self, gain: float) -> None:
@@ -57,13 +58,14 @@ class GaussNewton(Method):
     def __init__(self) -> None:
         self._share = 1.0
 
-    def propose(self, point: Point, free: Free) -> Vector:
+    def propose(self, point: Point, free: Free, low: Vector, high: Vector) -> Vector:
         """The step, or the share of it that is left after bad ones."""
         R = point.R[:, free]
         scale = np.linalg.norm(R, axis=0)
         scale[scale == 0] = 1.0
         step = np.zeros(len(free))
-        step[free] = np.linalg.lstsq(R / scale, -point.b, rcond=1e-10)[0] / scale
+        room = scale * low[free], scale * high[free]
+        step[free] = least_squares(R / scale, -point.b, *room, rcond=1e-10) / scale
         return self._share * step
 
     def accepted(self, gain: float) -> None:
@@ -81,8 +83,8 @@ class SteepestDescent(Method):
     def __init__(self) -> None:
         self._share = 1.0
 
-    def propose(self, point: Point, free: Free) -> Vector:
-        """−D⁻²g, as long as the quadratic model is lowered by it."""
+    def propose(self, point: Point, free: Free, low: Vector, high: Vector) -> Vector:
+        """−D⁻²g, as long as the quadratic model is lowered by it; cut off at bounds."""
         norms = np.linalg.norm(point.R, axis=0)
         norms[norms == 0] = 1.0
         step = np.where(free, -point.gradient / norms**2, 0.0)

@@ -129,7 +129,8 @@ class Objective:
         """F with FᵀF = Σ E[ρ²] J̃ᵀJ̃: how the gradient scatters from one record to the next.
 
         The noise of each output has a variance of its own, whatever its weight; where residuals
-        do not count by their squares, every sample is taken with its own ρ².
+        do not count by their squares, every sample is taken with its own ρ². A prior counts as a
+        measurement with just the error that it states.
         """
         values = self.unknowns.values(q)
         predictions = self.predict(values)
@@ -141,6 +142,7 @@ class Objective:
         emphases = self.emphases(scoring)
         for k, prediction in enumerate(predictions):
             self._reduce(reduction, k, prediction, scoring, slopes, emphases[k])
+        self._priors(reduction, values, slopes)
         return reduction.result()[0]
 
     def emphases(self, scoring: Scoring) -> list[float | Vector]:

@@ -223,7 +223,7 @@ class Program:
     def information(self, w: Vector, emphases: Sequence[float | Vector] | None = None) -> Vector:
         """R of the unknowns with all states following them.
 
-        With emphases the outputs of every block count so many times, and priors do not.
+        With emphases the outputs of every block count so many times, and priors once.
         """
         y = np.array(self._outputs(w), float).ravel()
         weight = np.sqrt(self._score.of(y)[2] / 2)
@@ -237,16 +237,16 @@ class Program:
         J = ca.Function("J", [self._w], [self._assembled(entries, (row, self.size))])(w)
         C = self._jacobian_of_conditions(w, [])[1]
         scaled = csc_array(csc_array(J.sparse()).multiply(weight[:, None]))
-        priors = self._prior_rows(w[: self.n] if emphases is None else None)
+        priors = self._prior_rows(w[: self.n])
         conditions = csc_array(C.sparse())
         return continuity.information(continuity.stacked(scaled, priors, conditions, self.n))
 
-    def _prior_rows(self, q: Vector | None) -> csc_array:
-        """Rows of J of what is known beforehand; none without q."""
+    def _prior_rows(self, q: Vector) -> csc_array:
+        """Rows of J of what is known beforehand."""
         unknowns, triplets = self.objective.unknowns, continuity.Triplets()
         count = 0
-        for k, u in enumerate(unknowns.items if q is not None else ()):
-            if u.prior is not None and q is not None:
+        for k, u in enumerate(unknowns.items):
+            if u.prior is not None:
                 slope = unknowns.slopes(q)[k] / u.prior.sigma
                 triplets.add(count, np.array([k]), np.array([[slope]]))
                 count += 1

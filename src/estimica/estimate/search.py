@@ -69,8 +69,10 @@ class Method(ABC):
     """Proposes steps from a point and learns from what became of them."""
 
     @abstractmethod
-    def propose(self, point: Point, free: npt.NDArray[np.bool_]) -> Vector:
-        """A step in the coordinates that are free; the others stay."""
+    def propose(
+        self, point: Point, free: npt.NDArray[np.bool_], low: Vector, high: Vector
+    ) -> Vector:
+        """A step in the coordinates that are free, between low and high; the others stay."""
 
     @abstractmethod
     def accepted(self, gain: float) -> None:
@@ -154,7 +156,8 @@ class _Search:
         for tries in range(REJECTIONS):
             if perf_counter() - self.begun > self.limits.max_seconds:
                 return Status.TIME, "time is up; these are the best values so far"
-            step = self._within_reach(self.method.propose(point, free), point.q)
+            low, high = self.unknowns.lower - point.q, self.unknowns.upper - point.q
+            step = self._within_reach(self.method.propose(point, free, low, high), point.q)
             q = self.unknowns.clipped(point.q + step)
             step = q - point.q
             size = _relative(step, point.q)

@@ -101,7 +101,7 @@ class Stitching:
     ) -> Linearised:
         """J, ρ, C and h in coordinates, nodes in sizes of the states.
 
-        With emphases the rows of every block count so many times, and priors do not.
+        With emphases the rows of every block count so many times, and priors once.
         """
         n = len(at.q)
         slopes = self.objective.unknowns.slopes(at.q)
@@ -140,7 +140,7 @@ class Stitching:
                     gap += nx
             first += at.nodes[c].size
             block += len(case.predictor.record.outputs)
-        for prior in self._prior_rows(at.values, slopes) if emphases is None else []:
+        for prior in self._prior_rows(at.values, slopes):
             jacobian.add(count, unknowns, prior[None, :-1])
             rho.append(prior[-1:])
             count += 1

@@ -16,6 +16,7 @@ from estimica.study.tuner import Prior
 Vector = npt.NDArray[np.float64]
 Kind = Literal["tuner", "start", "disturbance"]
 TWO_DECADES = math.log(100.0)
+ROUNDING = 1e-14  # relative, of coordinates
 SMALLEST = 1e-300  # of a tuner on a logarithmic scale whose lower bound is zero
 
 
@@ -94,8 +95,10 @@ class Unknowns:
         return np.where(self._log, np.log(safe), values / self._scale)
 
     def clipped(self, q: Vector) -> Vector:
-        """The nearest coordinates within the bounds."""
-        return np.minimum(np.maximum(q, self.lower), self.upper)
+        """The nearest coordinates within the bounds; what rounding leaves beside one is on it."""
+        near = ROUNDING * np.maximum(np.abs(q), 1.0)
+        found = np.where(q <= self.lower + near, self.lower, q)
+        return np.where(q >= self.upper - near, self.upper, found)
 
     def reach(self, q: Vector) -> Vector:
         """How far one step may go: tenfold, or two decades on a logarithmic scale."""

@@ -1,7 +1,7 @@
 """Meat: how the gradient of the cost scatters, sample by sample or along time.
 
 The covariance of an estimate is (JᵀJ)⁻¹ M (JᵀJ)⁻¹, a sandwich with the scatter M of the gradient
-inside it.
+inside it. A prior adds to both as a measurement with just the error that it states.
 """
 
 from __future__ import annotations
@@ -27,23 +27,22 @@ def by_output(around: Linearised) -> Vector:
     for one in around.rows:
         square, count = sums.get(one.output, (0.0, 0))
         sums[one.output] = square + float(one.scored @ one.scored), count + len(one.scored)
-    total = np.zeros_like(around.information)
+    total: Vector = around.prior.T @ around.prior
     for one in around.rows:
         square, count = sums[one.output]
-        total += square / max(count, 1) * one.jacobian.T @ one.jacobian
+        total = total + square / max(count, 1) * one.jacobian.T @ one.jacobian
     return total
 
 
 def by_sample(around: Linearised) -> Vector:
     """Σ ρ²/(1 − h)² jjᵀ: every sample has a variance of its own (White; HC3)."""
     inverse = around.inverse
-    n = len(inverse)
-    total = np.zeros((n, n))
+    total: Vector = around.prior.T @ around.prior
     for one in around.rows:
         pull = np.einsum("ij,jk,ik->i", one.jacobian, inverse, one.jacobian)
         kept = np.clip(1 - pull, LEAST_SHARE, 1.0)
         part = one.jacobian * (one.scored / kept)[:, None]
-        total += part.T @ part
+        total = total + part.T @ part
     return total
 
 
@@ -65,7 +64,7 @@ def along_time(around: Linearised) -> tuple[Vector, float]:
     count = sum(map(len, parts)) / max(sum(map(len, white)), 1)
     unscale = np.linalg.pinv(scale)
     whole = unscale.T @ (back @ total @ back) @ unscale * count
-    return np.asarray(whole), bandwidth
+    return np.asarray(whole + around.prior.T @ around.prior), bandwidth
 
 
 def _whitener(around: Linearised) -> Vector:
