@@ -208,7 +208,7 @@ def test_what_is_asked_of_a_fit_works_for_models_without_equations() -> None:
             es.FitError, match=r"F035: .* has no Modelica source that can be extended"
         ):
             fit.write_modelica("Never.mo")
-        for way, code in (("multiple-shooting", "F035"), ("collocation", "F042")):
+        for way, code in (("multiple-shooting", "F049"), ("collocation", "F042")):
             with pytest.raises(es.FitError, match=f"{code}: .*use transcription = 'shooting'"):
                 es.fit(study(model, table, {"K": 1.5, "tau": 3.0}, transcription=way))
 

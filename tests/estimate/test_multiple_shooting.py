@@ -263,24 +263,24 @@ ONE = "parameter Real a = 1; Real x(start = 1, fixed = true);"
     [
         (
             f"model M {ONE} equation der(x) = -a*delay(x, 0.3); end M;",
-            "F031: multiple shooting cannot cut 'M' into pieces: 'x' is delayed, and what a delay "
+            "F045: multiple shooting cannot cut 'M' into pieces: 'x' is delayed, and what a delay "
             "remembers is no state; use transcription = 'shooting'",
         ),
         (
             f"model M {ONE} parameter Real b(fixed = false, start = 1); initial equation "
             "der(x) = 0.5; equation der(x) = b - a*x; end M;",
-            "F032: multiple shooting cannot cut 'M' into pieces: 'b' is found by the initial "
+            "F046: multiple shooting cannot cut 'M' into pieces: 'b' is found by the initial "
             "equations (fixed = false); use transcription = 'shooting'",
         ),
         (
             f"model M {ONE} discrete Real k(start = 0, fixed = true); equation der(x) = k - a*x; "
             "when initial() then k = 2; end when; end M;",
-            "F033: multiple shooting cannot cut 'M' into pieces: it uses initial(), which would "
+            "F047: multiple shooting cannot cut 'M' into pieces: it uses initial(), which would "
             "happen in every piece; use transcription = 'shooting'",
         ),
         (
             "model M parameter Real a = 1; Real x; equation x = a*time; end M;",
-            "F030: multiple shooting cannot cut 'M' into pieces: it has no states; "
+            "F044: multiple shooting cannot cut 'M' into pieces: it has no states; "
             "use transcription = 'shooting'",
         ),
     ],

@@ -44,13 +44,13 @@ def multiple_shooting(
     model = setup.study.model
     if not model.has_time:
         raise FitError(
-            "F034",
+            "F048",
             f"a static study has nothing to cut: '{model.name}' knows no time; "
             "use transcription = 'shooting'",
         )
     if not isinstance(model, ModelicaModel):
         raise FitError(
-            "F035",
+            "F049",
             f"multiple shooting sets the states of a model, and '{model.name}' does not show them; "
             "use transcription = 'shooting'",
         )

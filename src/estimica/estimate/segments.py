@@ -311,23 +311,23 @@ def require_restartable(equations: Equations) -> None:
     system = equations.system
     where = f"multiple shooting cannot cut '{system.flat.name}' into pieces: "
     if not system.states:
-        raise FitError("F030", where + "it has no states; use transcription = 'shooting'")
+        raise FitError("F044", where + "it has no states; use transcription = 'shooting'")
     if system.delays:
         raise FitError(
-            "F031",
+            "F045",
             where + f"'{write_expression(system.delays[0].expression, spell=str)}' is delayed, and "
             "what a delay remembers is no state; use transcription = 'shooting'",
         )
     if system.free_parameters:
         raise FitError(
-            "F032",
+            "F046",
             where + f"'{system.free_parameters[0]}' is found by the initial equations "
             "(fixed = false); use transcription = 'shooting'",
         )
     beginning = _what_begins(system)
     if beginning:
         raise FitError(
-            "F033",
+            "F047",
             where + f"{beginning}, which would happen in every piece; "
             "use transcription = 'shooting'",
         )

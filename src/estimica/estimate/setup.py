@@ -18,7 +18,6 @@ from estimica.estimate.links import Links, targets
 from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import CasePredictor, Places, split
 from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
-from estimica.simulate.engine import Options
 from estimica.study.case import StartValue
 from estimica.study.estimation import Solver
 from estimica.study.record import Record, record
@@ -71,7 +70,7 @@ class Setup:
             extra = {u.name: first + k for k, u in enumerate(own) if u.kind == "disturbance"}
             places.append(Places(tuple(range(len(tuners))), starts, extra))
             unknowns += own
-        options = options_of(solver or study.solver)
+        options = (solver or study.solver).options
         predictors = []
         for one, place in zip(records, places, strict=True):
             sizes = self._sizes(links, tuners) + [unknowns[k].scale for k in place.starts.values()]
@@ -113,18 +112,6 @@ def prepare(study: Study) -> Setup:
     return Setup(study, records, links, tuners, held)
 
 
-def options_of(solver: Solver) -> Options:
-    """The engine's options from the study's `[solver]` table."""
-    return Options(
-        rtol=solver.rtol,
-        atol=solver.atol,
-        method=solver.method,
-        max_step=solver.max_step,
-        max_steps=solver.max_steps,
-        max_seconds=solver.max_seconds,
-    )
-
-
 def _require_targets(model: Model, tuners: Sequence[Tuner], known: Mapping[str, Quantity]) -> None:
     tunable = [n for n, q in known.items() if q.role in ("parameter", "constant")]
     for tuner in tuners:
@@ -132,7 +119,7 @@ def _require_targets(model: Model, tuners: Sequence[Tuner], known: Mapping[str, 
             q = known.get(name)
             if q is None:
                 raise TunerError(
-                    "T001",
+                    "T016",
                     f"tuner '{tuner.name}': model '{model.name}' has no parameter '{name}'"
                     f"{did_you_mean(name, tunable)}",
                 )

@@ -133,7 +133,7 @@ def delete_runs(
     opened, as_json = _chosen(context, store, as_json)
     with reported("runs", as_json):
         if not runs and older_than is None:
-            raise StoreError("B014", "say which runs to delete: RUN..., or --older-than DAYS")
+            raise StoreError("B016", "say which runs to delete: RUN..., or --older-than DAYS")
         named = [opened.run(run).id for run in runs or []]
         old = [] if older_than is None else opened.older_than(older_than)
         ids = list(dict.fromkeys(named + old))
