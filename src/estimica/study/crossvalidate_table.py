@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from estimica.base.problems import Problem, raise_all
 from estimica.study.fields import STRICT, WHOLE
-from estimica.study.words import complaints
+from estimica.study.settings import settings
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -27,17 +26,6 @@ class CrossvalidateTable:
     ] = None
 
 
-_TABLE: TypeAdapter[CrossvalidateTable] = TypeAdapter(CrossvalidateTable)
-
-
 def crossvalidate_table(*tables: Mapping[str, Any]) -> CrossvalidateTable:
     """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
-    merged: dict[str, Any] = {}
-    for table in tables:
-        merged |= table
-    try:
-        return _TABLE.validate_python(merged)
-    except ValidationError as error:
-        found = complaints(error, CrossvalidateTable)
-        raise_all([Problem(c.code or "Q002", "[crossvalidate]", c.text) for c in found])
-        raise
+    return settings(CrossvalidateTable, "[crossvalidate]", tables)

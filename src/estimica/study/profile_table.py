@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from estimica.base.problems import Problem, raise_all
 from estimica.study.fields import REAL, STRICT, WHOLE
-from estimica.study.words import complaints
+from estimica.study.settings import settings
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -28,17 +27,6 @@ class ProfileTable:
     ] = 8
 
 
-_TABLE: TypeAdapter[ProfileTable] = TypeAdapter(ProfileTable)
-
-
 def profile_table(*tables: Mapping[str, Any]) -> ProfileTable:
     """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
-    merged: dict[str, Any] = {}
-    for table in tables:
-        merged |= table
-    try:
-        return _TABLE.validate_python(merged)
-    except ValidationError as error:
-        found = complaints(error, ProfileTable)
-        raise_all([Problem(c.code or "Q002", "[profile]", c.text) for c in found])
-        raise
+    return settings(ProfileTable, "[profile]", tables)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, Tag, TypeAdapter, ValidationError
+from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
-from estimica.base.problems import Problem, raise_all
 from estimica.study.fields import (
     LIST,
     NUMBER,
@@ -20,7 +19,7 @@ from estimica.study.fields import (
     Positive,
     either,
 )
-from estimica.study.words import complaints
+from estimica.study.settings import settings
 
 Together = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[tuple[str, ...], Tag(LIST)],
@@ -72,17 +71,6 @@ class ReleaseTable:
     max_steps: Annotated[int, Field(ge=1, description="Most steps."), WHOLE] = 50
 
 
-_TABLE: TypeAdapter[ReleaseTable] = TypeAdapter(ReleaseTable)
-
-
 def release_table(*tables: Mapping[str, Any]) -> ReleaseTable:
     """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
-    merged: dict[str, Any] = {}
-    for table in tables:
-        merged |= table
-    try:
-        return _TABLE.validate_python(merged)
-    except ValidationError as error:
-        found = complaints(error, ReleaseTable)
-        raise_all([Problem(c.code or "Q002", "[release]", c.text) for c in found])
-        raise
+    return settings(ReleaseTable, "[release]", tables)
