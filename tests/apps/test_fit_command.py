@@ -19,7 +19,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from estimica.apps.cli.app import app
-from estimica.apps.cli.progress import ProgressLine
+from estimica.apps.cli.progress import ProgressLine, TimeLeft
+from estimica.base.show import ended
 from estimica.data.readers import read_data
 from estimica.estimate.estimator import Progress
 from estimica.estimate.search import Iteration
@@ -378,3 +379,14 @@ def test_accidents_in_study_and_data_never_show_a_traceback(folder: Path, part: 
         assert result.exception is None or isinstance(result.exception, SystemExit), shown
         assert result.exit_code in (0, 1, 2), shown
         json.loads(result.stdout)
+
+
+def test_time_left_does_not_count_what_the_first_part_had_to_compile() -> None:
+    left = TimeLeft()
+    assert left.seconds(9.0, 1 / 40) == 0
+    assert left.seconds(9.5, 2 / 40) == pytest.approx(19.0)  # 38 more at half a second
+
+
+def test_a_message_does_not_repeat_its_status() -> None:
+    assert ended("converged", "the gradient vanishes") == "converged: the gradient vanishes"
+    assert ended("interrupted", "interrupted after 3 starts") == "interrupted after 3 starts"

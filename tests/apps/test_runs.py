@@ -96,9 +96,10 @@ def test_one_run_is_shown_with_its_estimates(ids: list[str]) -> None:
         "285.9",
         "283.2",
         "inf",
+        "std. error",
     ):
         assert part in shown, part
-    assert "x1 at the start of step test" in shown
+    assert "start of x1 in step test" in shown
     assert "2, cost 5000 → 1839" in shown
     found = json_of("runs", "show", "last", "--json")
     assert found["run"] == ids[1]
@@ -117,7 +118,8 @@ def test_runs_are_compared_side_by_side(ids: list[str], store: Store) -> None:
         "0.5 ± inf",
         "1839.77",
         "1860.49",
-        "n_samples",
+        "samples",
+        "AIC",
     ):
         assert part in shown, part
     assert "cannot be compared" not in shown
@@ -128,7 +130,7 @@ def test_runs_are_compared_side_by_side(ids: list[str], store: Store) -> None:
     with store.begin("fit", name="other", study={}, settings={}) as run:
         run.finish(Status.DONE, "", result(0.0, n_samples=500))
     shown = estimica("runs", "compare", ids[0], run.id).stdout
-    assert "different numbers of samples: cost, aic and bic cannot be compared" in shown
+    assert "different numbers of samples: cost, AIC and BIC cannot be compared" in shown
 
 
 def test_run_without_a_fit_can_be_shown_and_compared(store: Store, ids: list[str]) -> None:

@@ -63,3 +63,9 @@ def test_mistakes_name_the_file_and_the_column(
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"D001: there is no file '.*none\.csv'"):
         read_data(tmp_path / "none.csv")
+
+
+def test_a_missing_file_is_answered_with_those_of_a_close_name(tmp_path: Path) -> None:
+    (tmp_path / "run1.csv").write_text("t,a\n0,1\n1,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"D001: there is no file '.*'; did you mean 'run1\.csv'\?"):
+        read_data(tmp_path / "rum1.csv")

@@ -18,6 +18,7 @@ from estimica.execute.store import Store
 from estimica.infer.bootstrap_intervals import bca_interval, percentile_interval
 from estimica.infer.bootstrap_length import block_length
 from estimica.infer.bootstrap_noise import resampler
+from estimica.infer.bootstrap_show import estimates
 from estimica.infer.refit import refit, workplace_of
 
 
@@ -309,3 +310,14 @@ def test_the_stored_coverage_of_200_experiments_is_what_chance_allows() -> None:
             held = count - one["truth_below"] - one["truth_above"]
             assert one["coverage_percent"] == pytest.approx(100 * held / count, abs=0.01)
             assert stats.binomtest(held, count, 0.95).pvalue > 0.02
+
+
+def test_few_replicates_leave_no_empty_columns_and_the_bias_is_as_exact_as_its_error() -> None:
+    found = es.bootstrap(puromycin(), 20)
+    table = estimates(found)
+    assert "BCa from" not in table.columns
+    assert table.note.endswith("too few for BCa intervals")
+    bias, error = table.columns.index("bias"), table.columns.index("std. error")
+    for row in table.rows:
+        shown = [str(row[k]).partition(".")[2] for k in (bias, error)]
+        assert len(shown[0]) == len(shown[1])

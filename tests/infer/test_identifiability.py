@@ -304,6 +304,7 @@ def test_identifiability_shows_itself(tmp_path: Path) -> None:
     assert "the data determine all 2 unknowns" in repr(judged)
     assert "<table" in judged._repr_html_()
     assert judged.plot().data[0].type == "heatmap"
+    assert {row[k] for k, row in enumerate(judged.plot().data[0].text)} == {"1.00"}
     assert judged.plot("ellipses").data
     page = judged.report(tmp_path / "page.html").read_text(encoding="utf-8")
     for heading in ("Verdict", "Whatever the data", "Sensitivity measures", "Correlation"):

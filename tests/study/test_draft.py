@@ -69,6 +69,26 @@ def test_columns_of_other_names_are_proposed(folder: Path) -> None:
     es.read_study(folder / "tank.toml")
 
 
+def test_each_proposal_is_a_line_of_its_own_with_its_factor_the_likeliest_first(
+    folder: Path,
+) -> None:
+    model = (folder / "Tank.mo").read_text(encoding="utf-8")
+    (folder / "Tank.mo").write_text(
+        model.replace('"Temperature"', '"Temperature of the water"'), encoding="utf-8"
+    )
+    table(folder / "run2.csv", "t,u,y,air temperature [degC],water temperature [degC]")
+    estimica("new", "Tank.mo", "run2.csv")
+    lines = (folder / "tank.toml").read_text(encoding="utf-8").splitlines()
+    proposed = [line.partition("   #")[0] for line in lines if line.startswith("# T = ")]
+    assert proposed == [
+        '# T = { column = "water temperature", offset = 273.15 }',
+        '# T = { column = "air temperature", offset = 273.15 }',
+    ]
+    lines[lines.index(next(x for x in lines if x.startswith(proposed[0])))] = proposed[0][2:]
+    (folder / "tank.toml").write_text("\n".join(lines), encoding="utf-8")
+    assert set(es.read_study(folder / "tank.toml").cases[0].outputs) == {"y", "T"}
+
+
 def test_without_data_the_draft_holds_a_commented_case(folder: Path) -> None:
     assert estimica("new", "Tank.mo", "Tank", "--output", "empty.toml").exit_code == 0
     text = (folder / "empty.toml").read_text(encoding="utf-8")

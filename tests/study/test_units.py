@@ -60,7 +60,8 @@ def test_known_pairs_convert(given: str, wanted: str, scale: float, offset: floa
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("°C", "degC"), ("sec", "s"), ("-", "1"), ("1/s", "Hz"), ("J/s", "W")]
+    ("one", "other"),
+    [("°C", "degC"), ("sec", "s"), ("-", "1"), ("1/s", "Hz"), ("J/s", "W"), ("Nm", "N.m")],
 )
 def test_other_spellings_are_the_same_unit(one: str, other: str) -> None:
     found = conversion(one, other)

@@ -232,6 +232,11 @@ def trajectories(curves: Sequence[Curve], title: str = "") -> Curves:
     return Curves(tuple(Panel(labelled(c.name, c.unit), (c,)) for c in curves), title)
 
 
+def ended(status: str, message: str) -> str:
+    """How something ended and why, in one line; the reason may begin with the same word."""
+    return message if message.startswith(status) else f"{status}: {message}"
+
+
 def labelled(name: str, unit: str) -> str:
     """A name with its unit in brackets, where it has one."""
     return f"{name} [{unit}]" if unit and unit != "1" else name

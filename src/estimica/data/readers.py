@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import DataError
 from estimica.base.signals import Vector
-from estimica.base.suggest import did_you_mean
+from estimica.base.suggest import did_you_mean, did_you_mean_file
 from estimica.data.table import Data
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_data(
             raise DataError("D001", f"'{path}' is a folder; name a file in it")
         data = _reader(path, sheet, separator, decimal)(path)
     except FileNotFoundError:
-        raise DataError("D001", f"there is no file '{path}'") from None
+        raise DataError("D001", f"there is no file '{path}'{did_you_mean_file(path)}") from None
     except MemoryError:
         raise DataError("D011", f"'{path}' does not fit into memory") from None
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from estimica.base.show import Rounded, Table
+from estimica.base.show import Rounded, Table, ended
 from estimica.estimate.fit import Fit
 
 
@@ -13,11 +13,9 @@ def estimates(fit: Fit) -> Table:
     """Every unknown with its standard error and interval, rounded as its error allows."""
     rows = [_row(fit, k) for k in range(len(fit.unknowns))]
     columns = ("unknown", "value", "std. error", "95 % from", "to", "unit", "remark")
-    title = (
-        f"{fit.study.name}: {fit.criterion} cost {fit.cost:.7g}, "
-        f"{fit.n_samples} samples, {fit.n_free} unknowns"
-    )
-    note = f"{fit.outcome.status}: {fit.outcome.message}"
+    size = f"{fit.n_samples} samples, {fit.n_free} unknown{'' if fit.n_free == 1 else 's'}"
+    title = f"{fit.study.name}: {fit.criterion} cost {fit.cost:.7g}, {size}"
+    note = ended(fit.outcome.status, fit.outcome.message)
     return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
 
 
@@ -63,13 +61,22 @@ def percent(value: float) -> float:
     return Rounded(value, 2)
 
 
+def aligned(value: float, error: float) -> float:
+    """A value with as many decimals as its standard error has."""
+    return Rounded(value, decimals) if 0 <= (decimals := _decimals(error)) <= 9 else value
+
+
 def rounded(value: float, error: float) -> float:
     """A value with three digits of its standard error; a smaller one keeps three of its own."""
     if not (math.isfinite(value) and math.isfinite(error) and error > 0):
         return value
-    smaller = min(error, abs(value)) or error
-    decimals = 2 - math.floor(math.log10(smaller))
+    decimals = _decimals(min(error, abs(value)) or error)
     return Rounded(value, decimals) if 0 <= decimals <= 9 and abs(value) < 1e9 else value
+
+
+def _decimals(value: float) -> int:
+    """Those that show three digits; none where it is no positive number."""
+    return 2 - math.floor(math.log10(value)) if math.isfinite(value) and value > 0 else -1
 
 
 def _row(fit: Fit, k: int) -> tuple[object, ...]:

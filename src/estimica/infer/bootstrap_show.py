@@ -10,9 +10,9 @@ from itertools import combinations
 import numpy as np
 
 from estimica.base.errors import InferError
-from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, labelled
+from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended, labelled
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.fit_tables import percent, rounded, short, without_empty
+from estimica.estimate.fit_tables import aligned, percent, rounded, without_empty
 from estimica.infer.bootstrap_intervals import Spread
 from estimica.infer.bootstrap_result import Bootstrap
 
@@ -64,14 +64,20 @@ def estimates(found: Bootstrap) -> Table:
     rows += [_row(f"variance of {n}", s, "") for n, s in found.noise_spreads.items()]
     title = f"{found.fit.study.name}: bootstrap, {found.kind}, seed {found.seed}"
     status, message = outcome(found)
-    table = Table(columns, tuple(rows), title, f"{status}: {message}")
-    return without_empty(table, "at bound %", "unit")
+    note = ended(status, message)
+    if found.replicates and not any(math.isfinite(x) for s in found.spreads for x in s.bca):
+        note += "; too few for BCa intervals"
+    table = Table(columns, tuple(rows), title, note)
+    return without_empty(table, "BCa from", "to ", "at bound %", "unit")
 
 
 def _row(label: str, s: Spread, unit: str) -> tuple[object, ...]:
-    numbers = (s.value, short(s.bias), s.stderr, *s.percentile, *s.bca)
-    shown = [rounded(float(x), s.stderr) if math.isfinite(x) else None for x in numbers]
-    return label, *shown, percent(100 * s.at_bound) if s.at_bound else None, unit
+    value, *others = (
+        rounded(float(x), s.stderr) if math.isfinite(x) else None
+        for x in (s.value, s.stderr, *s.percentile, *s.bca)
+    )
+    bias = aligned(s.bias, s.stderr) if math.isfinite(s.bias) else None
+    return label, value, bias, *others, percent(100 * s.at_bound) if s.at_bound else None, unit
 
 
 # --- pictures ------------------------------------------------------------------------------------
@@ -180,14 +186,15 @@ def page(found: Bootstrap) -> Page:
     """Everything about a bootstrap on one page."""
     lead = (
         f"{found.requested} replicates with {DRAWN[found.kind]}, seed {found.seed}; "
-        f"{short(found.seconds):g} s."
+        f"{found.seconds:.3g} s."
     )
     return Page(f"Bootstrap: {found.fit.study.name}", tuple(_sections(found)), lead)
 
 
 def _sections(found: Bootstrap) -> Iterator[Section]:
     status, message = outcome(found)
-    text = f"{status.capitalize()}: {message}.\n\n{_WORDS}"
+    said = ended(status, message)
+    text = f"{said[:1].upper()}{said[1:]}.\n\n{_WORDS}"
     yield Section("Estimates", text, (replace(estimates(found), title="", note=""),))
     if found.replicates > 1 and found.fit.n_free > 1:
         shown = (replace(picture(found, "scatter"), title=""),)

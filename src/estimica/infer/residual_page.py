@@ -42,12 +42,21 @@ def _sections(analysis: ResidualAnalysis) -> Iterator[Section]:
     for kind in order:
         heading, text = HEADINGS[kind]
         if kind == "autocorrelation":
-            lags = dict.fromkeys(o.series.spacing.in_words for o in analysis.outputs)
-            text += " " + " ".join(f"{lag[:1].upper()}{lag[1:]}." for lag in lags)
+            text += " " + _lags(analysis)
         yield Section(heading, text, (replace(picture(analysis, kind), title=""),))
     for one in analysis.outputs:
         tables = (details(one), *([outlier_table(one)] if one.outliers else []))
         yield Section(f"Tests: {one.name} in {one.case}", "", tables)
+
+
+def _lags(analysis: ResidualAnalysis) -> str:
+    """What one lag is, with the outputs where it is not the same for all."""
+    lags: dict[str, dict[str, None]] = {}
+    for one in analysis.outputs:
+        lags.setdefault(one.series.spacing.in_words, {})[one.name] = None
+    if len(lags) == 1:
+        return " ".join(f"{lag[:1].upper()}{lag[1:]}." for lag in lags)
+    return " ".join(f"{', '.join(names)}: {lag}." for lag, names in lags.items())
 
 
 def _verdicts(analysis: ResidualAnalysis) -> str:

@@ -94,7 +94,7 @@ def _cell(value: float) -> str:
     """Two decimals, more where they would make it one."""
     if np.isnan(value):
         return ""
-    short = f"{value:.2f}" if abs(value) < 0.995 or abs(value) == 1 else f"{value:.4f}"
+    short = f"{value:.2f}" if abs(value) < 0.995 or 1 - abs(value) < 5e-7 else f"{value:.4f}"
     return short.replace("-", "−")
 
 

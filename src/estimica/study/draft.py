@@ -267,14 +267,16 @@ def _columns(c: _Columns, quantities: Sequence[Quantity], found: dict[str, Match
         after = f"   # {about}" if about else ""
         match = found.get(q.name)
         if match is None:
-            near = proposals(c.table.data, q, c.taken)
-            column = " or ".join(map(_text, near)) if near else '"…"'
-            yield f"# {_key(q.name)} = {column}{after}"
+            near = [_column(m) for m in proposals(c.table.data, q, c.taken)]
+            yield from (f"# {_key(q.name)} = {column}{after}" for column in near or ['"…"'])
             continue
-        column = _text(match.column)
-        if not match.change.is_nothing:
-            column = f"{{ column = {column}, {match.change.text} }}"
-        yield f"{_key(q.name)} = {column}{after}"
+        yield f"{_key(q.name)} = {_column(match)}{after}"
+
+
+def _column(match: Match) -> str:
+    """A column with the factors that its unit needs."""
+    column = _text(match.column)
+    return column if match.change.is_nothing else f"{{ column = {column}, {match.change.text} }}"
 
 
 def _no_case(model: Model) -> list[str]:

@@ -45,12 +45,15 @@ def match_columns(data: Data, wanted: Sequence[Quantity], taken: set[str]) -> di
     return {q.name: found[q.name] for q in wanted if q.name in found}
 
 
-def proposals(data: Data, q: Quantity, taken: set[str]) -> list[str]:
-    """Columns that are left and may belong to `q`, by a close name or a word of its description."""
-    left = [c for c in data.names if c not in taken and _change(data.units.get(c, ""), q.unit)]
+def proposals(data: Data, q: Quantity, taken: set[str]) -> list[Match]:
+    """Columns that are left and may belong to `q`, by a close name or words of its description."""
+    changes = {c: _change(data.units.get(c, ""), q.unit) for c in data.names if c not in taken}
+    left = {c: change for c, change in changes.items() if change}
     words = {w for w in re.findall(r"[a-z]+", q.description.lower()) if len(w) > 3}
-    described = [c for c in left if any(_related(w, _plain(c)) for w in words)]
-    return list(dict.fromkeys([*close_names(q.name, left), *described]))[:3]
+    shared = {c: sum(_related(w, _plain(c)) for w in words) for c in left}
+    described = sorted((c for c in left if shared[c]), key=lambda c: -shared[c])
+    near = list(dict.fromkeys([*close_names(q.name, left), *described]))[:3]
+    return [Match(c, left[c]) for c in near]
 
 
 def _change(unit: str, wanted: str) -> Conversion | None:

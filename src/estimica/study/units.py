@@ -41,6 +41,7 @@ _METRIC = {
     "rad": Unit(1, _NONE), "sr": Unit(1, _NONE), "Hz": Unit(1, _of(s=-1)),
     "Bq": Unit(1, _of(s=-1)), "N": Unit(1, _of(1, 1, -2)), "Pa": Unit(1, _PRESSURE),
     "bar": Unit(1e5, _PRESSURE), "J": Unit(1, _ENERGY), "Wh": Unit(3600, _ENERGY),
+    "Nm": Unit(1, _ENERGY), "Ws": Unit(1, _ENERGY),
     "eV": Unit(1.602176634e-19, _ENERGY), "cal": Unit(4.1868, _ENERGY), "W": Unit(1, _POWER),
     "VA": Unit(1, _POWER), "var": Unit(1, _POWER), "C": Unit(1, _of(s=1, a=1)),
     "Ah": Unit(3600, _of(s=1, a=1)), "V": Unit(1, _of(2, 1, -3, -1)),

@@ -21,7 +21,7 @@ from estimica.apps.cli.console import (
 )
 from estimica.apps.cli.options import AsJson
 from estimica.base.errors import EstimicaError, ReportError
-from estimica.base.show import text
+from estimica.base.show import ended, text
 
 if TYPE_CHECKING:
     from estimica.base.problems import Problem
@@ -87,7 +87,7 @@ def fit(
             say(f"stored as run {found.run}")
     if not found.outcome.ok:
         if as_json:
-            say(f"{found.outcome.status}: {found.outcome.message}")
+            say(ended(found.outcome.status, found.outcome.message))
         raise typer.Exit(FAILED)
 
 

@@ -21,6 +21,20 @@ EVERY = 1.0  # s between plain lines
 LEAST = 3  # iterations before the time that is left is guessed
 
 
+class TimeLeft:
+    """Guesses how long work goes on, from what follows its first part: that one had to compile."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, float] | None = None
+
+    def seconds(self, now: float, share: float) -> float:
+        """Seconds left at the time `now` when a `share` of the work is done, 0 if not known yet."""
+        if self._first is None:
+            self._first = now, share
+        begun, before = self._first
+        return (now - begun) * (1 - share) / (share - before) if share > before else 0.0
+
+
 class ProgressLine:
     """Tells iteration, cost, its change, a few values, and the time that is left."""
 
@@ -31,6 +45,7 @@ class ProgressLine:
         self._best = math.inf
         self._steps: list[float] = []
         self._ended = 0  # starts of a multistart
+        self._starts_left = TimeLeft()
         console = Console(stderr=True)
         live = console.is_terminal and not quiet
         self._status = Status("simulating …", console=console) if live else None
@@ -69,7 +84,7 @@ class ProgressLine:
         if progress.starts > 1:
             self._ended += 1
             head = f"start {self._ended} of {progress.starts}"
-            left = seconds / self._ended * (progress.starts - self._ended)
+            left = self._starts_left.seconds(seconds, self._ended / progress.starts)
         else:
             head = f"iteration {i.number}"
             self._steps.append(i.step)

@@ -14,6 +14,7 @@ import typer
 
 from estimica.apps.cli.console import print_json, say
 from estimica.base.errors import ReportError, StoreError
+from estimica.base.show import ended
 
 if TYPE_CHECKING:
     from estimica.estimate.fit import Fit
@@ -145,9 +146,11 @@ class Line:
         from rich.console import Console
         from rich.status import Status
 
+        from estimica.apps.cli.progress import TimeLeft
+
         self._quiet = quiet
         self._told = monotonic()
-        self._begun = monotonic()
+        self._left = TimeLeft()
         console = Console(stderr=True)
         live = console.is_terminal and not quiet
         self._status = Status("fitting …", console=console) if live else None
@@ -169,9 +172,9 @@ class Line:
     def tell(self, text: str, share: float) -> None:
         """Tell how far it is; `share` of the work is done."""
         now = monotonic()
+        left = self._left.seconds(now, share)
         if self._quiet or (not self._status and now - self._told < EVERY):
             return
-        left = (now - self._begun) * (1 / share - 1) if share > 0 else 0.0
         line = f"{text}  about {left:.0f} s left" if left >= 1 else text
         self._told = now
         if self._status:
@@ -207,5 +210,5 @@ def shown(found: Any, table: str, page: Path | None, *, as_json: bool, quiet: bo
         say(f"stored as run {found.run}{hint}")
     if status != "done":
         if as_json:
-            say(f"{status}: {message}")
+            say(ended(status, message))
         raise typer.Exit(FAILED)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from estimica.base.show import Table
+from estimica.base.show import Table, ended
 from estimica.execute.run import RunSummary, StoredRun
 from estimica.report.text import printed, sparkline
 
 FIGURES = ("cost", "n_samples", "n_free", "aic", "bic")
+WORDS = {"n_samples": "samples", "n_free": "unknowns", "aic": "AIC", "bic": "BIC"}
 
 
 def as_list(runs: Sequence[RunSummary]) -> Table:
@@ -65,10 +66,10 @@ def about(run: StoredRun) -> Table:
     summary = run.summary
     took = _duration(summary.seconds)
     rows: list[tuple[object, object]] = [
-        ("status", f"{summary.status}: {summary.message}" if summary.message else summary.status),
+        ("status", ended(summary.status, summary.message) if summary.message else summary.status),
         ("started", _moment(summary.started) + (f", took {took}" if took else "")),
     ]
-    rows += [(name, run.result[name]) for name in FIGURES if name in run.result]
+    rows += [(WORDS.get(n, n), run.result[n]) for n in FIGURES if n in run.result]
     costs = np.array([i.cost for i in run.iterations])
     if len(costs):
         course = f"{len(costs)}, cost {printed(costs[0])} → {printed(costs[-1])}"
@@ -92,10 +93,10 @@ def estimates(run: StoredRun) -> Table | None:
     if not found:
         return None
     rows = tuple(
-        (name, e.get("value"), e.get("stderr"), *_interval(e), e.get("at_bound"), e.get("unit"))
+        (name, e.get("value"), e.get("stderr"), *_interval(e), e.get("at_bound"), _unit(e))
         for name, e in found.items()
     )
-    columns = ("parameter", "value", "stderr", "95 % from", "to", "at bound", "unit")
+    columns = ("unknown", "value", "std. error", "95 % from", "to", "at bound", "unit")
     return Table(columns, rows, title="Estimates")
 
 
@@ -104,7 +105,7 @@ def comparison(runs: Sequence[StoredRun]) -> Table:
     found = [dict(_estimates(run)) for run in runs]
     names = dict.fromkeys(name for one in found for name in one)
     rows = [(name, *(_with_error(one.get(name)) for one in found)) for name in names]
-    rows += [(name, *(printed(run.result.get(name)) for run in runs)) for name in FIGURES]
+    rows += [(WORDS.get(n, n), *(printed(run.result.get(n)) for run in runs)) for n in FIGURES]
     head = [
         ("study", *(run.summary.name for run in runs)),
         ("status", *(str(run.status) for run in runs)),
@@ -137,14 +138,14 @@ def _caution(runs: Sequence[StoredRun]) -> str:
     ]
     if not differing:
         return ""
-    return f"different {' and '.join(differing)}: cost, aic and bic cannot be compared"
+    return f"different {' and '.join(differing)}: cost, AIC and BIC cannot be compared"
 
 
 def _estimates(run: StoredRun) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield from _objects(run.result.get("parameters")).items()
     for case, starts in _objects(run.result.get("start_values")).items():
         for name, estimate in _objects(starts).items():
-            yield f"{name} at the start of {case}", estimate
+            yield f"start of {name} in {case}", estimate
 
 
 def _objects(value: object) -> dict[str, Mapping[str, Any]]:
@@ -159,6 +160,11 @@ def _with_error(estimate: Mapping[str, Any] | None) -> str:
         return ""
     value, error = printed(estimate.get("value")), printed(estimate.get("stderr"))
     return f"{value} ± {error}" if error else value
+
+
+def _unit(estimate: Mapping[str, Any]) -> object:
+    unit = estimate.get("unit")
+    return None if unit == "1" else unit
 
 
 def _interval(estimate: Mapping[str, Any]) -> tuple[object, object]:
