@@ -174,6 +174,22 @@ def test_tuner_that_starts_at_zero_is_no_division_by_zero() -> None:
     assert found.values == pytest.approx([3.0, 2.0], rel=1e-9)
 
 
+def test_criterion_that_falls_without_end_is_told() -> None:
+    found = fit(curve("a*x", X, Y, {"a": 1.0}, Estimation(criterion="-residual^2")))
+    assert found.outcome.status is Status.STALLED
+    assert found.outcome.message.startswith("the cost falls without end; check the criterion")
+
+
+def test_long_valley_of_a_linear_model_takes_few_steps() -> None:
+    x = np.linspace(0, 1, 100)
+    y = np.vander(x, 8) @ np.linspace(2, 0.5, 8)  # columns of one length: condition 7e4
+    text = " + ".join(f"c{k}*x^{k}" for k in range(8))
+    found = fit(curve(text, x, y, {f"c{k}": 1.0 for k in range(8)}))
+    assert found.outcome.ok
+    assert found.values == pytest.approx(np.linspace(0.5, 2, 8), rel=1e-5)
+    assert len(found.iterations) <= 16
+
+
 def test_unknown_without_any_effect_is_told() -> None:
     found = fit(curve("a + 0*b*x", X, Y, {"a": 0.0, "b": 1.0}))
     assert found.values[1] == 1.0

@@ -11,6 +11,8 @@ from estimica.estimate.search import Method
 
 Vector = npt.NDArray[np.float64]
 Free = npt.NDArray[np.bool_]
+FORESEEN = 0.02  # distance of the gain from its prediction up to which a model counts as linear
+FASTEST = 4  # power of λ's fall after so many steps that were foreseen
 
 
 class LevenbergMarquardt(Method):
@@ -18,13 +20,15 @@ class LevenbergMarquardt(Method):
 
     Coordinates are of like size by themselves; damping by the norms of the Jacobian's columns,
     the usual choice, lets unknowns run away that matter little far from the optimum. λ falls
-    after a good step and grows after a bad one, as Nielsen (1999) has it.
+    after a good step and grows after a bad one, as Nielsen (1999) has it; it falls faster while
+    the cost does what the linear model predicts, so that long valleys take few steps.
     """
 
     def __init__(self, damping: float = 0.1) -> None:
         self._relative = damping  # to the largest column of the first Jacobian
         self._damping: float | None = None
         self._growth = 2.0
+        self._foreseen = 0  # steps in a row whose gain was as predicted
 
     def propose(self, point: Point, free: Free, low: Vector, high: Vector) -> Vector:
         """The damped step."""
@@ -42,7 +46,9 @@ class LevenbergMarquardt(Method):
     def accepted(self, gain: float) -> None:
         """Less damping the better the prediction was."""
         assert self._damping is not None
-        self._damping *= max(1 / 3, 1 - (2 * min(gain, 1.0) - 1) ** 3)
+        self._foreseen = self._foreseen + 1 if abs(gain - 1) < FORESEEN else 0
+        fall = max(1 / 3, 1 - (2 * min(gain, 1.0) - 1) ** 3)
+        self._damping *= fall ** min(max(self._foreseen, 1), FASTEST)
         self._growth = 2.0
 
     def rejected(self, failed: bool) -> None:

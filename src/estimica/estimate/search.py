@@ -20,6 +20,7 @@ from estimica.estimate.prediction import Failure
 
 Vector = npt.NDArray[np.float64]
 REJECTIONS = 60  # in a row, after which no shorter step will help
+FAR = 1e30  # coordinates are of size one: beyond this the cost falls without end
 NOISE = 1e-6  # relative gain below which a rejected step shows the limit of the simulation
 
 
@@ -148,6 +149,8 @@ class _Search:
         free = self._free(point)
         if not point.R[:, ~self.held].any():
             return Status.STALLED, "no unknown has any effect on the outputs; check the study"
+        if np.max(np.abs(point.q)) > FAR:
+            return Status.STALLED, "the cost falls without end; check the criterion, or set bounds"
         if not free.any():
             return Status.CONVERGED, "every unknown is at a bound"
         if _is_flat(point, free):
