@@ -291,7 +291,8 @@ def test_a_syntax_error_has_line_and_column(study: Write) -> None:
 
 def test_missing_files_are_named(study: Write, folder: Path) -> None:
     (message,) = problems(study(("run1.csv", "run2.csv")))
-    assert message == f"D001: case 'run 1': there is no file '{folder / 'run2.csv'}'"
+    assert message.startswith(f"D001: case 'run 1': there is no file '{folder / 'run2.csv'}'")
+    assert "did you mean 'run1.csv'?" in message
     (message,) = problems(study(("Tank.mo", "Tnk.mo")))
     assert "no such file" in message
     assert "did you mean 'Tank.mo'?" in message

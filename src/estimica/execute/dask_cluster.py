@@ -59,7 +59,8 @@ class DaskCluster(Executor):
     ) -> list[Outcome[R]]:
         """The outcomes in the order of `items`; see `Executor.map`.
 
-        Items of a batch whose worker dies are tried one by one.
+        Items of a batch whose worker dies are tried one by one, and those that are lost again
+        when all others are done, alone.
         """
         if not items:
             return []
@@ -95,6 +96,7 @@ class DaskCluster(Executor):
         from distributed import as_completed
 
         sent: dict[Any, list[tuple[int, bytes]]] = {}
+        suspects: list[tuple[int, bytes]] = []
         arrivals = as_completed(loop=self._client.loop)
 
         def send() -> None:
@@ -116,10 +118,26 @@ class DaskCluster(Executor):
                 yield from ((index, outcome_of(content)) for index, content in answer)
             elif len(parcels) > 1:
                 todo.extendleft([one] for one in reversed(parcels))
-            else:
-                yield parcels[0][0], _lost(parcels[0][0], error)
+            else:  # perhaps it only waited at a worker that another item has ended
+                suspects.append(parcels[0])
             future.release()
             send()
+        for parcel in suspects:
+            yield self._alone(build, task, parcel)
+
+    def _alone(
+        self, build: bytes, task: bytes, parcel: tuple[int, bytes]
+    ) -> tuple[int, Outcome[Any]]:
+        """The outcome of an item while nothing else is done."""
+        future = self._client.submit(work, build, task, [parcel], pure=False)
+        error = future.exception()
+        if error is not None:
+            return parcel[0], _lost(parcel[0], error)
+        answer = future.result()
+        if isinstance(answer, EstimicaError):
+            raise answer
+        ((index, content),) = answer
+        return index, outcome_of(content)
 
     def _start(self, with_main: bool) -> None:
         if self._client is not None:
