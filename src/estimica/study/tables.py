@@ -141,18 +141,19 @@ class StudyFile:
     crossvalidate: Annotated[
         CrossvalidateTable, Field(description="Read by `estimica crossvalidate`.")
     ] = Field(default_factory=CrossvalidateTable)
-    input_design: Annotated[Unread, Field(description="Read by `estimica design-input`.")] = Field(
-        default_factory=dict
+    input_design: Annotated[
+        Unread, Field(description="Kept for a later version: `estimica design-input`.")
+    ] = Field(default_factory=dict)
+    optimise: Annotated[
+        Unread, Field(description="Kept for a later version: `estimica optimise`.")
+    ] = Field(default_factory=dict)
+    sweep: Annotated[Unread, Field(description="Kept for a later version: `estimica sweep`.")] = (
+        Field(default_factory=dict)
     )
-    optimise: Annotated[Unread, Field(description="Read by `estimica optimise`.")] = Field(
-        default_factory=dict
-    )
-    sweep: Annotated[Unread, Field(description="Read by `estimica sweep`.")] = Field(
-        default_factory=dict
-    )
-    montecarlo: Annotated[Unread, Field(description="Read by `estimica montecarlo`.")] = Field(
-        default_factory=dict
-    )
+    montecarlo: Annotated[
+        Unread, Field(description="Kept for a later version: `estimica montecarlo`.")
+    ] = Field(default_factory=dict)
     indicator: Annotated[
-        tuple[dict[str, Any], ...], Field(description="Read by `estimica optimise`.")
+        tuple[dict[str, Any], ...],
+        Field(description="Kept for a later version: `estimica optimise`."),
     ] = ()

@@ -73,7 +73,7 @@ def comparison(found: Fit) -> Table:
         error = noise.variance * (2 / n) ** 0.5  # of the mean of squares of white noise
         value = rounded(noise.variance, error)
         rows.append(
-            (f"noise of {name}", None, VARIANCES[name], value, short(error), None, None, "")
+            (f"variance of {name}", None, VARIANCES[name], value, short(error), None, None, "")
         )
     columns = ("parameter", "start", "truth", "estimate", "std. error", "95 % from", "to", "unit")
     title = f"Drum boiler, maximum likelihood: cost {found.cost:.7g}"
