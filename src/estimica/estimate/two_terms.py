@@ -19,6 +19,8 @@ Vector = npt.NDArray[np.float64]
 POWERS = (0, 1, 2, 3, -1, -2)
 MOST_UNKNOWNS = 5
 COARSEST = 1e-4  # error of the null directions above which anything could look like a sum
+SAME = 1e-4  # relative change of the ratio over the places that may be error
+LEAST_MOVED = 1e-3  # relative change over the places of an unknown whose exponent is believed
 FEWEST_PLACES = 4  # at which the ratio must come out the same
 
 
@@ -36,7 +38,10 @@ def two_terms(
         return []
     logs = np.array([np.log(np.abs(values)) for values, _ in places])
     signs = np.array([np.sign(values) for values, _ in places])
+    moved = np.ptp(logs, axis=0) > LEAST_MOVED
     for A, B in combinations(list(_exponents(Vt[:2], tolerance)), 2):
+        if not moved[(A != 0) | (B != 0)].all():
+            continue  # what stays where it is shows no exponent: any function would do
         k = _factor(A, B, gradients, logs, signs, tolerance)
         if k is not None:
             first = invariant.product(_named(names, A)), 1.0
@@ -80,7 +85,7 @@ def _factor(
     )
     k = shares[1] / shares[0] * np.exp(logs @ (A - B)) * sign
     middle = float(np.median(k))
-    if not np.all(np.abs(k - middle) <= 100 * tolerance * abs(middle)):
+    if not np.all(np.abs(k - middle) <= min(100 * tolerance, SAME) * abs(middle)):
         return None
     nearest = round(middle)
     return float(nearest) if nearest and abs(middle - nearest) < 1e-4 * abs(middle) else middle
