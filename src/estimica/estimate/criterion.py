@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.loss import BENDS, Loss, Robust, spread
+from estimica.estimate.loss import BENDS, Kind, Loss, Robust, spread
 from estimica.study.case import Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.record import Measured
@@ -162,7 +162,7 @@ class RobustLikelihood(Criterion):
 
     adapts: ClassVar[bool] = True
     blocks: tuple[Block, ...]
-    kind: str
+    kind: Kind
     bend: float
     sigmas: tuple[float, ...] = ()
     name: str = "ml"
@@ -175,7 +175,7 @@ class RobustLikelihood(Criterion):
         """Score the residuals of all blocks."""
         multipliers = [b.weight / s for b, s in zip(self.blocks, self.sigmas, strict=True)]
         weighted = [m * v for m, v in zip(multipliers, residuals, strict=True)]
-        losses = (Robust(self.kind, self.bend),) * len(self.blocks)  # type: ignore[arg-type]
+        losses = (Robust(self.kind, self.bend),) * len(self.blocks)
         found = _with_losses(weighted, multipliers, losses)
         extra = sum(
             2 * len(b.measured.value) * float(np.log(s))
@@ -204,7 +204,7 @@ class AdaptiveOutputError(Criterion):
 
     adapts: ClassVar[bool] = True
     blocks: tuple[Block, ...]
-    kind: str
+    kind: Kind
     sigmas: tuple[float, ...] = ()
     name: str = "oe"
 
@@ -215,7 +215,7 @@ class AdaptiveOutputError(Criterion):
     def score(self, residuals: Sequence[Vector]) -> Scoring:
         """Score the residuals of all blocks."""
         bend = BENDS[self.kind]
-        losses = tuple(Robust(self.kind, bend * s) for s in self.sigmas)  # type: ignore[arg-type]
+        losses = tuple(Robust(self.kind, bend * s) for s in self.sigmas)
         return OutputError(self.blocks, losses).score(residuals)
 
     def adapted(self, residuals: Sequence[Vector]) -> Criterion:

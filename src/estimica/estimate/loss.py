@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
+Kind = Literal["huber", "soft-l1", "cauchy"]
 FLOOR = 0.1  # least share of φ'/r in the curvature, so that outliers do not vanish from a step
 
 
@@ -41,7 +42,7 @@ class Robust(Loss):
     Huber: ρ(z) = z up to 1, then 2√z − 1. Soft-l1: 2(√(1+z) − 1). Cauchy: log(1+z).
     """
 
-    kind: Literal["huber", "soft-l1", "cauchy"]
+    kind: Kind
     scale: float
 
     def score(self, residual: Vector) -> Scored:
@@ -63,7 +64,7 @@ class Robust(Loss):
 
 
 #: where each loss bends by default, in standard deviations: 95 % efficiency for Gaussian noise
-BENDS = {"huber": 1.345, "soft-l1": 1.0, "cauchy": 2.385}
+BENDS: dict[Kind, float] = {"huber": 1.345, "soft-l1": 1.0, "cauchy": 2.385}
 
 
 def spread(residual: Vector) -> float:
