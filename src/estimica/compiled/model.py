@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity, as_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Vector = npt.NDArray[np.float64]
+
+OperatingPoint = Literal["steady", "start"]
 
 VARYING = frozenset({"input", "state", "memory", "logical", "algebraic", "alias"})
 
@@ -82,6 +85,29 @@ class Model(ABC):
         options: Any = None,
     ) -> Respond:
         """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
+
+    def frequency_experiment(
+        self,
+        omega: Sequence[float] | Vector,
+        inputs: Mapping[str, float] | None = None,
+        parameters: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        *,
+        transfers: Sequence[tuple[str, str]],
+        wrt: Sequence[str] = (),
+        operating_point: OperatingPoint = "steady",
+    ) -> Respond:
+        """The frequency response at `omega` in rad/s, to be evaluated at many values of `wrt`.
+
+        `transfers` are pairs (output, input). An evaluation has two columns for each: the real and
+        the imaginary part of the transfer. The model is linearised at its steady state under the
+        constant `inputs`, or at the states with which it starts.
+        """
+        raise ModelError(
+            "M150",
+            f"model '{self.name}' has no frequency response: only linear models and Modelica "
+            "models have one; fit it over time, or write it as a transfer function",
+        )
 
     @property
     def has_time(self) -> bool:

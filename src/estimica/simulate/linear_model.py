@@ -13,9 +13,12 @@ from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
 from estimica.compiled import linear_frequency
+from estimica.compiled.frequency_run import checked_frequencies
 from estimica.compiled.linear_discrete import Discrete, discretised
+from estimica.compiled.linear_frequency_experiment import LinearFrequency
 from estimica.compiled.linear_response import LinearExperiment, LinearResponse
 from estimica.compiled.linear_system import Coefficients, LinearSystem, Rule
+from estimica.compiled.model import OperatingPoint
 from estimica.simulate.inputs import signals_of
 from estimica.simulate.simulated import (
     SimulatedModel,
@@ -155,6 +158,38 @@ class LinearModel(SimulatedModel):
         return dict(zip(open_, map(float, run.Y[0]), strict=True)) if run.ok else {}
 
     # -- in frequency ----------------------------------------------------------------------------
+
+    def frequency_experiment(
+        self,
+        omega: Sequence[float] | Vector,
+        inputs: Mapping[str, float] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        transfers: Sequence[tuple[str, str]],
+        wrt: Sequence[str] = (),
+        operating_point: OperatingPoint = "steady",
+    ) -> LinearFrequency:
+        """G(jω) at fixed frequencies, a delay included; the same at every operating point."""
+        every = (*self.parameter_names, *self.state_names)
+        tuners = known_names(self, wrt, every, "parameter")
+        known_names(self, list(inputs or {}), self.input_names, "input")
+        known_names(self, list(start or {}), self.state_names, "state")
+        known = self._numbers(parameters, tuners)
+        begins = {**dict.fromkeys(self.state_names, 0.0), **(start or {})}
+        own = [k for k, n in enumerate(tuners) if n in self.parameter_names]
+        for output, input_ in transfers:
+            known_names(self, [output], self._output_names, "output")
+            known_names(self, [input_], self.input_names, "input")
+        return LinearFrequency(
+            self._rule(tuple(tuners[k] for k in own)),
+            checked_frequencies(omega),
+            {n: v for n, v in known.items() if n not in tuners},
+            np.array([begins[n] if n in begins else known.get(n, np.nan) for n in tuners]),
+            [self._output_names.index(output) for output, _ in transfers],
+            [self.input_names.index(input_) for _, input_ in transfers],
+            own,
+        )
 
     def frequency_response(
         self, omega: Sequence[float] | Vector, parameters: Numbers | None = None
