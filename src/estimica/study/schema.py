@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from estimica.study.input_design_table import InputDesignTable
 from estimica.study.tables import ModelTable, StudyFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -22,7 +23,11 @@ def study_schema() -> dict[str, Any]:
     found["properties"]["tune"]["additionalProperties"] = {
         "anyOf": [{"type": "number"}, {"$ref": "#/$defs/Tuner"}]
     }
-    for cls, definition in ((StudyFile, found), (ModelTable, found["$defs"]["ModelTable"])):
+    ordered: tuple[type, ...] = (ModelTable, InputDesignTable)
+    for cls, definition in (
+        (StudyFile, found),
+        *((table, found["$defs"][table.__name__]) for table in ordered),
+    ):
         order = [f.name.rstrip("_") for f in fields(cls)]
         definition["properties"] = {n: definition["properties"][n] for n in order}
     about = {"$schema": DIALECT, "title": "Estimica study"}
