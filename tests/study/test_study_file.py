@@ -30,7 +30,7 @@ def test_everything_of_a_study_file_arrives(study: Write) -> None:
                 "free_start = { x = 1, z = { start = 2, min = 0 } }\nfix = { idle = 4 }\n"
                 "from = 1\nto = 9\nexclude = [[3, 4]]\nrole = 'validate'\n"
                 '[estimate]\ncriterion = "ml"\nstarts = 3\n[solver]\nrtol = 1e-7\n'
-                "[release]\nnoise = { y = 1 }\n[[indicator]]\nname = 'x'",
+                "[release]\nnoise = { y = 1 }\n[[indicator]]\nname = 'x'\nshow = ['y']",
             ),
         )
     )
@@ -231,7 +231,7 @@ MISTAKES = {
     "an unknown table": (
         ("[tune]", "[xyzzy]"),
         "Q002: unknown key 'xyzzy'; there are model, static, tune, case, estimate, solver, "
-        "release, bootstrap, profile, crossvalidate, input_design, optimise, sweep, montecarlo, indicator",
+        "release, bootstrap, profile, crossvalidate, input_design, criterion, optimise, sweep, montecarlo, indicator",
     ),
     "no model": (
         ('[model]\nsource = "Tank.mo"\n', ""),

@@ -74,3 +74,7 @@ class InferError(EstimicaError):
 
 class ExperimentError(EstimicaError):
     """W…: a signal, a simulated experiment or a first guess that cannot be."""
+
+
+class DesignError(EstimicaError):
+    """O…: a design criterion, an optimisation or an assessment that cannot be."""

@@ -10,7 +10,9 @@ from pathlib import Path
 from estimica.base.problems import Problem, raise_all
 from estimica.compiled.model import Model
 from estimica.study.case import Case
+from estimica.study.design_criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
+from estimica.study.indicator import Indicator
 from estimica.study.tuner import Tuner
 
 
@@ -29,6 +31,8 @@ class Study:
     name: str
     path: Path | None = field(repr=False)  # the study file it was read from
     tables: Mapping[str, object] = field(repr=False)  # as written in the study file
+    criteria: tuple[Criterion, ...] = field(repr=False)  # of designs
+    indicators: tuple[Indicator, ...] = field(repr=False)
 
     def __init__(
         self,
@@ -42,6 +46,8 @@ class Study:
         name: str = "",
         path: Path | None = None,
         tables: Mapping[str, object] | None = None,
+        criteria: Iterable[Criterion] = (),
+        indicators: Iterable[Indicator] = (),
     ) -> None:
         chosen = estimation or Estimation()
         if criterion is not None:
@@ -55,10 +61,12 @@ class Study:
             "name": name or (path.stem if path else model.name),
             "path": path,
             "tables": tables or {},
+            "criteria": tuple(criteria),
+            "indicators": tuple(indicators),
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
-        raise_all(doubled(self.tuners, self.cases))
+        raise_all(doubled(self.tuners, self.cases, self.criteria))
 
     def with_(
         self,
@@ -66,8 +74,9 @@ class Study:
         tuners: Iterable[Tuner] | None = None,
         cases: Iterable[Case] | None = None,
         estimation: Estimation | None = None,
+        criteria: Iterable[Criterion] | None = None,
     ) -> Study:
-        """The same study with other tuners, cases or another way to estimate."""
+        """The same study with other tuners, cases, criteria or another way to estimate."""
         return Study(
             self.model,
             self.tuners if tuners is None else tuners,
@@ -77,12 +86,19 @@ class Study:
             name=self.name,
             path=self.path,
             tables=self.tables,
+            criteria=self.criteria if criteria is None else criteria,
+            indicators=self.indicators,
         )
 
     @property
     def active_tuners(self) -> tuple[Tuner, ...]:
         """Tuners that are searched."""
         return tuple(t for t in self.tuners if t.active)
+
+    @property
+    def active_criteria(self) -> tuple[Criterion, ...]:
+        """Criteria of a design that are used."""
+        return tuple(c for c in self.criteria if c.active)
 
     @property
     def active_cases(self) -> tuple[Case, ...]:
@@ -96,12 +112,15 @@ class Study:
         )
 
 
-def doubled(tuners: Iterable[Tuner], cases: Iterable[Case]) -> list[Problem]:
-    """Tuners and cases whose name is given more than once."""
+def doubled(
+    tuners: Iterable[Tuner], cases: Iterable[Case], criteria: Iterable[Criterion] = ()
+) -> list[Problem]:
+    """Tuners, cases and criteria whose name is given more than once."""
     found = []
     for code, word, names in (
         ("T002", "tuner", [t.name for t in tuners]),
         ("C003", "case", [c.name for c in cases]),
+        ("O009", "criterion", [c.name for c in criteria]),
     ):
         for name, count in Counter(names).items():
             if count > 1:

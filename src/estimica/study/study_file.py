@@ -57,7 +57,7 @@ def examine_file(path: str | PathLike[str]) -> Examined:
     content, problems = _content(tables)
     cases, unread = _with_data(content.case, path.parent)
     tuners = tuple(content.tune.values())
-    problems += unread + doubled(tuners, cases)
+    problems += unread + doubled(tuners, cases, content.criterion)
     cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
     model = None
     try:
@@ -75,6 +75,8 @@ def examine_file(path: str | PathLike[str]) -> Examined:
         solver=content.solver,
         path=path,
         tables=tables,
+        criteria={c.name: c for c in content.criterion}.values(),
+        indicators=content.indicator,
     )
     return Examined(study, cases, problems)
 

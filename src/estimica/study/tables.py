@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Tag
 from pydantic.dataclasses import dataclass
@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 from estimica.study.bootstrap_table import BootstrapTable
 from estimica.study.case import Case
 from estimica.study.crossvalidate_table import CrossvalidateTable
+from estimica.study.design_criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.fields import (
     NUMBER,
@@ -23,8 +24,13 @@ from estimica.study.fields import (
     finite,
     wrong,
 )
+from estimica.study.indicator import Indicator
+from estimica.study.input_design_table import InputDesignTable
+from estimica.study.montecarlo_table import MontecarloTable
+from estimica.study.optimise_table import OptimiseTable
 from estimica.study.profile_table import ProfileTable
 from estimica.study.release_table import ReleaseTable
+from estimica.study.sweep_table import SweepTable
 from estimica.study.tuner import Tuner
 
 
@@ -59,7 +65,6 @@ Expressions = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[dict[str, str], Tag(TABLE)],
     either('an expression "…", or a table { output = "…" }'),
 ]
-Unread = dict[str, Any]
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -142,18 +147,20 @@ class StudyFile:
         CrossvalidateTable, Field(description="Read by `estimica crossvalidate`.")
     ] = Field(default_factory=CrossvalidateTable)
     input_design: Annotated[
-        Unread, Field(description="Kept for a later version: `estimica design-input`.")
-    ] = Field(default_factory=dict)
-    optimise: Annotated[
-        Unread, Field(description="Kept for a later version: `estimica optimise`.")
-    ] = Field(default_factory=dict)
-    sweep: Annotated[Unread, Field(description="Kept for a later version: `estimica sweep`.")] = (
-        Field(default_factory=dict)
+        InputDesignTable, Field(description="Read by `estimica design-input`.")
+    ] = Field(default_factory=InputDesignTable)
+    criterion: Annotated[
+        tuple[Criterion, ...], Field(description="What is asked of a design.")
+    ] = ()
+    optimise: Annotated[OptimiseTable, Field(description="Read by `estimica optimise`.")] = Field(
+        default_factory=OptimiseTable
     )
-    montecarlo: Annotated[
-        Unread, Field(description="Kept for a later version: `estimica montecarlo`.")
-    ] = Field(default_factory=dict)
+    sweep: Annotated[SweepTable, Field(description="Read by `estimica sweep`.")] = Field(
+        default_factory=SweepTable
+    )
+    montecarlo: Annotated[MontecarloTable, Field(description="Read by `estimica montecarlo`.")] = (
+        Field(default_factory=MontecarloTable)
+    )
     indicator: Annotated[
-        tuple[dict[str, Any], ...],
-        Field(description="Kept for a later version: `estimica optimise`."),
+        tuple[Indicator, ...], Field(description="Plots that are drawn for every design.")
     ] = ()

@@ -1,0 +1,127 @@
+"""Criterion: one number that says how good a design is in one case; smaller is better."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag
+from pydantic.dataclasses import dataclass
+
+from estimica.base.errors import DesignError
+from estimica.study.fields import (
+    NUMBER,
+    STRICT,
+    TABLE,
+    TEXT,
+    Finite,
+    Positive,
+    Truth,
+    called,
+    either,
+    spoken,
+    wrong,
+)
+
+Kind = Literal[
+    "overshoot",
+    "undershoot",
+    "rise-time",
+    "settling-time",
+    "peak",
+    "final",
+    "steady-state-error",
+    "rms",
+    "iae",
+    "ise",
+    "itae",
+    "maximum",
+    "minimum",
+    "mean",
+    "integral",
+    "energy",
+    "value",
+    "function",
+]
+Role = Literal["minimise", "at-most", "equal", "watch"]
+
+Reference = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[Finite, Tag(NUMBER)],
+    either("a variable or an expression in quotes, or a number"),
+]
+Demand = Annotated[
+    Annotated[Positive, Tag(NUMBER)] | Annotated[dict[str, Positive], Tag(TABLE)],
+    either("a positive number, or a table { case = number }"),
+]
+
+
+@spoken(DesignError, "O001", called("criterion", "name"))
+@dataclass(frozen=True, config=STRICT)
+class Criterion:
+    """What is asked of a design: a measure of one trajectory, and the value that satisfies."""
+
+    name: Annotated[str, Field(min_length=1, description="What it is called in tables and plots.")]
+    of: Annotated[
+        str,
+        Field(
+            description="The variable, or an expression in variables, parameters and time. For "
+            "kind 'value' an expression in tuners needs no model."
+        ),
+    ] = ""
+    kind: Annotated[Kind, Field(description="Which measure of the trajectory.")] = "value"
+    reference: Annotated[
+        Reference | None,
+        Field(description="What it should follow: a variable, an expression or a number."),
+    ] = None
+    demand: Annotated[
+        Demand, Field(description="The value that satisfies; the criterion counts as value/demand.")
+    ] = 1.0
+    role: Annotated[
+        Role,
+        Field(description="Made small, kept at most or equal to its demand, or only watched."),
+    ] = "minimise"
+    from_: Annotated[Finite | None, Field(alias="from", description="Where its window begins.")] = (
+        None
+    )
+    to: Annotated[Finite | None, Field(description="Where its window ends.")] = None
+    at_rest: Annotated[
+        Truth, Field(description="Its window begins where the reference has come to rest.")
+    ] = False
+    band: Annotated[
+        Positive | None,
+        Field(description="Settling: half the width of the band, in units of `of`."),
+    ] = None
+    tolerance: Annotated[
+        float,
+        Field(gt=0, lt=1, description="Settling: the band as a share of the step, without `band`."),
+    ] = 0.02
+    levels: Annotated[
+        tuple[float, float], Field(description="Rise: the shares of the step that it lies between.")
+    ] = (0.1, 0.9)
+    function: Annotated[
+        str | None, Field(description="Kind 'function': `file.py:function` of the trajectory.")
+    ] = None
+    cases: Annotated[
+        tuple[str, ...], Field(description="Cases that it is taken in; by default all.")
+    ] = ()
+    unit: Annotated[str, Field(description="Its unit, for tables.")] = ""
+    active: Annotated[Truth, Field(description="If false it is left out.")] = True
+
+    def __post_init__(self) -> None:
+        if self.kind == "function":
+            if not self.function:
+                raise wrong("O002", "kind 'function' needs function = \"file.py:function\"")
+        elif not self.of:
+            raise wrong("O003", f"kind '{self.kind}' needs of = \"a variable or an expression\"")
+        if self.from_ is not None and self.to is not None and self.from_ >= self.to:
+            raise wrong("O004", f"from {self.from_:g} is not before to {self.to:g}")
+        low, high = self.levels
+        if not 0 <= low < high <= 1:
+            raise wrong("O005", f"levels [{low:g}, {high:g}] are not two shares between 0 and 1")
+        if self.at_rest and self.reference is None:
+            raise wrong("O006", "at_rest needs a reference that comes to rest")
+
+    def demand_in(self, case: str) -> float:
+        """The demand in one case."""
+        if isinstance(self.demand, dict):
+            return self.demand.get(case, 1.0)
+        return self.demand

@@ -1,0 +1,36 @@
+"""The `[sweep]` table: which values of which parameters are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from estimica.study.fields import STRICT, WHOLE
+from estimica.study.input_design_table import Grid
+from estimica.study.settings import settings
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class SweepTable:
+    """How the parameters are varied."""
+
+    vary: Annotated[
+        dict[str, Grid],
+        Field(description="Parameters: a list of values, or a range. By default the tuners."),
+    ] = Field(default_factory=dict)
+    design: Annotated[
+        Literal["grid", "factorial", "one-at-a-time", "latin-hypercube", "sobol"],
+        Field(description="All combinations, corners, single steps, or samples in the ranges."),
+    ] = "grid"
+    samples: Annotated[
+        int, Field(ge=1, description="Latin hypercube and Sobol: how many."), WHOLE
+    ] = 256
+    seed: Annotated[int, Field(ge=0, description="Seed of the samples."), WHOLE] = 1
+
+
+def sweep_table(*tables: Mapping[str, Any]) -> SweepTable:
+    """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
+    return settings(SweepTable, "[sweep]", tables)
