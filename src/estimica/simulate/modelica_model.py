@@ -16,7 +16,6 @@ import numpy.typing as npt
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.compiled.equations import Equations, assemble, tunable
-from estimica.compiled.model import Model
 from estimica.compiled.tuning import require_tunable
 from estimica.flat.expression import Expression
 from estimica.flat.serialise import from_json, to_json
@@ -26,6 +25,7 @@ from estimica.simulate.failure import describe
 from estimica.simulate.function_model import FunctionModel, function_model
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.linear import Linearisation, linearise
+from estimica.simulate.linearised import LinearisedModel
 from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.steady import steady_state
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
@@ -73,7 +73,7 @@ def load_model(
     return ModelicaModel(flat, fix)
 
 
-class ModelicaModel(Model):
+class ModelicaModel(LinearisedModel):
     """A model given by equations."""
 
     def __init__(

@@ -93,14 +93,18 @@ class Response:
         tuners: Vector = self.values[self._index] * self._sign
         return tuners
 
-    def at(self, theta: Vector | None = None) -> Run:
-        """Integrate at tuner values `theta`; a failed run is a value, with its status."""
+    def with_tuners(self, theta: Vector | None) -> Vector:
+        """Values of the independent constants with the tuners at `theta`."""
         values = self.values
         if theta is not None and len(self._index):
             values = values.copy()
             values[self._index] = theta * self._sign
+        return values
+
+    def at(self, theta: Vector | None = None) -> Run:
+        """Integrate at tuner values `theta`; a failed run is a value, with its status."""
         c = self.configuration
-        start = c.initialiser.start(values, self.begin, self.pieces.values[0])
+        start = c.initialiser.start(self.with_tuners(theta), self.begin, self.pieces.values[0])
         begun = engine.Start(start.x, start.S, start.z, start.d)
         return integrate(c.kernel, start.P, begun, self.pieces, self.times, self.options)
 

@@ -28,13 +28,20 @@ def steady_state(response: Response) -> dict[str, float]:
     return found | dict(zip(outputs, map(float, values), strict=True))
 
 
-def steady_point(response: Response) -> Start:
-    """The steady operating point; modes and logicals agree with it."""
+def steady_point(
+    response: Response, values: Vector | None = None, function: ca.Function | None = None
+) -> Start:
+    """The steady operating point; modes and logicals agree with it.
+
+    `values` are other values of the independent constants, `function` the `derivatives` where
+    they are at hand.
+    """
     configuration = response.configuration
     u = inputs_at(response.pieces, response.begin)
     initialiser = configuration.initialiser
-    point = initialiser.operating_point(response.values, response.begin, u)
-    function = _derivatives(response)
+    values = response.values if values is None else values
+    point = initialiser.operating_point(values, response.begin, u)
+    function = derivatives(response) if function is None else function
     system = configuration.tuning.equations.system
     name, n = system.flat.name, len(system.states)
     for _ in range(MODE_ROUNDS):
@@ -65,7 +72,8 @@ def outputs_at(response: Response, point: Start) -> Vector:
     return np.array(function(response.begin, point.x, point.z, P, u, point.d)).ravel()
 
 
-def _derivatives(response: Response) -> ca.Function:
+def derivatives(response: Response) -> ca.Function:
+    """What vanishes in a steady state, and its Jacobian by states and algebraic unknowns."""
     h = response.configuration.tuning.hybrid
     n = h.nx - h.n_memory
     R = ca.vertcat(h.f[:n, :], h.g, h.constraints)
