@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.model import Model
-from estimica.simulate.modelica_frequency import FrequencyRun, ModelicaFrequency
+from estimica.compiled.frequency_run import FrequencyRun, checked_frequencies
+from estimica.compiled.model import Model, OperatingPoint
+from estimica.simulate.modelica_frequency import ModelicaFrequency
 from estimica.simulate.response import Response
 from estimica.simulate.simulated import finite
 from estimica.structure.sorted_system import SortedSystem
@@ -20,7 +21,6 @@ from estimica.structure.sorted_system import SortedSystem
 Vector = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
 Numbers = Mapping[str, float]
-OperatingPoint = Literal["steady", "start"]
 
 
 class LinearisedModel(Model):
@@ -74,7 +74,7 @@ class LinearisedModel(Model):
         response = self.response([0.0], held, parameters, start, outputs=outputs, wrt=wrt)
         places = [(outputs.index(y), known.index(u)) for y, u in transfers]
         return ModelicaFrequency(
-            response, _frequencies(omega), places, steady=operating_point == "steady"
+            response, checked_frequencies(omega), places, steady=operating_point == "steady"
         )
 
     def frequency_response(
@@ -147,13 +147,6 @@ class LinearisedModel(Model):
                 f"'{self.name}' has discrete variables ({listed}); a frequency response needs a "
                 "model that is continuous in time",
             )
-
-
-def _frequencies(omega: Sequence[float] | Vector) -> Vector:
-    found = np.atleast_1d(np.asarray(omega, np.float64))
-    if found.ndim != 1 or not np.isfinite(found).all():
-        raise ModelError("M165", "angular frequencies must be a row of finite numbers in rad/s")
-    return found
 
 
 def _complex(run: FrequencyRun) -> tuple[Complex, Complex]:
