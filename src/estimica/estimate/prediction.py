@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import SimulationError
-from estimica.compiled.model import Model
+from estimica.compiled.model import Evaluation, Model, Respond
 from estimica.estimate.links import Links
 from estimica.simulate.engine import Options
 from estimica.study.record import Record
@@ -48,38 +49,30 @@ class Places:
     disturbances: Mapping[str, int]  # by output
 
 
-class CasePredictor:
+class Predictor(ABC):
     """One case, set up once and evaluated at many points."""
 
-    def __init__(
-        self,
-        model: Model,
-        record: Record,
-        links: Links,
-        fixed: Mapping[str, float],
-        places: Places,
-        options: Options,
-    ) -> None:
+    times: Vector  # all stamps of the case; of frequency responses the frequencies in rad/s
+    response: Respond
+    runs: int = 1  # of the model, for the last point
+
+    def __init__(self, record: Record, links: Links, places: Places) -> None:
         self.record = record
         self.links = links
         self.places = places
-        self.times, self._rows = _stamps(record)
-        parameters, starts = split(model, fixed)
-        self.response = model.response(
-            self.times,
-            dict(record.inputs),
-            parameters,
-            starts,
-            outputs=[m.name for m in record.outputs],
-            wrt=[*links.parameters, *places.starts],
-            begin=record.begin,
-            options=options,
-        )
         self._tuners = np.array(places.tuners, int)
         self._starts = np.array(list(places.starts.values()), int)
         self.columns: tuple[int, ...] = (*places.tuners, *places.starts.values())
         self.extras = tuple(places.disturbances.get(m.name) for m in record.outputs)
         self._direct = links.is_one_to_one
+
+    @abstractmethod
+    def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
+        """Values and slopes of output `k` at its own samples."""
+
+    def replaced(self, measured: Sequence[Vector]) -> Predictor:
+        """The same for other measured values, on which most do not depend."""
+        return self
 
     def at(self, values: Vector) -> list[Prediction] | str:
         """Outputs of the case at values of all unknowns, or why there are none."""
@@ -91,8 +84,8 @@ class CasePredictor:
         if not run.ok:
             return run.text
         found = []
-        for k, (rows, extra) in enumerate(zip(self._rows, self.extras, strict=True)):
-            value, slope = run.Y[rows, k], run.YS[rows, k, :]
+        for k, extra in enumerate(self.extras):
+            value, slope = self.picked(run, k)
             if extra is not None:
                 value = value + values[extra]
             found.append(Prediction(value, slope if self._direct else self._chained(slope, chain)))
@@ -101,6 +94,41 @@ class CasePredictor:
     def _chained(self, slope: Vector, chain: Vector) -> Vector:
         p = len(self.links.parameters)
         return np.hstack([slope[:, :p] @ chain, slope[:, p:]])
+
+
+class CasePredictor(Predictor):
+    """A case over time, or of single points."""
+
+    def __init__(
+        self,
+        model: Model,
+        record: Record,
+        links: Links,
+        fixed: Mapping[str, float],
+        places: Places,
+        options: Options,
+    ) -> None:
+        super().__init__(record, links, places)
+        self.times, self._rows = _stamps(record)
+        self._respond(model, fixed, options)
+
+    def _respond(self, model: Model, fixed: Mapping[str, float], options: Options) -> None:
+        parameters, starts = split(model, fixed)
+        self.response = model.response(
+            self.times,
+            dict(self.record.inputs),
+            parameters,
+            starts,
+            outputs=[m.name for m in self.record.outputs],
+            wrt=[*self.links.parameters, *self.places.starts],
+            begin=self.record.begin,
+            options=options,
+        )
+
+    def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
+        """Values and slopes of output `k` at its own stamps."""
+        rows = self._rows[k]
+        return run.Y[rows, k], run.YS[rows, k, :]
 
 
 def split(model: Model, fixed: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:

@@ -6,15 +6,15 @@ import math
 from os import PathLike
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag, WithJsonSchema
+from pydantic import Discriminator, Field, Tag, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
 from estimica.base.signals import Hold
+from estimica.compiled.model import OperatingPoint
 from estimica.study.fields import (
     LIST,
     NUMBER,
-    REAL,
     STRICT,
     TABLE,
     TEXT,
@@ -28,6 +28,9 @@ from estimica.study.fields import (
     spoken,
     wrong,
 )
+from estimica.study.frequency_case import require_frequency, require_time
+from estimica.study.frequency_columns import RESPONSE, ResponseColumns, kind_of_output
+from estimica.study.sigma import Sigma as Sigma
 from estimica.study.tuner import Prior
 
 
@@ -44,19 +47,10 @@ class InputColumn:
     unwrap: Annotated[
         Positive | None, Field(description="Period of an angle that jumps, as 360.")
     ] = None
-
-
-@spoken(CaseError, "C001", called("sigma"))
-@dataclass(frozen=True, config=STRICT)
-class Sigma:
-    """Bounds of a noise level that is estimated."""
-
-    min: Annotated[float, Field(ge=0, description="Smallest standard deviation."), REAL] = 0.0
-    max: Annotated[float, Field(gt=0, description="Largest standard deviation."), REAL] = math.inf
-
-    def __post_init__(self) -> None:
-        if self.min > self.max:
-            raise wrong("C011", f"min {self.min:g} is above max {self.max:g}; swap them")
+    sigma: Annotated[
+        Positive | None,
+        Field(description="Standard deviation of its errors, which are estimated; without time."),
+    ] = None
 
 
 @spoken(CaseError, "C001", called("start value"))
@@ -120,8 +114,14 @@ Input = Annotated[
     either('a column "…", a number, or a table { column = "…", … }'),
 ]
 Output = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[OutputColumn, Tag(TABLE)],
-    either('a column "…", or a table { column = "…", … }'),
+    Annotated[str, Tag(TEXT)]
+    | Annotated[OutputColumn, Tag(TABLE)]
+    | Annotated[ResponseColumns, Tag(RESPONSE)],
+    Discriminator(
+        kind_of_output,
+        custom_error_type="kind",
+        custom_error_message='write a column "…", or a table { column = "…", … }',
+    ),
 ]
 Start = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[StartValue, Tag(TABLE)],
@@ -171,6 +171,20 @@ class Case:
     time_scale: Annotated[
         Positive | None, Field(description="Seconds in one unit of the time column.")
     ] = None
+    frequency: Annotated[
+        str | None,
+        Field(description="The column with the frequencies in Hz: a frequency response."),
+    ] = None
+    angular_frequency: Annotated[
+        str | None, Field(description="The same with the frequencies in rad/s.")
+    ] = None
+    operating_point: Annotated[
+        OperatingPoint | None,
+        Field(
+            description="Where a frequency response is taken: in the steady state (default), or "
+            "at the start values."
+        ),
+    ] = None
     begin: Annotated[Finite | None, Field(description="Where the simulation begins.")] = None
     from_: Annotated[
         Finite | None, Field(alias="from", description="Samples before it do not count.")
@@ -194,6 +208,16 @@ class Case:
             if a >= b:
                 raise wrong("C015", f"exclude [{a:g}, {b:g}] does not go forward")
 
+        if self.is_frequency:
+            require_frequency(self)
+        else:
+            require_time(self)
+
+    @property
+    def is_frequency(self) -> bool:
+        """Whether the data are a frequency response."""
+        return self.frequency is not None or self.angular_frequency is not None
+
     @property
     def columns_of_inputs(self) -> dict[str, float | InputColumn]:
         """Inputs with the short form written out."""
@@ -201,8 +225,32 @@ class Case:
 
     @property
     def columns_of_outputs(self) -> dict[str, OutputColumn]:
-        """Outputs with the short form written out."""
-        return {n: OutputColumn(c) if isinstance(c, str) else c for n, c in self.outputs.items()}
+        """Outputs over time with the short form written out."""
+        if self.is_frequency:
+            return {}
+        return {
+            n: OutputColumn(c) if isinstance(c, str) else c
+            for n, c in self.outputs.items()
+            if not isinstance(c, ResponseColumns)
+        }
+
+    @property
+    def columns_of_responses(self) -> dict[str, ResponseColumns]:
+        """Frequency responses; the short form means the two halves of a complex column."""
+        if not self.is_frequency:
+            return {}
+        return {
+            n: ResponseColumns(real=f"Re({c})", imag=f"Im({c})") if isinstance(c, str) else c
+            for n, c in self.outputs.items()
+            if not isinstance(c, OutputColumn)
+        }
+
+    def column_of(self, output: str) -> OutputColumn | ResponseColumns:
+        """What an output is compared with; a transfer is named "output/input"."""
+        if self.is_frequency:
+            responses = self.columns_of_responses
+            return responses.get(output) or responses[output.rpartition("/")[0]]
+        return self.columns_of_outputs[output]
 
     @property
     def start_values(self) -> dict[str, StartValue]:

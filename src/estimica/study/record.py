@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from estimica.base.signals import Hold, Signal
 from estimica.data.readers import as_data, read_data
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
+from estimica.study.frequency_transfer import Transfer
 from estimica.study.transform import Transform, transform_of
 from estimica.study.units import UnknownUnit, conversion
 
@@ -35,6 +37,9 @@ class Measured:
     sigma: float | Sigma | None
     transform: Transform | None
     disturbance: StartValue | None
+    is_input: bool = False  # an input that was measured with errors
+    #: of a frequency response, whose values are real and imaginary parts in turn
+    transfer: Transfer | None = None
 
     @property
     def rms(self) -> float:
@@ -42,7 +47,13 @@ class Measured:
         compared = self.value if self.transform is None else self.transform.value(self.value)
         if not len(compared):
             return 1.0
-        return float(np.sqrt(np.mean(compared**2))) or 1.0
+        mean = float(np.mean(compared**2))
+        return math.sqrt(2 * mean if self.transfer else mean) or 1.0  # of a response: |G|
+
+    def kept(self, chosen: Mask) -> Measured:
+        """The same with the chosen samples only; of a response both parts or none."""
+        transfer = self.transfer and self.transfer.kept(chosen[::2])
+        return replace(self, time=self.time[chosen], value=self.value[chosen], transfer=transfer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +64,12 @@ class Record:
     begin: float
     inputs: Mapping[str, Signal]
     outputs: tuple[Measured, ...]
+    uncertain: tuple[Measured, ...] = ()  # inputs whose errors are estimated
+
+    @property
+    def is_frequency(self) -> bool:
+        """Whether it holds frequency responses."""
+        return self.case.is_frequency
 
     @property
     def n_samples(self) -> int:
@@ -60,12 +77,13 @@ class Record:
         return sum(len(m.time) for m in self.outputs)
 
 
-def record(case: Case, *, has_time: bool = True) -> Record:
+def record(case: Case, *, has_time: bool = True, inputs: Sequence[str] = ()) -> Record:
     """The data of a case in the model's units; every problem with them is told at once.
 
-    Without time, the rows are numbered and inputs have one value for each row.
+    Without time, the rows are numbered and inputs have one value for each row. `inputs` are those
+    of the model, one of which a frequency response belongs to.
     """
-    found, problems = examine(case, has_time=has_time)
+    found, problems = examine(case, has_time=has_time, inputs=inputs)
     raise_all(problems)
     assert found is not None
     return found
@@ -80,8 +98,18 @@ def data_of(case: Case) -> Data:
     return as_data(case.data)
 
 
-def examine(case: Case, *, has_time: bool = True) -> tuple[Record | None, list[Problem]]:
+def examine(
+    case: Case, *, has_time: bool = True, inputs: Sequence[str] = ()
+) -> tuple[Record | None, list[Problem]]:
     """Like `record`, with the problems as values."""
+    if case.is_frequency:
+        from estimica.study.frequency_record import examine_response
+
+        return examine_response(case, inputs)
+    return _examine(case, has_time)
+
+
+def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
     where = f"case '{case.name}'"
     problems: list[Problem] = []
     try:
@@ -110,7 +138,32 @@ def examine(case: Case, *, has_time: bool = True) -> tuple[Record | None, list[P
         problems.append(
             Problem("C004", where, "has no outputs", "say which variables were measured")
         )
-    return Record(case, begin, inputs, tuple(outputs)), problems
+    uncertain = _uncertain(case, data, inputs, outputs)
+    if uncertain and has_time:
+        problems += [_timed(where, m.name) for m in uncertain]
+    return Record(case, begin, inputs, tuple(outputs), uncertain), problems
+
+
+def _timed(where: str, name: str) -> Problem:
+    message = f"input '{name}': errors of an input are estimated in static studies only"
+    return Problem("C036", where, message, "leave sigma of the input out")
+
+
+def _uncertain(
+    case: Case, data: Data, inputs: Mapping[str, Signal], outputs: Sequence[Measured]
+) -> tuple[Measured, ...]:
+    """Inputs with errors, at the points at which some output counts."""
+    found = []
+    points = np.unique(np.concatenate([m.time for m in outputs])) if outputs else np.zeros(0)
+    for name, given in case.columns_of_inputs.items():
+        if isinstance(given, InputColumn) and given.sigma is not None and name in inputs:
+            value = inputs[name].at(points)
+            unit = given.unit or data.units.get(given.column, "")
+            one = Measured(
+                name, given.column, unit, points, value, None, given.sigma, None, None, True
+            )
+            found.append(one)
+    return tuple(found)
 
 
 def _gaps(where: str, name: str, signal: Signal, complete: Mask) -> list[Problem]:

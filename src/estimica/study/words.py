@@ -99,7 +99,7 @@ def _follows(complaint: Complaint, others: list[Complaint]) -> bool:
 def _unknown(key: str, root: object, outer: list[str | int]) -> str:
     if key in NOT_YET:
         return f"'{key}' {NOT_YET[key]}"
-    known = list(_keys(_owner(root, outer)))
+    known = list(dict.fromkeys(k for owner in _owners(root, outer) for k in _keys(owner)))
     if outer and outer[0] == "tune":
         known.remove("name")  # the key itself
     hint = did_you_mean(key, known)
@@ -108,14 +108,14 @@ def _unknown(key: str, root: object, outer: list[str | int]) -> str:
     return f"unknown key '{key}'" + (hint or f"; there are {', '.join(known)}")
 
 
-def _owner(root: object, place: list[str | int]) -> object:
-    """The dataclass that stands at `place` below `root`."""
-    current = root
+def _owners(root: object, place: list[str | int]) -> list[object]:
+    """The dataclasses that may stand at `place` below `root`."""
+    current = [root]
     for step in place:
-        annotation = dict(_annotations(current)).get(str(step))
-        inner = list(_classes(annotation)) if annotation is not None else []
+        annotations = [dict(_annotations(c)).get(str(step)) for c in current]
+        inner = [c for a in annotations if a is not None for c in _classes(a)]
         if inner:
-            current = inner[0]
+            current = list(inner)
     return current
 
 
