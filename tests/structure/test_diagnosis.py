@@ -138,6 +138,7 @@ def test_unknown_name_for_an_input() -> None:
 def test_no_room_for_an_input() -> None:
     flat = system([real("x", 0.0), "y"], ["der(x) = y", "y = -x^2"])
     assert message(flat, inputs=["y"]) == (
-        "E204: 1 variables shall become inputs, but only 0 open connectors can be freed for them; "
-        "leave 1 of them out or remove as many equations"
+        "E204: 'M' has no room for the input 'y'; 'y' follows already from equation 'der(x) = y', "
+        "equation 'y = -x^2' (which determine 'x' too); no connector is open: leave an equation "
+        "out (leave_out), or make a parameter unknown"
     )

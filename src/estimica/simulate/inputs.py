@@ -16,6 +16,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.simulate.engine import Pieces
 
 Vector = npt.NDArray[np.float64]
+_NO_SLOPES: Mapping[str, str] = {}
 
 
 def inputs_at(pieces: Pieces, time: float) -> Vector:
@@ -26,14 +27,36 @@ def inputs_at(pieces: Pieces, time: float) -> Vector:
 
 
 def signals_of(
-    names: Sequence[str], given: Mapping[str, object] | None, defaults: Mapping[str, float]
+    names: Sequence[str],
+    given: Mapping[str, object] | None,
+    defaults: Mapping[str, float],
+    slopes: Mapping[str, str] = _NO_SLOPES,
 ) -> list[Signal]:
-    """One signal for each input of the model, in order; those not given keep their start value."""
+    """One signal for each input of the model, in order; those not given keep their start value.
+
+    `slopes` are inputs that are the time derivative of another one: {derivative: input}.
+    """
     given = given or {}
+    own = [n for n in names if n not in slopes]
     for name in given:
-        if name not in names:
-            raise ModelError("M020", f"the model has no input '{name}'{_hint(name, names)}")
-    return [as_signal(n, given[n]) if n in given else Signal.constant(defaults[n]) for n in names]
+        if name not in own:
+            raise ModelError("M020", f"the model has no input '{name}'{_hint(name, own)}")
+    found = {n: as_signal(n, given[n]) if n in given else Signal.constant(defaults[n]) for n in own}
+    return [found[n] if n in found else slope_of(slopes[n], found[slopes[n]]) for n in names]
+
+
+def slope_of(name: str, signal: Signal) -> Signal:
+    """The time derivative of a signal, which must not jump."""
+    if len(signal.time) == 1 or not np.ptp(signal.value):
+        return Signal.constant(0.0)
+    if signal.hold is Hold.PREVIOUS:
+        raise ModelError(
+            "M160",
+            f"input '{name}': the model needs its derivative, and with hold 'previous' it jumps; "
+            "use hold = 'linear' or 'spline'",
+        )
+    straight = signal.refined()
+    return Signal(straight.time, _slopes(straight, straight.time))
 
 
 def _hint(name: str, names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
+from estimica.base.signals import Signal
 from estimica.compiled.equations import Equations, assemble, tunable
 from estimica.compiled.tuning import require_tunable
 from estimica.flat.expression import Expression
@@ -30,8 +31,10 @@ from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.steady import steady_state
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 from estimica.source.load import load_flat
+from estimica.structure.causality import Causality, slope_name
+from estimica.structure.causality_choice import Choice, choose_inputs
+from estimica.structure.causality_sort import sort_redefined
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
-from estimica.structure.sort import sort_system
 from estimica.structure.sorted_system import SortedSystem
 
 Vector = npt.NDArray[np.float64]
@@ -45,6 +48,9 @@ def load_model(
     *,
     fix: Mapping[str, float | bool | int | str] | None = None,
     libraries: Sequence[str | PathLike[str]] = (),
+    inputs: Sequence[str] = (),
+    unknowns: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
 ) -> ModelicaModel: ...
 
 
@@ -58,32 +64,46 @@ def load_model(
     *,
     fix: Mapping[str, float | bool | int | str] | None = None,
     libraries: Sequence[str | PathLike[str]] = (),
+    inputs: Sequence[str] = (),
+    unknowns: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
 ) -> ModelicaModel | FunctionModel:
     """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
 
     A Python function f(u, t, K=1, tau=3) is a model too; see `function_model`.
 
     `class_` is the class where the source holds several, `fix` sets parameters (dotted names
-    included) before anything is evaluated, `libraries` are further Modelica folders.
+    included) before anything is evaluated, `libraries` are further Modelica folders. `inputs`,
+    `unknowns` and `leave_out` take a component unconnected, as it is; see `with_inputs`.
     """
     if callable(source):
         return function_model(source)
     text = source if isinstance(source, str) else Path(source)
     flat = load_flat(text, class_, fix=dict(fix or {}), libraries=[Path(p) for p in libraries])
-    return ModelicaModel(flat, fix)
+    causality = Causality(tuple(inputs), tuple(unknowns), tuple(leave_out))
+    return ModelicaModel(flat, fix, causality)
+
+
+_AS_DECLARED = Causality()
 
 
 class ModelicaModel(LinearisedModel):
     """A model given by equations."""
 
     def __init__(
-        self, flat: FlatSystem, fixed: Mapping[str, float | bool | int | str] | None = None
+        self,
+        flat: FlatSystem,
+        fixed: Mapping[str, float | bool | int | str] | None = None,
+        causality: Causality = _AS_DECLARED,
     ) -> None:
-        self.flat = flat
+        self.original = flat  # as the class declares its inputs
+        self.causality = causality
+        self._variants: dict[frozenset[str], ModelicaModel] = {}
         self.fixed = dict(fixed or {})  # values that it was loaded with
+        self.flat, system = sort_redefined(flat, causality)
         self.name = flat.name
         self.description = flat.description
-        self.system: SortedSystem = sort_system(flat)
+        self.system: SortedSystem = system
         self.equations: Equations = assemble(self.system)
         self._configurations = Configurations(self.equations)
 
@@ -132,6 +152,8 @@ class ModelicaModel(LinearisedModel):
         number = self._numbers_of_attributes()
         found = []
         for v in self.flat.variables:
+            if v.name in self._slopes:
+                continue
             role = self._roles.get(v.name, "algebraic")
             reason = tunable(self.system, v.name) if role in ("parameter", "constant") else ""
             value: float | str | bool | int | None = number(
@@ -192,6 +214,38 @@ class ModelicaModel(LinearisedModel):
 
         return number
 
+    # -- other causalities -----------------------------------------------------------------------
+
+    def with_inputs(
+        self, names: Sequence[str], *, unknowns: Sequence[str] = (), leave_out: Sequence[str] = ()
+    ) -> ModelicaModel:
+        """The same class with variables as inputs, taken alone as a component.
+
+        Equations of open connectors' flows make room for `names`. `unknowns` are parameters that
+        are computed, `leave_out` are equations that do not hold (their text, or a name that
+        stands in one of them only); each asks for one input more.
+        """
+        causality = Causality(tuple(names), tuple(unknowns), tuple(leave_out))
+        return ModelicaModel(self.original, self.fixed, causality)
+
+    def driven_by(self, names: Sequence[str]) -> ModelicaModel:
+        """The model whose inputs a case names: itself, or a variant, which is kept."""
+        known = self.flat.by_name
+        wanted = [n for n in names if n in known]
+        if all(n in self.system.inputs for n in wanted):
+            return self
+        key = frozenset(wanted)
+        if key not in self._variants:
+            c = self.causality
+            self._variants[key] = self.with_inputs(
+                wanted, unknowns=c.unknowns, leave_out=c.leave_out
+            )
+        return self._variants[key]
+
+    def choose_inputs(self, prefer: Sequence[str] = ()) -> Choice:
+        """How many inputs the class needs when it is taken alone, and which could be them."""
+        return choose_inputs(self.original, prefer)
+
     # -- running ---------------------------------------------------------------------------------
 
     def response(
@@ -223,7 +277,7 @@ class ModelicaModel(LinearisedModel):
             if c.name not in given and np.isnan(values[tuning.index[c.name]]):
                 values[tuning.index[c.name]] = self._default_of(c.name, given)
         self._require_values(configuration.tuning.independent, values)
-        signals = signals_of(self.system.inputs, inputs, self._input_defaults)
+        signals = self.signals(inputs)
         pieces = pieces_of(signals, begin, float(grid[-1]))
         return Response(configuration, values, pieces, grid, begin, options or Options())
 
@@ -350,6 +404,16 @@ class ModelicaModel(LinearisedModel):
         number = self._numbers_of_attributes()
         return {n: number(self.flat.by_name[n].start) or 0.0 for n in self.system.inputs}
 
+    @cached_property
+    def _slopes(self) -> dict[str, str]:
+        """Inputs that carry the derivative of another: {der(x): x}."""
+        names = {slope_name(n): n for n in self.causality.inputs}
+        return {s: n for s, n in names.items() if s in self.system.inputs}
+
+    def signals(self, inputs: Mapping[str, object] | None) -> list[Signal]:
+        """One signal for each input of the system, derivatives of inputs included."""
+        return signals_of(self.system.inputs, inputs, self._input_defaults, self._slopes)
+
     def _default_of(self, constant: str, given: Mapping[str, float]) -> float:
         """The value a dependent constant has before it is tuned on its own."""
         base = self._configurations.get((), (), sorted(given)).tuning
@@ -385,7 +449,7 @@ class ModelicaModel(LinearisedModel):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Compiled functions do not travel: another process compiles the same equations anew."""
-        return _from_text, (to_json(self.flat), self.fixed)
+        return _from_text, (to_json(self.original), self.fixed, self.causality)
 
     def __repr__(self) -> str:
         s = self.system
@@ -395,8 +459,10 @@ class ModelicaModel(LinearisedModel):
         )
 
 
-def _from_text(text: str, fixed: Mapping[str, float | bool | int | str]) -> ModelicaModel:
-    return ModelicaModel(from_json(text), fixed)
+def _from_text(
+    text: str, fixed: Mapping[str, float | bool | int | str], causality: Causality = _AS_DECLARED
+) -> ModelicaModel:
+    return ModelicaModel(from_json(text), fixed, causality)
 
 
 def _evaluated(e: Equations, expression: Expression, P: Vector) -> float | None:

@@ -161,6 +161,8 @@ class _Reducer:
             self.place[following] = (v, order + 1)
             return following
         if leaf.op == "name" and leaf.target in self.system.inputs:
+            if f"der({leaf.target})" in self.system.inputs:
+                return ex.name(f"der({leaf.target})")
             raise DerivativeError(
                 f"that needs the derivative of input '{leaf.target}' "
                 "(put a filter behind the input, or make the prescribed variable the input)"

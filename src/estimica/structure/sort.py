@@ -12,7 +12,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import FlatSystem, Kind
 from estimica.structure.aliases import remove_aliases
 from estimica.structure.blocks import sort_blocks
-from estimica.structure.causality import with_inputs
+from estimica.structure.causality import Causality, redefine
 from estimica.structure.draft import Draft
 from estimica.structure.events import EventSystem, extract_events
 from estimica.structure.free_parameters import bind_free_parameters
@@ -30,7 +30,8 @@ def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem
     `inputs` are variables that shall be inputs besides those that the model declares; equations
     of unconnected flows make room for them.
     """
-    draft = _counted(with_inputs(_draft(bind_free_parameters(flat)), inputs))
+    turned = redefine(flat, Causality(tuple(inputs)))
+    draft = _counted(_draft(bind_free_parameters(turned)))
     try:
         return _sorted(draft)
     except _VanishingFactors as found:
