@@ -64,6 +64,15 @@ class Ribbon:
     listed: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Across:
+    """A horizontal axis of its own: its label, logarithmic or not, of one scale with the other."""
+
+    label: str
+    log: bool = False
+    equal: bool = False  # a unit is as long as on the vertical axis: the complex plane
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
     """Curves that share one vertical axis; panels of one group share the horizontal one."""
@@ -74,6 +83,8 @@ class Panel:
     log: bool = False  # a logarithmic vertical axis
     group: str = ""  # written above its first panel
     ribbons: tuple[Ribbon, ...] = ()
+    across: Across | None = None  # where its horizontal axis is not that of the others
+    height: int = 0  # pixels, where it is not that of the others
 
 
 @dataclass(frozen=True, slots=True, eq=False)

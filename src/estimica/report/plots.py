@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from estimica.base.show import Band, Curve, Curves, Panel, Ribbon, Table, labelled
+from estimica.base.show import Across, Band, Curve, Curves, Panel, Ribbon, Table, labelled
 from estimica.report.text import printed
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, and two more.
@@ -37,31 +36,65 @@ GAP = 24  # between panels of a group
 NEXT_GROUP = 62  # between groups: tick marks and a heading
 HEADING = 26  # above the first group
 BOTTOM = 54
+AXIS_TITLE = 24  # where an axis between groups is named
 
 
 def figure(curves: Curves) -> go.Figure:
     """Panels one below the other; those of one group move together along the horizontal axis."""
     panels = curves.panels
-    gaps = [GAP if b.group == a.group else NEXT_GROUP for a, b in pairwise(panels)]
+    heights = [p.height or curves.panel_height for p in panels]
+    gaps = [_gap(curves, k) for k in range(len(panels) - 1)]
     top = (56 if curves.title else 24) + (HEADING if panels and panels[0].group else 0)
-    inner = curves.panel_height * max(len(panels), 1) + sum(gaps)
+    inner = (sum(heights) or curves.panel_height) + sum(gaps)
     fig = go.Figure()
     most = min(MOST_POINTS, max(FEWEST, MOST_IN_FIGURE // max(_count(panels), 1)))
     upper = float(inner)
     for k, panel in enumerate(panels, start=1):
-        domain = (max(0.0, (upper - curves.panel_height) / inner), upper / inner)
+        domain = (max(0.0, (upper - heights[k - 1]) / inner), upper / inner)
         _draw(fig, panel, _number(k), domain, most)
-        upper -= curves.panel_height + (gaps[k - 1] if k <= len(gaps) else 0)
+        upper -= heights[k - 1] + (gaps[k - 1] if k <= len(gaps) else 0)
     styled(fig, curves.title, top + inner + BOTTOM, top)
     _join_axes(fig, panels)
-    if panels:
-        last = f"xaxis{_number(len(panels))}"
-        fig.update_layout({last: {"title": {"text": escape(curves.time_label)}}})
     if curves.whole:
         fig.update_xaxes(tickformat="d", **_unit_steps(panels))
     if curves.log_time:
         fig.update_xaxes(type="log", exponentformat="power")
+    for k in range(len(panels)):
+        _across(fig, curves, k)
     return fig
+
+
+def _gap(curves: Curves, k: int) -> int:
+    """Pixels below panel `k`."""
+    if curves.panels[k].group == curves.panels[k + 1].group:
+        return GAP
+    return NEXT_GROUP + (AXIS_TITLE if _is_titled(curves, k) else 0)
+
+
+def _is_titled(curves: Curves, k: int) -> bool:
+    """Whether the axis below panel `k` is named: at the end, and where another one follows."""
+    if k == len(curves.panels) - 1:
+        return True
+    return _axis_of(curves, k) != _axis_of(curves, k + 1)
+
+
+def _axis_of(curves: Curves, k: int) -> Across:
+    return curves.panels[k].across or Across(curves.time_label)
+
+
+def _across(fig: go.Figure, curves: Curves, k: int) -> None:
+    """The horizontal axis of panel `k`, counted from 0."""
+    number, axis = _number(k + 1), _axis_of(curves, k)
+    told: dict[str, object] = {}
+    if _is_titled(curves, k):
+        told["title"] = {"text": escape(axis.label)}
+    if axis.log:
+        told |= {"type": "log", "exponentformat": "power"}
+    if axis.equal:
+        told |= {"constrain": "domain"}
+        scale = {"scaleanchor": f"x{number}", "scaleratio": 1, "constrain": "domain"}
+        fig.update_layout({f"yaxis{number}": scale})
+    fig.update_layout({f"xaxis{number}": told})
 
 
 def _number(k: int) -> str:
