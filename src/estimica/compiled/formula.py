@@ -12,7 +12,7 @@ from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal, as_signal
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.formula_response import FormulaResponse, Plan, plan
+from estimica.compiled.formula_response import FormulaResponse, MovingResponse, Plan, plan
 from estimica.compiled.model import Model
 from estimica.source.formula import CONSTANTS, Formula, parse_formula
 
@@ -119,6 +119,28 @@ class FormulaModel(Model):
         known = values | {n: v for n, v in set_values.items() if n not in tuners}
         begun = np.array([set_values.get(n, np.nan) for n in tuners])
         return FormulaResponse(self._plans[key], points, known, begun)
+
+    def response_to_inputs(
+        self,
+        points: Vector,
+        inputs: Mapping[str, object],
+        parameters: Numbers,
+        *,
+        outputs: Sequence[str],
+        wrt: Sequence[str],
+        wrt_inputs: Sequence[str],
+        options: Any = None,
+    ) -> MovingResponse:
+        """Points to be evaluated at many values of the tuners `wrt` and the inputs `wrt_inputs`."""
+        values = self._inputs(inputs, points)
+        vector = [n for n, v in values.items() if isinstance(v, np.ndarray) or n in wrt_inputs]
+        formulas = {
+            n: self.formulas[n] for n in self._known(outputs, self.output_names(), "output")
+        }
+        self._require_values(outputs, parameters, wrt)
+        made = plan(formulas, (*wrt, *wrt_inputs), vector)
+        known = values | {n: float(v) for n, v in parameters.items() if n not in wrt}
+        return MovingResponse(made, points, known, len(wrt))
 
     def _known(
         self, given: Sequence[str] | None, names: Sequence[str], what: str

@@ -73,7 +73,7 @@ def plan(formulas: Mapping[str, Formula], tuners: Sequence[str], arrays: Sequenc
     below = (a for e in ex.walk(*roots) if e in moved for a in e.operands)
     kept = dict.fromkeys(e for e in (*below, *roots) if e not in moved and e.op != "const")
     is_array = _depending(tuple(kept), set(arrays))
-    vector = (*(False for _ in tuners), *(e in is_array for e in kept))
+    vector = (*(n in arrays for n in tuners), *(e in is_array for e in kept))
     return Plan(formulas, tuple(tuners), roots, tuple(kept), vector, frozenset(arrays))
 
 
@@ -129,6 +129,10 @@ class FormulaResponse:
     def at(self, theta: Vector | None = None) -> FormulaRun:
         """Values and derivatives at tuner values `theta`; a point without a value is told."""
         values = self._tuners if theta is None else np.asarray(theta, np.float64)
+        return self.run([*values])
+
+    def run(self, values: list[float | Vector]) -> FormulaRun:
+        """The same for values of which some are arrays, one number for each point."""
         ny, m = len(self.plan.formulas), len(self.plan.tuners)
         rows = np.empty((ny * (1 + m), len(self.times)))
         sound = self.plan.program.run([*values, *self._before], rows)
@@ -138,7 +142,7 @@ class FormulaResponse:
         YS = rows[ny:].reshape(ny, m, -1) if m else np.empty((ny, 0, len(self.times)))
         return FormulaRun(self.times, rows[:ny].T, YS.transpose(2, 0, 1), status, text)
 
-    def _mended(self, rows: Vector, values: Vector) -> tuple[int, int] | None:
+    def _mended(self, rows: Vector, values: list[float | Vector]) -> tuple[int, int] | None:
         """Derivatives at the edge of a domain set right; (row, point) of the first bad number.
 
         x^b at x = 0 is such an edge: b·x^(b-1)·0 and x^b·log(x) are 0 there, not NaN.
@@ -147,9 +151,10 @@ class FormulaResponse:
         points = np.flatnonzero(~np.isfinite(rows).all(axis=0))
         edge = points[np.isfinite(rows[:ny, points]).all(axis=0)]
         if edge.size:
-            part = [b[edge] if isinstance(b, np.ndarray) and b.ndim else b for b in self._before]
+            given = [*values, *self._before]
+            part = [b[edge] if isinstance(b, np.ndarray) and b.ndim else b for b in given]
             mended = np.empty((len(rows), edge.size))
-            self.plan.edge_program.run([*values, *part], mended)
+            self.plan.edge_program.run(part, mended)
             rows[ny:, edge] = mended[ny:]
         bad = np.argwhere(~np.isfinite(rows[:, points]))
         if not bad.size:
@@ -157,19 +162,33 @@ class FormulaResponse:
         row, column = bad[0]
         return int(row), int(points[column])
 
-    def _told(self, row: int, point: int, values: Vector) -> str:
+    def _told(self, row: int, point: int, values: list[float | Vector]) -> str:
         """What is not finite, at which point, with which inputs and parameters."""
         ny, m = len(self.plan.formulas), len(self.plan.tuners)
         output = list(self.plan.formulas)[row if row < ny else (row - ny) // m]
         what = f"output '{output}'"
         if row >= ny:
             what = f"the derivative of {what} by '{self.plan.tuners[(row - ny) % m]}'"
-        at = {n: v[point] for n, v in self._known.items() if isinstance(v, np.ndarray)}
-        rest = {n: v for n, v in self._known.items() if n not in at}
-        rest |= dict(zip(self.plan.tuners, values, strict=True))
+        known = {**self._known, **dict(zip(self.plan.tuners, values, strict=True))}
+        at = {n: v[point] for n, v in known.items() if isinstance(v, np.ndarray) and v.ndim}
+        rest = {n: v for n, v in known.items() if n not in at}
         where = f"point {self.times[point]:g}" + (f" ({_listed(at)})" if at else "")
         return f"{what} is not finite at {where}, with {_listed(rest)}"
 
 
 def _listed(values: Mapping[str, float | Vector]) -> str:
     return ", ".join(f"{n} = {v:g}" for n, v in values.items())
+
+
+class MovingResponse:
+    """y(points; θ, u) with its exact derivatives by the tuners θ and by inputs u that move."""
+
+    def __init__(
+        self, plan: Plan, times: Vector, known: Mapping[str, float | Vector], tuners: int
+    ) -> None:
+        self._inner = FormulaResponse(plan, times, known, np.full(tuners, np.nan))
+        self._tuners = tuners
+
+    def at(self, theta: Vector, inputs: Vector) -> FormulaRun:
+        """Values and derivatives at tuner values `theta` and `inputs` (k, N)."""
+        return self._inner.run([*np.asarray(theta, np.float64), *np.asarray(inputs, np.float64)])

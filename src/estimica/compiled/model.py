@@ -57,6 +57,17 @@ class Respond(Protocol):
         """Outputs and exact derivatives at tuner values `theta`."""
 
 
+class RespondToInputs(Protocol):
+    """A model without time whose inputs move too: what fits with errors in the inputs evaluate."""
+
+    def at(self, theta: Vector, inputs: Vector) -> Evaluation:
+        """Outputs at tuner values `theta` and `inputs` (k, N), one row for each that moves.
+
+        The derivatives by the tuners come first, then those by the inputs of the same point. A
+        point that cannot be computed has numbers that are not finite.
+        """
+
+
 class Model(ABC):
     """The tables that every kind of model offers, and its response to an experiment."""
 
@@ -107,6 +118,24 @@ class Model(ABC):
             "M150",
             f"model '{self.name}' has no frequency response: only linear models and Modelica "
             "models have one; fit it over time, or write it as a transfer function",
+        )
+
+    def response_to_inputs(
+        self,
+        points: Vector,
+        inputs: Mapping[str, object],
+        parameters: Mapping[str, float],
+        *,
+        outputs: Sequence[str],
+        wrt: Sequence[str],
+        wrt_inputs: Sequence[str],
+        options: Any = None,
+    ) -> RespondToInputs:
+        """Points to be evaluated at many values of the tuners `wrt` and the inputs `wrt_inputs`."""
+        raise ModelError(
+            "M166",
+            f"model '{self.name}' offers no derivatives by its inputs, so that their errors cannot "
+            f"be estimated; leave sigma of input '{wrt_inputs[0]}' out",
         )
 
     @property

@@ -84,6 +84,8 @@ def _compared(objective: Objective, point: Point) -> list[Compared] | Failure:
                 block.weight,
                 residual,
                 reference,
+                m.is_input,
+                m.transfer,
             )
         )
     return found

@@ -23,6 +23,7 @@ from estimica.estimate.objective import Evaluations
 from estimica.estimate.search import Iteration, Status
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.study.case import Case
+from estimica.study.frequency_transfer import Transfer
 from estimica.study.study import Study
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from estimica.estimate.setup import Setup
 
 Vector = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class Compared:
     weight: float  # by which residuals were multiplied
     compared: Vector = field(repr=False)  # residuals as scored: transformed where the study says so
     reference: Vector = field(repr=False)  # measured values, transformed likewise
+    is_input: bool = False  # an input with errors, as measured and as estimated
+    #: of a frequency response, whose values are real and imaginary parts of c·G in turn
+    transfer: Transfer | None = None
 
     @property
     def residual(self) -> Vector:
@@ -66,15 +71,33 @@ class Compared:
         return self.simulated - self.measured
 
     @property
+    def measured_response(self) -> Complex:
+        """The measured frequency response, one complex number for each frequency."""
+        return self._transfer.response(self.measured)
+
+    @property
+    def simulated_response(self) -> Complex:
+        """The frequency response of the fitted model."""
+        return self._transfer.response(self.simulated)
+
+    @property
+    def _transfer(self) -> Transfer:
+        if self.transfer is None:
+            raise FitError("F070", f"output '{self.name}' was measured over time; use measured")
+        return self.transfer
+
+    @property
     def rmse(self) -> float:
-        """Root mean square of the residuals."""
-        return float(np.sqrt(np.mean(self.compared**2)))
+        """Root mean square of the residuals; of a frequency response √mean|ΔG|²."""
+        missed, _ = self._judged
+        return float(np.sqrt(np.mean(np.abs(missed) ** 2)))
 
     @property
     def fit_percent(self) -> float:
         """100 (1 − |residual| / |measured − mean|): 100 is perfect, 0 no better than the mean."""
-        spread = float(np.linalg.norm(self.reference - self.reference.mean()))
-        missed = float(np.linalg.norm(self.compared))
+        residual, reference = self._judged
+        spread = float(np.linalg.norm(reference - reference.mean()))
+        missed = float(np.linalg.norm(residual))
         if spread == 0:
             return 100.0 if missed == 0 else -math.inf
         return 100 * (1 - missed / spread)
@@ -82,8 +105,16 @@ class Compared:
     @property
     def errn_percent(self) -> float:
         """100 |residual| / |measured|: the normed error."""
-        size = float(np.linalg.norm(self.reference))
-        return 100 * float(np.linalg.norm(self.compared)) / size if size else math.inf
+        residual, reference = self._judged
+        size = float(np.linalg.norm(reference))
+        return 100 * float(np.linalg.norm(residual)) / size if size else math.inf
+
+    @property
+    def _judged(self) -> tuple[Vector | Complex, Vector | Complex]:
+        """Residuals and measured values by which the fit is judged; responses as they are."""
+        if self.transfer is None:
+            return self.compared, self.reference
+        return self.transfer.response(self.compared), self.transfer.response(self.reference)
 
 
 @dataclass(frozen=True, eq=False)

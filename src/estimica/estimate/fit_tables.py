@@ -30,6 +30,8 @@ def quality(fit: Fit) -> Table:
             noise = fit.noise.get(o.name)
             sigma = None if noise is None else short(math.sqrt(noise.variance))
             remark = _noise_remark(fit, o.name) if case.role == "calibrate" else ""
+            if o.is_input:
+                remark = "input with errors"
             measures = (short(o.rmse), percent(o.fit_percent), percent(o.errn_percent))
             rows.append((case.name, case.role, o.name, len(o.time), *measures, sigma, remark))
     note = (

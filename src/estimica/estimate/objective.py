@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from estimica.estimate.criterion import Block, Criterion, Noise, Scoring
-from estimica.estimate.prediction import CasePredictor, Failure, Prediction
+from estimica.estimate.prediction import Failure, Prediction, Predictor
 from estimica.estimate.unknowns import Unknowns
 
 Vector = npt.NDArray[np.float64]
@@ -65,7 +65,7 @@ class Objective:
     def __init__(
         self,
         unknowns: Unknowns,
-        predictors: Sequence[CasePredictor],
+        predictors: Sequence[Predictor],
         blocks: Sequence[Block],
         criterion: Criterion,
     ) -> None:
@@ -157,6 +157,9 @@ class Objective:
 
     def _mean_squares(self, scoring: Scoring) -> dict[str, float]:
         """Mean square of the scored residuals of each output, over all cases."""
+        if self.has_input_errors:  # residuals of a point are one: they are known to each other
+            total = sum(float(scored @ scored) for scored in scoring.scored)
+            return dict.fromkeys((b.name for b in self.blocks), total / max(self.n_samples, 1))
         sums: dict[str, tuple[float, int]] = {}
         for block, scored in zip(self.blocks, scoring.scored, strict=True):
             total, count = sums.get(block.name, (0.0, 0))
@@ -172,7 +175,12 @@ class Objective:
             replace(b, measured=replace(b.measured, value=v))
             for b, v in zip(self.blocks, measured, strict=True)
         ]
-        return Objective(self.unknowns, self.predictors, blocks, self.criterion.of(blocks))
+        rest = list(measured)
+        predictors = []
+        for p in self.predictors:
+            own, rest = rest[: len(p.record.outputs)], rest[len(p.record.outputs) :]
+            predictors.append(p.replaced(own))
+        return Objective(self.unknowns, predictors, blocks, self.criterion.of(blocks))
 
     def predict(self, values: Vector) -> list[Prediction] | Failure:
         """Simulated outputs of all blocks at physical values of the unknowns."""
@@ -181,9 +189,9 @@ class Objective:
         self._last = None  # before the next: they may be large
         found: list[Prediction] = []
         for predictor in self.predictors:
-            self.evaluations.simulations += 1
-            self.evaluations.sensitivities += bool(len(self.unknowns))
             own = predictor.at(values)
+            self.evaluations.simulations += predictor.runs
+            self.evaluations.sensitivities += predictor.runs * bool(len(self.unknowns))
             if isinstance(own, str):
                 return self._fail(predictor.record.case.name, own, values)
             found += own
@@ -203,8 +211,13 @@ class Objective:
 
     @property
     def n_samples(self) -> int:
-        """Samples that count."""
-        return sum(len(b.measured.value) for b in self.blocks)
+        """Samples that count; those of inputs with errors only tell of these errors."""
+        return sum(len(b.measured.value) for b in self.blocks if not b.measured.is_input)
+
+    @property
+    def has_input_errors(self) -> bool:
+        """Whether errors of inputs are estimated along."""
+        return any(b.measured.is_input for b in self.blocks)
 
     def _priors(self, reduction: _Reduction, values: Vector, slopes: Vector) -> float:
         cost = 0.0

@@ -16,6 +16,7 @@ from estimica.estimate.fit_json import ranked
 from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Iteration
+from estimica.study.case import InputColumn
 from estimica.study.record import Record
 
 Vector = npt.NDArray[np.float64]
@@ -227,7 +228,13 @@ KINDS: dict[str, Callable[[Fit, int | None], Curves]] = {
 
 def noise_level(fit: Fit, case: CaseFit, output: Compared) -> float:
     """Standard deviation of the residuals: known, estimated by `ml`, or their RMS."""
-    given = fit.study_case(case.name).columns_of_outputs[output.name].sigma
+    own = fit.study_case(case.name)
+    if output.is_input:
+        column = own.columns_of_inputs[output.name]
+        assert isinstance(column, InputColumn)
+        assert column.sigma is not None
+        return column.sigma
+    given = own.columns_of_outputs[output.name].sigma
     if isinstance(given, float):
         return given
     noise = fit.noise.get(output.name)

@@ -14,10 +14,18 @@ from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model import Model
 from estimica.estimate.criterion import blocks_of, criterion_of
+from estimica.estimate.frequency_prediction import FrequencyPredictor
 from estimica.estimate.links import Links, targets
 from estimica.estimate.objective import Objective
-from estimica.estimate.prediction import CasePredictor, Places, split
+from estimica.estimate.prediction import CasePredictor, Places, Predictor, split
+from estimica.estimate.total_least_squares import (
+    TotalPredictor,
+    require_possible,
+    total_weights,
+    with_inputs,
+)
 from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
+from estimica.simulate.engine import Options
 from estimica.study.case import StartValue
 from estimica.study.estimation import Solver
 from estimica.study.record import Record, record
@@ -71,15 +79,23 @@ class Setup:
             places.append(Places(tuple(range(len(tuners))), starts, extra))
             unknowns += own
         options = (solver or study.solver).options
-        predictors = []
+        whole = [with_inputs(r) for r in records]
+        blocks = blocks_of([(r.case.name, r.outputs) for r in whole], study.estimation.criterion)
+        folder = study.path.parent if study.path else None
+        criterion = criterion_of(study.estimation, blocks, folder)
+        predictors: list[Predictor] = []
         for one, place in zip(records, places, strict=True):
             sizes = self._sizes(links, tuners) + [unknowns[k].scale for k in place.starts.values()]
             scaled = replace(options, tuner_scales=tuple(sizes))
             fixed = {**self.held, **held, **one.case.fix}
-            predictors.append(CasePredictor(study.model, one, links, fixed, place, scaled))
-        blocks = blocks_of([(r.case.name, r.outputs) for r in records], study.estimation.criterion)
-        folder = study.path.parent if study.path else None
-        criterion = criterion_of(study.estimation, blocks, folder)
+            if one.uncertain:
+                counted = [b for b in blocks if b.case == one.case.name]
+                weights = total_weights(counted, study.estimation)
+                predictors.append(
+                    TotalPredictor(study.model, one, links, fixed, place, scaled, weights)
+                )
+            else:
+                predictors.append(_predictor(study.model, one, links, fixed, place, scaled))
         return Objective(Unknowns(unknowns), predictors, blocks, criterion)
 
     def _tuned_parameters(self, links: Links, tuners: Sequence[Unknown]) -> dict[str, float]:
@@ -94,8 +110,35 @@ class Setup:
         return [float(s) if s > 0 and math.isfinite(s) else 1.0 for s in found]
 
 
+def _predictor(
+    model: Model,
+    one: Record,
+    links: Links,
+    fixed: Mapping[str, float],
+    places: Places,
+    options: Options,
+) -> Predictor:
+    """What evaluates a case: over time, or over frequencies."""
+    if one.is_frequency:
+        return FrequencyPredictor(model, one, links, fixed, places)
+    return CasePredictor(model, one, links, fixed, places, options)
+
+
 def prepare(study: Study) -> Setup:
     """Read the data of a study and link its tuners to the model."""
+    links, tuners, held = linked(study)
+    has_time = study.model.has_time
+    inputs = [q.name for q in study.model.quantities() if q.role == "input"]
+    records = tuple(record(c, has_time=has_time, inputs=inputs) for c in study.active_cases)
+    if not any(r.case.role == "calibrate" for r in records):
+        raise FitError("F001", f"study '{study.name}' has no case to calibrate with; add one")
+    for one in records:
+        require_possible(one, study.estimation)
+    return Setup(study, records, links, tuners, held)
+
+
+def linked(study: Study) -> tuple[Links, tuple[Unknown, ...], dict[str, float]]:
+    """(links, active tuners, parameters that inactive ones set): a study without its data."""
     model = study.model
     known = {q.name: q for q in model.quantities()}
     active = study.active_tuners
@@ -105,11 +148,7 @@ def prepare(study: Study) -> Setup:
     idle = Links([t for t in study.tuners if not t.active], {})
     values, _ = idle.at(np.array(list(fixed.values()), float))
     held = dict(zip(idle.parameters, map(float, values), strict=True))
-    records = tuple(record(c, has_time=model.has_time) for c in study.active_cases)
-    if not any(r.case.role == "calibrate" for r in records):
-        raise FitError("F001", f"study '{study.name}' has no case to calibrate with; add one")
-    tuners = tuple(_unknown(model, t, known) for t in active)
-    return Setup(study, records, links, tuners, held)
+    return links, tuple(_unknown(model, t, known) for t in active), held
 
 
 def _require_targets(model: Model, tuners: Sequence[Tuner], known: Mapping[str, Quantity]) -> None:

@@ -20,6 +20,7 @@ from estimica.estimate.fit_tables import percent, short
 from estimica.infer.bands_spread import noise_of, parameter_spread, slopes_of
 from estimica.infer.covariance import require_kind
 from estimica.infer.covariance_rows import Linearised, linearised
+from estimica.infer.input_errors import refuse_input_errors
 
 Vector = npt.NDArray[np.float64]
 
@@ -181,6 +182,7 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
         raise InferError("I320", f"level {level:g} is no chance between 0 and 1; use 0.95")
     from scipy.stats import t
 
+    refuse_input_errors(fit.study, "bands", "leave the sigma of the input out")
     around = linearised(fit)
     if around.freedom <= 0:
         raise InferError(

@@ -38,6 +38,7 @@ from estimica.infer.bootstrap_noise import (
 )
 from estimica.infer.bootstrap_result import Bootstrap, FailedReplicate
 from estimica.infer.influence import accelerations
+from estimica.infer.input_errors import refuse_input_errors
 from estimica.infer.refit import (
     Workplace,
     bounds_reached,
@@ -95,6 +96,8 @@ def bootstrap(
     begun = perf_counter()
     require_estimate(fit, "bootstrap")
     require_kind(kind)
+    if kind != "parametric":
+        refuse_input_errors(fit.study, f"bootstrap of kind '{kind}'", "use kind 'parametric'")
     _require_counts(replicates, block_length)
     with one_thread():
         bench = _bench(workplace_of(fit), kind, block_length)

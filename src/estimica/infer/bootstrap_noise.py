@@ -151,6 +151,11 @@ def noise_variances(
 ) -> dict[str, Noise]:
     """The noise of each output in weighted units: known, estimated by `ml`, or the mean square."""
     found: dict[str, Noise] = {}
+    if objective.has_input_errors and not all(isinstance(b.sigma, float) for b in objective.blocks):
+        # only ratios of the errors are known: one factor for all of them
+        pairs = zip(objective.blocks, residuals, strict=True)
+        square = sum(float(np.sum((b.weight * r) ** 2)) for b, r in pairs) / objective.n_samples
+        return {b.name: Noise(square, True) for b in objective.blocks}
     for name in dict.fromkeys(b.name for b in objective.blocks):
         own = [k for k, b in enumerate(objective.blocks) if b.name == name]
         first = objective.blocks[own[0]]

@@ -20,6 +20,7 @@ from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import rounded, short, without_empty
 from estimica.infer.covariance_meat import along_time, by_sample
 from estimica.infer.covariance_rows import Linearised, linearised, require_estimate
+from estimica.infer.input_errors import refuse_input_errors
 
 Vector = npt.NDArray[np.float64]
 KINDS = {
@@ -146,6 +147,7 @@ def covariance(fit: Fit, kind: str = "model") -> Covariance:
     require_estimate(fit)
     if kind == "model":
         return Covariance(fit, kind, fit.accuracy)
+    refuse_input_errors(fit.study, f"covariance '{kind}'", "use kind 'model', or bootstrap")
     return around_estimate(fit, linearised(fit), kind)
 
 

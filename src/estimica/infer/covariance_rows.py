@@ -64,7 +64,7 @@ class Linearised:
     @property
     def n_samples(self) -> int:
         """Samples that count."""
-        return sum(len(one.scored) for one in self.rows)
+        return self.objective.n_samples
 
     @property
     def freedom(self) -> int:

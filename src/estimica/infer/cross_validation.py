@@ -23,6 +23,7 @@ from estimica.execute.run_writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.infer.cross_validation_folds import Fold, done, folds_of
 from estimica.infer.cross_validation_result import CrossValidation, FoldResult
+from estimica.infer.input_errors import refuse_input_errors
 from estimica.infer.refit import Workplace, require_estimate, workplace, workplace_of
 from estimica.study.study import Study
 
@@ -62,6 +63,7 @@ def crossvalidate(
         raise InferError("I344", f"{folds} folds leave nothing to fit or to predict; use 2 or more")
     full = study if isinstance(study, Fit) else estimate(study)
     require_estimate(full, "crossvalidate")
+    refuse_input_errors(full.study, "crossvalidate", "leave the sigma of the input out")
     with one_thread():
         place = workplace_of(full)
     records = place.setup.of_role("calibrate")
@@ -143,4 +145,5 @@ def _compared(fit: Fit, fold: Fold, case: str, output: str, simulated: Vector) -
         simulated=simulated,
         compared=told - reference,
         reference=reference,
+        transfer=whole.transfer and whole.transfer.kept(inside[::2]),
     )

@@ -66,11 +66,15 @@ class Probe(ABC):
 
     def outputs(self, predictor: CasePredictor) -> list[str]:
         """What is measured in a case."""
-        return [*(m.name for m in predictor.record.outputs), *self.more]
+        return [
+            *(m.name for m in predictor.record.outputs if not m.is_input),
+            *self.more,
+        ]
 
     def extras(self, predictor: CasePredictor) -> list[int | None]:
         """Places of the disturbances of the outputs."""
-        return [*predictor.extras, *(None for _ in self.more)]
+        pairs = zip(predictor.record.outputs, predictor.extras, strict=True)
+        return [*(extra for m, extra in pairs if not m.is_input), *(None for _ in self.more)]
 
     @abstractmethod
     def with_outputs(self, more: tuple[str, ...]) -> Probe:
