@@ -18,6 +18,7 @@ from estimica.base.errors import FitError, SimulationError
 from estimica.estimate.agreement import Own, concluded, unfinished
 from estimica.estimate.collocated import CollocatedCase
 from estimica.estimate.elements import Radau
+from estimica.estimate.frequency_refusal import over_time
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Prediction
 from estimica.estimate.program import Damping, Program, Solved
@@ -90,7 +91,7 @@ def collocation(
     scheme = Radau.of(estimation.degree)
     cases = [
         CollocatedCase(model, p, objective.unknowns, scheme, estimation.elements)
-        for p in objective.predictors
+        for p in over_time(objective, "collocation")
     ]
     accuracy = setup.study.solver.rtol if _is_refined(estimation) else math.inf
     run = _Search(objective, cases, limits, tell, accuracy)

@@ -217,6 +217,7 @@ def _case(case: Case) -> tuple[object, ...]:
         f"{n}: {c if isinstance(c, float) else c.column}" for n, c in case.columns_of_inputs.items()
     ]
     outputs = [f"{n}: {c.column}" for n, c in case.columns_of_outputs.items()]
+    outputs += [f"{n}: {c.text}" for n, c in case.columns_of_responses.items()]
     return (
         case.name,
         case.role,

@@ -30,6 +30,8 @@ def write_csv(fit: Fit, path: str | PathLike[str], case: str | None = None) -> t
 
 def _write(fit: Fit, case: CaseFit, path: Path) -> Path:
     record = next(r for r in fit.setup.records if r.case.name == case.name)
+    if record.is_frequency:
+        return _write_responses(fit, case, path)
     has_time = fit.study.model.has_time
     own = [o.time for o in case.outputs]
     time = np.unique(np.concatenate(own)) if own else np.zeros(0)
@@ -50,6 +52,29 @@ def _write(fit: Fit, case: CaseFit, path: Path) -> Path:
             column[rows] = value
             columns[f"{o.name} {what}"] = column
             named[f"{o.name} {what}"] = fit.unit_of(o)
+    return writers.write_csv(path, columns, units=named)
+
+
+def _write_responses(fit: Fit, case: CaseFit, path: Path) -> Path:
+    """Frequencies, and real and imaginary parts of measured and fitted responses."""
+    transfers = [o.transfer for o in case.outputs if o.transfer is not None]
+    frequency = np.unique(np.concatenate([t.frequency for t in transfers]))
+    columns: dict[str, Vector] = {"frequency": frequency}
+    named = {"frequency": transfers[0].unit}
+    for o, transfer in zip(case.outputs, transfers, strict=True):
+        rows = np.searchsorted(frequency, transfer.frequency)
+        measured, simulated = o.measured_response, o.simulated_response
+        for what, value in (
+            ("measured", measured),
+            ("simulated", simulated),
+            ("residual", simulated - measured),
+        ):
+            for part, numbers in (("real", value.real), ("imag", value.imag)):
+                column = np.full(len(frequency), np.nan)
+                column[rows] = numbers
+                name = f"{o.name} {what} {part}"
+                columns[name] = column
+                named[name] = fit.unit_of(o)
     return writers.write_csv(path, columns, units=named)
 
 

@@ -28,23 +28,23 @@ class FrequencyPredictor(Predictor):
         places: Places,
     ) -> None:
         super().__init__(record, links, places)
-        self._transfers = transfers_of(record)
-        self.times = np.unique(np.concatenate([t.omega for t in self._transfers]))
-        self._rows = [np.searchsorted(self.times, t.omega) for t in self._transfers]
+        self.transfers = transfers_of(record)
+        self.times = np.unique(np.concatenate([t.omega for t in self.transfers]))
+        self._rows = [np.searchsorted(self.times, t.omega) for t in self.transfers]
         parameters, starts = split(model, fixed)
         self.response = model.frequency_experiment(
             self.times,
             {n: float(s.value[0]) for n, s in record.inputs.items()},
             parameters,
             starts,
-            transfers=[(t.output, t.input) for t in self._transfers],
+            transfers=[(t.output, t.input) for t in self.transfers],
             wrt=[*links.parameters, *places.starts],
             operating_point=record.case.operating_point or "steady",
         )
 
     def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
         """Re and Im of transfer `k` in turn, and their slopes."""
-        rows, c = self._rows[k], self._transfers[k].amplitude
+        rows, c = self._rows[k], self.transfers[k].amplitude
         parts = slice(2 * k, 2 * k + 2)
         value = run.Y[rows, parts] * c[:, None]
         slope = run.YS[rows, parts, :] * c[:, None, None]

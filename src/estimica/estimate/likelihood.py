@@ -20,14 +20,20 @@ def information(objective: Objective, point: Point | None) -> tuple[float, float
     squares = isinstance(criterion, OutputError) and not criterion.losses
     if point is None or not (squares or isinstance(criterion, MaximumLikelihood)):
         return math.nan, math.nan
-    n = objective.n_samples
+    n = objective.n_effective
     k = len(objective.unknowns)
     if not squares:
-        deviance = point.cost + n * math.log(2 * math.pi)
+        deviance = point.cost + n * math.log(2 * math.pi) - _amplitudes(objective)
         k += sum(v.estimated for v in point.noise.values())
     else:
         variance = max(point.cost / n, np.finfo(float).tiny)
-        weights = sum(2 * len(b.measured.value) * math.log(b.weight) for b in objective.blocks)
-        deviance = n * (math.log(2 * math.pi * variance) + 1) - weights
+        weights = sum(2 * b.count * math.log(b.weight) for b in objective.blocks)
+        deviance = n * (math.log(2 * math.pi * variance) + 1) - weights - _amplitudes(objective)
         k += 1
     return deviance + 2 * k, deviance + k * math.log(n)
+
+
+def _amplitudes(objective: Objective) -> float:
+    """2 Σ log c over real and imaginary parts: of the response itself, whatever its weighting."""
+    transfers = [b.measured.transfer for b in objective.blocks if b.measured.transfer is not None]
+    return sum(4 * float(np.log(t.amplitude).sum()) for t in transfers)

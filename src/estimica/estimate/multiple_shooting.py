@@ -18,6 +18,7 @@ import numpy.typing as npt
 from estimica.base.errors import FitError
 from estimica.estimate.agreement import Own, concluded, unfinished
 from estimica.estimate.continuity import Linearised, Step, information, step
+from estimica.estimate.frequency_refusal import over_time
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.search import Iteration, Limits, Searched, Status
 from estimica.estimate.segments import SegmentedCase
@@ -55,7 +56,8 @@ def multiple_shooting(
             "use transcription = 'shooting'",
         )
     wanted = setup.study.estimation.segments
-    cases = [SegmentedCase(model, p, wanted or _default(p.times)) for p in objective.predictors]
+    predictors = over_time(objective, "multiple shooting")
+    cases = [SegmentedCase(model, p, wanted or _default(p.times)) for p in predictors]
     noise = 10 * setup.study.solver.rtol
     return _Search(Stitching(objective, cases), limits, tell, wanted is None, noise).run(start)
 

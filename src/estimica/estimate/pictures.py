@@ -11,6 +11,7 @@ import numpy.typing as npt
 from estimica.base.errors import FitError
 from estimica.base.show import Band, Curve, Curves, Panel, labelled
 from estimica.base.suggest import did_you_mean
+from estimica.estimate import frequency_pictures as frequency
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.fit_json import ranked
 from estimica.estimate.objective import Objective
@@ -44,6 +45,9 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
     panels: list[Panel] = []
     for case, axis in _cases(fit):
         for output in case.outputs:
+            if output.transfer is not None:
+                panels += frequency.fit_panels(fit, case, output)
+                continue
             x, order = axis.of(output.time)
             curves = (
                 Curve(
@@ -78,8 +82,11 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
     panels: list[Panel] = []
     for case, axis in _cases(fit):
         for output in case.outputs:
-            x, order = axis.of(output.time)
             sigma = noise_level(fit, case, output)
+            if output.transfer is not None:
+                panels += frequency.residual_panels(fit, case, output, sigma)
+                continue
+            x, order = axis.of(output.time)
             before = [
                 Curve(
                     f"iteration {i.number}",
@@ -122,6 +129,10 @@ def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
         if case.role != "calibrate":
             continue
         for output in case.outputs:
+            if output.transfer is not None:
+                values = [(_called(fit, i), f[case.name, output.name][0]) for i, f in shown]
+                panels += frequency.iteration_panels(fit, case, output, values)
+                continue
             x, order = axis.of(output.time)
             curves = [
                 Curve(
@@ -234,11 +245,13 @@ def noise_level(fit: Fit, case: CaseFit, output: Compared) -> float:
         assert isinstance(column, InputColumn)
         assert column.sigma is not None
         return column.sigma
-    given = own.columns_of_outputs[output.name].sigma
-    if isinstance(given, float):
-        return given
+    given = own.column_of(output.name).sigma
+    if isinstance(given, (float, str)):
+        return given if isinstance(given, float) else 1.0  # a column of them is divided by
     noise = fit.noise.get(output.name)
-    return math.sqrt(noise.variance) / output.weight if noise else output.rmse
+    if noise:
+        return math.sqrt(noise.variance) / output.weight
+    return float(np.sqrt(np.mean(output.compared**2)))
 
 
 # --- the horizontal axis -------------------------------------------------------------------------

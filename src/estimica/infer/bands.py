@@ -17,6 +17,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import percent, short
+from estimica.estimate.frequency_pictures import across
 from estimica.infer.bands_spread import noise_of, parameter_spread, slopes_of
 from estimica.infer.covariance import require_kind
 from estimica.infer.covariance_rows import Linearised, linearised
@@ -39,6 +40,7 @@ class OutputBand:
     stderr: Vector  # of the simulated output, from the uncertainty of the unknowns
     noise: Vector  # standard deviation of the noise
     quantile: float
+    across: show.Across | None = None  # of a frequency response
 
     @property
     def mean(self) -> tuple[Vector, Vector]:
@@ -119,7 +121,7 @@ class Bands:
             )
             group = o.case if several else ""
             label = show.labelled(o.output, o.unit)
-            panels.append(show.Panel(label, curves, group=group, ribbons=ribbons))
+            panels.append(show.Panel(label, curves, group=group, ribbons=ribbons, across=o.across))
         title = f"{self.fit.study.name}: outputs and how far they are certain"
         label = "time [s]" if self.fit.study.model.has_time else "point"
         return show.Curves(tuple(panels), title, label, 240)
@@ -190,9 +192,13 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
         )
     spread = parameter_spread(fit, around, kind)
     quantile = float(t.ppf((1 + level) / 2, around.freedom))
-    found = []
+    found: list[OutputBand] = []
     for case, output, variance in _variances(fit, around, spread):
         noise = noise_of(fit, case, output, around)
+        stderr = np.sqrt(np.maximum(variance, 0.0))
+        if output.transfer is not None:
+            found += _parts(fit, case, output, (stderr, noise), quantile)
+            continue
         found.append(
             OutputBand(
                 case.name,
@@ -202,12 +208,36 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
                 output.time,
                 output.measured,
                 output.simulated,
-                np.sqrt(np.maximum(variance, 0.0)),
+                stderr,
                 noise,
                 quantile,
             )
         )
     return Bands(fit, kind, level, tuple(found))
+
+
+def _parts(
+    fit: Fit, case: CaseFit, output: Compared, errors: tuple[Vector, Vector], quantile: float
+) -> Iterator[OutputBand]:
+    """Real and imaginary part of a frequency response, with standard error and noise of each."""
+    transfer = output.transfer
+    assert transfer is not None
+    for k, part in enumerate(("Re", "Im")):
+        every = (output.measured, output.simulated, *errors)
+        measured, simulated, stderr, noise = (v[k::2] / transfer.amplitude for v in every)
+        yield OutputBand(
+            case.name,
+            case.role,
+            f"{part} {output.name}",
+            fit.unit_of(output),
+            transfer.frequency,
+            measured,
+            simulated,
+            stderr,
+            noise,
+            quantile,
+            across(transfer),
+        )
 
 
 def _variances(

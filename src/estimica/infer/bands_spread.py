@@ -14,6 +14,7 @@ from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import prepare
 from estimica.infer.covariance_meat import along_time, by_output, by_sample
 from estimica.infer.covariance_rows import Linearised, output_slopes
+from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.transform import transform_of
 
 Vector = npt.NDArray[np.float64]
@@ -84,17 +85,17 @@ def noise_of(fit: Fit, case: CaseFit, output: Compared, around: Linearised) -> V
 
 def chain_of(fit: Fit, case: CaseFit, output: Compared) -> Vector:
     """The derivative of what is compared by the output: one where nothing is transformed."""
-    column = fit.study_case(case.name).columns_of_outputs[output.name]
-    if column.transform is None:
+    column = fit.study_case(case.name).column_of(output.name)
+    if isinstance(column, ResponseColumns) or column.transform is None:
         return np.ones(len(output.time))
     return np.asarray(transform_of(column.transform).derivative(output.simulated))
 
 
 def level_of(fit: Fit, case: CaseFit, output: Compared) -> tuple[float, bool]:
     """The noise of an output as compared, and whether it was known beforehand."""
-    given = fit.study_case(case.name).columns_of_outputs[output.name].sigma
-    if isinstance(given, float):
-        return given, True
+    given = fit.study_case(case.name).column_of(output.name).sigma
+    if isinstance(given, (float, str)):
+        return given if isinstance(given, float) else 1.0, True  # a column is divided by
     noise = fit.noise.get(output.name)
     if noise is not None:
         return math.sqrt(noise.variance) / output.weight, not noise.estimated

@@ -178,7 +178,7 @@ def _weight(block: Block, objective: Objective) -> float | None:
 
 
 def _kept(m: Measured, keep: Flags, weight: float | None) -> Measured:
-    return replace(m, time=m.time[keep], value=m.value[keep], weight=weight)
+    return replace(m.kept(keep), weight=weight)
 
 
 def carried(of: Unknowns, values: Vector, to: Unknowns) -> Vector:

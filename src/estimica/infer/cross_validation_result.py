@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from estimica.base import show
 from estimica.estimate.fit import Compared, Fit
+from estimica.study.frequency_transfer import Transfer
 
 Vector = npt.NDArray[np.float64]
 AS_WELL, WORSE = 1.1, 1.5  # ratios of errors: about the same, clearly worse
@@ -173,6 +174,7 @@ class CrossValidation:
             simulated=joined([o.simulated for o in parts]),
             compared=joined([o.compared for o in parts]),
             reference=joined([o.reference for o in parts]),
+            transfer=_together([o.transfer for o in parts if o.transfer is not None]),
         )
 
     def _errors_in_words(self) -> list[str]:
@@ -209,3 +211,7 @@ class CrossValidation:
             f"{names} {verb} over the folds up to {worst:.2g} times more than their standard "
             "errors say"
         ]
+
+
+def _together(parts: list[Transfer]) -> Transfer | None:
+    return parts[0].joined(parts) if parts else None

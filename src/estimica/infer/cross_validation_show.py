@@ -13,7 +13,8 @@ from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, label
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import percent, short, without_empty
-from estimica.infer.cross_validation_result import CrossValidation, FoldResult
+from estimica.estimate.frequency_pictures import across
+from estimica.infer.cross_validation_result import CrossValidation, FoldResult, Prediction
 
 KINDS = ("predictions", "tuners")
 
@@ -104,6 +105,9 @@ def _predictions(found: CrossValidation) -> Curves:
     several = len({o.case for o in found.outputs}) > 1
     for o in found.outputs:
         f, unit, first = o.fitted, found.fit.unit_of(o.fitted), not panels
+        if f.transfer is not None:
+            panels += _responses(found, o)
+            continue
         curves = [
             Curve("measured", f.time, f.measured, unit, dotted=True, colour=7, listed=first),
             Curve("fitted", f.time, f.simulated, unit, colour=0, dashed=True, listed=first),
@@ -118,6 +122,34 @@ def _predictions(found: CrossValidation) -> Curves:
     label = "time [s]" if found.fit.study.model.has_time else "point"
     title = f"{found.fit.study.name}: predicted by fits that have not seen it"
     return Curves(tuple(panels), title, label, 220)
+
+
+def _responses(found: CrossValidation, o: Prediction) -> list[Panel]:
+    """Real and imaginary part of a frequency response."""
+    panels = []
+    for k, part in enumerate(("Re", "Im")):
+        rows = [("measured", o.fitted, o.fitted.measured_response)]
+        rows.append(("fitted", o.fitted, o.fitted.simulated_response))
+        if o.left_out is not None:
+            rows.append(("predicted", o.left_out, o.left_out.simulated_response))
+        curves = [
+            Curve(
+                name,
+                of.transfer.frequency,
+                np.ascontiguousarray(G.imag if k else G.real),
+                found.fit.unit_of(of),
+                dotted=name != "fitted",
+                dashed=name == "fitted",
+                colour={"measured": 7, "fitted": 0}.get(name, 1),
+                listed=k == 0,
+            )
+            for name, of, G in rows
+            if of.transfer is not None
+        ]
+        label = labelled(f"{part} {o.fitted.name}", found.fit.unit_of(o.fitted))
+        axis = across(o.fitted.transfer) if o.fitted.transfer is not None else None
+        panels.append(Panel(label, tuple(curves), group=o.case, across=axis))
+    return panels
 
 
 def _tuners(found: CrossValidation) -> Curves:

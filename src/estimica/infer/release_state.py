@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion import conclude
+from estimica.estimate.criterion import Block
 from estimica.estimate.estimator import shooting
 from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Objective, Point
@@ -20,6 +21,7 @@ from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.release_noise import noise_names
 from estimica.study.case import Case, OutputColumn, StartValue
+from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -118,7 +120,10 @@ def _reduced_case(
             free[name] = replace(given, start=value)
         else:
             fixed[name] = value
-    outputs: dict[str, str | OutputColumn] = {}
+    outputs: dict[str, str | OutputColumn | ResponseColumns] = {
+        name: _reduced_response(objective, state, weights, case, name, column)
+        for name, column in case.columns_of_responses.items()
+    }
     for name, column in case.columns_of_outputs.items():
         k = where.get(("disturbance", case.name, name), -1)
         if k in state.free:
@@ -136,6 +141,29 @@ def _reduced_case(
                 column = replace(column, weight=weights[case.name, name])
         outputs[name] = column
     return replace(case, free_start=free, fix=fixed, outputs=outputs)
+
+
+def _reduced_response(
+    objective: Objective,
+    state: State,
+    weights: Mapping[tuple[str, str], float],
+    case: Case,
+    name: str,
+    column: ResponseColumns,
+) -> ResponseColumns:
+    """A frequency response with its noise held, or with the weight that it has."""
+    if isinstance(column.sigma, (float, str)):
+        return column
+    own = next(b.name for b in objective.blocks if b.case == case.name and _is_of(b, name))
+    if own in state.held_noise:
+        return replace(column, sigma=math.sqrt(state.held_noise[own]))
+    if objective.criterion.name == "oe":
+        return replace(column, weight=weights[case.name, own])
+    return column
+
+
+def _is_of(block: Block, name: str) -> bool:
+    return block.name == name or block.name.rpartition("/")[0] == name
 
 
 def _without_disturbance(case: Case, name: str, column: OutputColumn, value: float) -> OutputColumn:

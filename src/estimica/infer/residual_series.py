@@ -15,6 +15,7 @@ from estimica.infer.bands_spread import parameter_spread
 from estimica.infer.covariance_rows import Linearised
 from estimica.infer.residual_spacing import Spacing, spacing
 from estimica.infer.residual_validation import Rest, unexplained
+from estimica.study.frequency_transfer import Transfer
 from estimica.study.record import Record
 
 Vector = npt.NDArray[np.float64]
@@ -96,7 +97,10 @@ def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
         else:
             rest = unexplained(fit, case, around, spread) if case.outputs else []
         for output, own in zip(case.outputs, rest, strict=True):
-            yield _series(fit, case, output, records[case.name], own)
+            if output.transfer is not None:
+                yield from _parts(fit, case, output, output.transfer, own)
+            else:
+                yield _series(fit, case, output, records[case.name], own)
 
 
 def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Rest) -> Series:
@@ -128,6 +132,30 @@ def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Res
         metric,
         _floor(fit, output),
     )
+
+
+def _parts(
+    fit: Fit, case: CaseFit, output: Compared, transfer: Transfer, rest: Rest
+) -> Iterator[Series]:
+    """Real and imaginary parts of a frequency response, each over the frequency."""
+    residual, jacobian, metric = rest
+    for k, part in enumerate(("Re", "Im")):
+        yield Series(
+            case.name,
+            case.role,
+            f"{part} {output.name}",
+            fit.unit_of(output),
+            "frequency",
+            transfer.frequency,
+            residual[k::2],
+            output.simulated[k::2],
+            {},
+            {},
+            spacing(transfer.frequency, "frequency"),
+            jacobian[k::2],
+            metric,
+            1e-12 * float(np.sqrt(np.mean(output.reference**2))),
+        )
 
 
 def _floor(fit: Fit, output: Compared) -> float:

@@ -18,10 +18,12 @@ import numpy.typing as npt
 from estimica.base.errors import EstimicaError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model import Model
+from estimica.estimate.frequency_prediction import FrequencyPredictor
 from estimica.estimate.objective import Objective
-from estimica.estimate.prediction import CasePredictor, split
+from estimica.estimate.prediction import Predictor, split
 from estimica.estimate.setup import Setup
 from estimica.infer.elimination import Elimination
+from estimica.infer.frequency_probe import frequency_rows
 from estimica.infer.series import Dual
 from estimica.infer.taylor import Experiment, NoSeriesError, TaylorModel
 from estimica.simulate.engine import Options
@@ -64,14 +66,14 @@ class Probe(ABC):
         self.more = more
         self.n = len(objective.unknowns)
 
-    def outputs(self, predictor: CasePredictor) -> list[str]:
+    def outputs(self, predictor: Predictor) -> list[str]:
         """What is measured in a case."""
         return [
             *(m.name for m in predictor.record.outputs if not m.is_input),
             *self.more,
         ]
 
-    def extras(self, predictor: CasePredictor) -> list[int | None]:
+    def extras(self, predictor: Predictor) -> list[int | None]:
         """Places of the disturbances of the outputs."""
         pairs = zip(predictor.record.outputs, predictor.extras, strict=True)
         return [*(extra for m, extra in pairs if not m.is_input), *(None for _ in self.more)]
@@ -92,13 +94,15 @@ def probe_of(setup: Setup, objective: Objective) -> tuple[Probe, str]:
         return SimulationProbe(setup, objective), ""
     if not isinstance(model, ModelicaModel):
         return SimulationProbe(setup, objective), "the model has no equations to look at"
+    if any(p.record.is_frequency for p in objective.predictors):
+        return SimulationProbe(setup, objective), "frequency responses have no power series"
     try:
         return SeriesProbe(setup, objective, model), ""
     except NoSeriesError as error:
         return SimulationProbe(setup, objective), str(error)
 
 
-def numbers(setup: Setup, predictor: CasePredictor) -> dict[str, float]:
+def numbers(setup: Setup, predictor: Predictor) -> dict[str, float]:
     """Parameters and start values that a case holds fixed."""
     return {**setup.held, **predictor.record.case.fix}
 
@@ -181,7 +185,7 @@ class SeriesProbe(Probe):
         return np.where(values != 0, np.abs(values), scale)
 
     def _row(
-        self, predictor: CasePredictor, k: int, order: int, coefficient: Dual, values: Vector
+        self, predictor: Predictor, k: int, order: int, coefficient: Dual, values: Vector
     ) -> npt.NDArray[np.object_]:
         """Derivatives of one coefficient by all unknowns."""
         row = np.array([Decimal(0)] * self.n, dtype=object)
@@ -199,7 +203,7 @@ class SeriesProbe(Probe):
         return row
 
     def _experiment(
-        self, predictor: CasePredictor, values: Vector, random: np.random.Generator
+        self, predictor: Predictor, values: Vector, random: np.random.Generator
     ) -> Experiment:
         links, places, one = predictor.links, predictor.places, predictor.record
         parameters, _ = links.at(values[list(places.tuners)])
@@ -229,7 +233,7 @@ class SeriesProbe(Probe):
                      for k in range(self._order + 1))  # fmt: skip
 
 
-def _is_plain(predictor: CasePredictor) -> bool:
+def _is_plain(predictor: Predictor) -> bool:
     """Whether parameters are tuners, though perhaps several follow one."""
     _, chain = predictor.links.at(np.full(len(predictor.places.tuners), 1.2345))
     return bool(np.isin(chain, (0.0, 1.0)).all())
@@ -283,13 +287,16 @@ class SimulationProbe(Probe):
         rows = []
         for predictor in self.objective.predictors:
             try:
-                rows += list(self._case(predictor, values, random, rtol))
+                if isinstance(predictor, FrequencyPredictor):
+                    rows += list(frequency_rows(self.setup, predictor, self.more, values))
+                else:
+                    rows += list(self._case(predictor, values, random, rtol))
             except EstimicaError:
                 return None
         return np.vstack(rows)
 
     def _case(
-        self, predictor: CasePredictor, values: Vector, random: np.random.Generator, rtol: float
+        self, predictor: Predictor, values: Vector, random: np.random.Generator, rtol: float
     ) -> Iterator[Vector]:
         model, one = self.setup.study.model, predictor.record
         parameters, starts = split(model, numbers(self.setup, predictor))
@@ -321,13 +328,13 @@ class SimulationProbe(Probe):
             rms = float(np.sqrt(np.mean(run.Y[:, k] ** 2))) or 1.0
             yield block / rms
 
-    def _options(self, predictor: CasePredictor, rtol: float) -> Options | None:
+    def _options(self, predictor: Predictor, rtol: float) -> Options | None:
         if not self.setup.study.model.has_time:
             return None
         return Options(rtol=rtol, atol=1e-3 * rtol, method=self.setup.study.solver.method)
 
 
-def _grid(predictor: CasePredictor, has_time: bool) -> Vector:
+def _grid(predictor: Predictor, has_time: bool) -> Vector:
     if not has_time:
         return np.arange(SAMPLES, dtype=float)
     begin, end = predictor.record.begin, float(predictor.times[-1])

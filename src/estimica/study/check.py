@@ -36,14 +36,15 @@ def check_file(path: str | PathLike[str]) -> list[Problem]:
 def _check(study: Study, *, complete: bool) -> list[Problem]:
     """`complete` says that nothing had to be left out, so that what is missing is missing."""
     known = known_names(study)
+    inputs = [q.name for q in known.values() if q.role == "input"]
     found = check_names(study)
     records: list[Record] = []
     for case in study.active_cases:
-        record, problems = examine(case, has_time=study.model.has_time)
+        record, problems = examine(case, has_time=study.model.has_time, inputs=inputs)
         found += problems + list(_doubled_columns(case))
         if record is None:
             continue
-        if study.model.has_time:
+        if study.model.has_time and not case.is_frequency:
             found += check_coverage(record)
         found += check_units(case, known)
         records.append(record)

@@ -76,10 +76,10 @@ def _unused(study: Study, criterion: str) -> Iterator[Problem]:
     if criterion != "oe":
         return
     outputs = [
-        (case, name, column)
+        (case, name, case.column_of(name))
         for case in study.active_cases
         if case.role == "calibrate"
-        for name, column in case.columns_of_outputs.items()
+        for name in case.outputs
     ]
     for case, name, column in outputs:
         if isinstance(column.sigma, Sigma):

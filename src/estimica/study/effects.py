@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.base.quantities import Quantity
+from estimica.compiled.model import Respond
 from estimica.source.formula import parse_formula
 from estimica.study.names import FIXED, start_of
 from estimica.study.record import Record
@@ -123,22 +124,16 @@ def _effects(
     fixed |= {n: s.start for n, s in case.start_values.items() if s.start is not None}
     is_parameter = {n: n not in known or known[n].role in FIXED for n in fixed}
     free = [*setting.parameters, *case.start_values]
-    response = study.model.response(
-        np.unique(np.concatenate([m.time for m in record.outputs])),
-        dict(record.inputs),
-        {n: v for n, v in fixed.items() if is_parameter[n]},
-        {n: v for n, v in fixed.items() if not is_parameter[n]},
-        outputs=[m.name for m in record.outputs],
-        wrt=free,
-        begin=record.begin,
-        options=study.solver.options,
-    )
+    parameters = {n: v for n, v in fixed.items() if is_parameter[n]}
+    starts = {n: v for n, v in fixed.items() if not is_parameter[n]}
+    response = _response(study, record, parameters, starts, free)
     theta = response.tuners
     run = response.at(theta)
     if not run.ok:
         return run.text
+    width = run.Y.shape[1] // len(record.outputs)  # two columns for a frequency response
     for k, measured in enumerate(record.outputs):
-        if not np.isfinite(run.Y[:, k]).all():
+        if not np.isfinite(run.Y[:, width * k : width * (k + 1)]).all():
             return f"output '{measured.name}' is not finite"
     if not free:
         return {}
@@ -147,3 +142,34 @@ def _effects(
     level = np.abs(run.Y).max(axis=0)[:, None]
     moves = (reach > NOTHING * level).any(axis=0)
     return {n: _Effect(float(v), bool(m)) for n, v, m in zip(free, theta, moves, strict=True)}
+
+
+def _response(
+    study: Study,
+    record: Record,
+    parameters: Mapping[str, float],
+    starts: Mapping[str, float],
+    free: Sequence[str],
+) -> Respond:
+    """The model over the time or the frequencies of a case."""
+    transfers = [m.transfer for m in record.outputs if m.transfer is not None]
+    if transfers:
+        return study.model.frequency_experiment(
+            np.unique(np.concatenate([t.omega for t in transfers])),
+            {n: float(s.value[0]) for n, s in record.inputs.items()},
+            parameters,
+            starts,
+            transfers=[(t.output, t.input) for t in transfers],
+            wrt=free,
+            operating_point=record.case.operating_point or "steady",
+        )
+    return study.model.response(
+        np.unique(np.concatenate([m.time for m in record.outputs])),
+        dict(record.inputs),
+        parameters,
+        starts,
+        outputs=[m.name for m in record.outputs],
+        wrt=free,
+        begin=record.begin,
+        options=study.solver.options,
+    )

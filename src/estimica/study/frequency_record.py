@@ -18,6 +18,7 @@ from estimica.study.case import Case
 from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.frequency_transfer import Transfer
 from estimica.study.record import Measured, Record, data_of
+from estimica.study.sigma import Sigma
 from estimica.study.units import UnknownUnit, conversion
 
 Vector = npt.NDArray[np.float64]
@@ -176,10 +177,12 @@ def _response(columns: ResponseColumns, data: Data) -> Complex:
                 'magnitude_unit = "dB"',
             )
         found = size * np.exp(1j * angle)
-    return found if columns.scale is None else found * columns.scale
+    return np.asarray(found * (1.0 if columns.scale is None else columns.scale), np.complex128)
 
 
-def _amplitude(columns: ResponseColumns, data: Data, response: Complex) -> tuple[Vector, object]:
+def _amplitude(
+    columns: ResponseColumns, data: Data, response: Complex
+) -> tuple[Vector, float | Sigma | None]:
     """The factor of every frequency, and the noise of what it multiplies."""
     amplitude = np.ones(len(response))
     if columns.weighting == "relative":

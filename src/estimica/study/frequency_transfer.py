@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,9 +44,15 @@ class Transfer:
 
     def response(self, weighted: Vector) -> Complex:
         """G of real numbers z."""
-        found: Complex = (weighted[::2] + 1j * weighted[1::2]) / self.amplitude
-        return found
+        return np.asarray((weighted[::2] + 1j * weighted[1::2]) / self.amplitude, np.complex128)
 
     def kept(self, chosen: Mask) -> Transfer:
         """The same at the chosen frequencies only."""
         return replace(self, omega=self.omega[chosen], amplitude=self.amplitude[chosen])
+
+    def joined(self, parts: Sequence[Transfer]) -> Transfer:
+        """The same at the frequencies of all parts, in rising order."""
+        omega = np.concatenate([p.omega for p in parts])
+        order = np.argsort(omega, kind="stable")
+        amplitude = np.concatenate([p.amplitude for p in parts])
+        return replace(self, omega=omega[order], amplitude=amplitude[order])

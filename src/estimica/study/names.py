@@ -144,6 +144,7 @@ def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
         if wrong:
             yield Problem("C020", where, *wrong)
     for name in case.outputs:
+        name = name.rpartition("/")[0] or name if case.is_frequency else name
         wrong = _not_output(name, known)
         if wrong:
             yield Problem("C021", where, *wrong)
