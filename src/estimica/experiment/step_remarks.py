@@ -15,7 +15,12 @@ STILL = 0.02  # of its range, how much another input may move meanwhile
 
 def step_remarks(data: Data, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
     """For each input that steps while the others rest, a sentence for each output that answers."""
-    return [guess.sentence for u in inputs for guess in _guesses(data, u, inputs, outputs)]
+    return [guess.sentence for guess in step_guesses(data, inputs, outputs)]
+
+
+def step_guesses(data: Data, inputs: Sequence[str], outputs: Sequence[str]) -> list[FirstGuess]:
+    """The first guesses for each input that steps while the others rest, and each output."""
+    return [guess for u in inputs for guess in _guesses(data, u, inputs, outputs)]
 
 
 def _guesses(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,15 @@ from estimica.source.formula import parse_formula
 
 Numbers = Mapping[str, float]
 Entry = str | float
+
+
+_IN_S = re.compile(r"\bs\b")
+
+
+def is_transfer_function_text(source: str) -> bool:
+    """Whether a model's source is a formula in s rather than the name of a file or class."""
+    formula = bool(_IN_S.search(source)) and any(c in source for c in "(*+^")
+    return formula and not source.endswith((".mo", ".py", ".fmu", ".bmo")) and ".py:" not in source
 
 
 def transfer_function(

@@ -6,9 +6,10 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from estimica.base.errors import EstimicaError, StudyError
 from estimica.base.quantities import Quantity
@@ -18,6 +19,7 @@ from estimica.data.table import Data
 from estimica.source.outline import outline
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.effects import NO_EFFECT, check_effects
+from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.matching import Match, match_columns, proposals
 from estimica.study.names import known_names
 from estimica.study.record import examine
@@ -39,6 +41,22 @@ class Table:
     data: Data
 
 
+class Start(Protocol):
+    """A start value of a tuner that the data suggest, and where it comes from in words."""
+
+    @property
+    def value(self) -> float:
+        """In the unit of the parameter."""
+
+    @property
+    def source(self) -> str:
+        """As in "gain of the step of u in run 1"."""
+
+
+#: what the data of the cases suggest for parameters
+Suggest = Callable[[Sequence[Case], Sequence[str]], Mapping[str, Start]]
+
+
 @dataclass(frozen=True)
 class _Columns:
     """A table with the columns that belong to inputs and outputs."""
@@ -56,8 +74,12 @@ def draft(
     class_: str | None,
     tables: Sequence[Table],
     libraries: Sequence[str] = (),
+    suggest: Suggest | None = None,
 ) -> str:
-    """The text of a study of `model` with one case for each table."""
+    """The text of a study of `model` with one case for each table.
+
+    `suggest` gives start values from the cases for those of the tuners that it can.
+    """
     cases = [_matched(model, t, name) for t, name in zip(tables, _names(tables), strict=True)]
     lines = [
         f"# A study of {model.name}" + (f": {model.description}" if model.description else ""),
@@ -69,7 +91,7 @@ def draft(
         *([f"libraries = [{', '.join(map(_text, libraries))}]"] if libraries else []),
         "# fix = { parameter = 1.0 }   # values for all cases; also sizes and switches",
         "",
-        *_tune(model, cases),
+        *_tune(model, cases, suggest),
         "",
         *(line for case in cases for line in _case(model, case)),
         *([] if cases else _no_case(model)),
@@ -121,9 +143,15 @@ def write_study(path: Path, text: str) -> None:
 # --- tuners --------------------------------------------------------------------------------------
 
 
-def _tune(model: Model, cases: Sequence[_Columns]) -> Iterator[str]:
+def _tune(model: Model, cases: Sequence[_Columns], suggest: Suggest | None) -> Iterator[str]:
     tunable = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
     chosen = _chosen(model, tunable, cases)
+    if suggest is not None:
+        ready = [_as_case(c) for c in cases if c.outputs]
+        starts = suggest(ready, [q.name for q in tunable if q.name in chosen or q.value is None])
+        tunable = [_started(q, starts.get(q.name)) for q in tunable]
+        chosen |= set(starts)
+    chosen |= {q.name for q in tunable if q.value is None}
     yield "[tune]"
     if not tunable:
         yield "# The model has no parameter that can be tuned."
@@ -147,6 +175,16 @@ def _chosen(model: Model, tunable: Sequence[Quantity], cases: Sequence[_Columns]
     return {q.name for q in [q for q in tried if q.name not in idle][:HANDFUL]}
 
 
+def _started(q: Quantity, start: Start | None) -> Quantity:
+    """The parameter with a suggested start; its description says where that comes from."""
+    if start is None:
+        return q
+    value = _value(q)
+    was = "" if value is None else f"; the model has {_number(value)}"
+    about = f"{q.description} (start: {start.source}{was})".strip()
+    return replace(q, value=start.value, description=about)
+
+
 def _idle(model: Model, tried: Sequence[Quantity], cases: Sequence[_Columns]) -> set[str]:
     """Parameters without effect on the matched outputs, as far as the data can tell."""
     study = Study(model, [Tuner(q.name) for q in tried], [_as_case(c) for c in cases])
@@ -163,7 +201,7 @@ def _as_case(c: _Columns) -> Case:
         n: InputColumn(m.column, scale=m.change.scale, offset=m.change.offset)
         for n, m in c.inputs.items()
     }
-    outputs: dict[str, str | OutputColumn] = {
+    outputs: dict[str, str | OutputColumn | ResponseColumns] = {
         n: OutputColumn(m.column, scale=m.change.scale, offset=m.change.offset)
         for n, m in c.outputs.items()
     }
@@ -182,7 +220,7 @@ def _aligned(quantities: Sequence[Quantity], before: str) -> Iterator[str]:
 def _tuner(q: Quantity) -> str:
     value = _value(q)
     if value is None:
-        return "0.0"
+        return "1.0"
     sides = [("min", q.min), ("max", q.max)]
     limits = [
         f"{k} = {_number(v)}" for k, v in sides if math.isfinite(v) and q.min <= value <= q.max
@@ -197,7 +235,7 @@ def _about(q: Quantity) -> str:
     value = _value(q)
     if q.role == "parameter":
         if value is None:
-            parts.append("(the model has no value)")
+            parts.append("(the model has no value: 1 is as good as any)")
         elif not q.min <= value <= q.max:
             parts.append(f"(outside its bounds {q.min:g} … {q.max:g})")
         if q.nominal is not None:

@@ -239,6 +239,7 @@ def _static_model(static: StaticTable, model: ModelTable | None, cases: Sequence
 
 def _loaded(table: ModelTable, folder: Path) -> Model:
     from estimica.compiled.function_file import is_function_source
+    from estimica.simulate.linear_models import is_transfer_function_text
     from estimica.simulate.modelica_model import load_model
 
     if table.frontend != "rumoca":
@@ -249,6 +250,8 @@ def _loaded(table: ModelTable, folder: Path) -> Model:
         raise StudyError(
             "Q005", f"source '{table.source}': {kind} is not supported yet; give a Modelica file"
         )
+    if is_transfer_function_text(table.source) and not (folder / table.source).exists():
+        return _transfer_function(table)
     if is_function_source(table.source):
         return _function(table, folder)
     path = folder / table.source
@@ -261,12 +264,21 @@ def _loaded(table: ModelTable, folder: Path) -> Model:
     )
 
 
+def _transfer_function(table: ModelTable) -> Model:
+    from estimica.simulate.linear_models import transfer_function
+
+    _require_no_class(table, "a transfer function")
+    return transfer_function(table.source, parameters=table.fix)  # type: ignore[arg-type]
+
+
+def _require_no_class(table: ModelTable, kind: str) -> None:
+    if table.class_ is not None or table.libraries:
+        what = "class" if table.class_ is not None else "libraries"
+        raise StudyError("Q005", f"source '{table.source}': {kind} has no {what}; leave that out")
+
+
 def _function(table: ModelTable, folder: Path) -> Model:
     from estimica.simulate.function_model import function_model_of_file
 
-    if table.class_ is not None or table.libraries:
-        what = "class" if table.class_ is not None else "libraries"
-        raise StudyError(
-            "Q005", f"source '{table.source}': a Python function has no {what}; leave that out"
-        )
+    _require_no_class(table, "a Python function")
     return function_model_of_file(table.source, folder, table.fix)

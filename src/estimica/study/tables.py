@@ -76,8 +76,9 @@ class ModelTable:
         Field(
             min_length=1,
             description=(
-                "A Modelica file, the folder of a package, a class of a library, or a Python "
-                'function as `"file.py:function"`.'
+                "A Modelica file, the folder of a package, a class of a library, a Python "
+                'function as `"file.py:function"`, or a transfer function as '
+                '`"K*exp(-T*s)/(1 + tau*s)"` from input `u` to output `y`.'
             ),
         ),
     ]

@@ -5,21 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from estimica.apps.cli.check_command import show_problems
 from estimica.apps.cli.console import print_json, reported, say
 from estimica.apps.cli.first_guesses import with_first_guesses
-from estimica.apps.cli.options import AsJson, Libraries, Source
+from estimica.apps.cli.options import AsJson, Libraries
+
+if TYPE_CHECKING:
+    from estimica.compiled.model import Model
 
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _DATA = {".csv", ".tsv", ".txt", ".dat", ".parquet", ".pq", ".xlsx", ".xlsm", ".xls", ".mat"}
 
 
 def new(
-    source: Source,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A Modelica file or folder, a class of a library, a Python function as "
+            "file.py:function, or a transfer function as 'K*exp(-T*s)/(1 + tau*s)'.",
+        ),
+    ],
     rest: Annotated[
         list[str] | None,
         typer.Argument(metavar="[CLASS] [DATA]...", help="The class, and files of measurements."),
@@ -32,7 +42,7 @@ def new(
     """Write a commented study file from a model and the columns of its data."""
     with reported("new", as_json):
         from estimica.data.readers import read_data
-        from estimica.simulate.modelica_model import load_model
+        from estimica.experiment.case_starts import case_starts
         from estimica.study.check import check_file
         from estimica.study.draft import (
             Table,
@@ -49,10 +59,11 @@ def new(
         tables = [Table(relative(f, path.parent), read_data(f)) for f in files]
         if class_ is None:
             require_one_class(source)
-        model = load_model(source, class_, libraries=library or [])
-        named = relative(source, path.parent) if Path(source).exists() else source
+        model, named = _loaded(source, class_, library or [], path.parent)
         folders = [relative(f, path.parent) for f in library or []]
-        text = draft(model, named, class_, tables, folders)
+        text = draft(
+            model, named, class_, tables, folders, lambda *given: case_starts(model, *given)
+        )
         write_study(path, with_first_guesses(text, [t.data for t in tables]))
         problems = check_file(path)
     if as_json:
@@ -63,6 +74,25 @@ def new(
         if problems:
             say("What is left to do:")
             show_problems(problems)
+
+
+def _loaded(
+    source: str, class_: str | None, libraries: Sequence[Path], folder: Path
+) -> tuple[Model, str]:
+    """The model, and how a study file in `folder` names it."""
+    from estimica.compiled.function_file import is_function_source
+    from estimica.simulate.function_model import function_model_of_file
+    from estimica.simulate.linear_models import is_transfer_function_text, transfer_function
+    from estimica.simulate.modelica_model import load_model
+    from estimica.study.draft import relative
+
+    if is_transfer_function_text(source):
+        return transfer_function(source), source
+    if is_function_source(source):
+        file, mark, name = source.partition(".py")
+        return function_model_of_file(source, Path()), f"{relative(file, folder)}{mark}{name}"
+    named = relative(source, folder) if Path(source).exists() else source
+    return load_model(source, class_, libraries=libraries), named
 
 
 def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:
@@ -77,6 +107,13 @@ def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:
 
 
 def _stem(source: str, class_: str | None) -> str:
+    from estimica.compiled.function_file import is_function_source
+    from estimica.simulate.linear_models import is_transfer_function_text
+
     if class_ is not None:
         return class_.rpartition(".")[2].lower()
+    if is_transfer_function_text(source):
+        return "transfer_function"
+    if is_function_source(source):
+        return Path(source.partition(".py")[0]).name.lower()
     return (Path(source).stem if Path(source).exists() else source.rpartition(".")[2]).lower()
