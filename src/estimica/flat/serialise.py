@@ -46,6 +46,7 @@ def to_json(system: FlatSystem) -> str:
         "experiment": dataclasses.asdict(system.experiment),
         "notes": list(system.notes),
         "source": system.source,
+        "of_function": system.of_function,
     }
     content["nodes"] = writer.nodes
     content["origins"] = writer.origins
@@ -69,6 +70,7 @@ def from_json(text: str) -> FlatSystem:
         experiment=Experiment(**content["experiment"]),
         notes=tuple(content["notes"]),
         source=content["source"],
+        of_function=content.get("of_function", False),
     )
 
 

@@ -163,6 +163,7 @@ class FlatSystem:
     experiment: Experiment = Experiment()
     notes: tuple[str, ...] = ()  # what the front end rewrote, for the user to know
     source: str = ""  # the file or text the class was read from, for messages
+    of_function: bool = False  # a function, with a model written around its call
     by_name: dict[str, Variable] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
-from estimica.flat.system import FlatSystem
+from estimica.flat.system import FlatSystem, Variability
 from estimica.source.attempt import Attempt
 from estimica.source.cache import fingerprint, key_of, store, stored
 from estimica.source.decode import decode
 from estimica.source.diagnostics import explained
 from estimica.source.flattener import Refusal, flatten
+from estimica.source.function_wrapper import is_function, wrapped
 from estimica.source.hidden import OuterNames
 from estimica.source.modifiers import Fixed, check_names
 from estimica.source.origins import SourceFiles, source_number
@@ -29,6 +30,7 @@ def load_flat(
     *,
     fix: Mapping[str, Fixed] | None = None,
     libraries: Sequence[Path] = (),
+    inputs: Sequence[str] = (),
     cache: bool = True,
     time_limit: float = 120.0,
 ) -> FlatSystem:
@@ -38,10 +40,14 @@ def load_flat(
     class_name: dotted; without it the last class of the file.
     fix: parameter values, by dotted name, put in as modifiers.
     libraries: more places of libraries, besides MODELICAPATH and the usual folders.
+    inputs: of a function: those of its inputs that vary; the others become parameters.
     cache: keep the result on disk and use it again while nothing has changed.
     time_limit: seconds that the compiler may take.
     """
     request = read_request(source, class_name, [Path(p) for p in libraries])
+    function = request.class_name if is_function(request) else ""
+    if function:
+        request = wrapped(request, inputs)
     fixed = dict(fix or {})
     key = _key(request, fixed)
     system = stored(key) if cache else None
@@ -49,7 +55,20 @@ def load_flat(
         system = _loaded(request, fixed, cache, time_limit)
         if cache:
             store(key, system)
+    if function:
+        system = _of_function(system, function)
     return system
+
+
+def _of_function(system: FlatSystem, name: str) -> FlatSystem:
+    """The model of a function; what it is not given is not a number until it is tuned."""
+    variables = tuple(
+        dataclasses.replace(v, binding=ex.const(float("nan")))
+        if v.variability is Variability.PARAMETER and v.binding is None
+        else v
+        for v in system.variables
+    )
+    return dataclasses.replace(system, name=name, of_function=True, variables=variables)
 
 
 def _key(request: Request, fix: Mapping[str, Fixed]) -> str:
