@@ -1,0 +1,1 @@
+"""Which parameters make a design good, and how robust it is."""

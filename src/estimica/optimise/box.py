@@ -1,0 +1,44 @@
+"""Box: the region in which a method without gradients looks, mapped to the unit cube."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.unknowns import Unknowns
+
+Vector = npt.NDArray[np.float64]
+REACH = 10.0  # how far to look where there is no bound, in coordinates of size one
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Lower and upper corner in coordinates."""
+
+    low: Vector
+    high: Vector
+
+    def unit(self, q: Vector) -> Vector:
+        """Coordinates as shares of the box."""
+        shares: Vector = (q - self.low) / self._width
+        return shares
+
+    def coordinates(self, unit: Vector) -> Vector:
+        """Coordinates of shares; the corners exactly."""
+        q = self.low + unit * self._width
+        return np.clip(q, self.low, self.high)
+
+    @property
+    def _width(self) -> Vector:
+        width = self.high - self.low
+        return np.where(width > 0, width, 1.0)
+
+
+def box_around(unknowns: Unknowns, start: Vector) -> Box:
+    """The bounds, and where there is none as far from the start as a search should look."""
+    reach = REACH * np.maximum(np.abs(start), 1.0)
+    low = np.where(np.isfinite(unknowns.lower), unknowns.lower, start - reach)
+    high = np.where(np.isfinite(unknowns.upper), unknowns.upper, start + reach)
+    return Box(low, high)

@@ -1,0 +1,149 @@
+"""Design: the criteria of a study as functions of its tuners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import DesignError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.links import Links
+from estimica.estimate.setup import linked
+from estimica.estimate.unknowns import Unknowns
+from estimica.optimise.score import DesignPoint, FailedDesign, Measure, Place, places_of
+from estimica.optimise.value_scores import ValueScorer
+from estimica.study.design_criterion import Criterion
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+STEP = 1e-4  # of a central difference, in coordinates of size one
+
+
+class Scorer(Protocol):
+    """Some criteria of one case."""
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """What it measures."""
+
+    def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
+        """Its measures, with gradients by the tuners where it has them, or why there are none."""
+
+
+class Design:
+    """All criteria in all cases; those without a gradient of their own are differenced."""
+
+    def __init__(
+        self, unknowns: Unknowns, scorers: Sequence[Scorer], places: Sequence[Place]
+    ) -> None:
+        self.unknowns = unknowns
+        self.places = tuple(places)
+        self._scorers = tuple(scorers)
+        order = [p for s in scorers for p in s.places]
+        self._order = np.array([order.index(p) for p in places], int)
+        self.simulations = 0
+        self.differenced: set[str] = set()  # labels of criteria without exact gradients
+
+    def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
+        """The scores at coordinates `q`, or the case that could not be simulated."""
+        tuners = self.unknowns.values(q)
+        measures = self._measured(tuners, slopes)
+        if isinstance(measures, FailedDesign):
+            return measures
+        values = np.array([m.value for m in measures], float)
+        if not slopes:
+            return DesignPoint(q.copy(), tuners, self.places, values, None)
+        factors = self.unknowns.slopes(q)
+        matrix = np.zeros((len(values), len(q)))
+        open_ = []
+        for k, measure in enumerate(measures):
+            if measure.gradient is None:
+                open_.append(k)
+            else:
+                matrix[k] = measure.gradient * factors
+        if open_:
+            self.differenced |= {self.places[k].label for k in open_}
+            matrix[open_] = self._differences(q, values)[open_]
+        return DesignPoint(q.copy(), tuners, self.places, values, matrix)
+
+    def _measured(self, tuners: Vector, slopes: bool) -> list[Measure] | FailedDesign:
+        found: list[Measure] = []
+        for scorer in self._scorers:
+            self.simulations += 1
+            own = scorer.at(tuners, slopes=slopes)
+            case = scorer.places[0].case if scorer.places else ""
+            if isinstance(own, str):
+                return FailedDesign(case, own, self.unknowns.named(tuners))
+            for place, measure in zip(scorer.places, own, strict=True):
+                if not np.isfinite(measure.value):
+                    told = f"criterion '{place.criterion.name}' is {measure.value}"
+                    return FailedDesign(case, told, self.unknowns.named(tuners))
+            found += own
+        return [found[k] for k in self._order]
+
+    def _differences(self, q: Vector, values: Vector) -> Vector:
+        """Slopes by central differences, one-sided at a bound or beside a failure."""
+        found = np.zeros((len(values), len(q)))
+        for j in range(len(q)):
+            step = STEP * max(1.0, abs(q[j]))
+            ends, widths = [], []
+            for sign in (1, -1):
+                moved = q.copy()
+                moved[j] = np.clip(
+                    q[j] + sign * step, self.unknowns.lower[j], self.unknowns.upper[j]
+                )
+                other = self._measured(self.unknowns.values(moved), False)
+                if isinstance(other, FailedDesign):
+                    ends.append(values)
+                    widths.append(0.0)
+                else:
+                    ends.append(np.array([m.value for m in other], float))
+                    widths.append(float(moved[j] - q[j]))
+            width = widths[0] - widths[1]
+            if width > 0:
+                found[:, j] = (ends[0] - ends[1]) / width
+        return found
+
+
+def prepare_design(study: Study) -> Design:
+    """The criteria of a study, ready to be evaluated; every name is looked up."""
+    criteria = study.active_criteria
+    if not criteria:
+        raise DesignError(
+            "O010",
+            f"study '{study.name}' has no criterion; add a [[criterion]] with name, kind and of",
+        )
+    cases = [c.name for c in study.active_cases] or [""]
+    _require_cases(criteria, [c.name for c in study.cases])
+    links, tuners, held = linked(study)
+    places = places_of(criteria, cases)
+    scorers: list[Scorer] = []
+    for case in cases:
+        own = [p for p in places if p.case == case]
+        scorers += _scorers(study, links, held, case, own)
+    return Design(Unknowns(tuners), scorers, places)
+
+
+def _scorers(
+    study: Study, links: Links, held: dict[str, float], case: str, places: Sequence[Place]
+) -> list[Scorer]:
+    fixed = {**held, **next((c.fix for c in study.active_cases if c.name == case), {})}
+    plain = [p for p in places if p.criterion.kind == "value"]
+    return [ValueScorer(study.model, links, fixed, plain)] if plain else []
+
+
+def _require_cases(criteria: Sequence[Criterion], cases: Sequence[str]) -> None:
+    for criterion in criteria:
+        named = [*criterion.cases]
+        if isinstance(criterion.demand, dict):
+            named += criterion.demand
+        for name in named:
+            if name not in cases:
+                raise DesignError(
+                    "O011",
+                    f"criterion '{criterion.name}': there is no case '{name}'"
+                    f"{did_you_mean(name, cases)}",
+                )

@@ -1,0 +1,34 @@
+"""Genetic algorithm of pymoo: a population within the bounds, for criteria with many valleys."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.optimise.box import box_around
+from estimica.optimise.population import library, single_objective
+from estimica.optimise.programme import Programme
+from estimica.optimise.stop import Ended, Stop
+
+Vector = npt.NDArray[np.float64]
+
+
+def genetic(programme: Programme, start: Vector, stop: Stop) -> Ended:
+    """Generations of designs, the start among the first."""
+    library()
+    from pymoo.algorithms.soo.nonconvex.ga import GA
+    from pymoo.optimize import minimize
+
+    box = box_around(programme.unknowns, start)
+    programme.at(start)
+    rng = np.random.default_rng(stop.seed)
+    first = rng.random((stop.population, len(start)))
+    first[0] = np.clip(box.unit(start), 0, 1)
+    found = minimize(
+        single_objective(programme, box),
+        GA(pop_size=stop.population, sampling=first, eliminate_duplicates=True),
+        ("n_gen", stop.max_iterations),
+        seed=stop.seed,
+        verbose=False,
+    )
+    return Ended("iteration limit", "all generations were bred", int(found.algorithm.n_iter))

@@ -1,0 +1,188 @@
+"""Programme: what a method minimises: one number of a design, within bounds and limits.
+
+    minimise  A(w(q))   with  w = criterion/demand of those that are made small,
+    subject to  c/d - 1 ≤ 0  and  c/d - 1 = 0  of those that are limited, and bounds of q.
+
+A is the largest w, a smooth bound of it, or their sum. A design that cannot be simulated has no
+value; methods are told so and step back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.unknowns import Unknowns
+from estimica.optimise.score import DesignPoint, FailedDesign
+from estimica.study.optimise_table import Aggregate
+
+Vector = npt.NDArray[np.float64]
+FEASIBLE = 1e-6  # violation of a limit, in units of its demand, that counts as none
+
+
+class Designs(Protocol):
+    """Evaluates designs."""
+
+    @property
+    def unknowns(self) -> Unknowns:
+        """The tuners and their bounds."""
+
+    def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
+        """The scores of a design, or why it has none."""
+
+
+class Enough(Exception):
+    """The search has used what it was given, or was interrupted."""
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A design as a method sees it, with derivatives by the coordinates where asked for."""
+
+    point: DesignPoint
+    objectives: Vector
+    objective_slopes: Vector | None
+    limits: Vector  # ≤ 0
+    limit_slopes: Vector | None
+    equalities: Vector  # = 0
+    equality_slopes: Vector | None
+
+    @property
+    def violation(self) -> float:
+        """How far the worst limit is exceeded."""
+        over = self.limits.max(initial=0.0)
+        return float(max(over, np.abs(self.equalities).max(initial=0.0)))
+
+
+OnDesign = Callable[[int, Terms, float], None]
+
+
+@dataclass(eq=False)
+class Programme:
+    """Evaluates designs for a method, remembers the best, and counts."""
+
+    designs: Designs
+    aggregate: Aggregate = "max"
+    sharpness: float = 50.0
+    max_evaluations: int | None = None
+    max_seconds: float = float("inf")
+    told: OnDesign | None = None
+    evaluations: int = 0
+    failures: list[FailedDesign] = field(default_factory=list)
+    best: Terms | None = None
+    best_cost: float = float("inf")
+    history: list[Terms] = field(default_factory=list)
+    _last: tuple[Vector, bool, Terms | None] | None = None
+    _begun: float = field(default_factory=perf_counter)
+
+    @property
+    def unknowns(self) -> Unknowns:
+        """The tuners and their bounds."""
+        return self.designs.unknowns
+
+    def at(self, q: Vector, *, slopes: bool = False) -> Terms | None:
+        """The design at `q`; None where it cannot be simulated. The last one is kept."""
+        if self._last is not None and np.array_equal(q, self._last[0]):
+            _, has_slopes, terms = self._last
+            if has_slopes or not slopes or terms is None:
+                return terms
+        else:
+            self._require_leave()
+            self.evaluations += 1
+        found = self.designs.at(q, slopes=slopes)
+        if isinstance(found, FailedDesign):
+            self.failures.append(found)
+            self._last = q.copy(), slopes, None
+            return None
+        terms = split(found)
+        self._last = q.copy(), slopes, terms
+        self._remember(terms)
+        return terms
+
+    def cost(self, terms: Terms) -> float:
+        """A(w)."""
+        return aggregated(terms.objectives, self.aggregate, self.sharpness)
+
+    def cost_slope(self, terms: Terms) -> Vector:
+        """dA/dq."""
+        assert terms.objective_slopes is not None
+        weights = aggregate_weights(terms.objectives, self.aggregate, self.sharpness)
+        slope: Vector = weights @ terms.objective_slopes
+        return slope
+
+    def _remember(self, terms: Terms) -> None:
+        cost = self.cost(terms)
+        if self.best is None or _better(terms, cost, self.best, self.best_cost):
+            self.best, self.best_cost = terms, cost
+            self.history.append(terms)
+        if self.told is not None:
+            self.told(self.evaluations, terms, cost)
+
+    def _require_leave(self) -> None:
+        if self.max_evaluations is not None and self.evaluations >= self.max_evaluations:
+            raise Enough("evaluation limit", f"{self.evaluations} designs were simulated")
+        if perf_counter() - self._begun > self.max_seconds:
+            raise Enough("time limit", f"{self.max_seconds:g} s are over")
+
+
+def split(point: DesignPoint) -> Terms:
+    """The scores by what becomes of them."""
+    weighted = point.weighted
+    slopes = None if point.slopes is None else point.weighted_slopes
+
+    def part(*roles: str) -> tuple[Vector, Vector | None]:
+        chosen = [k for k, p in enumerate(point.places) if p.role in roles]
+        return weighted[chosen], None if slopes is None else slopes[chosen]
+
+    objectives, objective_slopes = part("minimise")
+    limits, limit_slopes = part("at-most")
+    equalities, equality_slopes = part("equal")
+    return Terms(
+        point,
+        objectives,
+        objective_slopes,
+        limits - 1,
+        limit_slopes,
+        equalities - 1,
+        equality_slopes,
+    )
+
+
+def aggregated(w: Vector, how: Aggregate, sharpness: float) -> float:
+    """One number of all weighted criteria; 0 where there is none."""
+    if not w.size:
+        return 0.0
+    if how == "sum":
+        return float(w.sum())
+    top = float(w.max())
+    if how == "max":
+        return top
+    return top + float(np.log(np.exp(sharpness * (w - top)).sum())) / sharpness
+
+
+def aggregate_weights(w: Vector, how: Aggregate, sharpness: float) -> Vector:
+    """d(aggregate)/dw; of the largest one where they are not smooth."""
+    if how == "sum" or not w.size:
+        return np.ones_like(w)
+    if how == "max":
+        largest: Vector = np.eye(w.size)[int(w.argmax())]
+        return largest
+    share = np.exp(sharpness * (w - w.max()))
+    found: Vector = share / share.sum()
+    return found
+
+
+def _better(terms: Terms, cost: float, best: Terms, best_cost: float) -> bool:
+    """Nearer to feasible first; among feasible designs the lower cost."""
+    ours, theirs = max(terms.violation, FEASIBLE), max(best.violation, FEASIBLE)
+    return ours < theirs or (ours == theirs and cost < best_cost)

@@ -1,0 +1,69 @@
+"""Powell's COBYLA of SciPy: linear models of criteria and limits on a simplex that shrinks."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+
+from estimica.optimise.programme import Programme, Terms
+from estimica.optimise.stop import Ended, Stop
+from estimica.optimise.walls import Wall
+
+Vector = npt.NDArray[np.float64]
+FIRST_STEP = 0.2  # in coordinates of size one
+
+
+def simplex(programme: Programme, start: Vector, stop: Stop) -> Ended:
+    """Minimise without gradients; the largest criterion is bounded by a variable of its own."""
+    wall = Wall(programme)
+    first = wall.terms(start)
+    assert first is not None
+    unknowns, n = programme.unknowns, len(start)
+    bounded = programme.aggregate == "max" and len(first.objectives) > 1
+    low, high, begun = unknowns.lower, unknowns.upper, start
+    if bounded:
+        begun = np.append(start, first.objectives.max())
+        low, high = np.append(low, -np.inf), np.append(high, np.inf)
+
+    def terms(x: Vector) -> Terms | None:
+        return wall.terms(np.clip(x[:n], unknowns.lower, unknowns.upper))
+
+    def objective(x: Vector) -> float:
+        if bounded:
+            return float(x[-1])
+        found = terms(x)
+        if found is None:
+            return float(wall.height(np.array([programme.cost(wall.last)]))[0])
+        return programme.cost(found)
+
+    def limits(x: Vector) -> Vector:
+        found = terms(x)
+        if found is None:
+            return -wall.height(_limits(wall.last, float(x[-1]), bounded))
+        return -_limits(found, float(x[-1]), bounded)
+
+    constraints = []
+    if bounded or len(first.limits) or len(first.equalities):
+        constraints.append({"type": "ineq", "fun": limits})
+    found = minimize(
+        objective,
+        begun,
+        method="COBYLA",
+        bounds=Bounds(low, high),
+        constraints=constraints,
+        tol=stop.tolerance,
+        options={"rhobeg": FIRST_STEP, "maxiter": 100 * stop.max_iterations},
+    )
+    made = int(getattr(found, "nfev", 0))
+    if found.success:
+        return Ended("converged", "the simplex has shrunk to the tolerance", made)
+    return Ended("iteration limit", "the most designs were tried", made)
+
+
+def _limits(terms: Terms, alpha: float, bounded: bool) -> Vector:
+    """What must not be positive; an equality counts from both sides."""
+    parts = [terms.limits, terms.equalities, -terms.equalities]
+    if bounded:
+        parts.append(terms.objectives - alpha)
+    return np.concatenate(parts)
