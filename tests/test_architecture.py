@@ -48,6 +48,8 @@ HOMES = {
 }
 
 EXPORTED = {
+    "BackCalculation",
+    "backcalculate",
     "load_model",
     "Model",
     "ModelicaModel",

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from estimica.experiment.bode_guess import bode_guess
     from estimica.experiment.first_guess import first_guess
     from estimica.experiment.simulated import simulate_experiment
+    from estimica.infer.back_calculation import backcalculate
+    from estimica.infer.back_calculation_result import BackCalculation
     from estimica.infer.bands import bands
     from estimica.infer.bootstrap import bootstrap
     from estimica.infer.covariance import covariance
@@ -102,6 +104,8 @@ _HOMES = {
     "Tuner": "study.tuner",
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
+    "BackCalculation": "infer.back_calculation_result",
+    "backcalculate": "infer.back_calculation",
     "bands": "infer.bands",
     "bode_guess": "experiment.bode_guess",
     "bootstrap": "infer.bootstrap",
@@ -128,6 +132,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BackCalculation",
     "Case",
     "CaseError",
     "DataError",
@@ -159,6 +164,7 @@ __all__ = [
     "Tuner",
     "TunerError",
     "UnsupportedError",
+    "backcalculate",
     "bands",
     "bode_guess",
     "bootstrap",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import DataError
+from estimica.data.extras import needed
 from estimica.data.headers import split_unit
 
 CHUNK = 10_000  # rows that are turned into text at once
@@ -21,10 +22,12 @@ def write_csv(
     columns: Mapping[str, npt.ArrayLike],
     *,
     units: Mapping[str, str] | None = None,
+    texts: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
     """A CSV file with one column for each name, headers such as `T [degC]`; NaN is an empty cell.
 
-    Numbers have 17 significant digits, so that `read_data` gives back exactly the same.
+    Numbers have 17 significant digits, so that `read_data` gives back exactly the same. `texts`
+    are columns of words, which come first.
     """
     path = Path(path)
     arrays = {n: np.asarray(v, np.float64) for n, v in columns.items()}
@@ -35,10 +38,36 @@ def write_csv(
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([_header(n, (units or {}).get(n, "")) for n in arrays])
+            words = texts or {}
+            names = [_header(n, (units or {}).get(n, "")) for n in arrays]
+            writer.writerow([*words, *names])
             for start in range(0, len(next(iter(arrays.values()))), CHUNK):
-                parts = [_cells(a[start : start + CHUNK]) for a in arrays.values()]
+                rows = slice(start, start + CHUNK)
+                parts = [list(w[rows]) for w in words.values()]
+                parts += [_cells(a[rows]) for a in arrays.values()]
                 writer.writerows(zip(*parts, strict=True))
+    except OSError as error:
+        raise DataError("D020", f"cannot write '{path}': {error.strerror or error}") from None
+    return path
+
+
+def write_table(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, npt.ArrayLike],
+    *,
+    units: Mapping[str, str] | None = None,
+    texts: Mapping[str, Sequence[str]] | None = None,
+) -> Path:
+    """A Parquet file where the path ends with `.parquet`, otherwise a CSV file."""
+    path = Path(path)
+    if path.suffix.lower() != ".parquet":
+        return write_csv(path, columns, units=units, texts=texts)
+    import pandas as pd
+
+    needed("pyarrow", path)
+    named = {_header(n, (units or {}).get(n, "")): np.asarray(v) for n, v in columns.items()}
+    try:
+        pd.DataFrame({**(texts or {}), **named}).to_parquet(path, engine="pyarrow", index=False)
     except OSError as error:
         raise DataError("D020", f"cannot write '{path}': {error.strerror or error}") from None
     return path

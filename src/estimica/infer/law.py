@@ -24,7 +24,7 @@ class LawParameter:
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A formula of `target` in regressors; with relative errors `rmse` and `cv_rmse` are relative."""
+    """A formula of `target` in regressors; `rmse` and `cv_rmse` are relative where errors are."""
 
     target: str
     shape: Shape

@@ -299,3 +299,8 @@ def unwrapped(value: Vector, period: float) -> Vector:
     whole = value.copy()
     whole[sampled] = np.unwrap(value[sampled], period=period)
     return whole
+
+
+def stamps_of(case: Case, *, has_time: bool = True) -> Vector:
+    """The times of all rows of a case's data; the rows' numbers where there is no time."""
+    return _time(case, data_of(case), has_time)

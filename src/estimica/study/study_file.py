@@ -17,6 +17,7 @@ from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
 from estimica.compiled.model import Model
 from estimica.data.table import Data
+from estimica.structure.back_causality import BackCausality
 from estimica.study.case import Case
 from estimica.study.study import Study, doubled
 from estimica.study.tables import ModelTable, StaticTable, StudyFile
@@ -188,6 +189,9 @@ def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], l
     tables: dict[tuple[str, str | None], Data | EstimicaError] = {}
     found, problems = [], []
     for case in cases:
+        if case.data is None:
+            found.append(case)
+            continue
         path = str(folder / str(case.data))
         key = (path, case.sheet)
         if case.active and key not in tables:
@@ -208,7 +212,7 @@ def _model(
     if content.static is not None:
         return _static_model(content.static, content.model, cases)
     if content.model is not None:
-        return _loaded(content.model, folder)
+        return _loaded(content.model, folder, _causality(content))
     if "model" not in tables and "static" not in tables:
         raise StudyError("Q006", 'there is no [model]; write [model] and source = "Model.mo"')
     return None
@@ -237,8 +241,17 @@ def _static_model(static: StaticTable, model: ModelTable | None, cases: Sequence
     return formula_model(expression, inputs=inputs)
 
 
-def _loaded(table: ModelTable, folder: Path) -> Model:
+def _causality(content: StudyFile) -> BackCausality | None:
+    """What is given and computed, where a study has no tuners and only calculates backwards."""
+    back = content.backcalculate
+    if content.tune or not back.compute or not content.case:
+        return None
+    return BackCausality(tuple(content.case[0].inputs), back.compute, back.leave_out)
+
+
+def _loaded(table: ModelTable, folder: Path, causality: BackCausality | None = None) -> Model:
     from estimica.compiled.function_file import is_function_source
+    from estimica.simulate.back_model import load_back_model
     from estimica.simulate.linear_models import is_transfer_function_text
     from estimica.simulate.modelica_model import load_model
 
@@ -256,12 +269,11 @@ def _loaded(table: ModelTable, folder: Path) -> Model:
         return _function(table, folder)
     path = folder / table.source
     by_name = not path.exists() and _CLASS.match(table.source) and path.suffix != ".mo"
-    return load_model(
-        table.source if by_name else path,
-        table.class_,
-        fix=table.fix,
-        libraries=[folder / library for library in table.libraries],
-    )
+    source: str | Path = table.source if by_name else path
+    libraries = [folder / library for library in table.libraries]
+    if causality is not None:
+        return load_back_model(source, table.class_, table.fix, libraries, causality)
+    return load_model(source, table.class_, fix=table.fix, libraries=libraries)
 
 
 def _transfer_function(table: ModelTable) -> Model:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, Tag
 from pydantic.dataclasses import dataclass
 
+from estimica.study.backcalculate_table import BackcalculateTable
 from estimica.study.bootstrap_table import BootstrapTable
 from estimica.study.case import Case
 from estimica.study.crossvalidate_table import CrossvalidateTable
@@ -147,6 +148,9 @@ class StudyFile:
     crossvalidate: Annotated[
         CrossvalidateTable, Field(description="Read by `estimica crossvalidate`.")
     ] = Field(default_factory=CrossvalidateTable)
+    backcalculate: Annotated[
+        BackcalculateTable, Field(description="Read by `estimica backcalculate`.")
+    ] = Field(default_factory=BackcalculateTable)
     input_design: Annotated[
         InputDesignTable, Field(description="Read by `estimica design-input`.")
     ] = Field(default_factory=InputDesignTable)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from estimica.apps.cli.backcalculate_command import backcalculate
 from estimica.apps.cli.bootstrap_command import bootstrap
 from estimica.apps.cli.check_command import check
 from estimica.apps.cli.crossvalidate_command import crossvalidate
@@ -31,6 +32,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(backcalculate)
 app.command()(bootstrap)
 app.command()(check)
 app.command()(crossvalidate)

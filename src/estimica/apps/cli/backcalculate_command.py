@@ -1,0 +1,83 @@
+"""`estimica backcalculate`: what a relation hides, computed from data, and the law in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from estimica.apps.cli.check_command import StudyPath
+from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
+from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.resumable import Quiet, ReportPath, require_page
+from estimica.base.show import ended, text
+
+if TYPE_CHECKING:
+    from estimica.infer.back_calculation_result import BackCalculation
+
+
+def backcalculate(
+    study: StudyPath,
+    compute: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Variables or parameters to be computed."),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(help="A variable or column that they may depend on; may be repeated."),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="An equation that does not hold: its text, or a name that only it has."),
+    ] = None,
+    law: Annotated[
+        list[str] | None, typer.Option(help="A law to be tried; may be repeated. By default all.")
+    ] = None,
+    errors: Annotated[str | None, typer.Option(help="absolute or relative.")] = None,
+    axes: Annotated[
+        str | None, typer.Option(help="Draw only these: linear, lin-log, log-lin or log-log.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the points to this CSV or Parquet file.")
+    ] = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Leave a relation out, let data drive the rest, and see what it hides and which law it is."""
+    with reported("backcalculate", as_json):
+        from estimica.infer.back_calculation import backcalculate as calculate
+        from estimica.infer.back_calculation_pictures import require_axes
+
+        require_page(report)
+        if axes is not None:
+            require_axes(axes)
+        found = calculate(
+            study,
+            compute or None,
+            against=against or None,
+            leave_out=leave_out or None,
+            laws=law or None,
+            errors=errors,
+        )
+        wrote = [found.write(csv)] if csv else []
+        wrote += [found.report(report, axes=axes)] if report else []
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show(found)
+    for path in wrote if not quiet else ():
+        say(f"wrote {path}")
+    status, message = found.outcome()
+    if status != "done":
+        if as_json:
+            say(ended(status, message))
+        raise typer.Exit(FAILED)
+
+
+def _show(found: BackCalculation) -> None:
+    from estimica.infer.back_calculation_show import tables
+
+    for table in tables(found):
+        print_text(text(table))

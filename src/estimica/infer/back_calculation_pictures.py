@@ -1,0 +1,146 @@
+"""Pictures of a back-calculation: points against a variable, and laws through them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.base.show import Curve, Curves, Panel, labelled
+from estimica.base.suggest import did_you_mean
+from estimica.infer.back_calculation_result import BackCalculation
+from estimica.infer.law import Law
+
+Vector = npt.NDArray[np.float64]
+#: (horizontal, vertical) axis logarithmic
+AXES = {
+    "linear": (False, False),
+    "lin-log": (False, True),
+    "log-lin": (True, False),
+    "log-log": (True, True),
+}
+HEADINGS = {
+    "linear": "linear axes: a line is straight",
+    "lin-log": "vertical axis logarithmic: an exponential is straight",
+    "log-lin": "horizontal axis logarithmic: a logarithm is straight",
+    "log-log": "both axes logarithmic: a power law is straight",
+}
+GREY = 7  # of the palette
+FINE = 200  # stamps of a law's curve
+MOST_LAWS = 4
+
+
+def picture(
+    found: BackCalculation,
+    name: str | None = None,
+    against: str | None = None,
+    axes: str = "linear",
+) -> Curves:
+    """Points of each case, the best laws in `against` alone, and the best law if it has more."""
+    name = found.compute[0] if name is None else _known(name, found.compute, "computed variable")
+    if not found.against:
+        raise InferError("I618", "there is nothing to plot against; name a variable in against")
+    against = (
+        found.against[0] if against is None else _known(against, found.against, "variable against")
+    )
+    require_axes(axes)
+    across, up = AXES[axes]
+    x_all, y_all = found.column(against), found.column(name)
+    drawn = np.isfinite(x_all) & np.isfinite(y_all)
+    drawn &= (x_all > 0) if across else True
+    drawn &= (y_all > 0) if up else True
+    if not drawn.any():
+        which = against if across and not (x_all > 0).any() else name
+        raise InferError("I619", f"axes '{axes}': '{which}' is positive at no point; take linear")
+    curves = _points(found, x_all, y_all, drawn)
+    curves += _laws(found, name, against, x_all[drawn], across, up)
+    label = labelled(name, found.units.get(name, ""))
+    panel = Panel(label, tuple(curves), log=up, group=HEADINGS[axes])
+    title = f"{found.study}: {name} against {against}"
+    horizontal = labelled(against, found.units.get(against, ""))
+    return Curves((panel,), title, horizontal, 300, log_time=across)
+
+
+def require_axes(axes: str) -> None:
+    """Complain about axes that do not exist."""
+    _known(axes, tuple(AXES), "kind of axes")
+
+
+def possible_axes(found: BackCalculation, name: str, against: str) -> list[str]:
+    """Linear axes, and logarithmic ones where all points are positive."""
+    x, y = found.column(against), found.column(name)
+    usable = np.isfinite(x) & np.isfinite(y)
+    positive = ((x[usable] > 0).all(), (y[usable] > 0).all())
+    return [
+        axes
+        for axes, log in AXES.items()
+        if usable.any() and all(p or not wanted for p, wanted in zip(positive, log, strict=True))
+    ]
+
+
+def _known(name: str, names: tuple[str, ...], what: str) -> str:
+    if name not in names:
+        hint = did_you_mean(name, names) or f" (there are {', '.join(names)})"
+        raise InferError("I617", f"there is no {what} '{name}'{hint}")
+    return name
+
+
+def _points(
+    found: BackCalculation, x: Vector, y: Vector, drawn: npt.NDArray[np.bool_]
+) -> list[Curve]:
+    curves, begin = [], 0
+    for k, case in enumerate(found.cases):
+        rows = np.arange(begin, begin + len(case.stamps))
+        begin += len(case.stamps)
+        rows = rows[drawn[rows]]
+        colour = 0 if len(found.cases) == 1 else k
+        label = "computed" if len(found.cases) == 1 else case.case
+        curves.append(Curve(label, x[rows], y[rows], dotted=True, colour=colour))
+    return curves
+
+
+def _laws(
+    found: BackCalculation, name: str, against: str, x: Vector, across: bool, up: bool
+) -> list[Curve]:
+    laws = found.laws.get(name)
+    if laws is None:
+        return []
+    chosen = [law for law in laws.ranked if set(law.regressors) <= {against}][:MOST_LAWS]
+    low, high = float(x.min()), float(x.max())
+    if across:
+        fine = np.exp(np.linspace(math.log(low), math.log(high), FINE))
+    else:
+        fine = np.linspace(low, high, FINE)
+    curves = []
+    base = max(len(found.cases), 1)
+    if len(laws.best.regressors) > 1 and against in laws.best.regressors:
+        curves.append(_at_points(found, laws.best, against, across, up))
+    for k, law in enumerate(chosen):
+        value = law.at({against: fine})
+        seen = np.isfinite(value) & ((value > 0) | (not up))
+        first = law is laws.best
+        curves.append(
+            Curve(
+                law.label,
+                fine[seen],
+                value[seen],
+                description=law.short,
+                colour=base + k if base + k < GREY else GREY,
+                dashed=not first,
+                strength=1.0 if first else 0.7,
+            )
+        )
+    return curves
+
+
+def _at_points(found: BackCalculation, law: Law, against: str, across: bool, up: bool) -> Curve:
+    """A law in several regressors is no curve over one of them: its values at the points."""
+    columns = {n: found.column(n) for n in law.regressors}
+    usable = np.isfinite(np.array(list(columns.values()))).all(axis=0)
+    value = law.at({n: c[usable] for n, c in columns.items()})
+    x = columns[against][usable]
+    seen = ((value > 0) | (not up)) & ((x > 0) | (not across))
+    label = f"{law.label} in {' and '.join(law.regressors)}"
+    return Curve(label, x[seen], value[seen], description=law.short, dotted=True, colour=1)
