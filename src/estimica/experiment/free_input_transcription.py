@@ -1,0 +1,43 @@
+"""Which way of computing derivatives by the inputs a model allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.experiment.free_input_differences import Differences
+from estimica.experiment.free_input_equations import Equations, obstacle
+from estimica.experiment.free_input_function import traced
+from estimica.experiment.free_input_limits import Limits
+from estimica.experiment.free_input_linear import Affine
+from estimica.experiment.free_input_plan import Plan
+from estimica.experiment.free_input_search import Transcription
+from estimica.simulate.function_model import FunctionModel
+from estimica.simulate.linear_model import LinearModel
+from estimica.simulate.modelica_model import ModelicaModel
+
+Vector = npt.NDArray[np.float64]
+STEP = 1e-3  # of differences, as a share of the range of an input
+
+
+def transcribed(plan: Plan, limits: Limits, values: Vector, trial: Vector) -> Transcription:
+    """Exact derivatives where the model allows them, else differences."""
+    names: Sequence[str] = limits.names
+    why = ""
+    if isinstance(plan.model, LinearModel):
+        return Affine(plan, values, names)
+    if isinstance(plan.model, ModelicaModel):
+        why = obstacle(plan.model)
+        if not why:
+            return Equations(plan, values, names, trial=trial)
+    elif isinstance(plan.model, FunctionModel):
+        found = traced(plan, values, names, trial=trial)
+        if found is not None:
+            return found
+        why = "symbols cannot go through the function"
+    steps = np.repeat(STEP * limits.reach, len(plan.stamps))
+    if isinstance(plan.model, ModelicaModel):
+        steps = 10 * steps  # the engine's sensitivities have an error of their own
+    return Differences(plan, values, names, steps=steps, why=why)
