@@ -169,10 +169,15 @@ def test_simulated_data_draw_points_and_truth() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"noise": {"P": 1}}, "W021: noise of 'P', which is no output (outputs: y, rate)"),
-        ({"noise": {"rat": 1}}, "W021: noise of 'rat', which is no output; did you mean 'rate'?"),
+        ({"noise": {"P": 1}}, "W021: noise of 'P', which is no output or input (outputs: y, rate)"),
+        ({"noise": {"rat": 1}}, "W021: noise of 'rat', which is no output or input; did you mean 'rate'?"),
         ({"noise": -1}, "W022: noise of 'y': -1 is no standard deviation; give a number such as 0.02"),
         ({"noise": "2 percent"}, "W022: noise of 'y': '2 percent' is no standard deviation"),
+        ({"noise": 1, "colour": {"rat": 0.5}}, "W025: colour of 'rat', which has no noise; did you mean 'rate'?"),
+        ({"noise": 1, "colour": 1.0}, "W026: colour of 'y': an AR coefficient is between -1 and 1, not 1.0; 0 is white"),
+        ({"noise": 1, "colour": "1/(1 - s)"}, "W027: colour of 'y': '1/(1 - s)' is not stable"),
+        ({"noise": 1, "colour": "1/(1 + s"}, "W027: colour of 'y': "),
+        ({"noise": 1, "colour": "a/(1 + s)"}, "W027: colour of 'y': parameter 'a' of 'transfer function' has no value"),
         ({"drop": 1.0}, "W023: drop 1.0 is no share of the samples, from 0 to below 1"),
         ({"outputs": ["u"]}, "W024: 'u' is a column already, the time or an input; leave it out"),
         ({"hold": "x"}, "W003: hold 'x' is none of previous, linear, spline"),
@@ -190,3 +195,101 @@ def test_a_run_that_ends_early_is_told() -> None:
     )
     with pytest.raises(SimulationError):
         es.simulate_experiment(model, {"u": 0.0}, [0, 2])
+
+
+def test_a_filter_needs_equal_steps_and_a_coefficient_does_not() -> None:
+    grid = np.cumsum(np.random.default_rng(1).uniform(0.1, 0.2, 50))
+    es.simulate_experiment(first_order(), {"u": 1.0}, grid, noise=0.1, colour=0.5)
+    with pytest.raises(ExperimentError, match="W028: colour of 'y': a filter needs equal steps"):
+        es.simulate_experiment(first_order(), {"u": 1.0}, grid, noise=0.1, colour="1/(1 + s)")
+
+
+# --- every kind of model -------------------------------------------------------------------------
+
+
+def lag(u: np.ndarray, t: np.ndarray, K: float = 1.0, tau: float = 2.0) -> np.ndarray:
+    return K * by_zero_order_hold(u, t[1] - t[0], tau)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [es.transfer_function("K/(1 + tau*s)", parameters={"K": 1, "tau": 2}), es.load_model(lag)],
+    ids=["linear", "function"],
+)
+def test_linear_and_function_models_are_measured_like_modelica(model: es.Model) -> None:
+    data = es.simulate_experiment(model, {"u": SQUARE}, GRID, {"K": 1.5}, noise=0.02, seed=5)
+    wanted = 1.5 * by_zero_order_hold(data.column("u"), 0.1, 2.0)
+    np.testing.assert_allclose(data.truth["y"], wanted, atol=1e-9)
+    same = es.simulate_experiment(
+        first_order(), {"u": SQUARE}, GRID, {"K": 1.5}, noise=0.02, seed=5, outputs=["y"]
+    )
+    np.testing.assert_allclose(data.column("y"), same.column("y"), atol=1e-5)
+
+
+def test_a_delay_between_samples_is_measured_exactly() -> None:
+    model = es.transfer_function("exp(-T*s)/(1 + 2*s)")
+    step = es.signals.Step(begin=1.0)
+    data = es.simulate_experiment(model, {"u": step}, GRID, {"T": 0.237})
+    wanted = -np.expm1(-np.maximum(GRID - 1.237, 0) / 2)
+    np.testing.assert_allclose(data.column("y"), wanted, atol=1e-12)
+
+
+# --- colour, and noise of inputs -----------------------------------------------------------------
+
+
+def memory(noise: np.ndarray, shift: int) -> float:
+    return float(np.mean(noise[shift:] * noise[:-shift]) / np.mean(noise**2))
+
+
+@pytest.mark.parametrize(
+    ("colour", "left"),
+    [(0.9, 0.9), (-0.5, -0.5), ("1/(1 + 2*s)", np.exp(-0.05)), (0.0, 0.0)],
+)
+def test_coloured_noise_has_its_memory_and_keeps_its_sigma(
+    colour: float | str, left: float
+) -> None:
+    grid = es.signals.times(0.1, 40_000)
+    model = es.transfer_function("1/(1 + s)")
+    data = es.simulate_experiment(model, {"u": 0.0}, grid, noise=0.3, colour=colour)
+    noise = data.column("y") - data.truth["y"]
+    assert np.std(noise) == pytest.approx(0.3, rel=0.08)
+    for shift in (1, 2, 5):
+        assert memory(noise, shift) == pytest.approx(left**shift, abs=0.05)
+    spread = [
+        es.simulate_experiment(
+            model, {"u": 0.0}, grid[:50], noise=0.3, colour=colour, seed=k
+        ).column("y")[0]
+        for k in range(200)
+    ]
+    assert np.std(spread) == pytest.approx(0.3, rel=0.2)  # from the first sample on
+
+
+def test_noise_of_an_input_is_in_the_data_and_not_in_the_model() -> None:
+    noise = {"y": 0.02, "u": "5 %"}
+    data = es.simulate_experiment(
+        first_order(), {"u": SQUARE}, GRID, noise=noise, colour={"u": 0.8}, outputs=["y"]
+    )
+    plain = es.simulate_experiment(
+        first_order(), {"u": SQUARE}, GRID, noise={"y": 0.02}, outputs=["y"]
+    )
+    assert (data.truth["u"] == plain.column("u")).all()
+    assert (data.column("y") == plain.column("y")).all()
+    error = data.column("u") - data.truth["u"]
+    assert np.std(error) == pytest.approx(0.05, rel=0.15)
+    assert memory(error, 1) == pytest.approx(0.8, abs=0.06)
+    assert [p.label for p in data.curves().panels] == ["u [V]", "y [m]"]
+    assert data.noise["u"] == pytest.approx(0.05)
+
+
+def test_residuals_tell_coloured_noise_from_white() -> None:
+    model = es.transfer_function("K/(1 + tau*s)", parameters={"K": 1.5, "tau": 3})
+    truth = {"K": 1.0, "tau": 2.0}
+    told = []
+    for colour in (0.0, 0.9):
+        data = es.simulate_experiment(
+            model, {"u": SQUARE}, GRID, truth, noise=0.05, colour=colour, seed=2
+        )
+        case = es.Case("run", data, inputs={"u": "u"}, outputs={"y": "y"})
+        fit = es.fit(es.Study(model, ["K", "tau"], [case]))
+        told.append(es.residuals(fit).coloured)
+    assert told == [False, True]

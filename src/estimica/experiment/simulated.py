@@ -13,13 +13,14 @@ from estimica.base.errors import ExperimentError, SimulationError
 from estimica.base.signals import Signal, Vector, as_signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model import Model
+from estimica.experiment.colour import Colour, coloured, colours
 from estimica.experiment.simulated_data import SimulatedData
 from estimica.experiment.waveform import Waveform, stamps
 from estimica.simulate.modelica_model import ModelicaModel
 
 _PERCENT = re.compile(r"\s*([0-9.eE+-]+)\s*%\s*$")
 
-#: a standard deviation in the unit of the output, or a share of its spread such as "2 %"
+#: a standard deviation in the unit of the signal, or a share of its spread such as "2 %"
 Sigma = float | str
 
 
@@ -30,6 +31,7 @@ def simulate_experiment(
     parameters: Mapping[str, float] | None = None,
     *,
     noise: Sigma | Mapping[str, Sigma] = 0.0,
+    colour: Colour | Mapping[str, Colour] = 0.0,
     seed: int = 1,
     outputs: Sequence[str] | None = None,
     drop: float = 0.0,
@@ -37,14 +39,19 @@ def simulate_experiment(
     hold: str = "previous",
     options: Any = None,
 ) -> SimulatedData:
-    """Measurements of `outputs` at `times` with white Gaussian noise, as a table of data.
+    """Measurements of `outputs` at `times` with Gaussian noise, as a table of data.
 
     `inputs` are numbers, signals of `es.signals`, arrays of a value for each time, or whatever
     `simulate` takes. A signal of `es.signals` is sampled at `times` and held as `hold` says, so
     that a study which reads the data sees the very same input; with hold = "exact" the model gets
-    it as it is, also between the samples. `noise` is a standard deviation, for all outputs or by
-    name, or a share of the spread of the output such as "2 %"; `drop` is the share of samples that
-    are missing, at random. The same `seed` gives the same data.
+    it as it is, also between the samples.
+
+    `noise` is a standard deviation, for all outputs or by name, or a share of the spread of the
+    signal such as "2 %". Noise of an input is that of its measurement: the model gets the input
+    itself, the data have the noisy one. `colour` says how samples of the noise hang together: how
+    much is left of the sample before (0.9), or a filter that white noise goes through
+    ("1/(1 + 2*s)"); the standard deviation stays what `noise` says. `drop` is the share of samples
+    that are missing, at random. The same `seed` gives the same data.
     """
     grid = stamps(times)
     names = _outputs(model, outputs)
@@ -56,14 +63,17 @@ def simulate_experiment(
     elif not run.ok:
         raise SimulationError("R030", f"'{model.name}' cannot be simulated: {run.text}")
     truth = {n: np.array(run.Y[:, k], np.float64) for k, n in enumerate(names)}
-    sigmas = _sigmas(noise, truth)
+    given = {n: s.at(grid) for n, s in signals.items()}
     dropped = _share(drop)
     stamp = "time" if model.has_time else "point"
-    columns = {stamp: grid} | {n: s.at(grid) for n, s in signals.items()}
+    columns = {stamp: grid} | given
     _require_apart(columns, names)
+    sigmas = _sigmas(noise, truth, given)
+    tints = colours(colour, sigmas)
+    truth |= {n: given[n] for n in sigmas if n in given}
     for n, exact in truth.items():
-        columns[n] = exact + sigmas[n] * _random(seed, 0, n).standard_normal(len(grid))
-        if dropped:
+        columns[n] = exact + sigmas[n] * coloured(n, tints[n], grid, _random(seed, 0, n))
+        if dropped and n not in given:
             columns[n][_random(seed, 1, n).random(len(grid)) < dropped] = np.nan
     units = {q.name: q.unit for q in model.quantities() if q.unit and q.name in columns}
     return SimulatedData(
@@ -107,14 +117,19 @@ def _notes(inputs: Mapping[str, object], grid: Vector, hold: str) -> list[str]:
     ]
 
 
-def _sigmas(noise: Sigma | Mapping[str, Sigma], truth: Mapping[str, Vector]) -> dict[str, float]:
+def _sigmas(
+    noise: Sigma | Mapping[str, Sigma], outputs: Mapping[str, Vector], inputs: Mapping[str, Vector]
+) -> dict[str, float]:
+    """Of every output, and of those inputs that are named."""
     if not isinstance(noise, Mapping):
-        return {n: _sigma(n, noise, exact) for n, exact in truth.items()}
+        return {n: _sigma(n, noise, exact) for n, exact in outputs.items()}
+    known = {**outputs, **inputs}
     for n in noise:
-        if n not in truth:
-            hint = did_you_mean(n, truth) or f" (outputs: {', '.join(truth)})"
-            raise ExperimentError("W021", f"noise of '{n}', which is no output{hint}")
-    return {n: _sigma(n, noise.get(n, 0.0), exact) for n, exact in truth.items()}
+        if n not in known:
+            hint = did_you_mean(n, known) or f" (outputs: {', '.join(outputs)})"
+            raise ExperimentError("W021", f"noise of '{n}', which is no output or input{hint}")
+    named = [*outputs, *(n for n in inputs if n in noise)]
+    return {n: _sigma(n, noise.get(n, 0.0), known[n]) for n in named}
 
 
 def _sigma(name: str, given: Sigma, exact: Vector) -> float:

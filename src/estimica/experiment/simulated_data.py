@@ -15,9 +15,9 @@ from estimica.data.writers import write_csv
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedData(Data):
-    """A table of data like any other, with the outputs before noise in `truth`.
+    """A table of data like any other, with the signals before noise in `truth`.
 
-    `noise` holds the standard deviation that was added to each output, `inputs` the names of the
+    `noise` holds the standard deviation that was added to each of them, `inputs` the names of the
     columns that were given to the model.
     """
 
@@ -44,7 +44,14 @@ class SimulatedData(Data):
             if name in self.truth:
                 lines = (
                     show.Curve("measured", stamps, values, unit, dotted=True, colour=5),
-                    show.Curve("true", stamps, self.truth[name], unit, colour=0),
+                    show.Curve(
+                        "true",
+                        stamps,
+                        self.truth[name],
+                        unit,
+                        stepped=name in self.inputs,
+                        colour=0,
+                    ),
                 )
                 panels.append(show.Panel(show.labelled(name, unit), lines))
             elif name != first:
