@@ -31,6 +31,7 @@ from estimica.study.fields import (
 from estimica.study.frequency_case import require_frequency, require_time
 from estimica.study.frequency_columns import RESPONSE, ResponseColumns, kind_of_output
 from estimica.study.sigma import Sigma as Sigma
+from estimica.study.prefilter import PrefilterField
 from estimica.study.tuner import Prior
 
 
@@ -107,6 +108,7 @@ class OutputColumn:
     disturbance: Annotated[
         Disturbance, Field(description="A free constant is added to the simulated output.")
     ] = False
+    prefilter: PrefilterField = None
 
 
 Input = Annotated[
@@ -141,12 +143,12 @@ Columns = Annotated[
 class Case:
     """One experiment.
 
-    `data` is a path, a Data, or a pandas object. The simulation begins at `begin`, by default the
-    first time stamp; samples outside `from` … `to` or within `exclude` do not count.
+    `data` is a path, a Data, or a pandas object; a case of a design needs none. The simulation
+    begins at `begin`, by default the first time stamp; samples outside `from` … `to` or within `exclude` do not count.
     """
 
     name: Annotated[str, Field(description="What it is called in tables and plots.", min_length=1)]
-    data: Columns
+    data: Columns = None
     inputs: Annotated[
         dict[str, Input],
         Field(description="Inputs of the model: a column, a number, or a table of details."),
@@ -186,6 +188,10 @@ class Case:
         ),
     ] = None
     begin: Annotated[Finite | None, Field(description="Where the simulation begins.")] = None
+    stop: Annotated[
+        Finite | None,
+        Field(description="Where the simulation of a design ends; a fit ends with the data."),
+    ] = None
     from_: Annotated[
         Finite | None, Field(alias="from", description="Samples before it do not count.")
     ] = None
@@ -193,6 +199,7 @@ class Case:
     exclude: Annotated[
         tuple[tuple[Finite, Finite], ...], Field(description="Stretches that do not count.")
     ] = ()
+    prefilter: PrefilterField = None
     sheet: Annotated[str | None, Field(description="The sheet of a workbook.")] = None
     active: Annotated[Truth, Field(description="If false it is left out.")] = True
 
@@ -200,7 +207,7 @@ class Case:
         from estimica.data.readers import as_data
         from estimica.data.table import Data
 
-        if not isinstance(self.data, (str, PathLike, Data)):
+        if self.data is not None and not isinstance(self.data, (str, PathLike, Data)):
             object.__setattr__(self, "data", as_data(self.data))
         if self.from_ is not None and self.to is not None and self.from_ >= self.to:
             raise wrong("C014", f"from {self.from_:g} is not before to {self.to:g}")

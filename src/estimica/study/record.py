@@ -17,6 +17,8 @@ from estimica.data.readers import as_data, read_data
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
 from estimica.study.frequency_transfer import Transfer
+from estimica.study.prefilter import Prefilter
+from estimica.study.prefilter_system import prefilter_system
 from estimica.study.transform import Transform, transform_of
 from estimica.study.units import UnknownUnit, conversion
 
@@ -40,6 +42,7 @@ class Measured:
     is_input: bool = False  # an input that was measured with errors
     #: of a frequency response, whose values are real and imaginary parts in turn
     transfer: Transfer | None = None
+    prefilter: Prefilter | None = None
 
     @property
     def rms(self) -> float:
@@ -91,6 +94,8 @@ def record(case: Case, *, has_time: bool = True, inputs: Sequence[str] = ()) -> 
 
 def data_of(case: Case) -> Data:
     """The table of a case, read where it is a path."""
+    if case.data is None:
+        raise CaseError("C095", "'data' is missing; write data = \"file.csv\"")
     if isinstance(case.data, Data):
         return case.data
     if isinstance(case.data, (str, Path)):
@@ -132,6 +137,7 @@ def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
     for name, column in case.columns_of_outputs.items():
         try:
             outputs.append(_output(case, name, column, data, time, begin, complete))
+            _check_prefilter(outputs[-1], has_time)
         except EstimicaError as error:
             problems.append(Problem(error.code, where, f"output '{name}': {error.message}"))
     if not case.outputs:
@@ -280,7 +286,18 @@ def _output(
         given.sigma,
         transform,
         free,
+        prefilter=given.prefilter or case.prefilter,
     )
+
+
+def _check_prefilter(measured: Measured, has_time: bool) -> None:
+    if measured.prefilter is None:
+        return
+    if not has_time:
+        raise CaseError(
+            "C094", "a prefilter needs time, and here each point stands alone; leave it out"
+        )
+    prefilter_system(measured.prefilter, measured.time)
 
 
 def _scaled(given: InputColumn | OutputColumn, value: Vector) -> Vector:
