@@ -28,7 +28,7 @@ _SETTINGS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
 _ENGINE_FILES = (
     "calls", "layout", "status", "linear_algebra", "evaluation", "algebraic", "dormand_prince",
     "dense_output", "rosenbrock", "events",
-    "history", "driver",
+    "history", "driver", "point_layout", "point_driver",
 )  # fmt: skip
 #: reorder and fuse, but keep NaN and infinity: they are how a failed trial step shows itself
 _LOOSE = {"contract", "reassoc", "nsz"}

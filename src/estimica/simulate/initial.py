@@ -254,8 +254,7 @@ class Initialiser:
         d = np.zeros(self.n_modes)
         z = np.zeros(0)
         if self.guessed:
-            guess, logical = (np.array(g, float).ravel() for g in self._guess(values))
-            z = guess
+            z, logical = self.guesses(values)
             d[len(e.system.relations) :] = logical
         P, x, S = self.tuning.prepare(values)
         if not (self.implicit or z.size):
@@ -274,6 +273,11 @@ class Initialiser:
         # the initial event must find the start values of the logicals as their previous ones
         n_modes = len(e.system.relations)
         return replace(found, d=np.concatenate([d[:n_modes], d_pre[n_modes:]]))
+
+    def guesses(self, values: Vector) -> tuple[Vector, Vector]:
+        """Start attributes of the algebraic unknowns and of the logicals."""
+        z, logical = (np.array(g, float).ravel() for g in self._guess(values))
+        return z, logical
 
     def operating_point(self, values: Vector, time: float, u: Vector) -> Start:
         """Like `start`, with modes and logicals settled as the initial event leaves them."""

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import casadi as ca
 import numpy as np
@@ -17,7 +17,7 @@ from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
 from estimica.compiled.equations import Equations, assemble, tunable
-from estimica.compiled.tuning import require_tunable
+from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.flat.expression import Expression
 from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment, FlatSystem, Kind, Variability
@@ -36,6 +36,9 @@ from estimica.structure.causality_choice import Choice, choose_inputs
 from estimica.structure.causality_sort import sort_redefined
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
 from estimica.structure.sorted_system import SortedSystem
+
+if TYPE_CHECKING:
+    from estimica.simulate.point_model import PointModel, PointSettings
 
 Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
@@ -99,13 +102,14 @@ class ModelicaModel(LinearisedModel):
         self.original = flat  # as the class declares its inputs
         self.causality = causality
         self._variants: dict[frozenset[str], ModelicaModel] = {}
+        self._points: dict[PointSettings, PointModel] = {}
         self.fixed = dict(fixed or {})  # values that it was loaded with
         self.flat, system = sort_redefined(flat, causality)
         self.name = flat.name
         self.description = flat.description
         self.system: SortedSystem = system
         self.equations: Equations = assemble(self.system)
-        self._configurations = Configurations(self.equations)
+        self.configurations = Configurations(self.equations)
 
     # -- what there is ---------------------------------------------------------------------------
 
@@ -152,7 +156,7 @@ class ModelicaModel(LinearisedModel):
         number = self._numbers_of_attributes()
         found = []
         for v in self.flat.variables:
-            if v.name in self._slopes:
+            if v.name in self.slopes:
                 continue
             role = self._roles.get(v.name, "algebraic")
             reason = tunable(self.system, v.name) if role in ("parameter", "constant") else ""
@@ -192,7 +196,7 @@ class ModelicaModel(LinearisedModel):
     @cached_property
     def _defaults(self) -> dict[str, float]:
         """Parameter values as the model is loaded; NaN where only initialisation finds them."""
-        tuning = self._configurations.get(()).tuning
+        tuning = self.configurations.get(()).tuning
         P = tuning.prepare(tuning.defaults)[0]
         values = dict(zip(self.equations.constants, map(float, P), strict=False))
         return values | dict.fromkeys(self.system.free_parameters, float("nan"))
@@ -242,6 +246,26 @@ class ModelicaModel(LinearisedModel):
             )
         return self._variants[key]
 
+    def at_points(
+        self, mode: str = "static", *, tolerance: float = 1e-8, max_time: float = 1e7
+    ) -> PointModel:
+        """The model at operating points: `static`, `steady` or `simulate`; see `PointModel`.
+
+        `tolerance` and `max_time` say when a simulated point counts as steady.
+        """
+        from estimica.simulate.point_model import PointSettings
+
+        chosen: Any = mode
+        return self.points(PointSettings(mode=chosen, tolerance=tolerance, max_time=max_time))
+
+    def points(self, settings: PointSettings) -> PointModel:
+        """The model at operating points with these settings; kept."""
+        from estimica.simulate.point_model import PointModel
+
+        if settings not in self._points:
+            self._points[settings] = PointModel(self, settings)
+        return self._points[settings]
+
     def choose_inputs(self, prefer: Sequence[str] = ()) -> Choice:
         """How many inputs the class needs when it is taken alone, and which could be them."""
         return choose_inputs(self.original, prefer)
@@ -268,15 +292,8 @@ class ModelicaModel(LinearisedModel):
         names = self._outputs(outputs)
         tuners = [require_tunable(self.equations, n) for n in wrt]
         given = numbers(self.equations, parameters, start)
-        configuration = self._configurations.get(names, tuners, sorted(given))
-        tuning = configuration.tuning
-        values = tuning.defaults.copy()
-        for name, value in given.items():
-            values[tuning.index[name]] = value
-        for c in tuners:
-            if c.name not in given and np.isnan(values[tuning.index[c.name]]):
-                values[tuning.index[c.name]] = self._default_of(c.name, given)
-        self._require_values(configuration.tuning.independent, values)
+        configuration = self.configurations.get(names, tuners, sorted(given))
+        values = self.independent_values(configuration.tuning, given, tuners)
         signals = self.signals(inputs)
         pieces = pieces_of(signals, begin, float(grid[-1]))
         return Response(configuration, values, pieces, grid, begin, options or Options())
@@ -381,6 +398,10 @@ class ModelicaModel(LinearisedModel):
         if not run.ok:
             raise SimulationError(*describe(self.equations, run, response))
 
+    def chosen_outputs(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
+        """Outputs that the user names, checked; else the declared ones and the states."""
+        return self._outputs(outputs)
+
     def _outputs(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
         if isinstance(outputs, str):
             outputs = [outputs]
@@ -405,18 +426,31 @@ class ModelicaModel(LinearisedModel):
         return {n: number(self.flat.by_name[n].start) or 0.0 for n in self.system.inputs}
 
     @cached_property
-    def _slopes(self) -> dict[str, str]:
+    def slopes(self) -> dict[str, str]:
         """Inputs that carry the derivative of another: {der(x): x}."""
         names = {slope_name(n): n for n in self.causality.inputs}
         return {s: n for s, n in names.items() if s in self.system.inputs}
 
     def signals(self, inputs: Mapping[str, object] | None) -> list[Signal]:
         """One signal for each input of the system, derivatives of inputs included."""
-        return signals_of(self.system.inputs, inputs, self._input_defaults, self._slopes)
+        return signals_of(self.system.inputs, inputs, self._input_defaults, self.slopes)
+
+    def independent_values(
+        self, tuning: Tuning, given: Numbers, tuners: Sequence[Constant]
+    ) -> Vector:
+        """Values of the independent constants of a tuning, with those that the user gives."""
+        values = tuning.defaults.copy()
+        for name, value in given.items():
+            values[tuning.index[name]] = value
+        for c in tuners:
+            if c.name not in given and np.isnan(values[tuning.index[c.name]]):
+                values[tuning.index[c.name]] = self._default_of(c.name, given)
+        self._require_values(tuning.independent, values)
+        return values
 
     def _default_of(self, constant: str, given: Mapping[str, float]) -> float:
         """The value a dependent constant has before it is tuned on its own."""
-        base = self._configurations.get((), (), sorted(given)).tuning
+        base = self.configurations.get((), (), sorted(given)).tuning
         values = base.defaults.copy()
         for name, value in given.items():
             values[base.index[name]] = value

@@ -47,18 +47,27 @@ class Configurations:
         self, outputs: Sequence[str], wrt: Sequence[Constant] = (), overridden: Sequence[str] = ()
     ) -> Configuration:
         """The configuration for these outputs, tuners and constants set from outside."""
-        key = (tuple(wrt), frozenset(overridden))
-        full = (*key, tuple(outputs))
+        full = (tuple(wrt), frozenset(overridden), tuple(outputs))
         if full not in self._found:
-            if key not in self._tunings:
-                tuning = tune(self.equations, wrt, overridden)
-                self._tunings[key] = tuning, Initialiser(tuning)
-            tuning, initialiser = self._tunings[key]
+            tuning, initialiser = self._tuned(wrt, overridden)
             values = [self.equations.value(n) for n in outputs]
             y = ca.substitute(_column(values), self.equations.homotopy, ca.SX(1))
             kernel = build_kernel(tuning.hybrid, y, sensitivities=bool(wrt))
             self._found[full] = Configuration(tuning, initialiser, kernel, tuple(outputs))
         return self._found[full]
+
+    def tuning(self, wrt: Sequence[Constant], overridden: Sequence[str]) -> Tuning:
+        """The tuning alone: which constants are set, and how the others follow."""
+        return self._tuned(wrt, overridden)[0]
+
+    def _tuned(
+        self, wrt: Sequence[Constant], overridden: Sequence[str]
+    ) -> tuple[Tuning, Initialiser]:
+        key = (tuple(wrt), frozenset(overridden))
+        if key not in self._tunings:
+            tuning = tune(self.equations, wrt, overridden)
+            self._tunings[key] = tuning, Initialiser(tuning)
+        return self._tunings[key]
 
 
 def _column(parts: list[ca.SX]) -> ca.SX:

@@ -1,0 +1,217 @@
+"""The loop over operating points: Newton's method at each, and derivatives by the implicit function
+theorem. Points come in a given order; each begins from the solution of its parent, or its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimica.simulate import point_layout as at
+from estimica.simulate.calls import Unit, address, call_model, engine_function, part, reals_at
+from estimica.simulate.linear_algebra import factor, solve
+
+Vector = Any
+LIMIT = 60
+EXACT = 1e-15  # of each residual's scale: nothing left to gain
+ENOUGH = 1e-9  # what counts as a solution
+FLAT = 1e-13  # pivots of the scaled matrix below this make it singular
+
+
+@engine_function
+def call_at(iw: Vector, function: int) -> None:
+    """Calls a model function with the current tables."""
+    base = address(iw)
+    call_model(iw[function], base, base + 8 * at.RESULT)
+
+
+@engine_function
+def evaluate(iw: Vector, z: int, r: int, values: int) -> bool:
+    """R to r, the nonzeros of its Jacobian to values (addresses); whether R is finite."""
+    iw[at.Z] = z
+    iw[at.RESULT], iw[at.RESULT + 1] = r, values
+    call_at(iw, at.RESIDUAL)
+    total = 0.0
+    residual = reals_at(r)
+    for k in range(iw[at.NZ]):
+        total += residual[k]
+    return bool(np.isfinite(total))
+
+
+@engine_function
+def factorise(iw: Vector, z: int, values: int, matrix: int, rows: int, columns: int) -> bool:
+    """LU of the Jacobian with rows and columns scaled; whether it is regular."""
+    n = iw[at.NZ]
+    a, v, r, c = reals_at(matrix), reals_at(values), reals_at(rows), reals_at(columns)
+    unknown, size = reals_at(z), reals_at(iw[at.SCALE])
+    place = part(iw, iw[at.I_PLACE])
+    for k in range(n * n):
+        a[k] = 0.0
+    for k in range(n):
+        c[k] = max(abs(unknown[k]), size[k])
+    total = 0.0
+    for k in range(iw[at.NNZ]):
+        a[place[k]] = v[k]
+        total += v[k]
+    if not np.isfinite(total):
+        return False
+    for i in range(n):
+        largest = 0.0
+        for j in range(n):
+            a[i * n + j] *= c[j]
+            largest = max(largest, abs(a[i * n + j]))
+        if not largest > 0.0:
+            return False
+        r[i] = largest
+        for j in range(n):
+            a[i * n + j] /= largest
+    if factor(a, part(iw, iw[at.I_PIVOT]), n):
+        return False
+    smallest = 1.0
+    for i in range(n):
+        smallest = min(smallest, abs(a[i * n + i]))
+    return bool(smallest >= FLAT)
+
+
+@engine_function
+def newton(iw: Vector, z: int, work: int) -> int:
+    """The root near z, with the factorised Jacobian left in the work space; how it ended."""
+    n, nnz = iw[at.NZ], iw[at.NNZ]
+    r, r2 = work, work + 8 * n
+    trial, step, scale = work + 16 * n, work + 24 * n, work + 32 * n
+    rows, columns = work + 40 * n, work + 48 * n
+    values = work + 56 * n
+    matrix = values + 8 * nnz
+    R, R2, S = reals_at(r), reals_at(r2), reals_at(scale)
+    x, y, d = reals_at(z), reals_at(trial), reals_at(step)
+    row, column = reals_at(rows), reals_at(columns)
+    for k in range(n):
+        S[k] = 1e-300
+    if not evaluate(iw, z, r, values):
+        return at.NOT_FINITE
+    for _ in range(LIMIT):
+        if not factorise(iw, z, values, matrix, rows, columns):
+            return at.SINGULAR
+        worst = 0.0
+        for k in range(n):
+            S[k] = max(S[k], row[k])
+            worst = max(worst, abs(R[k]) / S[k])
+            d[k] = -R[k] / row[k]
+        if worst <= EXACT:
+            return at.SOLVED
+        solve(reals_at(matrix), part(iw, iw[at.I_PIVOT]), n, d, 1)
+        size = 0.0
+        for k in range(n):
+            d[k] *= column[k]
+            size += (R[k] / S[k]) ** 2
+        damping, accepted = 1.0, False
+        for _ in range(30):
+            for k in range(n):
+                y[k] = x[k] + damping * d[k]
+            if evaluate(iw, trial, r2, values):
+                now = 0.0
+                for k in range(n):
+                    now += (R2[k] / S[k]) ** 2
+                if now <= (1.0 - 1e-4 * damping) ** 2 * size:
+                    accepted = True
+                    break
+            damping *= 0.5
+        if not accepted:
+            evaluate(iw, z, r, values)
+            regular = factorise(iw, z, values, matrix, rows, columns)
+            return at.SOLVED if worst <= ENOUGH and regular else at.NOT_SOLVED
+        length, worst = 0.0, 0.0
+        for k in range(n):
+            length = max(length, abs(damping * d[k]) / column[k])
+            x[k], R[k] = y[k], R2[k]
+            worst = max(worst, abs(R[k]) / S[k])
+        if (length <= 1e-8 or iw[at.LINEAR]) and worst <= ENOUGH:
+            regular = factorise(iw, z, values, matrix, rows, columns)
+            return at.SOLVED if regular else at.SINGULAR
+    return at.NOT_SOLVED
+
+
+@engine_function
+def differentiate(iw: Vector, z: int, w: int, work: int) -> None:
+    """W = -G_z^-1 G_theta with the factors that Newton's method has left."""
+    n, m = iw[at.NZ], iw[at.M]
+    rows, columns = reals_at(work + 40 * n), reals_at(work + 48 * n)
+    matrix = work + 56 * n + 8 * iw[at.NNZ]
+    iw[at.Z], iw[at.RESULT] = z, w
+    call_at(iw, at.RATES)
+    rates = reals_at(w)
+    for i in range(n):
+        for j in range(m):
+            rates[i * m + j] /= -rows[i]
+    solve(reals_at(matrix), part(iw, iw[at.I_PIVOT]), n, rates, m)
+    for i in range(n):
+        for j in range(m):
+            rates[i * m + j] *= columns[i]
+
+
+@engine_function
+def set_point(iw: Vector, k: int) -> None:
+    """The tables point at point k."""
+    iw[at.U] = iw[at.ALL_U] + 8 * iw[at.NU] * k
+    iw[at.D] = iw[at.ALL_D] + 8 * iw[at.ND] * k
+    iw[at.Z] = iw[at.ALL_Z] + 8 * iw[at.NZ] * k
+    iw[at.W] = iw[at.ALL_W] + 8 * iw[at.NZ] * iw[at.M] * k
+
+
+@engine_function
+def evaluated(iw: Vector, z: int, work: int) -> int:
+    """The Jacobian at z as it is, factorised."""
+    n = iw[at.NZ]
+    values = work + 56 * n
+    if not evaluate(iw, z, work, values):
+        return at.NOT_FINITE
+    matrix = values + 8 * iw[at.NNZ]
+    regular = factorise(iw, z, values, matrix, work + 40 * n, work + 48 * n)
+    return at.SOLVED if regular else at.SINGULAR
+
+
+@engine_function
+def solve_point(iw: Vector, k: int, search: bool) -> int:
+    """Unknowns, outputs and derivatives of one point."""
+    n = iw[at.NZ]
+    set_point(iw, k)
+    z, w = iw[at.Z], iw[at.W]
+    parent = part(iw, iw[at.I_PARENT])[k]
+    if parent >= 0 and n > 0 and part(iw, iw[at.I_STATUS])[parent] == at.SOLVED:
+        source, target = reals_at(iw[at.ALL_Z] + 8 * n * parent), reals_at(z)
+        for j in range(n):
+            target[j] = source[j]
+    if n > 0:
+        ended = newton(iw, z, iw[at.WORK]) if search else evaluated(iw, z, iw[at.WORK])
+        if ended != at.SOLVED:
+            return ended
+        if iw[at.SENS]:
+            differentiate(iw, z, w, iw[at.WORK])
+    iw[at.Z] = z
+    iw[at.RESULT] = iw[at.ALL_Y] + 8 * iw[at.NY] * k
+    iw[at.RESULT + 1] = iw[at.ALL_YS] + 8 * iw[at.NY] * iw[at.M] * k
+    call_at(iw, at.OUTPUT)
+    return at.SOLVED
+
+
+def _points(iw: Vector, rw: Vector, t: float, h: float, what: int, unused: int) -> int:
+    """Goes through the points in their order; how many failed."""
+    order, status = part(iw, iw[at.I_ORDER]), part(iw, iw[at.I_STATUS])
+    failed = 0
+    for place in range(iw[at.N_ORDER]):
+        k = order[place]
+        if what == at.SOLVE or what == at.EVALUATE:
+            status[k] = solve_point(iw, k, what == at.SOLVE)
+            failed += status[k] != at.SOLVED
+        else:
+            set_point(iw, k)
+            if what == at.ASK_MODES:
+                iw[at.RESULT] = iw[at.NEW_D] + 8 * iw[at.ND] * k
+                call_at(iw, at.MODES)
+            else:
+                iw[at.RESULT] = iw[at.ALL_C] + 8 * iw[at.N_CHECKS] * k
+                call_at(iw, at.CHECKS)
+    return failed
+
+
+points_unit = Unit(_points)

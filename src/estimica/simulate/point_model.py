@@ -1,0 +1,223 @@
+"""PointModel: a Modelica class at operating points, each of which stands alone, without time.
+
+`static`: a model without states, its equations evaluated. `steady`: all derivatives are zero, by
+Newton's method. `simulate`: each point is simulated until it is at rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import ModelError, SimulationError
+from estimica.base.quantities import Quantity
+from estimica.compiled.model import Model
+from estimica.compiled.tuning import Constant, require_tunable
+from estimica.simulate.engine import Options
+from estimica.simulate.modelica_model import ModelicaModel
+from estimica.simulate.point_inputs import inputs_of_points
+from estimica.simulate.point_response import MovingPointResponse, PointResponse
+from estimica.simulate.point_search import PointSearch
+from estimica.simulate.point_settling import Settling
+from estimica.simulate.point_system import PointSystem, build_system
+from estimica.simulate.response import numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = npt.NDArray[np.float64]
+Numbers = Mapping[str, float]
+Mode = Literal["static", "steady", "simulate"]
+MODES = ("static", "steady", "simulate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointSettings:
+    """How a point is computed. A simulated point is at rest when no state moves by more than
+    `tolerance` of its size any more; it may take `max_time`, in seconds of the model."""
+
+    mode: Mode = "static"
+    tolerance: float = 1e-8
+    max_time: float = 1e7
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ModelError("M164", f"mode '{self.mode}' is none of {', '.join(MODES)}")
+        for name in ("tolerance", "max_time"):
+            if not getattr(self, name) > 0:
+                raise ModelError("M164", f"{name} {getattr(self, name):g} is not positive")
+
+
+class PointModel(Model):
+    """A Modelica model at operating points; made by `ModelicaModel.at_points`."""
+
+    def __init__(self, model: ModelicaModel, settings: PointSettings) -> None:
+        self.model = model
+        self.settings = settings
+        self.name = model.name
+        self.description = model.description
+        self._systems: dict[tuple[object, ...], PointSystem] = {}
+        _require_mode(model, settings.mode)
+
+    @property
+    def has_time(self) -> bool:
+        """False: each point stands alone."""
+        return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was rewritten, reduced or assumed on the way, in words."""
+        return self.model.notes
+
+    def quantities(self) -> list[Quantity]:
+        """Every parameter and variable with its metadata."""
+        return self.model.quantities()
+
+    def output_names(self) -> tuple[str, ...]:
+        """Variables declared as outputs at the top level."""
+        return self.model.output_names()
+
+    def driven_by(self, names: Sequence[str]) -> PointModel:
+        """The model whose inputs a case names: itself, or a variant."""
+        model = self.model.driven_by(names)
+        return self if model is self.model else model.points(self.settings)
+
+    def response(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        wrt: Sequence[str] = (),
+        begin: float | None = None,
+        options: Any = None,
+    ) -> PointResponse:
+        """The points `times` (their numbers), to be evaluated at many values of the tuners `wrt`.
+
+        `inputs` are numbers, arrays of one value for each point, or signals that have a sample at
+        each point; `start` are start values where Newton's method or a simulation begins.
+        """
+        return self._response(times, inputs or {}, parameters, start, outputs, wrt, (), options)
+
+    def response_to_inputs(
+        self,
+        points: Vector,
+        inputs: Mapping[str, object],
+        parameters: Numbers,
+        *,
+        outputs: Sequence[str],
+        wrt: Sequence[str],
+        wrt_inputs: Sequence[str],
+        options: Any = None,
+    ) -> MovingPointResponse:
+        """Points to be evaluated at many values of the tuners `wrt` and the inputs `wrt_inputs`."""
+        inner = self._response(points, inputs, parameters, {}, outputs, wrt, wrt_inputs, options)
+        return MovingPointResponse(inner)
+
+    def evaluate(
+        self,
+        inputs: Mapping[str, object],
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+    ) -> pd.DataFrame:
+        """The outputs (or any variables) at points given by arrays and numbers, as a table."""
+        import pandas as pd
+
+        arrays = {n: np.asarray(v, np.float64) for n, v in inputs.items()}
+        size = max((a.size for a in arrays.values() if a.ndim), default=1)
+        given = {n: a if a.ndim else float(a) for n, a in arrays.items()}
+        response = self.response(np.arange(float(size)), given, parameters, start, outputs=outputs)
+        run = response.at()
+        if not run.ok:
+            raise SimulationError("R040", f"{self.name}: {run.text}")
+        columns = {n: np.broadcast_to(a, (size,)) for n, a in arrays.items()}
+        found = dict(zip(response.search.system.outputs, run.Y.T, strict=True))
+        return pd.DataFrame({**columns, **found}, index=pd.Index(range(size), name="point"))
+
+    # -- details ---------------------------------------------------------------------------------
+
+    def _response(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object],
+        parameters: Numbers | None,
+        start: Numbers | None,
+        outputs: Sequence[str] | None,
+        wrt: Sequence[str],
+        wrt_inputs: Sequence[str],
+        options: Options | None,
+    ) -> PointResponse:
+        model = self.model
+        points = np.atleast_1d(np.asarray(times, np.float64))
+        if not points.size:
+            raise ModelError("M165", "no points; give at least one")
+        slopes = model.slopes
+        u = inputs_of_points(model.system.inputs, inputs, slopes, points)
+        moving = [model.system.inputs.index(n) for n in wrt_inputs]
+        tuners = [require_tunable(model.equations, n) for n in wrt]
+        given = numbers(model.equations, parameters, start)
+        names = model.chosen_outputs(outputs)
+        system = self._system(names, tuners, sorted(given), moving)
+        values = model.independent_values(system.tuning, given, tuners)
+        made_free = [*given, *(c.name for c in tuners)]
+        plain = model.configurations.get((), (), sorted(set(made_free)))
+        search = PointSearch(
+            system,
+            self.settings.mode,
+            Settling(self.settings.tolerance, self.settings.max_time, _first_span(model)),
+            options or Options(),
+            plain,
+            plain.initialiser,
+        )
+        told = [n for n in model.system.inputs if n not in slopes]
+        return PointResponse(search, points, u, values, told)
+
+    def _system(
+        self,
+        outputs: Sequence[str],
+        wrt: Sequence[Constant],
+        overridden: Sequence[str],
+        moving: Sequence[int],
+    ) -> PointSystem:
+        key = (tuple(outputs), tuple(wrt), tuple(overridden), tuple(moving))
+        if key not in self._systems:
+            tuning = self.model.configurations.tuning(wrt, overridden)
+            self._systems[key] = build_system(tuning, outputs, moving)
+        return self._systems[key]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return PointModel, (self.model, self.settings)
+
+    def __repr__(self) -> str:
+        return f"<{self.model!r} at operating points, {self.settings.mode}>".replace("<<", "<")
+
+
+def _first_span(model: ModelicaModel) -> float:
+    stop = model.experiment.stop
+    return stop - model.experiment.start if stop and stop > model.experiment.start else 1.0
+
+
+def _require_mode(model: ModelicaModel, mode: str) -> None:
+    states = model.system.states
+    if mode == "static" and states:
+        listed = ", ".join(states[:6]) + (" …" if len(states) > 6 else "")
+        raise ModelError(
+            "M167",
+            f"'{model.name}' has states ({listed}), so that mode 'static' does not suit it; use "
+            "mode 'steady', which sets their derivatives to zero",
+        )
+    free = model.system.free_parameters
+    if free:
+        raise ModelError(
+            "M168",
+            f"parameter '{free[0]}' of '{model.name}' is found by initial equations, which "
+            "operating points do not have; give it a value",
+        )
