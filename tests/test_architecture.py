@@ -87,6 +87,7 @@ EXPORTED = {
     "ExperimentError",
     "signals",
     "simulate_experiment",
+    "design_input",
     "first_guess",
     "bode_guess",
     "likelihood_ratio",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from estimica.experiment import signals
     from estimica.experiment.bode_guess import bode_guess
     from estimica.experiment.first_guess import first_guess
+    from estimica.experiment.input_design import design_input
     from estimica.experiment.simulated import simulate_experiment
     from estimica.infer.back_calculation import backcalculate
     from estimica.infer.back_calculation_result import BackCalculation
@@ -112,6 +113,7 @@ _HOMES = {
     "covariance": "infer.covariance",
     "criterion_map": "infer.criterion_map",
     "crossvalidate": "infer.cross_validation",
+    "design_input": "experiment.input_design",
     "first_guess": "experiment.first_guess",
     "fit": "estimate.estimator",
     "function_model": "simulate.function_model",
@@ -171,6 +173,7 @@ __all__ = [
     "covariance",
     "criterion_map",
     "crossvalidate",
+    "design_input",
     "first_guess",
     "fit",
     "function_model",

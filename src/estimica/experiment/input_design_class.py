@@ -19,7 +19,7 @@ from estimica.execute.outcome import Outcome
 from estimica.execute.pieces import do_pieces
 from estimica.execute.run_writer import RunWriter
 from estimica.experiment.input_design_bench import Bench, bench
-from estimica.experiment.input_design_judgement import Judgement, of_triangles, triangles
+from estimica.experiment.input_design_judgement import of_triangles, triangles
 from estimica.experiment.input_design_result import Candidate
 from estimica.experiment.signals import KINDS, make
 from estimica.experiment.waveform import Waveform
@@ -38,6 +38,7 @@ class Progress:
 
     done: int
     count: int
+    text: str = ""
 
 
 OnProgress = Callable[[Progress], None]

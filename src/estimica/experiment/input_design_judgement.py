@@ -40,6 +40,11 @@ class Judgement:
         """tr H⁻¹: the sum of the relative variances at unit noise."""
         return mean_variance(self.measures)
 
+    @property
+    def known(self) -> Measures:
+        """Of the information where the noise is known, else of H: what D, A and E are of."""
+        return self.information or self.measures
+
     def score(self, criterion: str) -> float:
         """What the criterion says; the least is the best.
 
@@ -51,7 +56,7 @@ class Judgement:
             return m.R
         if criterion == "S_min":
             return -m.S_min
-        known = self.information or m
+        known = self.known
         if known.rank < len(known.names):
             return math.inf
         if criterion == "D":
@@ -62,7 +67,7 @@ class Judgement:
 
     def value(self, criterion: str) -> float:
         """The criterion as it is told: R, S_min, det, tr of the inverse, least eigenvalue."""
-        known = self.information or self.measures
+        known = self.known
         if criterion in ("R", "S_min"):
             return float(getattr(self.measures, criterion))
         if criterion == "D":

@@ -12,6 +12,7 @@ from estimica.apps.cli.bootstrap_command import bootstrap
 from estimica.apps.cli.check_command import check
 from estimica.apps.cli.crossvalidate_command import crossvalidate
 from estimica.apps.cli.demo_command import demo
+from estimica.apps.cli.design_input_command import design_input
 from estimica.apps.cli.fit_command import fit
 from estimica.apps.cli.identifiability_command import identifiability
 from estimica.apps.cli.inspect_command import inspect
@@ -37,6 +38,7 @@ app.command()(bootstrap)
 app.command()(check)
 app.command()(crossvalidate)
 app.command()(demo)
+app.command("design-input")(design_input)
 app.command()(fit)
 app.command()(identifiability)
 app.command()(inspect)

@@ -1,0 +1,226 @@
+"""Power of the lines of a multisine: how to share it so that the tuners are best told.
+
+The information is M(p) = Σ p_k M_k, with p_k the power of line k and Σ p_k = 1. D and A are found
+by the multiplicative algorithm, which only ever improves (S. D. Silvey, D. M. Titterington and
+B. Torsney, Communications in Statistics A 7, 1978), E, S_min and R by linear programs with cutting
+planes. Each comes with a bound on what any other powers could reach: for D and A by the
+equivalence theorem of J. Kiefer and J. Wolfowitz (Canadian Journal of Mathematics 12, 1960), for
+the others by the linear program, which asks for less than the true problem.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+CLOSE = 1e-6  # of the bound to the value, where the search ends
+ROUNDS = 100_000  # of the multiplicative algorithm
+PLANES = 400  # of the linear programs
+NOTHING = 1e-7  # share of the power below which a line is left out
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Shares of the power, and how near they are to the best there is.
+
+    `gain` is what power in each line adds to the criterion, relative to its share: at the best
+    it is 1 for every line that is used and at most 1 for the others.
+    """
+
+    power: Vector  # (lines,), sums to 1
+    gain: Vector  # (lines,)
+    efficiency: float  # a lower bound: criterion / best possible, from 0 to 1
+
+
+def share_power(M: Vector, criterion: str, counted: int, norm: Vector | None = None) -> Shared:
+    """The shares for the first `counted` unknowns; `M` is (lines, unknowns, unknowns).
+
+    S_min is relative to the root mean square of the output: `norm` is what each line adds to its
+    square.
+    """
+    if criterion == "D":
+        return _multiplicative(M, counted, power=1.0)
+    if criterion == "A":
+        return _multiplicative(M, counted, power=0.5)
+    if criterion == "R":
+        return _rounded(M)
+    return _weakest(M, counted, norm if criterion == "S_min" else None)
+
+
+def is_informative(M: Vector) -> bool:
+    """Whether all unknowns are seen by some powers."""
+    total = M.sum(axis=0)
+    size = np.sqrt(np.diag(total))
+    if not (np.isfinite(total).all() and (size > 0).all()):
+        return False
+    return bool(np.linalg.eigvalsh(total / np.outer(size, size))[0] > 1e-13)
+
+
+# --- D and A: the multiplicative algorithm -------------------------------------------------------
+
+
+def _multiplicative(M: Vector, counted: int, power: float) -> Shared:
+    """p_k ← p_k·gain_k^power; the gains of D are tr(M_k M⁻¹)/n, of A tr(M_k M⁻²)/tr M⁻¹."""
+    p = np.full(len(M), 1 / len(M))
+    gain = np.ones(len(M))
+    for _ in range(ROUNDS):
+        gain = _gains(M, p, counted, power)
+        if gain.max() <= 1 + CLOSE:
+            break
+        p = p * gain**power
+        p[p < 1e-14] = 0.0
+        p /= p.sum()
+        if len(M) > 1:
+            p = _without_useless(M, p, gain, counted) if power == 1.0 else p
+    return _finished(M, p, counted, power)
+
+
+def _without_useless(M: Vector, p: Vector, gain: Vector, counted: int) -> Vector:
+    """Lines that cannot belong to the D-best are left out (R. Harman and L. Pronzato, 2007)."""
+    excess = float(gain.max()) - 1.0
+    n = counted
+    if len(M[0]) != n:
+        return p
+    limit = 1 + excess / 2 - math.sqrt(excess * (4 + excess - 4 / n)) / 2 if n > 1 else 0.0
+    kept = np.where(gain < limit, 0.0, p)
+    total = float(kept.sum())
+    return kept / total if total > 0 else p
+
+
+def _gains(M: Vector, p: Vector, counted: int, power: float) -> Vector:
+    C = np.linalg.inv(np.tensordot(p, M, axes=1))
+    if power == 1.0:  # D: of the counted unknowns, the others being unknown too
+        gains = np.einsum("kij,ji->k", M, C)
+        if counted < len(C):
+            rest = M[:, counted:, counted:]
+            inner = np.linalg.inv(np.tensordot(p, rest, axes=1))
+            gains = gains - np.einsum("kij,ji->k", rest, inner)
+        return np.asarray(gains / counted, np.float64)
+    chosen = C[:, :counted]
+    gains = np.einsum("kij,ja,ia->k", M, chosen, chosen)
+    return np.asarray(gains / np.trace(C[:counted, :counted]), np.float64)
+
+
+def _finished(M: Vector, p: Vector, counted: int, power: float) -> Shared:
+    """Lines that hardly count are dropped; the bound is of what is left."""
+    idle = (p < 1e-3) & (_gains(M, p, counted, power) < 1 - 1e-3)  # on their way to zero
+    kept = np.where(idle | (p <= NOTHING), 0.0, p)
+    kept = kept / kept.sum() if is_informative(M[kept > 0]) else p
+    gain = _gains(M, kept, counted, power)
+    # D: det(M)^(1/n) and A: 1/tr(M⁻¹) are concave, so that neither exceeds its tangent
+    return Shared(kept, gain, min(1.0, 1.0 / float(gain.max())))
+
+
+# --- E, S_min and R: linear programs -------------------------------------------------------------
+
+
+def _weakest(M: Vector, counted: int, norm: Vector | None) -> Shared:
+    """Greatest least eigenvalue: t ≤ uᵀM(p)u for every u of which the counted part has length 1.
+
+    `norm` holds the powers to Σ p_k·norm_k = 1 instead of Σ p_k = 1.
+    """
+    from scipy.optimize import linprog
+
+    lines = len(M)
+    scale = np.ones(lines) if norm is None else norm
+    scaled = M / scale[:, None, None]
+    share = np.full(lines, 1 / lines)
+    best, bound = share, math.inf
+    planes: list[Vector] = []
+    for _ in range(PLANES):
+        value, u = _least(np.tensordot(share, scaled, axes=1), counted)
+        if value > _least(np.tensordot(best, scaled, axes=1), counted)[0]:
+            best = share
+        reached = _least(np.tensordot(best, scaled, axes=1), counted)[0]
+        if reached >= bound * (1 - CLOSE):
+            break
+        planes.append(np.einsum("i,kij,j->k", u, scaled, u))
+        size = max(float(np.abs(planes[0]).max()), 1e-300)
+        A = np.hstack([-np.array(planes) / size, np.ones((len(planes), 1))])
+        cost = np.append(np.zeros(lines), -1.0)
+        found = linprog(
+            cost,
+            A_ub=A,
+            b_ub=np.zeros(len(planes)),
+            A_eq=np.append(np.ones(lines), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[(0, None)] * lines + [(None, None)],
+        )
+        if found.x is None:
+            break
+        share = np.maximum(found.x[:-1], 0.0)
+        share /= share.sum()
+        bound = float(found.x[-1]) * size
+    best = np.where(best > NOTHING, best, 0.0) / best[best > NOTHING].sum()
+    reached, u = _least(np.tensordot(best, scaled, axes=1), counted)
+    gain = np.einsum("i,kij,j->k", u, scaled, u) / max(reached, 1e-300)
+    power = best / scale
+    efficiency = reached / bound if math.isfinite(bound) and bound > 0 else 0.0
+    return Shared(power / power.sum(), gain, min(efficiency, 1.0))
+
+
+def _least(M: Vector, counted: int) -> tuple[float, Vector]:
+    """Least eigenvalue of the Schur complement, and u with uᵀMu equal to it."""
+    n = len(M)
+    if counted == n:
+        values, vectors = np.linalg.eigh(M)
+        return float(values[0]), vectors[:, 0]
+    inner = np.linalg.pinv(M[counted:, counted:])
+    follow = -inner @ M[counted:, :counted]
+    values, vectors = np.linalg.eigh(M[:counted, :counted] + M[:counted, counted:] @ follow)
+    v = vectors[:, 0]
+    return float(values[0]), np.concatenate([v, follow @ v])
+
+
+def _rounded(M: Vector) -> Shared:
+    """Least λ_max/λ_min: κ of I ≤ Σ q_k M_k ≤ κI, each of the two cut by planes."""
+    from scipy.optimize import linprog
+
+    lines = len(M)
+    size = np.trace(M.mean(axis=0))
+    scaled = M / size
+    q = np.full(lines, 1.0 / lines)
+    best, bound = q, 0.0
+    low: list[Vector] = []
+    high: list[Vector] = []
+    for _ in range(PLANES):
+        values, vectors = np.linalg.eigh(np.tensordot(q, scaled, axes=1))
+        if _ratio(scaled, q) < _ratio(scaled, best):
+            best = q
+        if _ratio(scaled, best) <= bound * (1 + CLOSE):
+            break
+        for v in vectors.T:
+            low.append(np.einsum("i,kij,j->k", v, scaled, v))
+            high.append(low[-1])
+        A = np.vstack(
+            [
+                np.hstack([-np.array(low), np.zeros((len(low), 1))]),
+                np.hstack([np.array(high), -np.ones((len(high), 1))]),
+            ]
+        )
+        b = np.concatenate([-np.ones(len(low)), np.zeros(len(high))])
+        cost = np.append(np.zeros(lines), 1.0)
+        found = linprog(cost, A_ub=A, b_ub=b, bounds=[(0, None)] * (lines + 1))
+        if found.x is None:
+            break
+        q, bound = np.maximum(found.x[:-1], 0.0), float(found.x[-1])
+        q = q if q.sum() > 0 else best
+    best = np.where(best > NOTHING * best.sum(), best, 0.0)
+    values, vectors = np.linalg.eigh(np.tensordot(best, scaled, axes=1))
+    weak, strong = vectors[:, 0], vectors[:, -1]
+    low_gain = np.einsum("i,kij,j->k", weak, scaled, weak) / values[0]
+    high_gain = np.einsum("i,kij,j->k", strong, scaled, strong) / values[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.where(high_gain > 0, low_gain / high_gain, 0.0)
+    # R is the root of the ratio
+    efficiency = math.sqrt(min(max(bound, 0.0) / _ratio(scaled, best), 1.0))
+    return Shared(best / best.sum(), gain, efficiency)
+
+
+def _ratio(M: Vector, q: Vector) -> float:
+    values = np.linalg.eigvalsh(np.tensordot(q, M, axes=1))
+    return float(values[-1] / values[0]) if values[0] > 0 else math.inf
