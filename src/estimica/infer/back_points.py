@@ -36,7 +36,7 @@ class FailedPoint:
 
 @dataclass(frozen=True, eq=False)
 class CasePoints:
-    """The points of one case; `stamps` are numbers counted from 1, or times."""
+    """The points of one case; `stamps` are numbers counted from 0, or times."""
 
     case: str
     stamps: Vector
@@ -69,11 +69,10 @@ def points_of(
     values |= dict(zip(asked, computed.T, strict=True))
     values |= {n: x[counts] for n, x in columns.items()}
     units = {n: known[n].unit for n in values if n in known} | units
-    shown = where if model.has_time else where + 1
     failed = tuple(
-        FailedPoint(case.name, float(shown[k]), message) for k, message in failures.items()
+        FailedPoint(case.name, float(where[k]), message) for k, message in failures.items()
     )
-    return CasePoints(case.name, shown, values, units, failed)
+    return CasePoints(case.name, where, values, units, failed)
 
 
 def driven(case: Case) -> Case:
@@ -164,7 +163,7 @@ def _computed(
             begin=begin if model.has_time else None,
             options=options,
         ).at()
-        good = np.isfinite(run.Y).all(axis=1)
+        good = np.asarray(np.isfinite(run.Y).all(axis=1))
         if run.ok and good.all():
             values[rows] = run.Y
         elif model.has_time:
@@ -190,11 +189,16 @@ def model_of(study: Study, case: Case, compute: Sequence[str], leave_out: Sequen
     """The model that computes `compute` from the inputs of a case."""
     from estimica.simulate.back_model import back_model
     from estimica.simulate.modelica_model import ModelicaModel
+    from estimica.simulate.point_model import PointModel
 
     model = study.model
     if isinstance(model, ModelicaModel):
         causality = BackCausality(tuple(case.inputs), tuple(compute), tuple(leave_out))
         return back_model(model, causality)
+    if isinstance(model, PointModel):
+        causality = BackCausality(tuple(case.inputs), tuple(compute), tuple(leave_out))
+        turned = back_model(model.model, causality)
+        return model if turned is model.model else PointModel(turned, model.settings)
     known = {q.name: q for q in model.quantities()}
     for name in compute:
         if name not in known:
