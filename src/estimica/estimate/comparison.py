@@ -73,6 +73,7 @@ def _compared(objective: Objective, point: Point) -> list[Compared] | Failure:
     for block, prediction, residual in zip(objective.blocks, predictions, residuals, strict=True):
         m = block.measured
         reference = m.value if m.transform is None else m.transform.value(m.value)
+        reference = block.filtered(reference)
         found.append(
             Compared(
                 m.name,

@@ -105,14 +105,18 @@ def _accuracy(
 ) -> Accuracy:
     if point is None:
         return Accuracy.none(len(held))
-    freedom = objective.n_samples - int((~held).sum())
+    freedom = objective.n_independent - int((~held).sum())
+    R, scatter = point.R if fine is None else fine.R, _scatter(objective, point)
+    variance = _variance(objective, point, freedom)
+    if objective.is_filtered and scatter is not None and math.isfinite(variance):
+        variance = 1.0 if variance == 1.0 else _inflation(R, scatter, held, point.square)
     return accuracy(
-        point.R if fine is None else fine.R,
+        R,
         point.values,
         objective.unknowns.slopes(point.q),
         held,
-        scatter=_scatter(objective, point),
-        variance=_variance(objective, point, freedom),
+        scatter=scatter,
+        variance=variance,
         freedom=freedom,
         threshold=_error(setup, objective, point, fine),
     )
@@ -120,12 +124,25 @@ def _accuracy(
 
 def _scatter(objective: Objective, point: Point) -> Vector | None:
     """How the gradient scatters, where that does not follow from R."""
-    if objective.criterion.has_unit_variance:
+    if objective.criterion.has_unit_variance and not objective.is_filtered:
         return None
     return objective.scatter(point.q) if point.predictions is None else point.scatter
 
 
-def _variance(objective: Objective, point: Point, freedom: int) -> float:
+def _inflation(R: Vector, scatter: Vector, held: npt.NDArray[np.bool_], square: float) -> float:
+    """Σρ² / (Σρ² − tr H⁻¹M): what unknowns take from filtered residuals, H = RᵀR, M the scatter.
+
+    Without a filter M = s²H and this is N/(N − p).
+    """
+    free = ~held
+    size = np.linalg.norm(R[:, free], axis=0)
+    size[size == 0] = 1.0
+    spent = scatter[:, free] / size @ np.linalg.pinv(R[:, free] / size, rcond=1e-10)
+    left = square - float(np.sum(spent**2))
+    return square / left if left > 0 else math.inf
+
+
+def _variance(objective: Objective, point: Point, freedom: float) -> float:
     """What the covariance is multiplied by: unknowns take degrees of freedom from the residuals.
 
     Variances that are known beforehand, or held at a bound, are not touched by that.

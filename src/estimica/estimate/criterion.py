@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from estimica.estimate.loss import BENDS, Kind, Loss, Robust, spread
 from estimica.study.case import Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.record import Measured
+
+if TYPE_CHECKING:
+    from estimica.estimate.prefilter import ErrorFilter
 
 Vector = npt.NDArray[np.float64]
 #: least standard deviation that `ml` believes, relative to the signal: data without noise
@@ -33,11 +36,30 @@ class Block:
     measured: Measured
     weight: float
     sigma: float | Sigma | None
+    filter: ErrorFilter | None = None
 
     @property
     def name(self) -> str:
         """The output."""
         return self.measured.name
+
+    @property
+    def count(self) -> float:
+        """Samples that count; of filtered ones the share of white noise that passes."""
+        return len(self.measured.value) if self.filter is None else self.filter.count
+
+    @property
+    def independent(self) -> float:
+        """Independent samples that tell as much of the noise level."""
+        return len(self.measured.value) if self.filter is None else self.filter.independent
+
+    def filtered(self, errors: Vector) -> Vector:
+        """Errors (N,) or the columns of (N, m) behind the prefilter, if there is one."""
+        return errors if self.filter is None else self.filter.filtered(errors)
+
+    def returned(self, rows: Vector) -> Vector:
+        """The transpose of `filtered`."""
+        return rows if self.filter is None else self.filter.returned(rows)
 
 
 @dataclass(frozen=True)
@@ -130,7 +152,7 @@ class MaximumLikelihood(Criterion):
         multipliers = []
         for block, square in zip(self.blocks, squares, strict=True):
             r = block.sigma**2 if isinstance(block.sigma, float) else noise[block.name].variance
-            n = len(block.measured.value)
+            n = block.count
             # the weight stands for 1/unit: without it the variance would be in weighted units
             cost += square / r + n * np.log(r)
             multipliers.append(block.weight / np.sqrt(r))
@@ -147,9 +169,7 @@ class MaximumLikelihood(Criterion):
                 assert isinstance(sigma, float)
                 found[name] = Noise(sigma**2, False)
                 continue
-            r = sum(squares[k] for k in free) / sum(
-                len(self.blocks[k].measured.value) for k in free
-            )
+            r = sum(squares[k] for k in free) / sum(self.blocks[k].count for k in free)
             low, high = _variance_bounds([self.blocks[k] for k in free])
             held = min(max(r, low), high)
             found[name] = Noise(held, True, held != r)
@@ -274,8 +294,16 @@ def blocks_of(records: Sequence[tuple[str, Sequence[Measured]]], criterion: str)
                     weight /= m.sigma
                 elif m.weight is None:
                     weight /= pooled[m.name]
-            found.append(Block(case, m, weight, m.sigma))
+            found.append(Block(case, m, weight, m.sigma, _filter(case, m)))
     return found
+
+
+def _filter(case: str, m: Measured) -> ErrorFilter | None:
+    if m.prefilter is None:
+        return None
+    from estimica.estimate.prefilter import error_filter
+
+    return error_filter(m.prefilter, m.time, f"case '{case}': output '{m.name}'")
 
 
 def _with_losses(

@@ -94,7 +94,10 @@ class Objective:
         reduction = _Reduction(len(self.unknowns), self.n_samples)
         slopes = self.unknowns.slopes(q)
         for k, prediction in enumerate(predictions):
-            self._reduce(reduction, k, prediction, scoring, slopes)
+            if self.blocks[k].filter is None:
+                self._reduce(reduction, k, prediction, scoring, slopes)
+            else:
+                self._reduce_filtered(reduction, k, prediction, scoring, slopes)
         cost = scoring.cost + self._priors(reduction, values, slopes)
         R, b, square = reduction.result()
         if not np.isfinite(R).all():
@@ -125,6 +128,38 @@ class Objective:
             slopes,
         )
 
+    def filtered_slopes(self, k: int, prediction: Prediction) -> tuple[Vector, tuple[int, ...]]:
+        """Derivatives of the errors of block `k` as compared, and the unknowns they belong to."""
+        predictor, place = self._owners[k]
+        block, slope, columns = self.blocks[k], prediction.slope, predictor.columns
+        extra = predictor.extras[place]
+        if extra is not None:
+            slope = np.column_stack([slope, np.ones(len(slope))])
+            columns = (*columns, extra)
+        transform = block.measured.transform
+        if transform is not None:
+            slope = slope * transform.derivative(prediction.value)[:, None]
+        return block.filtered(slope), columns
+
+    def _reduce_filtered(
+        self,
+        reduction: _Reduction,
+        k: int,
+        prediction: Prediction,
+        scoring: Scoring,
+        slopes: Vector,
+        emphasis: float | None = None,
+    ) -> None:
+        """Add the rows of a block with a prefilter L; with an emphasis those of its scatter.
+
+        Noise that is white before the filter makes the gradient J̃ᵀ L e, which scatters as Lᵀ J̃.
+        """
+        rows, columns = self.filtered_slopes(k, prediction)
+        multiplier, scored = scoring.multipliers[k], scoring.scored[k]
+        if emphasis is not None:
+            rows = emphasis * self.blocks[k].returned(rows)
+        reduction.add(scored, multiplier, rows, columns, None, slopes)
+
     def scatter(self, q: Vector) -> Vector | None:
         """F with FᵀF = Σ E[ρ²] J̃ᵀJ̃: how the gradient scatters from one record to the next.
 
@@ -141,12 +176,19 @@ class Objective:
         slopes = self.unknowns.slopes(q)
         emphases = self.emphases(scoring)
         for k, prediction in enumerate(predictions):
-            self._reduce(reduction, k, prediction, scoring, slopes, emphases[k])
+            if self.blocks[k].filter is None:
+                self._reduce(reduction, k, prediction, scoring, slopes, emphases[k])
+            else:
+                emphasis = emphases[k]
+                assert isinstance(emphasis, float), "prefilters go with squares only"
+                self._reduce_filtered(reduction, k, prediction, scoring, slopes, emphasis)
         self._priors(reduction, values, slopes)
         return reduction.result()[0]
 
     def emphases(self, scoring: Scoring) -> list[float | Vector]:
         """√E[ρ²] of every block, by which its rows count in the scatter of the gradient."""
+        if self.criterion.has_unit_variance:
+            return [1.0] * len(self.blocks)
         squares = self._mean_squares(scoring)
         return [
             float(np.sqrt(squares[block.name])) if np.ndim(m) == 0 else scored
@@ -160,10 +202,10 @@ class Objective:
         if self.has_input_errors:  # residuals of a point are one: they are known to each other
             total = sum(float(scored @ scored) for scored in scoring.scored)
             return dict.fromkeys((b.name for b in self.blocks), total / max(self.n_samples, 1))
-        sums: dict[str, tuple[float, int]] = {}
+        sums: dict[str, tuple[float, float]] = {}
         for block, scored in zip(self.blocks, scoring.scored, strict=True):
-            total, count = sums.get(block.name, (0.0, 0))
-            sums[block.name] = total + float(scored @ scored), count + len(scored)
+            total, count = sums.get(block.name, (0.0, 0.0))
+            sums[block.name] = total + float(scored @ scored), count + block.count
         return {n: total / max(count, 1) for n, (total, count) in sums.items()}
 
     def replaced(self, measured: Sequence[Vector]) -> Objective:
@@ -199,20 +241,36 @@ class Objective:
         return found
 
     def residuals(self, predictions: Sequence[Prediction]) -> list[Vector]:
-        """Simulated − measured for each block, both transformed where the study says so."""
+        """Simulated − measured for each block, transformed and filtered where the study says so."""
         found = []
         for block, p in zip(self.blocks, predictions, strict=True):
             transform = block.measured.transform
             if transform is None:
-                found.append(p.value - block.measured.value)
+                found.append(block.filtered(p.value - block.measured.value))
             else:
-                found.append(transform.value(p.value) - transform.value(block.measured.value))
+                missed = transform.value(p.value) - transform.value(block.measured.value)
+                found.append(block.filtered(missed))
         return found
 
     @property
     def n_samples(self) -> int:
         """Samples that count; those of inputs with errors only tell of these errors."""
         return sum(len(b.measured.value) for b in self.blocks if not b.measured.is_input)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether an output has a prefilter."""
+        return any(b.filter is not None for b in self.blocks)
+
+    @property
+    def n_effective(self) -> float:
+        """Samples that count, those behind a prefilter by what it lets through of white noise."""
+        return sum(b.count for b in self.blocks if not b.measured.is_input)
+
+    @property
+    def n_independent(self) -> float:
+        """Independent samples that would tell as much of the noise level."""
+        return sum(b.independent for b in self.blocks if not b.measured.is_input)
 
     @property
     def has_input_errors(self) -> bool:

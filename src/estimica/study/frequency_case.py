@@ -19,6 +19,12 @@ def require_frequency(case: Case) -> None:
     for key, given in timely.items():
         if given is not None:
             raise wrong("C042", f"{key} has no meaning in a frequency response; leave it out")
+    if case.prefilter is not None:
+        raise wrong(
+            "C093",
+            "a prefilter works on errors over time; in a frequency response choose the frequencies "
+            "by a weighting, or leave rows out",
+        )
     for name, column in case.inputs.items():
         if not isinstance(column, (int, float)):
             raise wrong(

@@ -11,9 +11,6 @@ from pydantic import ValidationError
 
 from estimica.base.suggest import did_you_mean
 
-NOT_YET = {
-    "prefilter": "is not supported yet; filter the data before, and leave the key out",
-}
 _CODE = re.compile(r"[A-Z]\d{3}$")
 _MISSING = re.compile(r"'(\w+)' is missing")
 _DOTTED = "a dotted name stands in quotes:"
@@ -97,8 +94,6 @@ def _follows(complaint: Complaint, others: list[Complaint]) -> bool:
 
 
 def _unknown(key: str, root: object, outer: list[str | int]) -> str:
-    if key in NOT_YET:
-        return f"'{key}' {NOT_YET[key]}"
     known = list(dict.fromkeys(k for owner in _owners(root, outer) for k in _keys(owner)))
     if outer and outer[0] == "tune":
         known.remove("name")  # the key itself
