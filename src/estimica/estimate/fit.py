@@ -270,22 +270,36 @@ class Fit:
 
         return quality(self)
 
-    def plot(self, kind: str = "fit", *, iterations: int | None = None) -> Any:
+    def plot(
+        self,
+        kind: str = "fit",
+        *,
+        iterations: int | None = None,
+        against: str | None = None,
+        by: str | None = None,
+    ) -> Any:
         """A Plotly figure.
 
-        `kind` is "fit" (measured and simulated), "residuals", "iterations" (the simulation after
-        each of them), "path" (tuners over the iterations), "cost", or "starts" (the waterfall of a
-        multistart); `iterations` says how many of them are drawn, with "residuals" the last ones.
+        `kind` is "fit" (measured and simulated), "residuals", "parity" (simulated against
+        measured), "iterations" (the simulation after each of them), "path" (tuners over the
+        iterations), "cost", or "starts" (the waterfall of a multistart); `iterations` says how many
+        of them are drawn, with "residuals" the last ones. Fits and residuals are drawn `against`
+        any input, output or column instead of time, in groups of like values of another, `by`.
         """
         from estimica.estimate.pictures import picture
 
-        return show.figure(picture(self, kind, iterations))
+        return show.figure(picture(self, kind, iterations, against, by))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page with tables and plots; returns where it is."""
+    def report(
+        self, path: str | PathLike[str], *, against: str | None = None, by: str | None = None
+    ) -> Path:
+        """Write a self-contained HTML page with tables and plots; returns where it is.
+
+        Fits are drawn `against` a variable and in groups `by` another where these are given.
+        """
         from estimica.estimate.fit_page import page
 
-        return show.write(page(self), path)
+        return show.write(page(self, against, by), path)
 
     def _repr_html_(self) -> str:
         return show.html(self.table()) + show.html(self.quality())

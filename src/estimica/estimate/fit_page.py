@@ -13,26 +13,31 @@ from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import ranked
 from estimica.estimate.fit_tables import estimates, quality, short, without_empty
 from estimica.estimate.pictures import picture
+from estimica.estimate.point_pictures import chosen, residual_panels
 from estimica.study.case import Case
 
 VERSIONS = ("estimica", "casadi", "numba", "rumoca", "numpy", "scipy")
 MOST_FAILURES = 10
 
 
-def page(fit: Fit) -> Page:
-    """Everything about a fit on one page."""
-    return Page(f"Fit: {fit.study.name}", tuple(_sections(fit)), _lead(fit))
+def page(fit: Fit, against: str | None = None, by: str | None = None) -> Page:
+    """Everything about a fit on one page; `against` what and `by` what the outputs are drawn."""
+    return Page(f"Fit: {fit.study.name}", tuple(_sections(fit, against, by)), _lead(fit))
 
 
-def _sections(fit: Fit) -> Iterator[Section]:
+def _sections(fit: Fit, against: str | None, by: str | None) -> Iterator[Section]:
     yield Section("Outcome", outcome_in_words(fit))
     yield Section(
         "Estimates", _estimates_in_words(fit), (replace(estimates(fit), title="", note=""),)
     )
     yield Section("Quality", "", tuple(_quality(fit)))
     if any(c.outputs for c in fit.cases):
-        yield Section("Measured and simulated", "", (_untitled(fit, "fit"),))
-        yield Section("Residuals", _RESIDUALS, (_untitled(fit, "residuals"),))
+        shown = replace(picture(fit, "fit", None, against, by), title="")
+        yield Section("Measured and simulated", "", (shown,))
+        yield Section("Residuals", _RESIDUALS, tuple(_residuals(fit, against, by)))
+        if not fit.study.model.has_time:
+            parity = replace(picture(fit, "parity", None, None, by), title="")
+            yield Section("Simulated against measured", _PARITY, (parity,))
         yield from added_sections("fit", fit)
     if len(fit.iterations) > 1:
         yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))
@@ -48,6 +53,7 @@ _RESIDUALS = (
     "Simulated − measured. Where the model explains the data, residuals look like noise within the "
     "band and have no course of their own."
 )
+_PARITY = "Where the model is right, points lie about the line of equal values all along it."
 _STARTS = (
     "Final costs of all starts in order: a step at the left that several starts share is the best "
     "optimum found; the steps above it are local optima."
@@ -136,6 +142,17 @@ def _iterations_in_words(fit: Fit) -> str:
         f"{_plural(len(fit.iterations) - 1, 'iteration')}, {_plural(rejected, 'rejected step')}. "
         "The simulation goes from faint to strong; the last one is the estimate."
     )
+
+
+def _residuals(fit: Fit, against: str | None, by: str | None) -> Iterator[Curves]:
+    """Against every input where there is no time, or as asked."""
+    against, by = chosen(fit, against, by)
+    inputs = {n for r in fit.setup.records for n in r.inputs}
+    along = residual_panels(fit, by) if not fit.study.model.has_time else None
+    if along is None or not along.panels or (against is not None and against not in inputs):
+        yield replace(picture(fit, "residuals", None, against, by), title="")
+    if along is not None and along.panels:
+        yield replace(along, title="")
 
 
 def _iterations(fit: Fit) -> Iterator[Curves]:

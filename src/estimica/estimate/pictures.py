@@ -12,6 +12,7 @@ from estimica.base.errors import FitError
 from estimica.base.show import Band, Curve, Curves, Panel, labelled
 from estimica.base.suggest import did_you_mean
 from estimica.estimate import frequency_pictures as frequency
+from estimica.estimate import point_pictures as points
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.fit_json import ranked
 from estimica.estimate.objective import Objective
@@ -28,13 +29,30 @@ ALIKE = 1e-6  # relative difference of costs that are equal
 WIDE = 100  # ratio of costs from which on their axis is logarithmic
 
 
-def picture(fit: Fit, kind: str = "fit", iterations: int | None = None) -> Curves:
+def picture(
+    fit: Fit,
+    kind: str = "fit",
+    iterations: int | None = None,
+    against: str | None = None,
+    by: str | None = None,
+) -> Curves:
     """The curves of one kind; `iterations` says how many of them are drawn."""
-    if kind not in KINDS:
+    kinds = [*KINDS, "parity"]
+    if kind not in kinds:
         raise FitError(
             "F030",
-            f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})",
+            f"there is no plot '{kind}'{did_you_mean(kind, kinds)} ({', '.join(kinds)})",
         )
+    if kind in ("fit", "residuals", "parity"):
+        against, by = points.chosen(fit, against, by)
+    elif against or by:
+        raise FitError("F094", f"plot '{kind}' is not drawn against a variable; leave that out")
+    if kind == "parity":
+        return points.parity_curves(fit, by)
+    if against is not None and not iterations:
+        return points.against_curves(fit, kind, against, by)
+    if by is not None:
+        raise FitError("F095", f"by '{by}' needs against: which variable to draw against")
     if iterations is not None and iterations < 1:
         raise FitError("F031", f"iterations {iterations}: at least one is drawn")
     return KINDS[kind](fit, iterations)

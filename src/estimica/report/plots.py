@@ -30,6 +30,7 @@ INK = "#24313C"
 MOST_POINTS = 4000  # of one curve; more cannot be seen and make the page slow
 MOST_IN_FIGURE = 16_000
 FEWEST = 250  # of one curve, however many there are
+FEW = 100  # points that are drawn larger
 
 # pixels
 GAP = 24  # between panels of a group
@@ -285,7 +286,7 @@ def _trace(curve: Curve, colour: str, listed: bool, most: int) -> go.Scatter:
             "shape": "hv" if curve.stepped else "linear",
             "dash": "dash" if curve.dashed else "solid",
         },
-        marker={"color": colour, "size": 4 if curve.dotted else 6},
+        marker={"color": colour, "size": 4 if curve.dotted and len(time) > FEW else 6},
         showlegend=listed,
         hovertemplate=f"{label} = %{{y:.6g}}<br>%{{x:.6g}}{about}<extra></extra>",
     )

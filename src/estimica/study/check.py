@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 
 from estimica.base.problems import Problem
+from estimica.study.axis import check_axes
 from estimica.study.case import Case
 from estimica.study.coverage import check_coverage, check_units
 from estimica.study.criterion import check_criterion
@@ -48,7 +49,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
             found += check_coverage(record)
         found += check_units(case, known)
         records.append(record)
-    found += check_criterion(study)
+    found += check_axes(study, records) + check_criterion(study)
     if complete:
         found += _missing(study)
         if not _errors(found):

@@ -20,6 +20,7 @@ from estimica.study.fields import (
     TABLE,
     TEXT,
     TRUTH,
+    Positive,
     Truth,
     either,
     finite,
@@ -110,10 +111,28 @@ class StaticTable:
             "for several outputs a table. It stands in for the model."
         ),
     ] = None
+    against: Annotated[
+        str | None,
+        Field(description="An input, output or column that fits are drawn against."),
+    ] = None
+    by: Annotated[
+        str | None,
+        Field(description="A variable by whose values points are grouped in such plots."),
+    ] = None
     mode: Annotated[
         Literal["static", "steady", "simulate"],
-        Field(description="How a point is computed: by the formula, or by a model."),
+        Field(
+            description="How a point of [model] is computed: a model without states, derivatives "
+            "set to zero, or simulated until it is at rest."
+        ),
     ] = "static"
+    tolerance: Annotated[
+        Positive,
+        Field(description="A simulated point is at rest when no state moves more, relatively."),
+    ] = 1e-8
+    max_time: Annotated[
+        Positive, Field(description="How long a point may be simulated, in seconds of the model.")
+    ] = 1e7
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -122,7 +141,8 @@ class StudyFile:
 
     model: Annotated[ModelTable | None, Field(description="The model.")] = None
     static: Annotated[
-        StaticTable | None, Field(description="A formula instead of a model with time.")
+        StaticTable | None,
+        Field(description="Points without time: of a formula, or of the model."),
     ] = None
     tune: Annotated[
         dict[str, Tuner],

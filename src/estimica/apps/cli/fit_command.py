@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 def fit(
     study: StudyPath,
     report: Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="On the page, draw against this input, output or column.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="In such plots, group points by this variable.")
+    ] = None,
     csv: Annotated[
         Path | None, typer.Option(help="Write measured and simulated outputs to this CSV file.")
     ] = None,
@@ -59,6 +65,9 @@ def fit(
     """Find the tuners of a study from its data and say how far to trust them."""
     with reported("fit", as_json):
         _require_folders(report, csv, modelica)
+        if (against or by) and not report:
+            option = "--against" if against else "--by"
+            raise ReportError("P010", f"{option} shapes the page: say where with --report")
         settings = {
             "criterion": criterion,
             "method": method,
@@ -72,7 +81,7 @@ def fit(
             found = _run(asked, writer, workers, quiet)
         if writer.trouble:
             say(f"warning: the run is not stored: {writer.trouble}")
-        written = _write(found, report, csv, modelica)
+        written = _write(found, report, csv, modelica, against, by)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -191,10 +200,17 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
     return found
 
 
-def _write(found: Fit, report: Path | None, csv: Path | None, modelica: Path | None) -> list[Path]:
+def _write(
+    found: Fit,
+    report: Path | None,
+    csv: Path | None,
+    modelica: Path | None,
+    against: str | None,
+    by: str | None,
+) -> list[Path]:
     written: list[Path] = []
     if report:
-        written.append(found.report(report))
+        written.append(found.report(report, against=against, by=by))
     if csv and any(c.outputs for c in found.cases):
         written += found.write_csv(csv)
     if modelica and any(c.outputs for c in found.cases):
