@@ -11,6 +11,7 @@ import numpy as np
 from estimica.base.signals import Vector
 from estimica.data.cells import MISSING, shown
 from estimica.data.dates import NotADate, is_date, read_dates, seconds_of
+from estimica.data.frequency_numbers import halves, split_names
 from estimica.data.headers import column_names
 from estimica.data.table import Data
 
@@ -62,6 +63,12 @@ def data_from_columns(
         try:
             numbers[name], origin = numbers_of(series, decimal)
         except (NotNumeric, NotADate) as bad:
+            parts = halves(series)
+            if parts is not None:
+                for half, values in zip(split_names(name), parts, strict=True):
+                    numbers[half] = values
+                    found_units |= {half: found_units[name]} if name in found_units else {}
+                continue
             texts[name] = f"{bad.why} in {place(bad.row)}"
             continue
         if origin:

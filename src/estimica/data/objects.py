@@ -12,6 +12,7 @@ from estimica.base.errors import DataError
 from estimica.base.signals import Signal, Vector
 from estimica.data.dates import NotADate
 from estimica.data.frames import NotNumeric, carries_time, data_from_frame, numbers_of
+from estimica.data.frequency_numbers import split_names
 from estimica.data.headers import column_names
 from estimica.data.table import Data, time_among
 
@@ -47,7 +48,8 @@ def data_of_object(given: object) -> Data:
 
 def _merged(given: Mapping[Any, Any]) -> Data:
     names, units, notes = column_names(str(n) for n in given)
-    values = dict(zip(names, given.values(), strict=True))
+    values = _split(dict(zip(names, given.values(), strict=True)), units)
+    names = list(values)
     if not values:
         raise DataError("D014", "an empty mapping is no data; give names and their values")
     stamped = {n: _stamped(n, v) for n, v in values.items() if _has_stamps(v)}
@@ -68,6 +70,20 @@ def _merged(given: Mapping[Any, Any]) -> Data:
         for name, (value, _) in plain.items():
             stamped[name] = _sorted(name, stamps, value, origin)
     return _union(time, names, stamped, units, notes)
+
+
+def _split(values: dict[str, Any], units: dict[str, str]) -> dict[str, Any]:
+    """Complex arrays as their real and imaginary parts."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        array = None if _has_stamps(value) else np.asarray(value)
+        if array is None or not np.iscomplexobj(array):
+            found[name] = value
+            continue
+        for half, part in zip(split_names(name), (array.real, array.imag), strict=True):
+            found[half] = part
+            units |= {half: units[name]} if name in units else {}
+    return found
 
 
 def _union(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from estimica.base.errors import DataError
 from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean, did_you_mean_file
+from estimica.data.frequency_files import SUFFIXES, read_frequency_file
 from estimica.data.table import Data
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def read_data(
     decimal: str | None = None,
 ) -> Data:
     """The table in a file: CSV and other text, Parquet, Excel, MATLAB, or a simulation result.
+
+    Files of impedance analysers (.z, .mpt, .DTA) have columns `frequency`, `Re(Z)` and `Im(Z)`.
 
     `sheet` chooses one of an Excel file, `separator` and `decimal` say how a text file writes its
     cells where that cannot be found out.
@@ -85,10 +88,13 @@ def _reader(
     path: Path, sheet: str | int | None, separator: str | None, decimal: str | None
 ) -> Callable[[Path], Data]:
     suffix = path.suffix.lower()
-    if suffix in TEXTS or not suffix:
+    if suffix in (*TEXTS, *SUFFIXES) or not suffix:
         from estimica.data.delimited import read_delimited
 
-        return lambda p: read_delimited(p, separator, decimal)
+        plain = suffix not in SUFFIXES
+        return lambda p: (
+            (None if plain else read_frequency_file(p)) or read_delimited(p, separator, decimal)
+        )
     if suffix in (".parquet", ".pq"):
         from estimica.data.parquet import read_parquet
 
