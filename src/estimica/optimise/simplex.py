@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
-from estimica.optimise.programme import Programme, Terms
+from estimica.optimise.programme import FEASIBLE, Programme, Terms
 from estimica.optimise.stop import Ended, Stop
 from estimica.optimise.walls import Wall
 
@@ -58,6 +58,8 @@ def simplex(programme: Programme, start: Vector, stop: Stop) -> Ended:
     made = int(getattr(found, "nfev", 0))
     if found.success:
         return Ended("converged", "the simplex has shrunk to the tolerance", made)
+    if programme.best is not None and programme.best.violation > FEASIBLE:
+        return Ended("infeasible", "no design within the limits was found from this start", made)
     return Ended("iteration limit", "the most designs were tried", made)
 
 

@@ -209,23 +209,56 @@ def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], l
 def _model(
     content: StudyFile, tables: Mapping[str, Any], cases: Sequence[Case], folder: Path
 ) -> Model | None:
-    if content.static is not None:
-        return _static_model(content.static, content.model, cases)
+    if content.static is not None and content.model is None:
+        return _static_model(content.static, cases)
     if content.model is not None:
-        return _loaded(content.model, folder, _causality(content))
+        inputs = {c.name: tuple(c.inputs) for c in cases if c.active}
+        model = _loaded(content.model, folder, _causality(content), inputs)
+        static = content.static or _of_function(model)
+        return model if static is None else _points(model, static)
+    formulas = {c.name: c.of for c in content.criterion if c.kind == "value"}
+    if formulas and "model" not in tables and "static" not in tables:
+        from estimica.compiled.formula import formula_model
+
+        return formula_model(formulas, ())
     if "model" not in tables and "static" not in tables:
         raise StudyError("Q006", 'there is no [model]; write [model] and source = "Model.mo"')
     return None
 
 
-def _static_model(static: StaticTable, model: ModelTable | None, cases: Sequence[Case]) -> Model:
+def _of_function(model: Model) -> StaticTable | None:
+    """A Modelica function has no time: its study is one of points without saying so."""
+    from estimica.simulate.modelica_model import ModelicaModel
+
+    is_function = isinstance(model, ModelicaModel) and model.original.of_function
+    return StaticTable() if is_function else None
+
+
+def _points(model: Model, static: StaticTable) -> Model:
+    """The model at operating points."""
+    from estimica.simulate.modelica_model import ModelicaModel
+
+    if static.expression is not None:
+        raise StudyError("Q005", "there is a [model] and an expression too; leave out one of them")
+    if not isinstance(model, ModelicaModel):
+        raise StudyError(
+            "Q005", f"'{model.name}' has no operating points; they need a Modelica class"
+        )
+    return model.at_points(static.mode, tolerance=static.tolerance, max_time=static.max_time)
+
+
+def _static_model(static: StaticTable, cases: Sequence[Case]) -> Model:
     from estimica.compiled.formula import formula_model
 
-    if static.mode != "static" or model is not None:
-        what = "a static study of a model" if static.mode == "static" else f"mode '{static.mode}'"
-        raise StudyError("Q005", f"{what} is not supported yet; give an expression without [model]")
+    if static.mode != "static":
+        raise StudyError(
+            "Q006",
+            f"mode '{static.mode}' needs a model; write [model] and source = \"Model.mo\"",
+        )
     if static.expression is None:
-        raise StudyError("Q006", 'expression is missing; write expression = "a + b*x"')
+        raise StudyError(
+            "Q006", 'expression is missing; write expression = "a + b*x", or a [model]'
+        )
     expression = static.expression
     measured = list(dict.fromkeys(n for c in cases for n in c.outputs))
     if isinstance(expression, str):
@@ -249,11 +282,16 @@ def _causality(content: StudyFile) -> BackCausality | None:
     return BackCausality(tuple(content.case[0].inputs), back.compute, back.leave_out)
 
 
-def _loaded(table: ModelTable, folder: Path, causality: BackCausality | None = None) -> Model:
+def _loaded(
+    table: ModelTable,
+    folder: Path,
+    causality: BackCausality | None,
+    inputs: Mapping[str, Sequence[str]],
+) -> Model:
     from estimica.compiled.function_file import is_function_source
     from estimica.simulate.back_model import load_back_model
+    from estimica.simulate.component import load_for_inputs
     from estimica.simulate.linear_models import is_transfer_function_text
-    from estimica.simulate.modelica_model import load_model
 
     if table.frontend != "rumoca":
         raise StudyError("Q005", f"frontend '{table.frontend}' is not supported yet; leave it out")
@@ -273,7 +311,7 @@ def _loaded(table: ModelTable, folder: Path, causality: BackCausality | None = N
     libraries = [folder / library for library in table.libraries]
     if causality is not None:
         return load_back_model(source, table.class_, table.fix, libraries, causality)
-    return load_model(source, table.class_, fix=table.fix, libraries=libraries)
+    return load_for_inputs(source, table.class_, fix=table.fix, libraries=libraries, inputs=inputs)
 
 
 def _transfer_function(table: ModelTable) -> Model:

@@ -18,6 +18,7 @@ from estimica.apps.cli.identifiability_command import identifiability
 from estimica.apps.cli.inspect_command import inspect
 from estimica.apps.cli.map_command import map_
 from estimica.apps.cli.new_command import new
+from estimica.apps.cli.optimise_command import optimise
 from estimica.apps.cli.profile_command import profile
 from estimica.apps.cli.release_command import release
 from estimica.apps.cli.residuals_command import residuals
@@ -45,6 +46,7 @@ app.command()(inspect)
 app.command("map")(map_)
 app.command()(new)
 app.command()(profile)
+app.command()(optimise)
 app.command()(release)
 app.command()(residuals)
 app.add_typer(runs_app, name="runs")

@@ -1,0 +1,158 @@
+"""Optimised: the best design that was found, and the way there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimica.base import show
+from estimica.estimate.unknowns import Unknowns
+from estimica.optimise.score import DesignPoint, FailedDesign
+from estimica.study.optimise_table import OptimiseTable
+from estimica.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: how a search may end that has found something to use
+GOOD = ("converged", "stalled", "iteration limit")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the search ended, in words."""
+
+    status: str
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a design to use."""
+        return self.status in GOOD
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """A design that was better than all before it."""
+
+    evaluation: int  # which of the simulated designs
+    cost: float
+    violation: float
+    point: DesignPoint
+
+
+@dataclass(frozen=True, eq=False)
+class Optimised:
+    """A study's best design."""
+
+    study: Study
+    settings: OptimiseTable
+    outcome: Outcome
+    unknowns: Unknowns
+    start: DesignPoint
+    best: DesignPoint
+    iterates: tuple[Iterate, ...]
+    iterations: int
+    evaluations: int  # designs that were simulated in all cases
+    simulations: int  # of single cases, those for differences included
+    failures: tuple[FailedDesign, ...]
+    differenced: tuple[str, ...]
+    seconds: float
+    run: str = ""
+
+    @property
+    def tuners(self) -> pd.DataFrame:
+        """A row for each tuner: value, start, bounds, whether it lies at one."""
+        import pandas as pd
+
+        rows = [
+            {
+                "value": float(v),
+                "start": u.start,
+                "min": u.min,
+                "max": u.max,
+                "at_bound": bool(v <= u.min or v >= u.max),
+                "unit": u.unit,
+                "description": u.description,
+            }
+            for u, v in zip(self.unknowns.items, self.best.tuners, strict=True)
+        ]
+        names = [u.name for u in self.unknowns.items]
+        return pd.DataFrame(rows, index=pd.Index(names, name="tuner", dtype=object))
+
+    @property
+    def criteria(self) -> pd.DataFrame:
+        """A row for each criterion in each case: value before and after, demand, weighted."""
+        import pandas as pd
+
+        rows = [
+            {
+                "case": p.case,
+                "criterion": p.criterion.name,
+                "role": p.role,
+                "demand": p.demand,
+                "before": float(self.start.values[k]),
+                "value": float(self.best.values[k]),
+                "weighted_before": float(self.start.weighted[k]),
+                "weighted": float(self.best.weighted[k]),
+                "unit": p.criterion.unit,
+            }
+            for k, p in enumerate(self.best.places)
+        ]
+        return pd.DataFrame(rows)
+
+    @property
+    def alpha(self) -> float:
+        """The largest weighted criterion of those that are made small; satisfied up to 1."""
+        return self.best.largest
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether all demands hold."""
+        return self.best.satisfied()
+
+    @property
+    def aggregate(self) -> float:
+        """The number that was minimised."""
+        from estimica.optimise.programme import aggregated, split
+
+        terms = split(self.best)
+        return aggregated(terms.objectives, self.settings.aggregate, self.settings.sharpness)
+
+    def table(self) -> show.Table:
+        """The tuners, before and after."""
+        from estimica.optimise.optimised_show import tuner_table
+
+        return tuner_table(self)
+
+    def criteria_table(self) -> show.Table:
+        """The criteria, before and after."""
+        from estimica.optimise.optimised_show import criteria_table
+
+        return criteria_table(self)
+
+    def plot(self) -> Any:
+        """How the weighted criteria came down."""
+        from estimica.optimise.optimised_show import progress_curves
+
+        return show.figure(progress_curves(self))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page about the design and return where it is."""
+        from estimica.optimise.optimised_show import page
+
+        return show.write(page(self), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: what `estimica optimise --json` prints."""
+        from estimica.optimise.optimised_json import as_object
+
+        return as_object(self)
+
+    def __str__(self) -> str:
+        return f"{show.text(self.table())}\n{show.text(self.criteria_table())}"
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table()) + show.html(self.criteria_table())

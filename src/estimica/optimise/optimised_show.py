@@ -1,0 +1,132 @@
+"""What there is to see of a design: tables, how the criteria came down, the page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from estimica.base.show import (
+    Band,
+    Curve,
+    Curves,
+    Page,
+    Panel,
+    Section,
+    Table,
+    added_sections,
+    ended,
+    labelled,
+)
+from estimica.optimise.optimised import Optimised
+
+ROLES = {
+    "minimise": "made small",
+    "at-most": "at most the demand",
+    "equal": "equal to the demand",
+    "watch": "only watched",
+}
+
+
+def tuner_table(found: Optimised) -> Table:
+    """The tuners, before and after."""
+    rows = []
+    for u, v in zip(found.unknowns.items, found.best.tuners, strict=True):
+        note = "at its lower bound" if v <= u.min else "at its upper bound" if v >= u.max else ""
+        rows.append((labelled(u.name, u.unit), u.start, float(v), note))
+    o = found.outcome
+    told = (
+        f"{ended(o.status, o.message)}. {_verdict(found)} {found.evaluations} designs were "
+        f"simulated with method {found.settings.method}."
+    )
+    return Table(("tuner", "start", "best", ""), tuple(rows), f"Design of {found.study.name}", told)
+
+
+def _verdict(found: Optimised) -> str:
+    if found.satisfied:
+        return f"All demands are satisfied: the largest criterion/demand is {found.alpha:.4g}."
+    weighted = found.best.weighted
+    open_ = [
+        f"{p.label} ({weighted[k]:.4g})"
+        for k, p in enumerate(found.best.places)
+        if p.role != "watch" and weighted[k] > 1 + 1e-6
+    ]
+    shown = ", ".join(open_[:4]) + (", …" if len(open_) > 4 else "")
+    return f"Not satisfied (criterion/demand above 1): {shown}."
+
+
+def criteria_table(found: Optimised) -> Table:
+    """The criteria, before and after; weighted is value/demand."""
+    rows = [
+        (
+            p.case or "design",
+            labelled(p.criterion.name, p.criterion.unit),
+            ROLES[p.role],
+            p.demand,
+            float(found.start.values[k]),
+            float(found.best.values[k]),
+            float(found.start.weighted[k]),
+            float(found.best.weighted[k]),
+        )
+        for k, p in enumerate(found.best.places)
+    ]
+    columns = (
+        "case", "criterion", "", "demand", "before", "after", "before/demand", "after/demand",
+    )  # fmt: skip
+    return Table(columns, tuple(rows), "Criteria", _gradients(found))
+
+
+def _gradients(found: Optimised) -> str:
+    if not found.differenced:
+        return ""
+    return f"Gradients by differences, not exact: {', '.join(found.differenced)}."
+
+
+def progress_curves(found: Optimised) -> Curves:
+    """The weighted criteria of each design that was better than all before it."""
+    if not found.iterates:
+        return Curves((), "No design was better than the start")
+    counts = np.array([i.evaluation for i in found.iterates], float)
+    values = np.array([i.point.weighted for i in found.iterates])
+    curves = [
+        Curve(p.label, counts, values[:, k], marked=True, stepped=True)
+        for k, p in enumerate(found.best.places)
+        if p.role != "watch"
+    ]
+    satisfied = Band("satisfied", 0.0, 1.0)
+    panel = Panel("criterion/demand", tuple(curves), (satisfied,))
+    return Curves((panel,), "How the criteria came down", "design", panel_height=320, whole=True)
+
+
+def tuner_curves(found: Optimised) -> Curves:
+    """The tuners of the same designs."""
+    counts = np.array([i.evaluation for i in found.iterates], float)
+    values = np.array([i.point.tuners for i in found.iterates])
+    panels = tuple(
+        Panel(labelled(u.name, u.unit), (Curve(u.name, counts, values[:, k], marked=True),))
+        for k, u in enumerate(found.unknowns.items)
+    )
+    return Curves(panels, "The tuners on the way", "design", whole=True)
+
+
+def page(found: Optimised) -> Page:
+    """The page of `estimica optimise --report`."""
+    sections = [
+        Section("Tuners", tuner_table(found).note, (tuner_table(found),)),
+        Section(
+            "Criteria",
+            "Each criterion is divided by its demand, the value that satisfies; at most 1 is good.",
+            (criteria_table(found),),
+        ),
+    ]
+    if found.iterates:
+        shown = (progress_curves(found), tuner_curves(found))
+        sections.append(Section("The search", "", shown))
+    sections += added_sections("optimise", found)
+    if found.failures:
+        rows = tuple(
+            (f.case, f.message, ", ".join(f"{n} = {v:.6g}" for n, v in f.values.items()))
+            for f in found.failures[:20]
+        )
+        failed = Table(("case", "what happened", "tuners"), rows)
+        told = f"{len(found.failures)} designs could not be simulated; the search stepped back."
+        sections.append(Section("Designs that failed", told, (failed,)))
+    return Page(f"Design of {found.study.name}", tuple(sections))
