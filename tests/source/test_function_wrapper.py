@@ -106,3 +106,12 @@ def test_an_input_that_the_function_does_not_have_is_told():
 def test_a_function_without_output_is_refused():
     with pytest.raises(SourceError, match=r"S050: function 'Laws.silent' has no output"):
         load_flat(LAWS, "Laws.silent")
+
+
+def test_a_function_that_extends_another_with_values_has_these_defaults(tmp_path: Path):
+    (tmp_path / "Laws.mo").write_text(LAWS)
+    fitted = "function Fitted extends Laws.efficiency(pi0 = 8.5, a0 = 0.9, b = {3, 4}); end Fitted;"
+    system = load_flat(fitted, "Fitted", libraries=[tmp_path], inputs=["n", "pi"], cache=False)
+    values = {v.name: v.binding.value for v in system.variables if v.binding is not None}
+    assert values == {"pi0": 8.5, "a0": 0.9, "b[1]": 3.0, "b[2]": 4.0}
+    assert system.by_name["pi"].unit == "1"

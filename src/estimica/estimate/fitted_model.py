@@ -23,6 +23,7 @@ from estimica.estimate.fit_tables import rounded
 from estimica.estimate.prediction import split
 from estimica.flat.modelica_text import identifier, write_expression
 from estimica.simulate.modelica_model import ModelicaModel
+from estimica.simulate.point_model import PointModel
 from estimica.source.modifiers import Fixed, literal
 from estimica.study.record import Record
 
@@ -33,7 +34,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 
 def write_modelica(fit: Fit, path: str | PathLike[str], name: str | None = None) -> Path:
     """Write the class `name`, by default `Fitted` and the name of the model."""
-    model = fit.study.model
+    model = _modelica(fit)
     if name is not None and (not _IDENTIFIER.match(name) or identifier(name) != name):
         raise FitError("F033", f"'{name}' cannot be the name of a Modelica class; use letters")
     if not math.isfinite(fit.cost):
@@ -53,6 +54,12 @@ def write_modelica(fit: Fit, path: str | PathLike[str], name: str | None = None)
     return path
 
 
+def _modelica(fit: Fit) -> Model:
+    """The model of a fit; that of operating points is the class itself."""
+    model = fit.study.model
+    return model.model if isinstance(model, PointModel) else model
+
+
 def _class_name(model: Model) -> str:
     last = re.sub(r"\W", "", model.name.rpartition(".")[2], flags=re.ASCII)
     return f"Fitted{last[:1].upper()}{last[1:]}"
@@ -67,11 +74,12 @@ def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
     for path, value in _modifiers(fit, model, values, starts):
         _put(tree, path, value)
     lines = [*_header(fit), *_left_out(fit), *_replacing(model, starts)]
-    lines.append(f'model {name} "{model.name} with fitted values"')
+    word = "function" if model.original.of_function else "model"
+    lines.append(f'{word} {name} "{model.name} with fitted values"')
     inner = _modification(tree, 2)
     lines.append(f"  extends {model.name}{inner};")
     records = fit.setup.of_role("calibrate")
-    if len(records) == 1:
+    if len(records) == 1 and fit.study.model.has_time:
         lines.append(f"  {_experiment(records[0])}")
     lines.append(f"end {name};")
     return "\n".join(lines) + "\n"
@@ -85,7 +93,7 @@ def fitted_values(fit: Fit) -> tuple[dict[str, Fixed], dict[str, float]]:
     setup = fit.setup
     found, _ = setup.links.at(fit.values[: len(setup.tuners)])
     tuned = dict(zip(setup.links.parameters, map(float, found), strict=True))
-    model = fit.study.model
+    model = _modelica(fit)
     loaded = model.fixed if isinstance(model, ModelicaModel) else {}
     common, begun = split(model, {**tuned, **setup.held, **_common_fix(fit)})
     parameters = {**loaded, **common}
@@ -250,7 +258,7 @@ def _header(fit: Fit) -> Iterator[str]:
         f"Fitted by estimica {version('estimica')} on {date.today()}: study '{fit.study.name}', "
         f"{fit.criterion} cost {fit.cost:.8g}, {fit.n_samples} samples, {fit.outcome.status}."
     )
-    if isinstance(fit.study.model, ModelicaModel):
+    if isinstance(_modelica(fit), ModelicaModel):
         yield _comment(f"Load it together with {fit.study.model.name}{_source(fit)}.")
     for k, u in enumerate(fit.unknowns.items):
         error = float(fit.accuracy.stderr[k])

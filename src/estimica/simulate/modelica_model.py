@@ -77,13 +77,16 @@ def load_model(
 
     `class_` is the class where the source holds several, `fix` sets parameters (dotted names
     included) before anything is evaluated, `libraries` are further Modelica folders. `inputs`,
-    `unknowns` and `leave_out` take a component unconnected, as it is; see `with_inputs`.
+    `unknowns` and `leave_out` take a component unconnected, as it is; see `with_inputs`. Of a
+    Modelica function, `inputs` are those of its inputs that vary; the others are parameters.
     """
     if callable(source):
         return function_model(source)
     text = source if isinstance(source, str) else Path(source)
-    flat = load_flat(text, class_, fix=dict(fix or {}), libraries=[Path(p) for p in libraries])
-    causality = Causality(tuple(inputs), tuple(unknowns), tuple(leave_out))
+    folders = [Path(p) for p in libraries]
+    flat = load_flat(text, class_, fix=dict(fix or {}), libraries=folders, inputs=inputs)
+    chosen = () if flat.of_function else tuple(inputs)
+    causality = Causality(chosen, tuple(unknowns), tuple(leave_out))
     return ModelicaModel(flat, fix, causality)
 
 
@@ -445,7 +448,8 @@ class ModelicaModel(LinearisedModel):
         for c in tuners:
             if c.name not in given and np.isnan(values[tuning.index[c.name]]):
                 values[tuning.index[c.name]] = self._default_of(c.name, given)
-        self._require_values(tuning.independent, values)
+        tuned = {c.name for c in tuners}
+        self._require_values([n for n in tuning.independent if n not in tuned], tuning, values)
         return values
 
     def _default_of(self, constant: str, given: Mapping[str, float]) -> float:
@@ -457,8 +461,8 @@ class ModelicaModel(LinearisedModel):
         P = base.prepare(values)[0]
         return float(P[self.equations.constants.index(constant)])
 
-    def _require_values(self, names: Sequence[str], values: Vector) -> None:
-        missing = [n for n, v in zip(names, values, strict=True) if np.isnan(v)]
+    def _require_values(self, names: Sequence[str], tuning: Tuning, values: Vector) -> None:
+        missing = [n for n in names if np.isnan(values[tuning.index[n]])]
         missing = [n for n in missing if n not in self.system.free_parameters]
         if missing:
             raise ModelError(

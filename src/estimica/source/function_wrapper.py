@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean
-from estimica.source.outline import ClassOutline, Outline, Token
+from estimica.source.outline import ClassOutline, Outline, Token, outline
 from estimica.source.package_text import Piece
 from estimica.source.request import Request
 
@@ -52,10 +52,11 @@ def wrapped(request: Request, inputs: Sequence[str]) -> Request:
 
     Without `inputs`, parameters are those that have a default.
     """
-    outlined = request.outlined
+    # the libraries that are written below the text are seen too
+    outlined = outline(request.document or request.text)
     found = outlined.find(request.local_name)
     assert found is not None
-    arguments = list(_arguments(request.text, outlined, found))
+    arguments = list(_arguments(request.document or request.text, outlined, found))
     _check(request.class_name, arguments, inputs)
     if request.document:
         name, text = request.local_name.rpartition(".")[2], request.text
@@ -102,7 +103,7 @@ def _model(name: str, called: str, arguments: Sequence[Argument], inputs: Sequen
             lines.append(a.written("input", False))
         else:
             lines.append(a.written("parameter", True))
-    given = ", ".join(a.name for a in arguments if a.causality == "input")
+    given = ", ".join(f"{a.name} = {a.name}" for a in arguments if a.causality == "input")
     outputs = [a.name for a in arguments if a.causality == "output"]
     left = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
     body = " ".join(lines)
@@ -121,20 +122,44 @@ def _arguments(text: str, outlined: Outline, function: ClassOutline) -> Iterator
     for clause in _clauses(outlined.tokens, function):
         words = [t.text for t in clause]
         if words[0] == "extends":
-            base = _base(outlined, function, words[1:])
-            if base is not None:
-                yield from _arguments(text, outlined, base)
+            yield from _inherited(text, outlined, function, clause)
         for causality in ("input", "output"):
             if causality in words[:3]:
-                yield from _declared(text, clause[words.index(causality) + 1 :], causality)
+                rest = clause[words.index(causality) + 1 :]
+                for argument in _declared(text, rest, causality):
+                    own = _seen(outlined, function, argument.type)
+                    kind = own.name if own is not None else argument.type
+                    yield dataclasses.replace(argument, type=kind)
 
 
-def _base(outlined: Outline, function: ClassOutline, words: Sequence[str]) -> ClassOutline | None:
-    name = ""
-    for word in words:
-        if not (word == "." or word.isidentifier()):
-            break
-        name += word
+def _inherited(
+    text: str, outlined: Outline, function: ClassOutline, clause: Sequence[Token]
+) -> Iterator[Argument]:
+    """Arguments of the function that a clause extends, changed as the clause says."""
+    at = 1
+    while at < len(clause) and (clause[at].text == "." or clause[at].kind == "name"):
+        at += 1
+    base = _seen(outlined, function, "".join(t.text for t in clause[1:at]))
+    if base is None:
+        return
+    changes: dict[str, Argument] = {}
+    if at < len(clause) and clause[at].text == "(":
+        inner = clause[at + 1 : -1]
+        # modifiers look like declarations without a type
+        changes = {a.name: a for a in _declared(text, [inner[0], *inner], "")} if inner else {}
+    for argument in _arguments(text, outlined, base):
+        change = changes.get(argument.name)
+        if change is not None:
+            argument = dataclasses.replace(
+                argument,
+                default=change.default or argument.default,
+                modifiers=change.modifiers or argument.modifiers,
+            )
+        yield argument
+
+
+def _seen(outlined: Outline, function: ClassOutline, name: str) -> ClassOutline | None:
+    """The class of the text that a name means in a function."""
     scope = function.name.rpartition(".")[0]
     while True:
         found = outlined.find(f"{scope}.{name}" if scope else name)
