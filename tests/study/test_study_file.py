@@ -250,8 +250,9 @@ MISTAKES = {
         "Q005: [model]: frontend 'openmodelica' is not supported yet; leave it out",
     ),
     "a static study of a model": (
-        ("[tune]", '[static]\nmode = "steady"\n[tune]'),
-        "Q005: [static]: mode 'steady' is not supported yet; give an expression without [model]",
+        ("[tune]", '[static]\nmode = "static"\n[tune]'),
+        "M167: [static]: 'Tank' has states (x, z), so that mode 'static' does not suit it; use "
+        "mode 'steady', which sets their derivatives to zero",
     ),
     "half a number of starts": (
         ("[tune]", "[estimate]\nstarts = 1.5\n[tune]"),

@@ -138,6 +138,10 @@ class Model(ABC):
             f"be estimated; leave sigma of input '{wrt_inputs[0]}' out",
         )
 
+    def driven_by(self, names: Sequence[str]) -> Model:
+        """The model whose inputs a case names: itself, where variables cannot become inputs."""
+        return self
+
     @property
     def has_time(self) -> bool:
         """Whether samples follow one another in time; otherwise each point stands alone."""

@@ -90,7 +90,13 @@ def collocation(
     estimation = setup.study.estimation
     scheme = Radau.of(estimation.degree)
     cases = [
-        CollocatedCase(model, p, objective.unknowns, scheme, estimation.elements)
+        CollocatedCase(
+            model.driven_by(tuple(p.record.case.inputs)),
+            p,
+            objective.unknowns,
+            scheme,
+            estimation.elements,
+        )
         for p in over_time(objective, "collocation")
     ]
     accuracy = setup.study.solver.rtol if _is_refined(estimation) else math.inf

@@ -57,7 +57,10 @@ def multiple_shooting(
         )
     wanted = setup.study.estimation.segments
     predictors = over_time(objective, "multiple shooting")
-    cases = [SegmentedCase(model, p, wanted or _default(p.times)) for p in predictors]
+    cases = [
+        SegmentedCase(model.driven_by(tuple(p.record.case.inputs)), p, wanted or _default(p.times))
+        for p in predictors
+    ]
     noise = 10 * setup.study.solver.rtol
     return _Search(Stitching(objective, cases), limits, tell, wanted is None, noise).run(start)
 

@@ -18,6 +18,7 @@ from estimica.estimate.frequency_prediction import FrequencyPredictor
 from estimica.estimate.links import Links, targets
 from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import CasePredictor, Places, Predictor, split
+from estimica.estimate.prefilter_refusal import require_filterable
 from estimica.estimate.total_least_squares import (
     TotalPredictor,
     require_possible,
@@ -72,7 +73,8 @@ class Setup:
         places = []
         for one in records:
             fixed = {**self.held, **held, **one.case.fix}
-            own = _own_unknowns(study.model, one, fixed, self._tuned_parameters(links, tuners))
+            model = study.model_of(one.case)
+            own = _own_unknowns(model, one, fixed, self._tuned_parameters(links, tuners))
             first = len(unknowns)
             starts = {u.name: first + k for k, u in enumerate(own) if u.kind == "start"}
             extra = {u.name: first + k for k, u in enumerate(own) if u.kind == "disturbance"}
@@ -88,14 +90,13 @@ class Setup:
             sizes = self._sizes(links, tuners) + [unknowns[k].scale for k in place.starts.values()]
             scaled = replace(options, tuner_scales=tuple(sizes))
             fixed = {**self.held, **held, **one.case.fix}
+            model = study.model_of(one.case)
             if one.uncertain:
                 counted = [b for b in blocks if b.case == one.case.name]
                 weights = total_weights(counted, study.estimation)
-                predictors.append(
-                    TotalPredictor(study.model, one, links, fixed, place, scaled, weights)
-                )
+                predictors.append(TotalPredictor(model, one, links, fixed, place, scaled, weights))
             else:
-                predictors.append(_predictor(study.model, one, links, fixed, place, scaled))
+                predictors.append(_predictor(model, one, links, fixed, place, scaled))
         return Objective(Unknowns(unknowns), predictors, blocks, criterion)
 
     def _tuned_parameters(self, links: Links, tuners: Sequence[Unknown]) -> dict[str, float]:
@@ -128,13 +129,20 @@ def prepare(study: Study) -> Setup:
     """Read the data of a study and link its tuners to the model."""
     links, tuners, held = linked(study)
     has_time = study.model.has_time
-    inputs = [q.name for q in study.model.quantities() if q.role == "input"]
-    records = tuple(record(c, has_time=has_time, inputs=inputs) for c in study.active_cases)
+    records = tuple(
+        record(c, has_time=has_time, inputs=_inputs_of(study.model_of(c)))
+        for c in study.active_cases
+    )
     if not any(r.case.role == "calibrate" for r in records):
         raise FitError("F001", f"study '{study.name}' has no case to calibrate with; add one")
     for one in records:
         require_possible(one, study.estimation)
+    require_filterable(records, study.estimation)
     return Setup(study, records, links, tuners, held)
+
+
+def _inputs_of(model: Model) -> list[str]:
+    return [q.name for q in model.quantities() if q.role == "input"]
 
 
 def linked(study: Study) -> tuple[Links, tuple[Unknown, ...], dict[str, float]]:

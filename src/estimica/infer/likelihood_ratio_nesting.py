@@ -149,8 +149,9 @@ def _start_value(null: Fit, unknown: Unknown) -> float:
     one = next(r for r in setup.records if r.case.name == unknown.case)
     tuned, _ = setup.links.at(null.values[: len(setup.tuners)])
     values = dict(zip(setup.links.parameters, map(float, tuned), strict=True))
-    parameters, starts = split(null.study.model, {**values, **setup.held, **case.fix})
-    response = null.study.model.response(
+    model = null.study.model_of(case)
+    parameters, starts = split(model, {**values, **setup.held, **case.fix})
+    response = model.response(
         [one.begin],
         dict(one.inputs),
         parameters,

@@ -96,6 +96,8 @@ def probe_of(setup: Setup, objective: Objective) -> tuple[Probe, str]:
         return SimulationProbe(setup, objective), "the model has no equations to look at"
     if any(p.record.is_frequency for p in objective.predictors):
         return SimulationProbe(setup, objective), "frequency responses have no power series"
+    if any(setup.study.model_of(p.record.case) is not model for p in objective.predictors):
+        return SimulationProbe(setup, objective), "the cases have different inputs"
     try:
         return SeriesProbe(setup, objective, model), ""
     except NoSeriesError as error:
@@ -298,7 +300,8 @@ class SimulationProbe(Probe):
     def _case(
         self, predictor: Predictor, values: Vector, random: np.random.Generator, rtol: float
     ) -> Iterator[Vector]:
-        model, one = self.setup.study.model, predictor.record
+        one = predictor.record
+        model = self.setup.study.model_of(one.case)
         parameters, starts = split(model, numbers(self.setup, predictor))
         times = _grid(predictor, model.has_time)
         inputs = {n: _lively(s, times, model.has_time, random) for n, s in one.inputs.items()}

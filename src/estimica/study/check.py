@@ -11,7 +11,7 @@ from estimica.study.case import Case
 from estimica.study.coverage import check_coverage, check_units
 from estimica.study.criterion import check_criterion
 from estimica.study.effects import check_effects
-from estimica.study.names import check_names, known_names
+from estimica.study.names import check_names, known_in_case, known_names
 from estimica.study.record import Record, examine
 from estimica.study.study import Study
 from estimica.study.study_file import examine_file
@@ -37,17 +37,18 @@ def check_file(path: str | PathLike[str]) -> list[Problem]:
 def _check(study: Study, *, complete: bool) -> list[Problem]:
     """`complete` says that nothing had to be left out, so that what is missing is missing."""
     known = known_names(study)
-    inputs = [q.name for q in known.values() if q.role == "input"]
     found = check_names(study)
     records: list[Record] = []
     for case in study.active_cases:
+        of_case = known_in_case(study, case)
+        inputs = [q.name for q in of_case.values() if q.role == "input"]
         record, problems = examine(case, has_time=study.model.has_time, inputs=inputs)
         found += problems + list(_doubled_columns(case))
         if record is None:
             continue
         if study.model.has_time and not case.is_frequency:
             found += check_coverage(record)
-        found += check_units(case, known)
+        found += check_units(case, of_case)
         records.append(record)
     found += check_axes(study, records) + check_criterion(study)
     if complete:

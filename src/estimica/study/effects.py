@@ -154,7 +154,7 @@ def _response(
     """The model over the time or the frequencies of a case."""
     transfers = [m.transfer for m in record.outputs if m.transfer is not None]
     if transfers:
-        return study.model.frequency_experiment(
+        return study.model_of(record.case).frequency_experiment(
             np.unique(np.concatenate([t.omega for t in transfers])),
             {n: float(s.value[0]) for n, s in record.inputs.items()},
             parameters,
@@ -163,7 +163,7 @@ def _response(
             wrt=free,
             operating_point=record.case.operating_point or "steady",
         )
-    return study.model.response(
+    return study.model_of(record.case).response(
         np.unique(np.concatenate([m.time for m in record.outputs])),
         dict(record.inputs),
         parameters,

@@ -16,6 +16,7 @@ from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
 FIXED = ("parameter", "constant")
+NO_INPUTS = "E204"
 WITH_START = ("state", "memory", "alias", "logical")
 
 Known = Mapping[str, Quantity]
@@ -26,12 +27,21 @@ def known_names(study: Study) -> dict[str, Quantity]:
     return {q.name: q for q in study.model.quantities()}
 
 
+def known_in_case(study: Study, case: Case) -> dict[str, Quantity]:
+    """The same with the inputs that a case names; as declared where they cannot be inputs."""
+    try:
+        model = study.model_of(case)
+    except EstimicaError:
+        return known_names(study)
+    return {q.name: q for q in model.quantities()}
+
+
 def check_names(study: Study) -> list[Problem]:
     """Names that are unknown, of the wrong kind, or used twice."""
     known = known_names(study)
     found = list(_tuners(study, known))
     for case in study.active_cases:
-        found += _case(study, case, known)
+        found += _case(study, case, known_in_case(study, case))
     return found
 
 
@@ -139,13 +149,16 @@ def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
     where = f"case '{case.name}'"
     parameters = {q.name for q in known.values() if q.role in FIXED}
     tuned = {p for t in study.active_tuners for p in t.driven if p in parameters}
+    refused = _refused(study, case)
+    if refused:
+        yield refused
     for name in case.inputs:
         wrong = _not_input(name, known)
-        if wrong:
+        if wrong and not refused:
             yield Problem("C020", where, *wrong)
     for name in case.outputs:
         name = name.rpartition("/")[0] or name if case.is_frequency else name
-        wrong = _not_output(name, known)
+        wrong = _not_output(name, known, has_time=study.model.has_time)
         if wrong:
             yield Problem("C021", where, *wrong)
     for name in case.start_values:
@@ -163,6 +176,16 @@ def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
     yield from _inputs_left(study, case, known)
 
 
+def _refused(study: Study, case: Case) -> Problem | None:
+    """Why the variables that a case names cannot be inputs, where a component has open ones."""
+    try:
+        study.model_of(case)
+    except EstimicaError as error:
+        if error.code == NO_INPUTS and " has no room " not in error.message:
+            return Problem(error.code, f"case '{case.name}'", f"inputs: {error.message}")
+    return None
+
+
 def _not_input(name: str, known: Known) -> tuple[str, str] | None:
     q = known.get(name)
     if q is None:
@@ -178,12 +201,12 @@ def _not_input(name: str, known: Known) -> tuple[str, str] | None:
     return None
 
 
-def _not_output(name: str, known: Known) -> tuple[str, str] | None:
+def _not_output(name: str, known: Known, *, has_time: bool) -> tuple[str, str] | None:
     q = known.get(name)
     if q is None:
         varying = ["algebraic", "state", "memory", "logical", "alias"]
         return _unknown("variable", name, known, varying)
-    if q.role in FIXED:
+    if q.role in FIXED and (has_time or q.role == "constant" or q.kind != "Real"):
         return f"output '{name}' is a {q.role}, which does not change", "measure a variable"
     if q.role == "input":
         return f"output '{name}' is an input, which nothing can change", "put it into inputs"

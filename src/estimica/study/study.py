@@ -90,6 +90,10 @@ class Study:
             indicators=self.indicators,
         )
 
+    def model_of(self, case: Case) -> Model:
+        """The model with the inputs that a case names."""
+        return self.model.driven_by(tuple(case.inputs))
+
     @property
     def active_tuners(self) -> tuple[Tuner, ...]:
         """Tuners that are searched."""
