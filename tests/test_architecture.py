@@ -102,6 +102,7 @@ EXPORTED = {
     "bands",
     "region",
     "crossvalidate",
+    "frequency_function",
     "function_model",
     "state_space",
     "transfer_function",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from estimica.base.signals import Signal
+    from estimica.compiled.linear_frequency_function import frequency_function
     from estimica.compiled.model import Model
     from estimica.data.readers import read_data
     from estimica.estimate.estimator import fit
@@ -116,6 +117,7 @@ _HOMES = {
     "design_input": "experiment.input_design",
     "first_guess": "experiment.first_guess",
     "fit": "estimate.estimator",
+    "frequency_function": "compiled.linear_frequency_function",
     "function_model": "simulate.function_model",
     "identifiability": "infer.identifiability",
     "likelihood_ratio": "infer.likelihood_ratio",
@@ -176,6 +178,7 @@ __all__ = [
     "design_input",
     "first_guess",
     "fit",
+    "frequency_function",
     "function_model",
     "identifiability",
     "likelihood_ratio",
