@@ -90,8 +90,9 @@ def table(found: InputDesign) -> Table:
     notes = [ended(*outcome(found)), *found.notes]
     if len(listed) > MOST_ROWS:
         listed.sort(key=lambda c: _score(c.judgement, criterion))
-        listed = listed[:SHOWN]
-        notes.append(f"The {SHOWN} best of {len(found.tried)} candidates are shown")
+        telling = sum(math.isfinite(_score(c.judgement, criterion)) for c in listed)
+        listed = listed[: min(max(telling, 1), SHOWN)]
+        notes.append(f"The {len(listed)} best of {len(found.tried)} candidates are shown")
     failed = [c for c in found.tried if c.error]
     if failed and found.chosen is not None:
         notes.append(f"{failed[0].label} failed: {failed[0].error}")
@@ -99,7 +100,7 @@ def table(found: InputDesign) -> Table:
     with_label = any(c.label != _label(c) for c in listed)
     every = " / ".join(found.bench.names)
     with_noise = "" if found.bench.sigma is None else " with σ"
-    columns = ["candidate"] if with_label else keys
+    columns = ["candidate"] if with_label else list(keys)
     columns += ["S_min", f"S_i,min {every}", "R", f"R_i {every}", _scale(criterion) + with_noise]
     columns += [f"std. error {every}", "remark"]
     body = tuple(_row(found, c, keys, with_label) for c in listed)
@@ -319,7 +320,7 @@ def _spectrum(found: InputDesign) -> Bars:
         Bar(f"{s.frequencies[k]:.4g} Hz", float(s.power[k] / total), f"power {s.power[k]:.3g}")
         for k in used
     )
-    return Bars((("lines", bars),), "share of the power", "Power of the lines")
+    return Bars((("", bars),), "share of the power", "Power of the lines")
 
 
 # --- the page ------------------------------------------------------------------------------------

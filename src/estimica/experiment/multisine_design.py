@@ -148,11 +148,16 @@ def _lines(bench: Bench, table: InputDesignTable) -> Lines:
         raise ExperimentError(
             "W087", f"'{bench.model.name}' has no frequency response here: {run.text}"
         )
-    Y, YS = run.Y, run.YS
-    moved: Complex = (YS[:, 0::2] + 1j * YS[:, 1::2]) @ chain * bench.sizes
+    moved = _complex(run.YS) @ chain * bench.sizes
     total = POWER if table.energy is None else float(table.energy)
-    G = Y[:, 0::2].astype(np.complex128) + 1j * Y[:, 1::2]
-    return Lines(tuple(numbers), fundamental, G, moved, total)
+    return Lines(tuple(numbers), fundamental, _complex(run.Y), moved, total)
+
+
+def _complex(parts: Vector) -> Complex:
+    """Real and imaginary parts, which stand side by side, as one number each."""
+    found: Complex = np.empty(parts[:, 0::2].shape, np.complex128)
+    found.real, found.imag = parts[:, 0::2], parts[:, 1::2]
+    return found
 
 
 def _numbers(table: InputDesignTable) -> list[int]:
@@ -269,9 +274,10 @@ def _notes(bench: Bench, lines: Lines, wave: Multisine, shared: Shared) -> list[
     periods = bench.duration * lines.fundamental
     if abs(periods - round(periods)) > 1e-6 * max(periods, 1.0):
         found.append(f"The experiment is {periods:.4g} periods long; take whole periods")
-    ends = [lines.numbers[0], lines.numbers[-1]]
-    if len(lines.numbers) > 2 and any(n in ends for n in wave.lines):
-        found.append("A line at the end of those allowed is used: allow more")
+    if len(lines.numbers) > 2 and lines.numbers[0] in wave.lines:
+        found.append("The lowest line is used: a longer experiment with lower ones may tell more")
+    if len(lines.numbers) > 2 and lines.numbers[-1] in wave.lines:
+        found.append("The highest line is used: allow higher ones")
     varying = [n for n, s in bench.others.items() if _varies(s)]
     if varying:
         found.append(f"Input '{varying[0]}' was taken at its first value")

@@ -110,9 +110,32 @@ def _finished(M: Vector, p: Vector, counted: int, power: float) -> Shared:
     idle = (p < 1e-3) & (_gains(M, p, counted, power) < 1 - 1e-3)  # on their way to zero
     kept = np.where(idle | (p <= NOTHING), 0.0, p)
     kept = kept / kept.sum() if is_informative(M[kept > 0]) else p
+    kept = _fewest(M, kept)
     gain = _gains(M, kept, counted, power)
     # D: det(M)^(1/n) and A: 1/tr(M⁻¹) are concave, so that neither exceeds its tangent
     return Shared(kept, gain, min(1.0, 1.0 / float(gain.max())))
+
+
+def _fewest(M: Vector, p: Vector) -> Vector:
+    """Shares of few lines with the same information: at most n(n + 1)/2 of them are needed.
+
+    C. Carathéodory; a corner of {q ≥ 0: M(q) = M(p)}, the one of the lowest lines.
+    """
+    from scipy.optimize import linprog
+
+    n = M.shape[1]
+    if np.count_nonzero(p) <= n:
+        return p
+    upper = np.triu_indices(n)
+    size = np.sqrt(np.diag(np.tensordot(p, M, axes=1)))
+    scaled = (M / np.outer(size, size))[:, upper[0], upper[1]].T
+    A = np.vstack([scaled, np.ones(len(p))])
+    found = linprog(np.arange(len(p), dtype=float), A_eq=A, b_eq=A @ p, method="highs-ds")
+    if found.x is None:
+        return p
+    q = np.where(found.x > NOTHING, found.x, 0.0)
+    lost = np.abs(A @ (q / q.sum()) - A @ p).max()
+    return q / q.sum() if lost < CLOSE else p
 
 
 # --- E, S_min and R: linear programs -------------------------------------------------------------
