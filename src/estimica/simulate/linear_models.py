@@ -8,6 +8,7 @@ from typing import Any
 
 from estimica.base.errors import ModelError
 from estimica.compiled import linear_control
+from estimica.compiled.linear_frequency_function import FrequencyFunction
 from estimica.compiled.linear_system import LinearSystem, Matrix, realised
 from estimica.compiled.linear_text import (
     coefficient,
@@ -15,6 +16,7 @@ from estimica.compiled.linear_text import (
     read_transfer_function,
     written,
 )
+from estimica.compiled.model import Model
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_expression
@@ -85,6 +87,20 @@ def transfer_function(
         name=name,
         description=_described(rational.numerator, rational.denominator, late),
     )
+
+
+def model_in_s(text: str, parameters: Numbers | None = None) -> Model:
+    """The model of a text in s: over time and frequencies, or over frequencies only.
+
+    The latter where the text is no ratio of polynomials with a delay.
+    """
+    try:
+        return transfer_function(text, parameters=parameters)
+    except ModelError as error:
+        if error.code not in ("M103", "M104"):
+            raise
+        given = dict(parameters or {})
+        return FrequencyFunction(text, given, "u", "y", "transfer function", error.message)
 
 
 def state_space(

@@ -20,6 +20,7 @@ from estimica.source.outline import outline
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.effects import NO_EFFECT, check_effects
 from estimica.study.frequency_columns import ResponseColumns
+from estimica.study.frequency_draft import Spectrum, spectrum_lines, spectrum_of
 from estimica.study.matching import Match, match_columns, proposals
 from estimica.study.names import known_names
 from estimica.study.record import examine
@@ -66,6 +67,7 @@ class _Columns:
     inputs: dict[str, Match]
     outputs: dict[str, Match]
     taken: set[str]
+    spectrum: Spectrum | None = None
 
 
 def draft(
@@ -263,6 +265,9 @@ def _names(tables: Sequence[Table]) -> list[str]:
 
 def _matched(model: Model, table: Table, name: str) -> _Columns:
     data, quantities = table.data, model.quantities()
+    spectrum = spectrum_of(data) if model.has_time else None
+    if spectrum is not None:
+        return _Columns(table, name, {}, {}, set(), spectrum)
     declared = set(model.output_names())
     taken = {_time(data)} if _time(data) else set()
     inputs = match_columns(data, [q for q in quantities if q.role == "input"], taken)
@@ -277,6 +282,9 @@ def _case(model: Model, c: _Columns) -> Iterator[str]:
     yield "[[case]]"
     yield f"name = {_text(c.name)}"
     yield f"data = {_text(c.table.path)}   # {len(data)} rows of {_listed(data)}"
+    if c.spectrum is not None:
+        yield from spectrum_lines(model, data, c.spectrum)
+        return
     time, scale = _time(data), _time_scale(data)
     yield f"time = {_text(time)}" if time else '# time = "…"   # the column with the time stamps'
     if scale is not None:

@@ -10,6 +10,8 @@ from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import close_names, did_you_mean
+from estimica.compiled.linear_frequency_function import FrequencyFunction
+from estimica.simulate.linear_model import LinearModel
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.study import Study
@@ -247,6 +249,8 @@ def _inputs_left(study: Study, case: Case, known: Known) -> Iterator[Problem]:
         return  # one of them is misspelt
     where = f"case '{case.name}'"
     for q in left:
+        if case.is_frequency and isinstance(study.model, (LinearModel, FrequencyFunction)):
+            return  # the same at every operating point
         if not study.model.has_time:
             yield Problem("C025", where, f"input '{q.name}' is not given", "name its column")
             continue

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from estimica.base.errors import EstimicaError, ModelError, StudyError
+from estimica.base.errors import EstimicaError, StudyError
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
 from estimica.compiled.model import Model
@@ -315,18 +315,11 @@ def _loaded(
 
 
 def _transfer_function(table: ModelTable) -> Model:
-    from estimica.simulate.linear_models import transfer_function
+    from estimica.simulate.linear_models import model_in_s
 
     _require_no_class(table, "a transfer function")
     fixed: dict[str, Any] = dict(table.fix)
-    try:
-        return transfer_function(table.source, parameters=fixed)
-    except ModelError as error:
-        if error.code not in ("M103", "M104"):  # no ratio of polynomials: over frequencies only
-            raise
-        from estimica.compiled.linear_frequency_function import FrequencyFunction
-
-        return FrequencyFunction(table.source, fixed, "u", "y", "transfer function", error.message)
+    return model_in_s(table.source, fixed)
 
 
 def _require_no_class(table: ModelTable, kind: str) -> None:

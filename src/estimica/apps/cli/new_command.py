@@ -18,7 +18,21 @@ if TYPE_CHECKING:
     from estimica.compiled.model import Model
 
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
-_DATA = {".csv", ".tsv", ".txt", ".dat", ".parquet", ".pq", ".xlsx", ".xlsm", ".xls", ".mat"}
+_DATA = {
+    ".csv",
+    ".z",
+    ".mpt",
+    ".dta",
+    ".tsv",
+    ".txt",
+    ".dat",
+    ".parquet",
+    ".pq",
+    ".xlsx",
+    ".xlsm",
+    ".xls",
+    ".mat",
+}
 
 
 def new(
@@ -82,12 +96,12 @@ def _loaded(
     """The model, and how a study file in `folder` names it."""
     from estimica.compiled.function_file import is_function_source
     from estimica.simulate.function_model import function_model_of_file
-    from estimica.simulate.linear_models import is_transfer_function_text, transfer_function
+    from estimica.simulate.linear_models import is_transfer_function_text, model_in_s
     from estimica.simulate.modelica_model import load_model
     from estimica.study.draft import relative
 
     if is_transfer_function_text(source):
-        return transfer_function(source), source
+        return model_in_s(source), source
     if is_function_source(source):
         file, mark, name = source.partition(".py")
         return function_model_of_file(source, Path()), f"{relative(file, folder)}{mark}{name}"
