@@ -16,14 +16,16 @@ import numpy.typing as npt
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.compiled.model import Model
-from estimica.compiled.tuning import Constant, require_tunable
+from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.simulate.engine import Options
 from estimica.simulate.modelica_model import ModelicaModel
+from estimica.simulate.point_conserved import Conserved, find_conserved
+from estimica.simulate.point_homotopy import homotopy_of
 from estimica.simulate.point_inputs import inputs_of_points
 from estimica.simulate.point_response import MovingPointResponse, PointResponse
 from estimica.simulate.point_search import PointSearch
 from estimica.simulate.point_settling import Settling
-from estimica.simulate.point_system import PointSystem, build_system
+from estimica.simulate.point_system import PointSystem, build_system, steady_equations
 from estimica.simulate.response import numbers
 
 if TYPE_CHECKING:
@@ -71,7 +73,16 @@ class PointModel(Model):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was rewritten, reduced or assumed on the way, in words."""
-        return self.model.notes
+        if not self.model.system.states:
+            return self.model.notes
+        tuning = self.model.configurations.tuning((), ())
+        try:
+            conserved = self._conserved(tuning, (), ())
+        except ModelError as error:
+            return (*self.model.notes, error.message)
+        kept = () if conserved is None else conserved.words(tuning.defaults)
+        told = (f"at rest only the start says how much there is of {text}" for text in kept)
+        return (*self.model.notes, *told)
 
     def quantities(self) -> list[Quantity]:
         """Every parameter and variable with its metadata."""
@@ -175,7 +186,8 @@ class PointModel(Model):
             Settling(self.settings.tolerance, self.settings.max_time, _first_span(model)),
             options or Options(),
             plain,
-            plain.initialiser,
+            None if moving else lambda: model.configurations.get(names, tuners, sorted(given)),
+            homotopy_of(system.tuning) if self.settings.mode == "steady" else None,
         )
         told = [n for n in model.system.inputs if n not in slopes]
         return PointResponse(search, points, u, values, told)
@@ -190,8 +202,23 @@ class PointModel(Model):
         key = (tuple(outputs), tuple(wrt), tuple(overridden), tuple(moving))
         if key not in self._systems:
             tuning = self.model.configurations.tuning(wrt, overridden)
-            self._systems[key] = build_system(tuning, outputs, moving)
+            conserved = self._conserved(tuning, wrt, overridden)
+            self._systems[key] = build_system(tuning, outputs, moving, conserved)
         return self._systems[key]
+
+    def _conserved(
+        self, tuning: Tuning, wrt: Sequence[Constant], overridden: Sequence[str]
+    ) -> Conserved | None:
+        if not self.model.system.states:
+            return None
+        initialiser = self.model.configurations.initialiser(wrt, overridden)
+        n = len(self.model.system.states)
+        try:
+            return find_conserved(tuning, initialiser, steady_equations(tuning), n)
+        except ModelError:
+            if self.settings.mode == "simulate":  # which carries derivatives along
+                return None
+            raise
 
     def __reduce__(self) -> tuple[object, ...]:
         return PointModel, (self.model, self.settings)

@@ -6,6 +6,7 @@ solved, then simulation until steady; modes and logicals are settled in rounds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,9 @@ import numpy.typing as npt
 
 from estimica.simulate import point_layout as at
 from estimica.simulate.engine import Options
-from estimica.simulate.initial import MODE_ROUNDS, Initialiser
-from estimica.simulate.point_settling import Settling
+from estimica.simulate.initial import MODE_ROUNDS
+from estimica.simulate.point_homotopy import Homotopy
+from estimica.simulate.point_settling import Settled, Settling
 from estimica.simulate.point_solution import PointSolution, as_order, chain, only
 from estimica.simulate.point_system import PointSystem
 from estimica.simulate.response import Configuration
@@ -22,7 +24,7 @@ from estimica.simulate.response import Configuration
 Vector = npt.NDArray[np.float64]
 _TEXTS = {
     at.NOT_SOLVED: "the equations could not be solved",
-    at.SINGULAR: "the equations are singular",
+    at.SINGULAR: "the equations are singular: they do not determine the point",
     at.NOT_FINITE: "the equations have no finite value",
 }
 _SMALLEST_STEP = 1.0 / 1024
@@ -37,7 +39,9 @@ class PointSearch:
     settling: Settling
     options: Options
     plain: Configuration  # for simulations: the same constants, no derivatives
-    initialiser: Initialiser
+    #: for points that their equations do not determine: derivatives along the simulation
+    full: Callable[[], Configuration] | None = None
+    homotopy: Homotopy | None = None
 
     def first(self, values: Vector, P: Vector, u: Vector) -> tuple[PointSolution, dict[int, str]]:
         """The points without any known solution, and what failed at which."""
@@ -65,7 +69,7 @@ class PointSearch:
     def _guess(self, values: Vector, u: Vector) -> tuple[Vector, Vector]:
         """Start values of the states and guesses of the unknowns, the same for all points."""
         n, s = len(u), self.system
-        guess, logical = self.initialiser.guesses(values)
+        guess, logical = self.plain.initialiser.guesses(values)
         _, x, _ = s.tuning.prepare(values)
         Z = np.concatenate([x[: s.n_states], guess])
         d = np.zeros(s.nd)
@@ -106,7 +110,11 @@ class PointSearch:
             if k in told:
                 continue
             why = _TEXTS[int(solution.status[k])]
-            if not self._from_neighbours(solution, k) and not self._from_rest(solution, k, values):
+            if not (
+                self._from_neighbours(solution, k)
+                or self._by_homotopy(solution, k, values)
+                or self._from_rest(solution, k, values)
+            ):
                 told[k] = why
 
     def _from_neighbours(self, solution: PointSolution, k: int) -> bool:
@@ -144,6 +152,18 @@ class PointSearch:
         solution.Z[k] = z
         return not solution.solve(only(k))
 
+    def _by_homotopy(self, solution: PointSolution, k: int, values: Vector) -> bool:
+        """From the simplified equations that the model offers."""
+        if self.homotopy is None:
+            return False
+        Z, d = self._guess(values, solution.u[k : k + 1])
+        P = self.system.tuning.prepare(values)[0]
+        found = self.homotopy.solve(Z[0], solution.u[k], d[0], P)
+        if found is None:
+            return False
+        solution.Z[k], solution.d[k] = found, d[0]
+        return not solution.solve(only(k))
+
     def _from_rest(self, solution: PointSolution, k: int, values: Vector) -> bool:
         """Newton's method from where a simulation comes to rest, or from consistent starts."""
         s = self.system
@@ -158,7 +178,7 @@ class PointSearch:
 
     # -- simulation ------------------------------------------------------------------------------
 
-    def _settled(self, solution: PointSolution, k: int, values: Vector):  # type: ignore[no-untyped-def]
+    def _settled(self, solution: PointSolution, k: int, values: Vector) -> Settled:
         s = self.system
         return self.settling.settle(
             self.plain, values, solution.u[k], s.scales[: s.n_states], self.options
@@ -167,6 +187,7 @@ class PointSearch:
     def _simulated(self, solution: PointSolution, values: Vector) -> dict[int, str]:
         """Each point simulated until it is at rest."""
         told: dict[int, str] = {}
+        times: dict[int, float] = {}
         s = self.system
         for k in range(len(solution.u)):
             at_rest = self._settled(solution, k, values)
@@ -174,8 +195,14 @@ class PointSearch:
                 told[k] = at_rest.text
                 continue
             solution.Z[k] = np.concatenate([at_rest.x[: s.n_states], at_rest.z])
-            solution.d[k] = at_rest.d
+            solution.d[k], times[k] = at_rest.d, at_rest.time
         solution.evaluate(as_order([k for k in range(len(solution.u)) if k not in told]))
         for k in map(int, np.flatnonzero(solution.status)):
-            told.setdefault(k, _TEXTS[int(solution.status[k])])
+            if k in times and solution.status[k] == at.SINGULAR and self.full is not None:
+                Y, YS = self.settling.differentiated(
+                    self.full(), values, solution.u[k], times[k], self.options
+                )
+                solution.Y[k], solution.YS[k], solution.status[k] = Y, YS, at.SOLVED
+            else:
+                told.setdefault(k, _TEXTS[int(solution.status[k])])
         return told

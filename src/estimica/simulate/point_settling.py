@@ -15,6 +15,7 @@ from estimica.simulate.status import TEXTS
 
 Vector = npt.NDArray[np.float64]
 _GROWTH = 4.0
+_LONGER = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,7 @@ class Settled:
     x: Vector
     z: Vector
     d: Vector
+    time: float = 0.0
     text: str = ""
 
     @property
@@ -54,7 +56,7 @@ class Settling:
             begun = configuration.initialiser.start(values, 0.0, u)
         except SimulationError as error:
             nothing = np.zeros(0)
-            return Settled(nothing, nothing, nothing, error.message)
+            return Settled(nothing, nothing, nothing, text=error.message)
         x, z, d = begun.x, begun.z, begun.d
         fine = self._fine(options)
         time, span, n = 0.0, self.first, len(scales)
@@ -64,13 +66,33 @@ class Settling:
             start = engine.Start(x, begun.S, z, d)
             run = integrate(configuration.kernel, begun.P, start, piece, np.array([stop]), fine)
             if not run.ok:
-                return Settled(x, z, d, f"the simulation ended: {TEXTS[run.status]}")
+                return Settled(x, z, d, time, f"the simulation ended: {TEXTS[run.status]}")
             moved = np.abs(run.x[:n] - x[:n])
             x, z, d = run.x.copy(), run.z.copy(), run.d.copy()
             if time > 0 and (moved <= self.tolerance * np.maximum(np.abs(x[:n]), scales)).all():
-                return Settled(x, z, d)
+                return Settled(x, z, d, stop)
             time, span = stop, _GROWTH * stop
-        return Settled(x, z, d, f"not at rest after {self.max_time:g} s of simulation")
+        return Settled(x, z, d, time, f"not at rest after {self.max_time:g} s of simulation")
+
+    def differentiated(
+        self,
+        configuration: Configuration,
+        values: Vector,
+        u: Vector,
+        time: float,
+        options: Options,
+    ) -> tuple[Vector, Vector]:
+        """Outputs at rest and their derivatives, which the run carries along.
+
+        At `time` the states are at rest; derivatives may take longer.
+        """
+        begun = configuration.initialiser.start(values, 0.0, u)
+        piece = Pieces(np.zeros(1), u[None, :].copy(), np.zeros((1, u.size)))
+        start = engine.Start(begun.x, begun.S, begun.z, begun.d)
+        fine = self._fine(options)
+        last = np.array([min(_LONGER * time, self.max_time)])
+        run = integrate(configuration.kernel, begun.P, start, piece, last, fine)
+        return run.Y[0], run.YS[0]
 
     def _fine(self, options: Options) -> Options:
         rtol = min(options.rtol, 0.1 * self.tolerance)

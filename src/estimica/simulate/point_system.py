@@ -17,6 +17,7 @@ from estimica.compiled.machine_code import MachineCode, compile_functions
 from estimica.compiled.tuning import Tuning
 from estimica.flat.system import Variable
 from estimica.simulate import point_layout as at
+from estimica.simulate.point_conserved import Conserved
 
 Vector = npt.NDArray[np.float64]
 _TIME = 0.0
@@ -36,11 +37,16 @@ class PointSystem:
     n_checks: int
     scales: Vector  # typical sizes of the unknowns
     code: MachineCode
-    derivatives: ca.Function  # (Z, u, d, P) -> [f; g] and its Jacobian by Z, nothing replaced
+    conserved: Conserved | None
 
-    def constants(self, values: Vector) -> Vector:
-        """The run constants for values of the independent ones."""
-        return self.tuning.prepare(values)[0]
+    def constants(self, values: Vector, u: Vector) -> Vector:
+        """The run constants for values of the independent ones; u are inputs of some point."""
+        P = self.tuning.prepare(values)[0]
+        if self.conserved is None:
+            return P
+        L, kept, rates, slopes = self.conserved.values(values, u)
+        moving = np.vstack([rates.reshape(len(rates), -1).T, slopes])
+        return np.concatenate([P, L.ravel(), kept, moving.ravel()])
 
     @property
     def m(self) -> int:
@@ -67,37 +73,36 @@ def build_system(
     tuning: Tuning,
     outputs: Sequence[str],
     moving: Sequence[int] = (),
-    replaced: Sequence[tuple[int, ca.SX]] = (),
+    conserved: Conserved | None = None,
 ) -> PointSystem:
-    """Compile the equations of a point; `replaced` are rows of G that say nothing, and what does
-    instead, as functions of the states and of P."""
+    """Compile the equations of a point; what is conserved stands in for derivatives that say
+    nothing new."""
     h, e = tuning.hybrid, tuning.equations
     n = h.nx - h.n_memory
     values = [e.value(o) for o in outputs]
     y = ca.substitute(_column(values), e.homotopy, ca.SX(1))
-    plain = ca.vertcat(h.f[:n], h.g) if n + h.nz else ca.SX(0, 1)
-    G = ca.SX(plain)
-    for row, expression in replaced:
-        G[row] = expression
-    x_pre = ca.vertcat(h.x_pre, h.flags)
-    settled = ca.vertcat(h.x, ca.DM([1, 0]))
-    modes = ca.substitute(_modes(tuning), x_pre, settled)
-    checks = ca.densify(h.checks)
-    parts = [G, y, modes, checks, plain]
-    if h.n_memory:  # a memory has its start value
-        parts = ca.substitute(parts, [h.x[n:]], [h.x0[n:]])
-    for _ in range(h.nh):  # a delayed signal at rest is the signal itself
-        parts = ca.substitute(parts, [h.w], [h.delayed])
-    parts = ca.substitute(parts, [h.t, h.d_pre], [ca.SX(_TIME), h.d])
-    G, y, modes, checks, plain = parts
+    G = ca.vertcat(h.f[:n], h.g) if n + h.nz else ca.SX(0, 1)
+    extra = ca.SX(0, 1)
+    rates_of_extra = ca.SX(0, len(tuning.wrt))
+    if conserved is not None:
+        L, kept = conserved.symbols()
+        G[list(conserved.pivots)] = L @ h.x[:n] - kept
+        extra = ca.vertcat(ca.vec(L.T), kept)
+        rates_of_extra = ca.SX.sym("extra_rates", extra.shape[0], len(tuning.wrt))
+    parts = [G, y, _modes(tuning), ca.densify(h.checks)]
+    G, y, modes, checks = _at_rest(tuning, parts)
     Z = ca.vertcat(h.x[:n], h.z) if n + h.nz else ca.SX(0, 1)
     m = len(tuning.wrt) + len(moving)
     W = ca.SX.sym("W", Z.shape[0] * m)
-    arguments = [Z, h.u, h.d, h.P, W]
+    P = ca.vertcat(h.P, extra, ca.vec(rates_of_extra.T))
+    arguments = [Z, h.u, h.d, P, W]
     J = ca.jacobian(G, Z, {"allow_reverse": False}) if Z.shape[0] else ca.SX(0, 0)
-    seed = _seed(tuning, moving)
-    rates = _push(G, h, seed, None, None)
-    slopes = _push(y, h, seed, Z, ca.reshape(W, m, Z.shape[0]).T if m else None)
+    by_p, by_u = _seed(tuning, moving)
+    moved = ca.SX(extra.shape[0], m)
+    moved[:, : len(tuning.wrt)] = rates_of_extra
+    seeds = [(h.P, by_p), (h.u, by_u), (extra, moved)]
+    rates = _push(G, seeds, m)
+    slopes = _push(y, [*seeds, (Z, ca.reshape(W, m, Z.shape[0]).T)], m)
     functions = [
         ca.Function(name, arguments, list(results), {"cse": True})
         for name, results in (
@@ -122,13 +127,33 @@ def build_system(
             [_scale(e.system.flat.by_name.get(u)) for u in (*e.system.states, *e.torn)]
         ),
         code=compile_functions(functions, (at.P, at.SAVED)),
-        derivatives=_derivatives(plain, Z, arguments[:-1]),
+        conserved=conserved,
     )
 
 
-def _derivatives(plain: ca.SX, Z: ca.SX, arguments: list[ca.SX]) -> ca.Function:
-    J = ca.jacobian(plain, Z, {"allow_reverse": False}) if Z.shape[0] else ca.SX(0, 0)
-    return ca.Function("derivatives", arguments, [ca.densify(plain), ca.densify(J)], {"cse": True})
+def steady_equations(tuning: Tuning) -> ca.Function:
+    """(Z, u, d, P) -> [derivatives; algebraic equations] and its Jacobian by Z."""
+    h = tuning.hybrid
+    n = h.nx - h.n_memory
+    Z = ca.vertcat(h.x[:n], h.z) if n + h.nz else ca.SX(0, 1)
+    (G,) = _at_rest(tuning, [ca.vertcat(h.f[:n], h.g) if n + h.nz else ca.SX(0, 1)])
+    J = ca.jacobian(G, Z, {"allow_reverse": False}) if Z.shape[0] else ca.SX(0, 0)
+    found = [ca.densify(G), ca.densify(J)]
+    return ca.Function("steady", [Z, h.u, h.d, h.P], found, {"cse": True})
+
+
+def _at_rest(tuning: Tuning, parts: list[ca.SX]) -> list[ca.SX]:
+    """Expressions with delays over, memories at their start, and what was before as it is now."""
+    h = tuning.hybrid
+    n = h.nx - h.n_memory
+    before = ca.vertcat(h.x_pre, h.flags, h.d_pre)
+    parts = ca.substitute(parts, [before], [ca.vertcat(h.x, ca.DM([1, 0]), h.d)])
+    for _ in range(h.nh):  # a delayed signal at rest is the signal itself
+        parts = ca.substitute(parts, [h.w], [h.delayed])
+    if h.n_memory:
+        parts = ca.substitute(parts, [h.x[n:]], [h.x0[n:]])
+    found: list[ca.SX] = ca.substitute(parts, [h.t], [ca.SX(_TIME)])
+    return found
 
 
 def _column(parts: list[ca.SX]) -> ca.SX:
@@ -157,15 +182,9 @@ def _seed(tuning: Tuning, moving: Sequence[int]) -> tuple[ca.SX, ca.SX]:
     return by_p, by_u
 
 
-def _push(
-    expression: ca.SX, h: object, seed: tuple[ca.SX, ca.SX], Z: ca.SX | None, W: ca.SX | None
-) -> ca.SX:
+def _push(expression: ca.SX, seeds: Sequence[tuple[ca.SX, ca.SX]], columns: int) -> ca.SX:
     """The derivative of an expression along the tuners and moving inputs."""
-    columns = seed[0].shape[1]
-    pairs = [(h.P, seed[0]), (h.u, seed[1])]  # type: ignore[attr-defined]
-    if Z is not None and W is not None:
-        pairs.append((Z, W))
-    pairs = [(s, ca.SX(d)) for s, d in pairs if s.shape[0]]
+    pairs = [(s, ca.SX(d)) for s, d in seeds if s.shape[0]]
     if not columns or not pairs or not expression.shape[0]:
         return ca.SX(expression.shape[0], columns)
     symbols = ca.vertcat(*(s for s, _ in pairs))

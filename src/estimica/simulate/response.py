@@ -60,6 +60,10 @@ class Configurations:
         """The tuning alone: which constants are set, and how the others follow."""
         return self._tuned(wrt, overridden)[0]
 
+    def initialiser(self, wrt: Sequence[Constant], overridden: Sequence[str]) -> Initialiser:
+        """What finds the start of a run with that tuning."""
+        return self._tuned(wrt, overridden)[1]
+
     def _tuned(
         self, wrt: Sequence[Constant], overridden: Sequence[str]
     ) -> tuple[Tuning, Initialiser]:
