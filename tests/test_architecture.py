@@ -96,6 +96,7 @@ EXPORTED = {
     "criterion_map",
     "identifiability",
     "measures",
+    "second_model",
     "profile",
     "residuals",
     "covariance",

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from estimica.infer.regions import region
     from estimica.infer.release import release
     from estimica.infer.residuals import residuals
+    from estimica.infer.second_model import second_model
     from estimica.simulate.engine import Options
     from estimica.simulate.function_model import function_model
     from estimica.simulate.linear import Linearisation
@@ -123,6 +124,7 @@ _HOMES = {
     "likelihood_ratio": "infer.likelihood_ratio",
     "load_model": "simulate.modelica_model",
     "measures": "infer.measures",
+    "second_model": "infer.second_model",
     "profile": "infer.profile",
     "read_data": "data.readers",
     "read_study": "study.study_file",
@@ -190,6 +192,7 @@ __all__ = [
     "region",
     "release",
     "residuals",
+    "second_model",
     "signals",
     "simulate_experiment",
     "state_space",

@@ -19,6 +19,8 @@ from estimica.estimate.fit import Identifiability as FitIdentifiability
 from estimica.estimate.invariant import listed
 from estimica.estimate.invariants import Group
 from estimica.infer.measures import Quiet, SensitivityMeasures, measures
+from estimica.infer.second_model import second_model
+from estimica.infer.second_model_result import SecondModel
 from estimica.infer.structural import Structural, judge
 from estimica.study.study import Study
 
@@ -59,6 +61,7 @@ class Identifiability:
     structural: Structural | None
     measures: SensitivityMeasures
     run: str = ""  # its number in the run store
+    second: SecondModel | None = None  # what is left open, in another model
 
     @property
     def rank(self) -> int:
@@ -92,7 +95,8 @@ class Identifiability:
             f"{words}; {self._prospect(group)}"
             for words, group in zip(self.data.advice, self.data.groups, strict=True)
         ]
-        return (*said, *(c.text for c in self.correlated), *self._structural_only())
+        said += [*(c.text for c in self.correlated), *self._structural_only()]
+        return (*said, *(self.second.advice if self.second else ()))
 
     def _prospect(self, group: Group) -> str:
         """Whether better data could help."""
@@ -173,12 +177,18 @@ class Identifiability:
 
 
 def identifiability(
-    study: Study | Fit, *, quiet: Quiet | None = None, structural: bool = True, seed: int = 0
+    study: Study | Fit,
+    *,
+    quiet: Quiet | None = None,
+    structural: bool = True,
+    seed: int = 0,
+    second: Study | None = None,
 ) -> Identifiability:
     """Which unknowns the data determine, which no data would, and what would help.
 
     A study is fitted first. `quiet` gives the noise of the outputs (see `measures`), `structural`
-    asks whether better data could help, at random points of `seed`.
+    asks whether better data could help, at random points of `seed`. `second` is another study of
+    the same tuners: does what is left open matter there (see `second_model`)?
     """
     found = study if isinstance(study, Fit) else estimate(study)
     if not found.n_free:
@@ -202,6 +212,7 @@ def identifiability(
         vif=_inflation(found, sensed),
         structural=judge(found.setup, objective, found.values, seed) if structural else None,
         measures=sensed,
+        second=None if second is None else second_model(found, second),
     )
 
 

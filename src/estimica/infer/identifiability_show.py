@@ -90,6 +90,8 @@ def _sections(found: Identifiability) -> Iterator[Section]:
         columns = ("direction", "unknown", "relative change")
         text = "Relative changes that leave every output as it is."
         yield Section("What goes unnoticed", text, (Table(columns, rows),))
+    if found.second:
+        yield from found.second.sections()
     if found.structural:
         s = found.structural
         because = f" ({s.because})" if s.because else ""
@@ -136,6 +138,7 @@ def as_object(found: Identifiability) -> dict[str, object]:
             "correlated": [
                 {"names": list(c.names), "correlation": c.correlation} for c in found.correlated
             ],
+            "second": found.second.to_dict() if found.second else None,
             "vif": {n: float(v) for n, v in zip(names, found.vif, strict=True)},
         }
     )

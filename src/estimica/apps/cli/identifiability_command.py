@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,6 +32,10 @@ def identifiability(
     structural: Annotated[
         bool, typer.Option(help="Ask whether any data could determine the unknowns.")
     ] = True,
+    second: Annotated[
+        Path | None,
+        typer.Option(help="Another study of these tuners: does what is left open matter there?"),
+    ] = None,
     workers: Workers = None,
     store: StorePath = None,
     no_store: NoStore = False,
@@ -44,6 +49,7 @@ def identifiability(
 
         require_page(report)
         asked = checked(study, "identifiability", as_json)
+        other = checked(second, "identifiability", as_json) if second else None
         run = begun(
             "identifiability",
             asked,
@@ -52,13 +58,19 @@ def identifiability(
             no_store=no_store,
             resume=None,
             given={},
-            settings={"seed": seed, "structural": structural},
+            settings={
+                "seed": seed,
+                "structural": structural,
+                "second": str(second) if second else None,
+            },
         )
         with run.writer as writer:
-            found = judge(fit(asked, workers=workers or 1), structural=structural, seed=seed)
+            fitted = fit(asked, workers=workers or 1)
+            found = judge(fitted, structural=structural, seed=seed, second=other)
             found = finished(found, writer)
         if run.writer.trouble:
             say(f"warning: the run is not stored: {run.writer.trouble}")
         page = found.report(report) if report else None
-    told = "\n".join([text(found.table()), *found.advice, "", text(found.measures.table())])
+    parts = [text(found.table()), *found.advice, "", text(found.measures.table())]
+    told = "\n".join([*parts, text(found.second.table())] if found.second else parts)
     shown(found, told, page, as_json=as_json, quiet=quiet)
