@@ -204,9 +204,8 @@ MISTAKES = {
         "C001: case 'run 1': exclude: 1: two numbers are needed, where it begins and ends",
     ),
     "a filter": (
-        ('free_start = ["x"]', "prefilter = { band = [1, 2] }"),
-        "C001: case 'run 1': 'prefilter' is not supported yet; filter the data before, and leave "
-        "the key out",
+        ('free_start = ["x"]', "prefilter = { band = [2, 1] }"),
+        "C082: case 'run 1': prefilter: band [2, 1] does not go upwards; swap the two",
     ),
     "a case without a name": (
         ('name = "run 1"\n', ""),

@@ -87,6 +87,8 @@ def _compared(objective: Objective, point: Point) -> list[Compared] | Failure:
                 reference,
                 m.is_input,
                 m.transfer,
+                "" if block.filter is None else block.filter.text,
+                block.count / max(len(m.value), 1),
             )
         )
     return found

@@ -67,6 +67,7 @@ def conclude(
         starts=starts,
         seconds=seconds,
         setup=setup,
+        n_independent=objective.n_independent,
     )
 
 

@@ -64,6 +64,8 @@ class Compared:
     is_input: bool = False  # an input with errors, as measured and as estimated
     #: of a frequency response, whose values are real and imaginary parts of c·G in turn
     transfer: Transfer | None = None
+    prefilter: str = ""  # in words; residuals as scored and measured values are behind it
+    passed: float = 1.0  # share of white noise that passes the prefilter, in variance
 
     @property
     def residual(self) -> Vector:
@@ -191,6 +193,7 @@ class Fit:
     seconds: float
     setup: Setup = field(repr=False)
     run: str = ""  # its number in the run store
+    n_independent: float = math.nan  # samples that tell of the noise, fewer behind a prefilter
 
     @property
     def n_free(self) -> int:

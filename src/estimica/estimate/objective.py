@@ -242,14 +242,18 @@ class Objective:
 
     def residuals(self, predictions: Sequence[Prediction]) -> list[Vector]:
         """Simulated − measured for each block, transformed and filtered where the study says so."""
+        pairs = zip(self.blocks, self.errors(predictions), strict=True)
+        return [block.filtered(missed) for block, missed in pairs]
+
+    def errors(self, predictions: Sequence[Prediction]) -> list[Vector]:
+        """The residuals before a prefilter."""
         found = []
         for block, p in zip(self.blocks, predictions, strict=True):
             transform = block.measured.transform
             if transform is None:
-                found.append(block.filtered(p.value - block.measured.value))
+                found.append(p.value - block.measured.value)
             else:
-                missed = transform.value(p.value) - transform.value(block.measured.value)
-                found.append(block.filtered(missed))
+                found.append(transform.value(p.value) - transform.value(block.measured.value))
         return found
 
     @property

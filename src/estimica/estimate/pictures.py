@@ -264,11 +264,12 @@ def noise_level(fit: Fit, case: CaseFit, output: Compared) -> float:
         assert column.sigma is not None
         return column.sigma
     given = own.column_of(output.name).sigma
+    passed = math.sqrt(output.passed)
     if isinstance(given, (float, str)):
-        return given if isinstance(given, float) else 1.0  # a column of them is divided by
+        return passed * (given if isinstance(given, float) else 1.0)  # a column is divided by
     noise = fit.noise.get(output.name)
     if noise:
-        return math.sqrt(noise.variance) / output.weight
+        return passed * math.sqrt(noise.variance) / output.weight
     return float(np.sqrt(np.mean(output.compared**2)))
 
 

@@ -100,11 +100,11 @@ def level_of(fit: Fit, case: CaseFit, output: Compared) -> tuple[float, bool]:
     if noise is not None:
         return math.sqrt(noise.variance) / output.weight, not noise.estimated
     own = [
-        o.compared
+        o.compared / math.sqrt(o.passed)
         for c in fit.cases
         if c.role == "calibrate"
         for o in c.outputs
         if o.name == output.name
     ]
-    pooled = np.concatenate(own) if own else output.compared
+    pooled = np.concatenate(own) if own else output.compared / math.sqrt(output.passed)
     return float(np.sqrt(np.mean(pooled**2))) or 1e-300, False

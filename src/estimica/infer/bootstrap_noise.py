@@ -134,14 +134,16 @@ def resampler(objective: Objective, q: Vector, kind: str, length: int | None) ->
         ]  # fmt: skip
         source = Gaussian(tuple(map(float, sigmas)), tuple(len(v) for v in residuals))
     else:
-        centred = tuple(growth * (v - v.mean()) for v in residuals)
+        # of the errors before a prefilter: what is drawn is measured anew and filtered then
+        plain = objective.errors(predictions)
+        centred = tuple(growth * (v - v.mean()) for v in plain)
         source = Drawn(centred) if kind == "residual" else _blocks(objective, centred, length)
     return Resampler(objective.blocks, tuple(predictions), source)
 
 
 def freedom_factor(objective: Objective, point: Point) -> float:
     """N/(N − p) with p the unknowns that have an effect; 1 where nothing would be left."""
-    n = objective.n_samples
+    n = objective.n_independent
     p = int((np.abs(point.R).sum(axis=0) > 0).sum())
     return n / (n - p) if n > p else 1.0
 
@@ -167,7 +169,8 @@ def noise_variances(
             total = sum(
                 float(np.sum((objective.blocks[k].weight * residuals[k]) ** 2)) for k in own
             )
-            found[name] = Noise(total / max(sum(len(residuals[k]) for k in own), 1), True)
+            count = sum(objective.blocks[k].count for k in own)
+            found[name] = Noise(total / max(count, 1), True)
     return found
 
 

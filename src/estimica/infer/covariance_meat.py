@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.errors import InferError
 from estimica.infer.covariance_rows import Linearised, Rows
 from estimica.infer.residual_spacing import spacing
 
@@ -21,21 +22,30 @@ LEAST_SHARE = 0.05  # of its variance that a residual keeps
 
 def by_output(around: Linearised) -> Vector:
     """Σ s² JᵀJ: white noise whose scored residuals have one mean square s² for each output."""
-    if around.objective.criterion.has_unit_variance:
+    objective = around.objective
+    unit = objective.criterion.has_unit_variance
+    if unit and not objective.is_filtered:
         return around.information
-    sums: dict[str, tuple[float, int]] = {}
-    for one in around.rows:
-        square, count = sums.get(one.output, (0.0, 0))
-        sums[one.output] = square + float(one.scored @ one.scored), count + len(one.scored)
+    sums: dict[str, tuple[float, float]] = {}
+    for one, block in zip(around.rows, objective.blocks, strict=True):
+        square, count = sums.get(one.output, (0.0, 0.0))
+        sums[one.output] = square + float(one.scored @ one.scored), count + block.count
     total: Vector = around.prior.T @ around.prior
-    for one in around.rows:
+    for one, block in zip(around.rows, objective.blocks, strict=True):
         square, count = sums[one.output]
-        total = total + square / max(count, 1) * one.jacobian.T @ one.jacobian
+        rows = block.returned(one.jacobian)  # white before a prefilter, coloured behind it
+        total = total + (1.0 if unit else square / max(count, 1)) * rows.T @ rows
     return total
 
 
 def by_sample(around: Linearised) -> Vector:
     """Σ ρ²/(1 − h)² jjᵀ: every sample has a variance of its own (White; HC3)."""
+    if around.objective.is_filtered:
+        raise InferError(
+            "I351",
+            "covariance 'sandwich' needs residuals that do not know of each other, and behind a "
+            "prefilter they do; use kind 'hac'",
+        )
     inverse = around.inverse
     total: Vector = around.prior.T @ around.prior
     for one in around.rows:

@@ -62,12 +62,12 @@ class Linearised:
         return np.asarray(np.linalg.qr(np.vstack([*stacked, self.prior]), mode="r"))
 
     @property
-    def n_samples(self) -> int:
-        """Samples that count."""
-        return self.objective.n_samples
+    def n_samples(self) -> float:
+        """Samples that count; behind a prefilter as many as are independent."""
+        return self.objective.n_independent
 
     @property
-    def freedom(self) -> int:
+    def freedom(self) -> float:
         """Samples less unknowns that move."""
         return self.n_samples - int((~self.held).sum())
 
@@ -93,6 +93,8 @@ def linearised(fit: Fit) -> Linearised:
     for k, (block, prediction) in enumerate(zip(objective.blocks, predictions, strict=True)):
         multiplier = np.asarray(scoring.multipliers[k]) * _chain(block, prediction)
         jacobian = slopes[k] * factors * np.reshape(multiplier, (-1, 1))
+        if block.filter is not None:
+            jacobian = block.filtered(jacobian)
         rows.append(
             Rows(
                 block.case,

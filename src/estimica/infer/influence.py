@@ -65,6 +65,10 @@ def _rows(
         m = m * transform.derivative(prediction.value)
     slopes = objective.unknowns.slopes(point.q)
     rows = np.zeros((len(prediction.value), len(point.q)))
+    if objective.blocks[k].filter is not None:
+        found, columns = objective.filtered_slopes(k, prediction)
+        rows[:, list(columns)] = np.asarray(multiplier, float) * found
+        return rows * slopes
     for j, column in enumerate(predictor.columns):
         rows[:, column] = m * prediction.slope[:, j] * slopes[column]
     extra = predictor.extras[place]

@@ -108,7 +108,8 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
             f"{null.cost:.8g}: it ended in a poorer optimum; fit it from the null model's values",
         )
     free = other.n_free + sum(v.estimated for v in other.noise.values())
-    residual = other.n_samples - free
+    samples = other.n_samples if math.isnan(other.n_independent) else int(other.n_independent)
+    residual = samples - free
     if null.criterion == "ml":
         risk = chi2_risk(reduction, freedom)
         return LikelihoodRatio(

@@ -282,6 +282,7 @@ def _normed(
             gradient[:, extra] = 1.0
         if block.measured.transform is not None:
             gradient *= block.measured.transform.derivative(prediction.value)[:, None]
+        gradient = block.filtered(gradient)
         size = sizes[block.name]
         rows.append(_triangle(gradient * relative / size))
         errors[block.name] = np.append(errors.get(block.name, []), residual / size)

@@ -34,14 +34,21 @@ def thresholds(fit: Fit, objective: Objective, point: Point, level: float) -> Th
     """
     from scipy.stats import chi2, t
 
-    n = objective.n_samples
-    freedom = n - sum(not b for b in fit.at_bound)
+    n = objective.n_effective
+    freedom = objective.n_independent - sum(not b for b in fit.at_bound)
     if isinstance(objective.criterion, MaximumLikelihood):
         if not any(v.estimated for v in point.noise.values()):
             rise = float(chi2.ppf(level, 1))
+            if objective.is_filtered:
+                words = f"χ² threshold {rise:.4g}, times what a standard error raises the cost by"
+                return Thresholds(rise * _variances(fit, point, freedom), words)
             return _alike(point, rise, f"the χ² threshold {rise:.4g}, since the noise is known")
         _require_freedom(freedom, n)
         quantile = float(t.ppf((1 + level) / 2, freedom))
+        if objective.is_filtered:
+            squares = quantile**2 * _variances(fit, point, freedom)
+            words = "t² times what a standard error raises the cost by, behind the prefilter"
+            return Thresholds(n * np.log1p(squares / n), words)
         rise = n * math.log1p(quantile**2 / freedom)
         c = float(chi2.ppf(level, 1))
         words = f"{rise:.4g}: the χ² threshold {c:.4g}, corrected for the estimated noise"
@@ -49,7 +56,7 @@ def thresholds(fit: Fit, objective: Objective, point: Point, level: float) -> Th
     _require_freedom(freedom, n)
     quantile = float(t.ppf((1 + level) / 2, freedom))
     words = (
-        f"t² s² with t = {quantile:.4g} of {freedom} degrees of freedom and s² what a standard "
+        f"t² s² with t = {quantile:.4g} of {freedom:g} degrees of freedom and s² what a standard "
         "error raises the cost by"
     )
     return Thresholds(quantile**2 * _variances(fit, point, freedom), words)
@@ -59,7 +66,7 @@ def _alike(point: Point, rise: float, words: str) -> Thresholds:
     return Thresholds(np.full(len(point.q), rise), words)
 
 
-def _variances(fit: Fit, point: Point, freedom: int) -> Vector:
+def _variances(fit: Fit, point: Point, freedom: float) -> Vector:
     """s² of each unknown: its variance times the curvature of its profile.
 
     Where the data do not determine an unknown, or it is at a bound, the residual variance.
@@ -78,10 +85,10 @@ def _variances(fit: Fit, point: Point, freedom: int) -> Vector:
     return found
 
 
-def _require_freedom(freedom: int, n: int) -> None:
+def _require_freedom(freedom: float, n: float) -> None:
     if freedom <= 0:
         raise InferError(
             "I501",
-            f"{n} samples are not more than the unknowns: their noise cannot be told, and there "
-            "are no intervals; fix some tuners or add data",
+            f"{n:.4g} samples are not more than the unknowns: their noise cannot be told, and "
+            "there are no intervals; fix some tuners or add data",
         )

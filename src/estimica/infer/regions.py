@@ -207,14 +207,14 @@ def _sizes(fit: Fit, around: Linearised, level: float) -> tuple[float, float]:
     """
     from scipy.stats import chi2, f
 
-    n, freedom = around.n_samples, around.freedom
+    n, freedom = around.objective.n_effective, around.freedom
     unit = around.objective.criterion.has_unit_variance
     if unit and not any(v.estimated for v in fit.noise.values()):
         square = float(chi2.ppf(level, 2))
         return math.sqrt(square), square
     if freedom <= 0:
         raise InferError("I336", "there are no more samples than unknowns, so no region either")
-    ratio = 2 * float(f.ppf(level, 2, freedom)) / freedom
+    ratio = 2 * float(f.ppf(level, 2, freedom)) / freedom * around.n_samples / n
     if unit:
         return math.sqrt(n * ratio), n * math.log1p(ratio)
     total = sum(float(one.scored @ one.scored) for one in around.rows)

@@ -112,7 +112,7 @@ class Weighing:
             return 1.0
         if self.criterion == "ml":
             return chi2_risk(null.cost - cost, freedom)
-        residual = self.objective.n_samples - len(state.free)
+        residual = int(self.objective.n_independent) - len(state.free)
         return f_risk(null.cost, cost, freedom, residual)[1]
 
     def _acceptable(self, reduction: float, null_cost: float, risk: float) -> bool:

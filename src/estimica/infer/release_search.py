@@ -125,7 +125,7 @@ def do(place: Workplace, job: Job) -> Ended:
         tuple(map(float, done.point.q)),
         float(done.point.cost),
         aic - 2 * held,
-        bic - held * math.log(objective.n_samples),
+        bic - held * math.log(objective.n_effective),
         {name: float(v.variance) for name, v in done.point.noise.items()},
         str(done.status),
         done.message,

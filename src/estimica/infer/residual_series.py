@@ -17,6 +17,7 @@ from estimica.infer.residual_spacing import Spacing, spacing
 from estimica.infer.residual_validation import Rest, unexplained
 from estimica.study.frequency_transfer import Transfer
 from estimica.study.record import Record
+from estimica.study.transform import transform_of
 
 Vector = npt.NDArray[np.float64]
 LEAST_SHARE = 0.05  # of its variance that a residual keeps, however strong its sample's pull
@@ -96,11 +97,28 @@ def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
             ]
         else:
             rest = unexplained(fit, case, around, spread) if case.outputs else []
+        rest = [
+            _before_filter(fit, case, o) if o.prefilter else own
+            for o, own in zip(case.outputs, rest, strict=True)
+        ]
         for output, own in zip(case.outputs, rest, strict=True):
             if output.transfer is not None:
                 yield from _parts(fit, case, output, output.transfer, own)
             else:
                 yield _series(fit, case, output, records[case.name], own)
+
+
+def _before_filter(fit: Fit, case: CaseFit, output: Compared) -> Rest:
+    """The residuals before a prefilter: it is they that the fit takes for white noise.
+
+    What the fit has taken from them is left aside: it is little where samples are many.
+    """
+    column = fit.study_case(case.name).columns_of_outputs[output.name]
+    residual = output.residual
+    if column.transform is not None:
+        transform = transform_of(column.transform)
+        residual = transform.value(output.simulated) - transform.value(output.measured)
+    return residual, np.zeros((len(residual), 1)), np.zeros((1, 1))
 
 
 def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Rest) -> Series:
