@@ -40,13 +40,14 @@ def free_input(
     """The input that tells most about the tuners of a study, within the limits of `table`.
 
     `values` and `sigma` stand in for the tuners' values and the noise of the study; `reference` are
-    samples of the designed inputs to compare with, by default the best square wave. With `worst`
-    the criterion of the worst of the robust scenarios counts, not their mean. Ctrl-C ends the
-    search, and the best input so far is handed back.
+    samples of the designed inputs to compare with, by default the best of the class of signals in
+    `table`, or the best square wave over frequency and amplitude. With `worst` the criterion of
+    the worst of the robust scenarios counts, not their mean. Ctrl-C ends the search, and the best
+    input so far is handed back.
     """
     begun = perf_counter()
     work = Work.of(study, table, values, sigma, worst)
-    held = work.reference(reference)
+    held = work.reference(reference, table)
     if table.energy == "class":
         work = work.with_energy(held)
     terms = Terms(table.starts, table.seed, iterations, begun + seconds)

@@ -23,6 +23,7 @@ from estimica.experiment.free_input_steps import (
     runge_kutta,
     with_rates,
 )
+from estimica.experiment.free_input_walk import CasadiWalk, Compiled, Course, MachineWalk, Walk
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.simulate.response import Response
 
@@ -71,6 +72,10 @@ class Equations:
         self._nodes = np.unique(np.concatenate([plan.times, plan.stamps, [plan.end]]))
         self._close = 1e-6 * float(np.diff(self._nodes).min())
         self._w = Written(response)
+        self._first = self._w.first(self._guess())
+        self._seen = with_rates(observed(self._w, self._w.outputs(plan.outputs)), self._w)
+        self._compiled: Compiled | None = None
+        self._jumps = self._w.jumps(limited)
         names = plan.model.equations.system.inputs
         self._places = [names.index(n) for n in plan.designed]
         self._ny = len(plan.outputs)
@@ -82,15 +87,15 @@ class Equations:
 
     def rows(self, u: Vector) -> Vector | None:
         """(N, ny, p): derivatives of the outputs at the samples; None where they are not finite."""
-        found = np.array(self._rows(self._stepped(u)), float)
+        found = self._walk.rows(self._stepped(u))
         if not np.isfinite(found).all():
             return None
-        return found.T.reshape(-1, self._w.p, self._ny).transpose(0, 2, 1)
+        return found.reshape(-1, self._w.p, self._ny).transpose(0, 2, 1)
 
     def pulled(self, u: Vector, bar: Vector) -> Vector:
         """Σ bar · ∂rows/∂u, for a weight of each of the rows."""
-        seeds = bar.transpose(0, 2, 1).reshape(len(bar), -1).T
-        by_steps = np.array(self._backwards(self._stepped(u), ca.DM(), seeds), float)
+        seeds = bar.transpose(0, 2, 1).reshape(len(bar), -1)
+        by_steps = self._walk.pulled(self._stepped(u), seeds)
         found = np.zeros((len(self._places), len(self.plan.stamps)))
         for k, place in enumerate(self._places):
             np.add.at(found[k], self._pieces, by_steps[place])
@@ -112,7 +117,7 @@ class Equations:
         for k in range(K):
             moved[k + 1] = np.tensordot(A[:, k], moved[k], 1)
             moved[k + 1, :, :, self._pieces[k]] += B[:, k]
-        count = 2 * (len(self._nodes) - 1)
+        count = len(self._states_seen)
         C, D = C.reshape(nl, count, nx), D.reshape(nl, count, self._w.nu)[:, :, self._places]
         found = np.einsum("lki,kiup->klup", C, moved[self._states_seen])
         rows = np.arange(count)
@@ -154,8 +159,11 @@ class Equations:
         since = self._begins - given.starts[k]
         self._other = (given.values[k] + given.slopes[k] * since[:, None]).T.copy()
         first = count * np.arange(len(parts))
-        self._states_seen = np.concatenate([first, first + count])
-        self._inputs_seen = np.concatenate([first, first + count - 1])
+        # after each node, and just before the next where a variable jumps with the input
+        self._states_seen, self._inputs_seen = first + count, first + count - 1
+        if self._jumps:
+            self._states_seen = np.concatenate([first, self._states_seen])
+            self._inputs_seen = np.concatenate([first, self._inputs_seen])
         step = radau(self._w) if self.implicit else runge_kutta(self._w)
         self._program(step)
 
@@ -168,33 +176,31 @@ class Equations:
     # -- the program -----------------------------------------------------------------------------
 
     def _program(self, step: ca.Function) -> None:
-        w, K = self._w, len(self._widths)
-        U = ca.MX.sym("U", w.nu, K)
-        t, h = ca.DM(self._begins).T, ca.DM(self._widths).T
-        rise = ca.DM(self._rises)
-        v, S = self._first(U[:, 0])
-        rated = _folded(with_rates(step, w, self.theta, w.nx), w)
-        walk = rated.mapaccum("walk", K, 2)
-        V, SS = walk(v, ca.vec(S), t, h, U, rise)
-        V, SS = ca.horzcat(v, V), ca.horzcat(ca.vec(S), SS)
-        one = _folded(with_rates(observed(w, w.outputs(self.plan.outputs)), w, self.theta), w)
-        at = [int(k) for k in np.searchsorted(self._begins, self.plan.times - self._close)]
-        rows = one.map(len(at))(V[:, at], SS[:, at], t[:, at], U[:, at])[1]
-        self._rows = ca.Function("rows", [U], [rows])
-        self._backwards = self._rows.reverse(1)
+        at = np.searchsorted(self._begins, self.plan.times - self._close)
+        course = Course(self._begins, self._widths, self._rises, at)
+        if self.implicit:
+            rated = with_rates(step, self._w, self._w.nx)
+            self._walk: Walk = CasadiWalk(self._first, rated, self._seen, self.theta, course)
+        else:
+            if self._compiled is None:
+                self._compiled = Compiled(with_rates(step, self._w, self._w.nx), self._seen)
+            self._walk = MachineWalk(self._first, self._compiled, self.theta, course)
         if self._limited:
-            self._limited_program(step, U)
+            self._limited_program(step)
 
-    def _limited_program(self, step: ca.Function, U: ca.MX) -> None:
+    def _limited_program(self, step: ca.Function) -> None:
         """Courses of variables with limits, and the matrices of all steps."""
         w, K = self._w, len(self._widths)
+        U = ca.MX.sym("U", w.nu, K)
         t, h, rise = ca.DM(self._begins).T, ca.DM(self._widths).T, ca.DM(self._rises)
         plain = at_numbers(step, self.theta)
-        v, _ = self._first(U[:, 0])
+        v, _ = self._first(ca.DM(self.theta), U[:, 0])
         V = ca.horzcat(v, plain.mapaccum("courses", K, 1)(v, t, h, U, rise))
         y = at_numbers(observed(w, w.outputs(self._limited)), self.theta)
         states, inputs = [int(k) for k in self._states_seen], [int(k) for k in self._inputs_seen]
-        late = np.concatenate([self._nodes[:-1], self._nodes[1:]])
+        late = self._nodes[1:]
+        if self._jumps:
+            late = np.concatenate([self._nodes[:-1], late])
         passed = late - self._begins[self._inputs_seen]
         here = U[:, inputs] + rise[:, inputs] * ca.repmat(ca.DM(passed).T, w.nu, 1)
         seen = (V[:, states], ca.DM(late).T, here)
@@ -205,32 +211,15 @@ class Equations:
         matrices = [m.map(K)(*steps) for m in (A, B)] + [m.map(len(late))(*seen) for m in (C, D)]
         self._linear = ca.Function("linear", [U], matrices)
 
-    def _first(self, u: ca.MX) -> tuple[ca.MX, ca.MX]:
-        """Where the run begins, and its derivatives by θ."""
+    def _guess(self) -> Vector:
+        """States and algebraic unknowns where the run begins under the inputs of a trial."""
         values = self._response.values.copy()
         tuning = self._response.configuration.tuning
         for c, value in zip(tuning.wrt, self.theta, strict=True):
             values[tuning.index[c.name]] = c.sign * value
         r = self._response
         begun = r.configuration.initialiser.start(values, r.begin, r.pieces.values[0])
-        guess = ca.DM(np.concatenate([begun.x, begun.z]))
-        begin = self._w.begin()
-        theta = ca.MX.sym("theta", self._w.p)
-        inputs = ca.MX.sym("u", self._w.nu)
-        point = begin(guess, theta, inputs)
-        rates = ca.densify(ca.jacobian(point[: self._w.nx], theta))
-        both = ca.Function("first", [theta, inputs], [point, rates])
-        found = both(ca.DM(self.theta), u)
-        return found[0], found[1]
-
-
-def _folded(function: ca.Function, w: Written) -> ca.Function:
-    """The same with its sensitivities in one column."""
-    kind = ca.SX if function.is_a("SXFunction") else ca.MX
-    inputs = [kind.sym(f"a{i}", *function.size_in(i)) for i in range(function.n_in())]
-    column = kind.sym("S", w.nx * w.p)
-    value, rates = function(inputs[0], ca.reshape(column, w.nx, w.p), *inputs[2:])
-    return ca.Function("folded", [inputs[0], column, *inputs[2:]], [value, ca.vec(rates)])
+        return np.concatenate([begun.x, begun.z])
 
 
 def _partials(function: ca.Function, nx: int, place: int) -> tuple[ca.Function, ca.Function]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.signals import Signal
 from estimica.compiled.function_call import FunctionCall, Symbols, double_precision
 from estimica.experiment.free_input_plan import Plan
 from estimica.simulate.function_model import FunctionModel
@@ -58,6 +59,12 @@ class Traced:
     def limited_slope(self, u: Vector) -> Vector:
         """(N, limited, n): their derivatives."""
         return self._gathered(self._followed.limited_slope(self._sampled(u)))
+
+    def rows_of(self, signals: Mapping[str, Signal]) -> Vector | str:
+        """The same for any signals, of which the function sees samples only."""
+        U = np.column_stack([signals[n].at(self.plan.times) for n in self.plan.designed])
+        found = self._followed.rows(U)
+        return found if np.isfinite(found).all() else "a derivative is not finite"
 
     def _sampled(self, u: Vector) -> Vector:
         return self.plan.shaped(u)[:, self._pieces].T

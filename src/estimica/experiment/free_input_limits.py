@@ -126,18 +126,28 @@ def limits_of(table: InputDesignTable, plan: Plan) -> Limits:
         if q is not None and table.max is None:
             numbers["max"][k] = q.max
     energy = table.energy if isinstance(table.energy, float | int) else math.inf
-    offset = table.fixed.get("offset", 0.0)
     found = Limits(
         numbers["min"],
         numbers["max"],
         numbers["rate"],
         np.full(len(bench.designed), float(energy)),
-        np.full(len(bench.designed), float(offset) if isinstance(offset, float | int) else 0.0),
+        _offsets(table, numbers["min"], numbers["max"]),
         tuple(table.limits),
         np.array([v.min for v in table.limits.values()], float),
         np.array([v.max for v in table.limits.values()], float),
     )
     _require(found, plan)
+    return found
+
+
+def _offsets(table: InputDesignTable, lower: Vector, upper: Vector) -> Vector:
+    """What energy is counted from: the given offset, or half way between the bounds, or 0."""
+    given = table.fixed.get("offset")
+    if isinstance(given, float | int):
+        return np.full(len(lower), float(given))
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    with np.errstate(invalid="ignore"):
+        found: Vector = np.where(bounded, (lower + upper) / 2, 0.0)
     return found
 
 

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
@@ -50,16 +50,26 @@ class Scenario:
     values: Vector
     transcription: Transcription
     information: Information
+    _last: dict[str, Vector] = field(default_factory=dict, repr=False)
+
+    def _rows(self, u: Vector) -> Vector | None:
+        """The rows at `u`, kept for when their derivatives are asked for."""
+        if "u" not in self._last or not np.array_equal(self._last["u"], u):
+            rows = self.transcription.rows(u)
+            if rows is None:
+                return None
+            self._last.update(u=u.copy(), rows=rows)
+        return self._last["rows"]
 
     def value(self, u: Vector, measure: Measure) -> float:
         """The criterion as the search sees it; NaN where there is none."""
-        rows = self.transcription.rows(u)
+        rows = self._rows(u)
         found = None if rows is None else measure.slope(self.information.of(rows))
         return np.nan if found is None else found[0]
 
     def slope(self, u: Vector, measure: Measure) -> Vector:
         """Its gradient, exact."""
-        rows = self.transcription.rows(u)
+        rows = self._rows(u)
         found = None if rows is None else measure.slope(self.information.of(rows))
         if rows is None or found is None:
             return np.full(len(u), np.nan)

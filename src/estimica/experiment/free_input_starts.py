@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.errors import ExperimentError
 from estimica.base.signals import Hold, Signal
 from estimica.experiment.binary import PRBS
 from estimica.experiment.corners import Square
 from estimica.experiment.free_input_limits import KEPT, Limits, energy_of
 from estimica.experiment.free_input_plan import Plan
+from estimica.experiment.input_design_class import Place, require_class, signals_of
 from estimica.experiment.sines import Chirp, Sine
 from estimica.experiment.waveform import Waveform
+from estimica.study.input_design_table import InputDesignTable, values_of
 
 Vector = npt.NDArray[np.float64]
 Score = Callable[[Mapping[str, Signal]], float]
@@ -23,6 +27,7 @@ COARSE = 24  # frequencies of the first look
 FINE = 7  # and of each closer look
 LOOKS = 3
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the largest amplitude
+FIRST_SHARES = (1.0, 0.5, 0.25)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +40,15 @@ class Reference:
 
 
 def best_wave(plan: Plan, limits: Limits, score: Score, kept: Callable[..., bool]) -> Reference:
-    """The best square wave over frequency and amplitude, each input with a frequency of its own.
+    """The best square wave, each input with a frequency and an amplitude of its own.
 
     It lies around the middle of the limits and is sampled at every sample, however long the pieces
     of the design are. Where the rate is limited it is a sine.
     """
     waves = _Waves(plan, limits, score, kept)
-    frequencies = waves.first()
-    share = SHARES[0]
+    waves.first()
     for _ in range(LOOKS):
-        frequencies = waves.closer(frequencies, share)
-        share = waves.amplitude(frequencies)
+        waves.closer()
     return waves.best
 
 
@@ -59,54 +62,59 @@ class _Waves:
         self._width = (self._high / self._low) ** (1 / (COARSE - 1))
         self._sine = bool(np.isfinite(limits.rate).any())
         self._seen: dict[tuple[float, ...], float] = {}
-        self.best = Reference(
-            "no wave", self._signals(np.full(len(limits.rate), self._low), 0), np.inf
-        )
+        count = len(limits.rate)
+        self._at = np.full(count, self._low), np.ones(count)  # frequencies and shares of the best
+        self.best = Reference("no wave", self._signals(self._at[0], np.zeros(count)), np.inf)
 
-    def first(self) -> Vector:
-        """The best of a grid of frequencies, the same for all inputs or, of two, any pair."""
+    def first(self) -> None:
+        """A grid of frequencies, the same for all inputs or, of two, any pair."""
         grid = np.geomspace(self._low, self._high, COARSE)
         count = len(self._limits.rate)
-        pairs = [np.full(count, f) for f in grid]
+        every = [np.full(count, f) for f in grid]
         if count == 2:
-            some = grid[:: COARSE // 8]
-            pairs += [np.array([a, b]) for a in some for b in some]
+            some = grid[1 :: COARSE // 8]
+            every += [np.array([a, b]) for a in some for b in some]
         elif count > 2:
-            pairs += [f * 1.3 ** np.arange(count) for f in grid]
-        return min(pairs, key=lambda f: self._try(f, 1.0))
+            every += [f * 1.3 ** np.arange(count) for f in grid]
+        shares = (
+            product(FIRST_SHARES, repeat=count) if count <= 2 else [(s,) * count for s in SHARES]
+        )
+        for share in [np.array(s) for s in shares]:
+            for frequencies in every:
+                self._try(frequencies, share)
 
-    def closer(self, around: Vector, share: float) -> Vector:
-        """Look at neighbours of each frequency, one input after the other."""
-        best = around
-        for k in range(len(around)):
+    def closer(self) -> None:
+        """Look at neighbours of the best, one number after the other."""
+        for k in range(len(self._limits.rate)):
             for step in np.geomspace(1 / self._width, self._width, FINE):
-                other = best.copy()
-                other[k] = np.clip(around[k] * step, self._low, 2 * self._high)
-                if self._try(other, share) < self._try(best, share):
-                    best = other
-        self._width **= 0.4
-        return best
+                frequencies, shares = self._at[0].copy(), self._at[1]
+                frequencies[k] = np.clip(frequencies[k] * step, self._low, 2 * self._high)
+                self._try(frequencies, shares)
+            for share in {*SHARES, *np.clip(self._at[1][k] * np.array([0.85, 0.93, 1.08]), 0, 1)}:
+                shares = self._at[1].copy()
+                shares[k] = share
+                self._try(self._at[0], shares)
+        self._width **= 0.5
 
-    def amplitude(self, frequencies: Vector) -> float:
-        """The best share of the largest amplitude."""
-        return min(SHARES, key=lambda share: self._try(frequencies, share))
+    def _try(self, frequencies: Vector, shares: Vector) -> None:
+        key = (*map(float, frequencies), *map(float, shares))
+        if key in self._seen:
+            return
+        signals = self._signals(frequencies, shares)
+        value = self._score(signals)
+        # limits cost a simulation of their own: only where it is worth it
+        if not (np.isfinite(value) and value < self.best.score and self._kept(signals)):
+            value = np.inf
+        self._seen[key] = value
+        if value < self.best.score:
+            self._at = frequencies.copy(), shares.copy()
+            self.best = Reference(self._text(frequencies, shares), signals, value)
 
-    def _try(self, frequencies: Vector, share: float) -> float:
-        key = (*map(float, frequencies), share)
-        if key not in self._seen:
-            signals = self._signals(frequencies, share)
-            value = self._score(signals) if self._kept(signals) else np.inf
-            self._seen[key] = value if np.isfinite(value) else np.inf
-            if self._seen[key] < self.best.score:
-                text = self._text(frequencies, share)
-                self.best = Reference(text, signals, self._seen[key])
-        return self._seen[key]
-
-    def _signals(self, frequencies: Vector, share: float) -> dict[str, Signal]:
+    def _signals(self, frequencies: Vector, shares: Vector) -> dict[str, Signal]:
         found = {}
         for k, (name, f) in enumerate(zip(self._plan.designed, frequencies, strict=True)):
             kind = Sine if self._sine else Square
-            amplitude = share * self._largest(k, f)
+            amplitude = float(shares[k]) * self._largest(k, f)
             wave = kind(float(f), amplitude=amplitude, offset=float(self._limits.middle[k]))
             found[name] = wave.held(self._plan.times)
         return found
@@ -123,11 +131,44 @@ class _Waves:
             most = min(most, float(limits.rate[k] / (2 * np.pi * frequency)))
         return most * (1 - KEPT)
 
-    def _text(self, frequencies: Vector, share: float) -> str:
+    def _text(self, frequencies: Vector, shares: Vector) -> str:
         kind = "sine" if self._sine else "square wave"
         listed = ", ".join(f"{f:.4g}" for f in frequencies)
-        sizes = ", ".join(f"{share * self._largest(k, f):.4g}" for k, f in enumerate(frequencies))
+        sizes = ", ".join(
+            f"{shares[k] * self._largest(k, f):.4g}" for k, f in enumerate(frequencies)
+        )
         return f"best {kind}: {listed} Hz, amplitude {sizes}"
+
+
+def best_of_class(
+    plan: Plan, table: InputDesignTable, score: Score, kept: Callable[..., bool]
+) -> Reference:
+    """The best of the class of signals that a table varies, among those that keep the limits."""
+    here = Place(plan.bench, table)
+    require_class(here)
+    best = Reference("no signal", {}, np.inf)
+    for settings in _settings(table):
+        try:
+            signals = signals_of(here, settings)
+        except ExperimentError:
+            continue
+        value = score(signals) if kept(signals) else np.inf
+        if value < best.score:
+            told = ", ".join(f"{n} {v:.5g}" for n, v in settings.items())
+            best = Reference(f"best {table.signal}: {told}", signals, value)
+    if not np.isfinite(best.score):
+        raise ExperimentError(
+            "W215",
+            f"no {table.signal} of those in vary keeps the limits and tells the tuners apart; "
+            "vary its amplitude too, or leave vary out",
+        )
+    return best
+
+
+def _settings(table: InputDesignTable) -> Iterator[dict[str, float]]:
+    grids = {n: values_of(g) for n, g in table.vary.items()}
+    for combination in product(*grids.values()):
+        yield dict(zip(grids, combination, strict=True))
 
 
 def candidates(

@@ -45,6 +45,13 @@ class Written:
         y = self._expression(ca.vertcat(*(self._e.value(n) for n in names)))
         return ca.Function("y", self._here, [y], {"cse": True})
 
+    def jumps(self, names: Sequence[str]) -> bool:
+        """Whether a variable depends on an input at once."""
+        if self.nz:
+            return True
+        y = self._expression(ca.vertcat(*(self._e.value(n) for n in names)))
+        return bool(names) and bool(ca.depends_on(y, self._e.u))
+
     def begin(self) -> ca.Function:
         """(guess v, θ, u) → v where the run begins."""
         e, initialiser = self._e, self._response.configuration.initialiser
@@ -63,6 +70,13 @@ class Written:
         solver = ca.rootfinder("begin", "newton", problem, NEWTON)
         m = [ca.MX.sym("m", s.shape[0]) for s in (v, self._theta, e.u)]
         return ca.Function("begin", m, [solver(m[0], ca.vertcat(m[1], m[2]))])
+
+    def first(self, guess: Vector) -> ca.Function:
+        """(θ, u) → v where the run begins, found from `guess`, and ∂x/∂θ as a column."""
+        theta, u = ca.MX.sym("theta", self.p), ca.MX.sym("u", self.nu)
+        point = self.begin()(ca.DM(guess), theta, u)
+        rates = ca.vec(ca.densify(ca.jacobian(point[: self.nx], theta)))
+        return ca.Function("first", [theta, u], [point, rates])
 
     def _expression(self, expression: ca.SX) -> ca.SX:
         e = self._e
@@ -133,23 +147,22 @@ def observed(w: Written, y: ca.Function) -> ca.Function:
     return ca.Function("observed", [v, theta, t, u], [y(there[: w.nx], z, theta, t, u)])
 
 
-def with_rates(
-    function: ca.Function, w: Written, theta: Vector, rows: int | None = None
-) -> ca.Function:
-    """(v, S, …) → what `function` gives of (v, θ, …), and its derivatives by θ, S = ∂x/∂θ."""
+def with_rates(function: ca.Function, w: Written, rows: int | None = None) -> ca.Function:
+    """(v, S, θ, …) → what `function` gives of (v, θ, …), and its derivatives by θ.
+
+    S = ∂x/∂θ and the derivatives of the first `rows` results are columns, one parameter after the
+    other.
+    """
     kind = ca.SX if function.is_a("SXFunction") else ca.MX
     inputs = [kind.sym(f"a{i}", *function.size_in(i)) for i in range(function.n_in())]
-    S = kind.sym("S", w.nx, w.p)
+    column = kind.sym("S", w.nx * w.p)
     found = function(*inputs)
     along = ca.vertcat(inputs[0], inputs[1])
-    seeds = ca.vertcat(S, kind.zeros(w.nz, w.p), ca.DM.eye(w.p))
-    moved = ca.densify(ca.jtimes(found if rows is None else found[:rows], along, seeds))
-    names = [inputs[0], S, *inputs[1:]]
-    whole = ca.Function("whole", names, [found, moved], {"cse": True} if kind is ca.SX else {})
-    # θ keeps its numbers
-    given = [kind.sym(f"b{i}", *whole.size_in(i)) for i in range(whole.n_in())]
-    results = whole(given[0], given[1], ca.DM(theta), *given[3:])
-    return ca.Function("rates", [given[0], given[1], *given[3:]], results)
+    S = ca.reshape(column, w.nx, w.p)
+    seeds = ca.vertcat(S, ca.DM.zeros(w.nz, w.p), ca.DM.eye(w.p))
+    moved = ca.jtimes(found if rows is None else found[:rows], along, seeds)
+    results = [ca.densify(found), ca.densify(ca.vec(moved))]
+    return ca.Function("rates", [inputs[0], column, *inputs[1:]], results)
 
 
 def at_numbers(function: ca.Function, theta: Vector) -> ca.Function:

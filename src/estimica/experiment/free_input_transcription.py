@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from estimica.experiment.free_input_differences import Differences
 from estimica.experiment.free_input_equations import Equations, obstacle
-from estimica.experiment.free_input_function import traced
 from estimica.experiment.free_input_limits import Limits
 from estimica.experiment.free_input_linear import Affine
 from estimica.experiment.free_input_plan import Plan
@@ -23,7 +22,10 @@ STEP = 1e-3  # of differences, as a share of the range of an input
 
 
 def transcribed(plan: Plan, limits: Limits, values: Vector, trial: Vector) -> Transcription:
-    """Exact derivatives where the model allows them, else differences."""
+    """Exact derivatives where the model allows them, else differences.
+
+    A function that symbols go through does not come here.
+    """
     names: Sequence[str] = limits.names
     why = ""
     if isinstance(plan.model, LinearModel):
@@ -33,9 +35,6 @@ def transcribed(plan: Plan, limits: Limits, values: Vector, trial: Vector) -> Tr
         if not why:
             return Equations(plan, values, names, trial=trial)
     elif isinstance(plan.model, FunctionModel):
-        found = traced(plan, values, names, trial=trial)
-        if found is not None:
-            return found
         why = "symbols cannot go through the function"
     steps = np.repeat(STEP * limits.reach, len(plan.stamps))
     if isinstance(plan.model, ModelicaModel):

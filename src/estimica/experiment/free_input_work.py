@@ -15,6 +15,7 @@ from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.experiment.free_input_criterion import Measure, Name, covariance
+from estimica.experiment.free_input_function import Traced, traced
 from estimica.experiment.free_input_limits import KEPT, Limits, limits_of
 from estimica.experiment.free_input_nodes import nodes
 from estimica.experiment.free_input_plan import Information, Plan
@@ -23,6 +24,7 @@ from estimica.experiment.free_input_result import Attempt, Expected, FreeInput
 from estimica.experiment.free_input_search import Scenario, Search, Searched
 from estimica.experiment.free_input_starts import (
     Reference,
+    best_of_class,
     best_wave,
     candidates,
     energies,
@@ -32,6 +34,7 @@ from estimica.experiment.free_input_starts import (
 )
 from estimica.experiment.free_input_transcription import transcribed
 from estimica.experiment.input_design_bench import Bench, bench
+from estimica.simulate.function_model import FunctionModel
 from estimica.study.input_design_table import InputDesignTable, values_of
 from estimica.study.study import Study
 
@@ -69,6 +72,7 @@ class Work:
     scenarios: tuple[Vector, ...]  # values of all unknowns
     criterion: str
     worst: bool
+    followed: tuple[Traced | None, ...] = ()  # functions, where symbols go through them
 
     @classmethod
     def of(
@@ -90,22 +94,17 @@ class Work:
         plan = Plan(found, _stamps(found, table.pieces), found.sigma)
         name: Name = "E" if table.criterion == "S_min" else table.criterion
         measure = Measure(name, np.array(found.counted, int), 1 / found.weights)
-        return cls(
-            plan,
-            measure,
-            limits_of(table, plan),
-            _scenarios(found, table),
-            table.criterion,
-            worst,
-        )
+        limits, scenarios = limits_of(table, plan), _scenarios(found, table)
+        followed = tuple(_followed(plan, limits, v) for v in scenarios)
+        return cls(plan, measure, limits, scenarios, table.criterion, worst, followed)
 
     # -- what the engine says --------------------------------------------------------------------
 
     def score(self, signals: Mapping[str, Signal]) -> float:
         """The criterion over all scenarios; infinite where there is none."""
         found = []
-        for values in self.scenarios:
-            rows = self.plan.rows(signals, values)
+        for values, followed in zip(self.scenarios, self.followed, strict=True):
+            rows = followed.rows_of(signals) if followed else self.plan.rows(signals, values)
             if isinstance(rows, str) or not np.isfinite(rows).all():
                 return math.inf
             found.append(self.measure.value(Information(self.plan, values).of(rows)))
@@ -125,8 +124,10 @@ class Work:
 
     # -- what it is compared with ----------------------------------------------------------------
 
-    def reference(self, given: Mapping[str, Vector] | None) -> Reference:
-        """The given signal, or the best square wave."""
+    def reference(self, given: Mapping[str, Vector] | None, table: InputDesignTable) -> Reference:
+        """The given signal, the best of the class that the table has, or the best square wave."""
+        if given is None and table.vary:
+            return best_of_class(self.plan, table, self.score, self.kept)
         if given is None:
             return best_wave(self.plan, self.limits, self.score, self.kept)
         for name in self.plan.designed:
@@ -154,8 +155,12 @@ class Work:
         """Search from several starts, the best kept."""
         trial = within(self.plan, self.limits, pieced(self.plan, reference.signals))
         scenarios = [
-            Scenario(v, transcribed(self.plan, self.limits, v, trial), Information(self.plan, v))
-            for v in self.scenarios
+            Scenario(
+                v,
+                followed or transcribed(self.plan, self.limits, v, trial),
+                Information(self.plan, v),
+            )
+            for v, followed in zip(self.scenarios, self.followed, strict=True)
         ]
         search = Search(self.plan, self.measure, scenarios, self.limits, self.worst)
         best = self._first(trial)
@@ -344,6 +349,15 @@ class Found:
     attempts: tuple[Attempt, ...]
     interrupted: bool
     search: Search
+
+
+def _followed(plan: Plan, limits: Limits, values: Vector) -> Traced | None:
+    """A function followed by symbols, tried with a random input."""
+    if not isinstance(plan.model, FunctionModel):
+        return None
+    random = np.random.default_rng(1).uniform(-1, 1, (len(plan.designed), len(plan.stamps)))
+    trial = limits.middle[:, None] + limits.reach[:, None] * random
+    return traced(plan, values, limits.names, trial=trial.ravel())
 
 
 def _stamps(found: Bench, pieces: int | None) -> Vector:
