@@ -2,10 +2,11 @@
 
 The information is M(p) = Σ p_k M_k, with p_k the power of line k and Σ p_k = 1. D and A are found
 by the multiplicative algorithm, which only ever improves (S. D. Silvey, D. M. Titterington and
-B. Torsney, Communications in Statistics A 7, 1978), E, S_min and R by linear programs with cutting
-planes. Each comes with a bound on what any other powers could reach: for D and A by the
-equivalence theorem of J. Kiefer and J. Wolfowitz (Canadian Journal of Mathematics 12, 1960), for
-the others by the linear program, which asks for less than the true problem.
+B. Torsney, Communications in Statistics A 7, 1978), and by adding the lines that are worth most;
+E, S_min and R by linear programs with cutting planes. Each comes with a bound on what any other
+powers could reach: for D and A by the equivalence theorem of J. Kiefer and J. Wolfowitz (Canadian
+Journal of Mathematics 12, 1960), for the others by the linear program, which asks for less than
+the true problem.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 CLOSE = 1e-6  # of the bound to the value, where the search ends
-ROUNDS = 100_000  # of the multiplicative algorithm
+FIRST_ROUNDS, ROUNDS = 200, 1000  # of the multiplicative algorithm, over all lines and at the end
+ADDED = 60  # times that lines are added
 PLANES = 400  # of the linear programs
 NOTHING = 1e-7  # share of the power below which a line is left out
 
@@ -43,9 +46,9 @@ def share_power(M: Vector, criterion: str, counted: int, norm: Vector | None = N
     square.
     """
     if criterion == "D":
-        return _multiplicative(M, counted, power=1.0)
+        return _concave(M, counted, power=1.0)
     if criterion == "A":
-        return _multiplicative(M, counted, power=0.5)
+        return _concave(M, counted, power=0.5)
     if criterion == "R":
         return _rounded(M)
     return _weakest(M, counted, norm if criterion == "S_min" else None)
@@ -60,35 +63,78 @@ def is_informative(M: Vector) -> bool:
     return bool(np.linalg.eigvalsh(total / np.outer(size, size))[0] > 1e-13)
 
 
-# --- D and A: the multiplicative algorithm -------------------------------------------------------
+# --- D and A: concave in the powers -------------------------------------------------------
 
 
-def _multiplicative(M: Vector, counted: int, power: float) -> Shared:
-    """p_k ← p_k·gain_k^power; the gains of D are tr(M_k M⁻¹)/n, of A tr(M_k M⁻²)/tr M⁻¹."""
-    p = np.full(len(M), 1 / len(M))
-    gain = np.ones(len(M))
-    for _ in range(ROUNDS):
+def _concave(M: Vector, counted: int, power: float) -> Shared:
+    """The greatest det(M)^(1/n), or the least tr(M⁻¹): lines are added while one is worth more
+    than its share, and between that the powers of those in use are found."""
+    p = _improved(M, np.full(len(M), 1 / len(M)), counted, power, FIRST_ROUNDS)
+    used = _peaks(p, 0.0) | (p > 0.1 * p.max())
+    for _ in range(ADDED):
+        start = np.where(used, np.maximum(p, 1e-3), 0.0)
+        if not is_informative(M[used]):
+            start, used = p, p > 0
+        p = _restricted(M, start / start.sum(), counted, power)
         gain = _gains(M, p, counted, power)
         if gain.max() <= 1 + CLOSE:
             break
+        used = (p > NOTHING) | _peaks(gain, 1 + CLOSE)
+    p = _improved(M, np.where(p > NOTHING, p, 0.0) / p[p > NOTHING].sum(), counted, power, ROUNDS)
+    p = _fewest(M, p)
+    gain = _gains(M, p, counted, power)
+    # D: det(M)^(1/n) and A: 1/tr(M⁻¹) are concave, so that neither exceeds its tangent
+    return Shared(p, gain, min(1.0, 1.0 / float(gain.max())))
+
+
+def _peaks(values: Vector, above: float) -> Flags:
+    """Where a value is above and not below its neighbours'."""
+    padded = np.concatenate([[-np.inf], values, [-np.inf]])
+    return (values > above) & (values >= padded[:-2]) & (values >= padded[2:])
+
+
+def _restricted(M: Vector, start: Vector, counted: int, power: float) -> Vector:
+    """The best powers of the lines that have some at the start."""
+    from scipy.optimize import minimize
+
+    used = np.flatnonzero(start > 0)
+    own = M[used]
+
+    def value(q: Vector) -> tuple[float, Vector]:
+        q = np.maximum(q, 0.0)
+        C = np.tensordot(q, own, axes=1)
+        if not is_informative(C[None]):
+            return 1e6, np.zeros(len(q))
+        block = np.linalg.inv(C)[:counted, :counted]
+        told = np.linalg.slogdet(block)[1] / counted if power == 1.0 else np.log(np.trace(block))
+        return float(told), -_gains(own, q, counted, power)
+
+    whole = {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": np.ones_like}
+    found = minimize(
+        value,
+        start[used],
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, 1)] * len(used),
+        constraints=[whole],
+        options={"ftol": 1e-14, "maxiter": 200},
+    )
+    q = np.maximum(found.x, 0.0)
+    better = value(q / q.sum())[0] < value(start[used])[0]
+    p = np.zeros(len(M))
+    p[used] = q / q.sum() if better else start[used]
+    return p
+
+
+def _improved(M: Vector, p: Vector, counted: int, power: float, rounds: int) -> Vector:
+    """p_k ← p_k·gain_k^power, which only ever improves; a line without power stays without."""
+    for _ in range(rounds):
+        gain = _gains(M, p, counted, power)
+        if gain[p > 0].max() <= 1 + CLOSE:
+            break
         p = p * gain**power
-        p[p < 1e-14] = 0.0
         p /= p.sum()
-        if len(M) > 1:
-            p = _without_useless(M, p, gain, counted) if power == 1.0 else p
-    return _finished(M, p, counted, power)
-
-
-def _without_useless(M: Vector, p: Vector, gain: Vector, counted: int) -> Vector:
-    """Lines that cannot belong to the D-best are left out (R. Harman and L. Pronzato, 2007)."""
-    excess = float(gain.max()) - 1.0
-    n = counted
-    if len(M[0]) != n:
-        return p
-    limit = 1 + excess / 2 - math.sqrt(excess * (4 + excess - 4 / n)) / 2 if n > 1 else 0.0
-    kept = np.where(gain < limit, 0.0, p)
-    total = float(kept.sum())
-    return kept / total if total > 0 else p
+    return p
 
 
 def _gains(M: Vector, p: Vector, counted: int, power: float) -> Vector:
@@ -103,17 +149,6 @@ def _gains(M: Vector, p: Vector, counted: int, power: float) -> Vector:
     chosen = C[:, :counted]
     gains = np.einsum("kij,ja,ia->k", M, chosen, chosen)
     return np.asarray(gains / np.trace(C[:counted, :counted]), np.float64)
-
-
-def _finished(M: Vector, p: Vector, counted: int, power: float) -> Shared:
-    """Lines that hardly count are dropped; the bound is of what is left."""
-    idle = (p < 1e-3) & (_gains(M, p, counted, power) < 1 - 1e-3)  # on their way to zero
-    kept = np.where(idle | (p <= NOTHING), 0.0, p)
-    kept = kept / kept.sum() if is_informative(M[kept > 0]) else p
-    kept = _fewest(M, kept)
-    gain = _gains(M, kept, counted, power)
-    # D: det(M)^(1/n) and A: 1/tr(M⁻¹) are concave, so that neither exceeds its tangent
-    return Shared(kept, gain, min(1.0, 1.0 / float(gain.max())))
 
 
 def _fewest(M: Vector, p: Vector) -> Vector:
