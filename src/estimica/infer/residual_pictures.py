@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from estimica.base.errors import InferError
-from estimica.base.show import Band, Curve, Curves, Panel, labelled
+from estimica.base.show import Across, Band, Curve, Curves, Panel, labelled
 from estimica.base.suggest import did_you_mean
 from estimica.infer.residual_output import OutputResiduals
 from estimica.infer.residuals import ResidualAnalysis
@@ -101,7 +101,9 @@ def _course(analysis: ResidualAnalysis) -> tuple[list[Panel], str]:
         wide = 2 * float(np.sqrt(s.variance))
         band = Band("" if panels else "± 2σ", -wide, wide)
         label = labelled(one.name, s.unit)
-        panels.append(Panel(label, tuple(curves), (band,), group=_group(analysis, one)))
+        along = Across("frequency", log=True) if s.axis == "frequency" else None
+        group = _group(analysis, one)
+        panels.append(Panel(label, tuple(curves), (band,), group=group, across=along))
     axis = analysis.outputs[0].series.axis if analysis.outputs else "time"
     return panels, "time [s]" if axis == "time" else axis
 

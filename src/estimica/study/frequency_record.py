@@ -85,13 +85,13 @@ def _axis(case: Case, data: Data) -> _Axis:
     name = case.frequency or case.angular_frequency or ""
     value = data.column(name)
     if not len(value):
-        raise CaseError("C005", f"'{data.source}' holds no rows")
+        raise CaseError("C005", f"{data.where} holds no rows")
     bad = np.flatnonzero(~(np.isfinite(value) & (value >= 0)))
     if len(bad):
         k = int(bad[0])
         raise CaseError(
             "C050",
-            f"frequency '{name}' of '{data.source}' is {value[k]:g} in row {k + 1}; it must be a "
+            f"frequency '{name}' of {data.where} is {value[k]:g} in row {k + 1}; it must be a "
             "number that is not negative",
         )
     return _Axis(name, value * _factor(name, data, hertz), hertz)
@@ -106,7 +106,7 @@ def _factor(name: str, data: Data, hertz: bool) -> float:
         other = "angular_frequency" if hertz else "frequency"
         raise CaseError(
             "C051",
-            f"frequency '{name}' of '{data.source}' is in {unit}, not in {wanted}; write "
+            f"frequency '{name}' of {data.where} is in {unit}, not in {wanted}; write "
             f'{other} = "{name}"',
         )
     if not unit or angular:
@@ -207,7 +207,7 @@ def _positive(data: Data, column: str, what: str) -> Vector:
     if len(bad):
         raise CaseError(
             "C054",
-            f"{what} '{column}' of '{data.source}' is {value[bad[0]]:g} in row {bad[0] + 1}; it "
+            f"{what} '{column}' of {data.where} is {value[bad[0]]:g} in row {bad[0] + 1}; it "
             "must be positive",
         )
     return value
