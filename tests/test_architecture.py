@@ -103,6 +103,8 @@ EXPORTED = {
     "bands",
     "region",
     "crossvalidate",
+    "frequency_estimate",
+    "prefilter_weighting",
     "frequency_function",
     "function_model",
     "state_space",

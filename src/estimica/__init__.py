@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from estimica.data.readers import read_data
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
+    from estimica.estimate.prefilter_weighting import prefilter_weighting
     from estimica.experiment import signals
     from estimica.experiment.bode_guess import bode_guess
     from estimica.experiment.first_guess import first_guess
+    from estimica.experiment.frequency_estimate import frequency_estimate
     from estimica.experiment.input_design import design_input
     from estimica.experiment.simulated import simulate_experiment
     from estimica.infer.back_calculation import backcalculate
@@ -118,6 +120,7 @@ _HOMES = {
     "design_input": "experiment.input_design",
     "first_guess": "experiment.first_guess",
     "fit": "estimate.estimator",
+    "frequency_estimate": "experiment.frequency_estimate",
     "frequency_function": "compiled.linear_frequency_function",
     "function_model": "simulate.function_model",
     "identifiability": "infer.identifiability",
@@ -125,6 +128,7 @@ _HOMES = {
     "load_model": "simulate.modelica_model",
     "measures": "infer.measures",
     "second_model": "infer.second_model",
+    "prefilter_weighting": "estimate.prefilter_weighting",
     "profile": "infer.profile",
     "read_data": "data.readers",
     "read_study": "study.study_file",
@@ -180,12 +184,14 @@ __all__ = [
     "design_input",
     "first_guess",
     "fit",
+    "frequency_estimate",
     "frequency_function",
     "function_model",
     "identifiability",
     "likelihood_ratio",
     "load_model",
     "measures",
+    "prefilter_weighting",
     "profile",
     "read_data",
     "read_study",

@@ -14,6 +14,7 @@ from estimica.estimate.fit_json import ranked
 from estimica.estimate.fit_tables import estimates, quality, short, without_empty
 from estimica.estimate.pictures import picture
 from estimica.estimate.point_pictures import chosen, residual_panels
+from estimica.estimate.prefilter_weighting import WORDS, prefilter_weighting
 from estimica.study.case import Case
 
 VERSIONS = ("estimica", "casadi", "numba", "rumoca", "numpy", "scipy")
@@ -38,6 +39,10 @@ def _sections(fit: Fit, against: str | None, by: str | None) -> Iterator[Section
         if not fit.study.model.has_time:
             parity = replace(picture(fit, "parity", None, None, by), title="")
             yield Section("Simulated against measured", _PARITY, (parity,))
+        if any(o.prefilter for c in fit.cases for o in c.outputs if c.role == "calibrate"):
+            weighting = prefilter_weighting(fit)
+            shown = replace(weighting.curves(), title="")
+            yield Section("Prefilters", WORDS, (replace(weighting.table(), title=""), shown))
         yield from added_sections("fit", fit)
     if len(fit.iterations) > 1:
         yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))

@@ -1,0 +1,81 @@
+"""Frequency responses of records as a table, a Bode plot with its ribbon, and a page."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.show import Curve, Curves, Page, Panel, Ribbon, Rounded, Section, Table, labelled
+from estimica.experiment.frequency_estimate import FrequencyEstimate
+
+Vector = npt.NDArray[np.float64]
+MOST = 400  # rows of the table
+FLOOR = 0.05  # of a magnitude: where its ribbon ends below, on a logarithmic axis
+
+
+def table(estimate: FrequencyEstimate) -> Table:
+    """Magnitude and phase with their standard errors at every frequency."""
+    size, phase = np.abs(estimate.G), np.rad2deg(np.angle(estimate.G))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turned = np.rad2deg(estimate.stderr / size)
+    rows = tuple(
+        (
+            float(f"{f:.6g}"),
+            float(f"{g:.5g}"),
+            float(f"{s:.2g}"),
+            Rounded(float(p), 2),
+            Rounded(float(t), 2),
+            Rounded(float(c), 4),
+        )
+        for f, g, s, p, t, c in zip(
+            estimate.frequency, size, estimate.stderr, phase, turned, estimate.coherence,
+            strict=True,
+        )
+    )  # fmt: skip
+    gain = labelled("magnitude", estimate.unit)
+    columns = ("frequency [Hz]", gain, "std. error", "phase [deg]", "std. error", "coherence")
+    title = f"{estimate.output}/{estimate.input}: frequency response by {estimate.method}"
+    more = f"; the first {MOST} of {len(rows)} frequencies" if len(rows) > MOST else ""
+    return Table(columns, rows[:MOST], title, estimate.text + more)
+
+
+def curves(estimate: FrequencyEstimate) -> Curves:
+    """Magnitude, phase and coherence over the frequency, with 95 % ribbons."""
+    f, width = estimate.frequency, estimate.interval
+    size, phase = np.abs(estimate.G), np.rad2deg(np.unwrap(np.angle(estimate.G)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # beyond a right angle a phase is not known at all
+        turned = np.rad2deg(np.arcsin(np.minimum(width / size, 1.0)))
+    low = np.maximum(size - width, FLOOR * size)
+    panels = (
+        Panel(
+            labelled(f"|{estimate.output}/{estimate.input}|", estimate.unit),
+            (_line(f, size),),
+            log=True,
+            ribbons=(Ribbon("95 %", f, low, size + width),),
+        ),
+        Panel(
+            "phase [deg]",
+            (_line(f, phase),),
+            ribbons=(Ribbon("95 %", f, phase - turned, phase + turned, listed=False),),
+        ),
+        Panel("coherence", (_line(f, estimate.coherence),)),
+    )
+    title = f"Frequency response of {estimate.output} to {estimate.input}"
+    return Curves(panels, title, "frequency [Hz]", 240, log_time=True)
+
+
+def page(estimate: FrequencyEstimate) -> Page:
+    """The plot and the table."""
+    words = (
+        f"By {estimate.method}: {estimate.text}. The ribbon holds the response with 95 % "
+        "probability at each frequency."
+    )
+    shown = (curves(estimate), table(estimate))
+    return Page(
+        f"Frequency response: {estimate.output}/{estimate.input}", (Section("", words, shown),)
+    )
+
+
+def _line(f: Vector, value: Vector) -> Curve:
+    return Curve("estimate", f, value, marked=len(f) <= 200, colour=1, listed=False)
