@@ -11,6 +11,7 @@ from estimica.flat.system import FlatSystem
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.source.load import load_flat
 from estimica.structure.causality import Causality
+from estimica.structure.causality_choice import choose_inputs
 from estimica.structure.parameters import is_parameter
 
 
@@ -36,6 +37,38 @@ def load_for_inputs(
             if wanted:
                 return _with_inputs(flat, fix, case, names, wanted)
         raise
+
+
+def load_component(
+    source: str | Path,
+    class_: str | None = None,
+    *,
+    fix: Mapping[str, float | bool | int | str] | None = None,
+    libraries: Sequence[Path] = (),
+    measured: Sequence[str] = (),
+) -> ModelicaModel:
+    """Load a class as it is or, where it is open, with inputs that will do.
+
+    Variables called like one of the columns `measured` are taken first.
+    """
+    flat = load_flat(source, class_, fix=dict(fix or {}), libraries=list(libraries))
+    try:
+        return ModelicaModel(flat, fix)
+    except StructureError as error:
+        for names in choose_inputs(flat, _called_like(flat, measured)).proposals:
+            try:
+                return ModelicaModel(flat, fix, Causality(names))
+            except StructureError:
+                continue
+        raise error from None
+
+
+def _called_like(flat: FlatSystem, columns: Sequence[str]) -> list[str]:
+    varying = [v.name for v in flat.variables if not is_parameter(v)]
+    exact = [c for c in columns if c in varying]
+    lower = {c.lower() for c in columns}
+    alike = [n for n in varying if n.lower() in lower]
+    return list(dict.fromkeys([*exact, *alike]))
 
 
 def _variables(flat: FlatSystem, names: Sequence[str]) -> list[str]:

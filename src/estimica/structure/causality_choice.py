@@ -55,9 +55,13 @@ def propose(graph: CausalityGraph, prefer: Sequence[str] = ()) -> list[tuple[str
             continue
         replaceable = [c for c in search.reachable_columns(column) if c in free]
         if replaceable:
-            other = min(replaceable, key=lambda c: (_connector(columns, c, column), c))
+            other = min(replaceable, key=lambda c: (_connector(columns, c, column), -c))
             sets.append(tuple(sorted([*(c for c in free if c != other), column])))
-    named = [tuple(columns[c] for c in s) for s in dict.fromkeys(sets)]
+    place = {n: k for k, n in enumerate(graph.unknowns)}
+    named = [
+        tuple(sorted((columns[c] for c in s), key=lambda n: (n not in prefer, place[n])))
+        for s in dict.fromkeys(sets)
+    ]
     return named[:SETS]
 
 
@@ -92,4 +96,6 @@ def _by_wish(graph: CausalityGraph, prefer: Sequence[str]) -> list[tuple[str, in
 
     found = [(n, wish(n)) for n in graph.unknowns]
     place = {n: k for k, n in enumerate(graph.unknowns)}
-    return sorted(found, key=lambda f: (f[1], chosen.get(f[0], 0), place[f[0]]))
+    # of potentials the last: what a component is measured against stands there
+    sign = {1: -1}
+    return sorted(found, key=lambda f: (f[1], chosen.get(f[0], 0), sign.get(f[1], 1) * place[f[0]]))

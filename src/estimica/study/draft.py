@@ -30,6 +30,9 @@ from estimica.study.units import UnknownUnit, conversion
 
 HANDFUL = 5  # tuners that are active
 LISTED = 60  # parameters that are written as comments
+_STATIC = "[static]   # each row of the data is an operating point of its own"
+_TIMES = ("time", "date", "zeit", "second", "minute", "hour")
+_TIME_UNITS = ("s", "ms", "min", "h", "d")
 TRIED = 40  # parameters whose effect is looked at
 _BARE = re.compile(r"[A-Za-z0-9_-]+$")
 
@@ -77,10 +80,13 @@ def draft(
     tables: Sequence[Table],
     libraries: Sequence[str] = (),
     suggest: Suggest | None = None,
+    *,
+    mode: str = "",
 ) -> str:
     """The text of a study of `model` with one case for each table.
 
-    `suggest` gives start values from the cases for those of the tuners that it can.
+    `suggest` gives start values from the cases for those of the tuners that it can. `mode` says
+    how points are computed where the data have no time.
     """
     cases = [_matched(model, t, name) for t, name in zip(tables, _names(tables), strict=True)]
     lines = [
@@ -93,6 +99,7 @@ def draft(
         *([f"libraries = [{', '.join(map(_text, libraries))}]"] if libraries else []),
         "# fix = { parameter = 1.0 }   # values for all cases; also sizes and switches",
         "",
+        *([_STATIC, f"mode = {_text(mode)}", ""] if mode else []),
         *_tune(model, cases, suggest),
         "",
         *(line for case in cases for line in _case(model, case)),
@@ -101,6 +108,14 @@ def draft(
         'criterion = "oe"   # output error; "ml" estimates the noise of each output too',
     ]
     return "\n".join(lines) + "\n"
+
+
+def has_time(table: Table) -> bool:
+    """Whether a table has time stamps, or frequencies."""
+    name = _time(table.data)
+    called = name.lower().startswith(_TIMES) or name.lower() in ("t", "s")
+    stamped = name in table.data.origins or table.data.units.get(name) in _TIME_UNITS
+    return (bool(name) and (called or stamped)) or spectrum_of(table.data) is not None
 
 
 def relative(path: str | os.PathLike[str], folder: Path) -> str:
@@ -269,12 +284,23 @@ def _matched(model: Model, table: Table, name: str) -> _Columns:
     if spectrum is not None:
         return _Columns(table, name, {}, {}, set(), spectrum)
     declared = set(model.output_names())
-    taken = {_time(data)} if _time(data) else set()
-    inputs = match_columns(data, [q for q in quantities if q.role == "input"], taken)
+    taken = {_time(data)} if _time(data) and model.has_time else set()
+    driven = [q for q in quantities if q.role == "input"]
+    inputs = match_columns(data, driven, taken | _of_others(model, data))
+    taken |= {m.column for m in inputs.values()}
     outputs = match_columns(data, [q for q in quantities if q.name in declared], taken)
-    others = [q for q in quantities if q.role in ("state", "algebraic") and q.name not in declared]
+    varying = ("state", "algebraic") if model.has_time else ("state", "algebraic", "alias")
+    others = [q for q in quantities if q.role in varying and q.name not in declared]
     outputs |= match_columns(data, others, taken)
     return _Columns(table, name, inputs, outputs, taken)
+
+
+def _of_others(model: Model, data: Data) -> set[str]:
+    """Columns of points that are called exactly like a variable that is no input."""
+    if model.has_time:
+        return set()
+    others = {q.name for q in model.quantities() if q.role != "input"}
+    return {c for c in data.names if c in others}
 
 
 def _case(model: Model, c: _Columns) -> Iterator[str]:
@@ -286,23 +312,39 @@ def _case(model: Model, c: _Columns) -> Iterator[str]:
         yield from spectrum_lines(model, data, c.spectrum)
         return
     time, scale = _time(data), _time_scale(data)
-    yield f"time = {_text(time)}" if time else '# time = "…"   # the column with the time stamps'
+    if model.has_time:
+        yield (
+            f"time = {_text(time)}" if time else '# time = "…"   # the column with the time stamps'
+        )
     if scale is not None:
         yield f"time_scale = {_number(scale)}   # seconds in a {data.units[time]}"
     yield '# role = "validate"   # only to try the fitted model on'
     states = [q.name for q in model.quantities() if q.role == "state"][:8]
-    if states:
+    if states and model.has_time:
         listed = ", ".join(map(_text, states))
         yield f"# free_start = [{listed}]   # start values that are not known"
     quantities = {q.name: q for q in model.quantities()}
     inputs = [q for q in quantities.values() if q.role == "input"]
     if inputs:
         yield "[case.inputs]"
-        yield from _columns(c, inputs, c.inputs)
+        yield from _columns(
+            c, [q for q in inputs if model.has_time or q.name in c.inputs], c.inputs
+        )
+        yield from _numbers(model, c, inputs)
     yield "[case.outputs]"
     names = dict.fromkeys([*model.output_names(), *c.outputs])
     yield from _columns(c, [quantities[n] for n in names], c.outputs)
     yield ""
+
+
+def _numbers(model: Model, c: _Columns, inputs: Sequence[Quantity]) -> Iterator[str]:
+    """Inputs of points that have no column: a number will do."""
+    for q in inputs:
+        if not model.has_time and q.name not in c.inputs:
+            about = " ".join(["a number for all points, or a column;", _about(q)]).strip(" ;")
+            near = " or ".join(_column(m) for m in proposals(c.table.data, q, c.taken))
+            about += f"; perhaps {near}" if near else ""
+            yield f"{_key(q.name)} = 0.0   # {about}"
 
 
 def _columns(c: _Columns, quantities: Sequence[Quantity], found: dict[str, Match]) -> Iterator[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from estimica.apps.cli.arguments import load, values
+from estimica.apps.cli.arguments import Value, load, values
 from estimica.apps.cli.console import print_json, reported, stdout
 from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
+from estimica.base.errors import StructureError
 from estimica.base.quantities import COLUMNS
 from estimica.report.text import printed
 
@@ -39,11 +41,23 @@ def inspect(
 ) -> None:
     """Show the parameters and variables of a model."""
     with reported("inspect", as_json):
-        model, _ = load(source, class_, values("--set", fix or []), library or [])
+        model = _loaded(source, class_, values("--set", fix or []), library or [])
         if as_json:
             print_json(_as_json(model))
         else:
             stdout().print(_tree(model, everything))
+
+
+def _loaded(
+    source: str, class_: str | None, given: dict[str, Value], libraries: list[Path]
+) -> ModelicaModel:
+    """The model; an open component with inputs that will do."""
+    from estimica.simulate.component import load_component
+
+    try:
+        return load(source, class_, given, libraries)[0]
+    except StructureError:
+        return load_component(source, class_, fix=given, libraries=libraries)
 
 
 def _as_json(model: ModelicaModel) -> dict[str, object]:
@@ -53,6 +67,7 @@ def _as_json(model: ModelicaModel) -> dict[str, object]:
         "model": model.name,
         "description": model.description,
         "notes": list(model.notes),
+        "component": _component_json(model),
     }
     for table in TABLES:
         found[table] = dict(_rows(getattr(model, table)))
@@ -71,9 +86,35 @@ def _tree(model: ModelicaModel, everything: bool) -> Tree:
         if rows:
             branch = tree.add(f"[bold]{title}[/bold] [dim]({len(rows)})[/dim]")
             _grow(branch, rows if everything else list(_folded(rows)))
+    _show_component(tree, model)
     for note in model.notes:
         tree.add(f"[yellow]note[/yellow] {escape(note)}")
     return tree
+
+
+def _component_json(model: ModelicaModel) -> dict[str, object]:
+    choice = model.choose_inputs()
+    return {
+        "inputs_needed": choice.needed,
+        "open_connectors": list(choice.connectors),
+        "possible": [list(names) for names in choice.proposals],
+        "chosen": list(model.causality.inputs),
+    }
+
+
+def _show_component(tree: Tree, model: ModelicaModel) -> None:
+    """What the class needs when it is taken alone, its connectors open."""
+    choice = model.choose_inputs()
+    if not choice.proposals:
+        return
+    plural = "variable" if choice.needed == 1 else "variables"
+    branch = tree.add(
+        f"[bold]as a component[/bold] [dim](open: {escape(', '.join(choice.connectors))})[/dim] "
+        f"choose {choice.needed} {plural} as inputs, for instance"
+    )
+    for names in choice.proposals:
+        shown = "  [dim]as it is shown here[/dim]" if names == model.causality.inputs else ""
+        branch.add(f"{escape(', '.join(names))}{shown}")
 
 
 def _rows(table: pd.DataFrame) -> list[Row]:

@@ -16,6 +16,7 @@ from estimica.apps.cli.options import AsJson, Libraries
 
 if TYPE_CHECKING:
     from estimica.compiled.model import Model
+    from estimica.study.draft import Table
 
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _DATA = {
@@ -73,10 +74,18 @@ def new(
         tables = [Table(relative(f, path.parent), read_data(f)) for f in files]
         if class_ is None:
             require_one_class(source)
-        model, named = _loaded(source, class_, library or [], path.parent)
+        columns = [name for t in tables for name in t.data.names]
+        model, named = _loaded(source, class_, library or [], path.parent, columns)
+        mode = _mode(model, tables)
         folders = [relative(f, path.parent) for f in library or []]
         text = draft(
-            model, named, class_, tables, folders, lambda *given: case_starts(model, *given)
+            model if not mode else _at_points(model, mode),
+            named,
+            class_,
+            tables,
+            folders,
+            None if mode else lambda *given: case_starts(model, *given),
+            mode=mode,
         )
         write_study(path, with_first_guesses(text, [t.data for t in tables]))
         problems = check_file(path)
@@ -91,13 +100,17 @@ def new(
 
 
 def _loaded(
-    source: str, class_: str | None, libraries: Sequence[Path], folder: Path
+    source: str,
+    class_: str | None,
+    libraries: Sequence[Path],
+    folder: Path,
+    columns: Sequence[str],
 ) -> tuple[Model, str]:
     """The model, and how a study file in `folder` names it."""
     from estimica.compiled.function_file import is_function_source
+    from estimica.simulate.component import load_component
     from estimica.simulate.function_model import function_model_of_file
     from estimica.simulate.linear_models import is_transfer_function_text, model_in_s
-    from estimica.simulate.modelica_model import load_model
     from estimica.study.draft import relative
 
     if is_transfer_function_text(source):
@@ -106,7 +119,24 @@ def _loaded(
         file, mark, name = source.partition(".py")
         return function_model_of_file(source, Path()), f"{relative(file, folder)}{mark}{name}"
     named = relative(source, folder) if Path(source).exists() else source
-    return load_model(source, class_, libraries=libraries), named
+    return load_component(source, class_, libraries=libraries, measured=columns), named
+
+
+def _mode(model: Model, tables: Sequence[Table]) -> str:
+    """How points are computed, where the data of a Modelica class have no time."""
+    from estimica.simulate.modelica_model import ModelicaModel
+    from estimica.study.draft import has_time
+
+    if not isinstance(model, ModelicaModel) or not tables or any(map(has_time, tables)):
+        return ""
+    return "steady" if model.system.states else "static"
+
+
+def _at_points(model: Model, mode: str) -> Model:
+    from estimica.simulate.modelica_model import ModelicaModel
+
+    assert isinstance(model, ModelicaModel)
+    return model.at_points(mode)
 
 
 def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:
