@@ -23,8 +23,9 @@ from estimica.study.input_design_table import InputDesignTable, values_of
 
 Vector = npt.NDArray[np.float64]
 Score = Callable[[Mapping[str, Signal]], float]
-COARSE = 24  # frequencies of the first look
-FINE = 7  # and of each closer look
+COARSE = 24  # frequencies of the first look at several inputs
+DENSE = 80  # and at a single one
+FINE = 13  # and of each closer look
 LOOKS = 3
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the largest amplitude
 FIRST_SHARES = (1.0, 0.5, 0.25)
@@ -59,7 +60,7 @@ class _Waves:
         self._plan, self._limits, self._score, self._kept = plan, limits, score, kept
         self._low = 0.5 / plan.bench.duration
         self._high = 0.25 / plan.bench.step
-        self._width = (self._high / self._low) ** (1 / (COARSE - 1))
+        self._width = (self._high / self._low) ** (1 / (COARSE - 1))  # of closer looks
         self._sine = bool(np.isfinite(limits.rate).any())
         self._seen: dict[tuple[float, ...], float] = {}
         count = len(limits.rate)
@@ -68,8 +69,8 @@ class _Waves:
 
     def first(self) -> None:
         """A grid of frequencies, the same for all inputs or, of two, any pair."""
-        grid = np.geomspace(self._low, self._high, COARSE)
         count = len(self._limits.rate)
+        grid = np.geomspace(self._low, self._high, DENSE if count == 1 else COARSE)
         every = [np.full(count, f) for f in grid]
         if count == 2:
             some = grid[1 :: COARSE // 8]
