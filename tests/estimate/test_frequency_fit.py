@@ -357,3 +357,30 @@ def test_an_output_over_time_has_no_complex_response() -> None:
     fit = es.fit(study(case))
     with pytest.raises(FitError, match="output 'y' was measured over time; use measured"):
         _ = fit.cases[0].outputs[0].measured_response
+
+
+def test_a_fit_over_time_is_a_frequency_fit_weighted_by_the_input_spectrum() -> None:
+    # Parseval: of a system of second order, both ways find the same best model of first order
+    system = es.transfer_function("2/(1 + 0.8*s + 0.4*s^2)")
+    frequency, amplitude = np.array([0.05, 0.15, 0.35, 0.6]), np.array([1.0, 0.4, 1.5, 0.7])
+    G = system.frequency_response(2 * np.pi * frequency)
+    time = np.arange(0, 60, 0.02)
+    waves = amplitude * np.exp(2j * np.pi * np.outer(time, frequency))
+    run = {"t": time, "u": waves.imag.sum(axis=1), "y": (waves * G).imag.sum(axis=1)}
+    model = es.transfer_function("K/(1 + tau*s)", parameters={"K": 1, "tau": 1})
+    over_time = es.Case(
+        "run",
+        run,
+        inputs={"u": {"column": "u", "hold": "linear"}},
+        outputs={"y": "y"},
+        from_=40.0,  # one whole period, after all has settled
+        to=59.985,
+    )
+    sines = es.Case(
+        "sines",
+        {"f": frequency, "G": G, "c": amplitude},
+        frequency="f",
+        outputs={"y": {"real": "Re(G)", "imag": "Im(G)", "weighting": "c"}},
+    )
+    found = [es.fit(es.Study(model, ["K", "tau"], [c])).values for c in (over_time, sines)]
+    assert found[0] == pytest.approx(found[1], rel=1e-3)

@@ -52,7 +52,7 @@ def test_units_of_the_frequency_are_converted(tmp_path: Path) -> None:
     assert found.outputs[0].time.tolist() == [1000, 1000, 2000, 2000]
     path.write_text("w [rad/s],re,im\n1,1,0\n2,1,0\n")
     with pytest.raises(
-        StudyError, match=r"is in rad/s, not in Hz; write angular_frequency = \"w\""
+        EstimicaError, match=r"is in rad/s, not in Hz; write angular_frequency = \"w\""
     ):
         record(es.Case("a", path, frequency="w", outputs=parts))
 
