@@ -1,0 +1,54 @@
+"""Graded: a number with its gradient by the tuners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Graded:
+    """A value and its exact derivatives."""
+
+    value: float
+    gradient: Vector
+
+    def __add__(self, other: Graded) -> Graded:
+        return Graded(self.value + other.value, self.gradient + other.gradient)
+
+    def __sub__(self, other: Graded) -> Graded:
+        return Graded(self.value - other.value, self.gradient - other.gradient)
+
+    def times(self, factor: float) -> Graded:
+        """The same, multiplied by a number."""
+        return Graded(factor * self.value, factor * self.gradient)
+
+    def over(self, other: Graded) -> Graded:
+        """The quotient."""
+        value = self.value / other.value
+        return Graded(value, (self.gradient - value * other.gradient) / other.value)
+
+    @property
+    def size(self) -> Graded:
+        """The absolute value."""
+        return self.times(-1.0 if self.value < 0 else 1.0)
+
+    @property
+    def root(self) -> Graded:
+        """The square root; at zero without a slope."""
+        value = float(np.sqrt(max(self.value, 0.0)))
+        return Graded(value, self.gradient / (2 * value) if value else 0 * self.gradient)
+
+    @property
+    def positive(self) -> Graded:
+        """What is above zero."""
+        return self if self.value > 0 else self.times(0.0)
+
+    @property
+    def nothing(self) -> Graded:
+        """Zero."""
+        return self.times(0.0)
