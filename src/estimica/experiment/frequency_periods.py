@@ -28,8 +28,8 @@ def over_periods(
     if count < 2:
         raise ExperimentError(
             "W056",
-            f"{max(count, 0)} whole periods of {n * step:g} s are left of {len(u) * step:g} s; the "
-            "scatter from period to period needs two or more",
+            f"the period of {n * step:g} s fits {max(count, 0)} times into what is used of "
+            f"{len(u) * step:g} s; the scatter from period to period needs two or more",
         )
     first = len(u) - count * n  # the last ones: there what was at the beginning has died out
     U, Y = (np.fft.rfft(v[first:].reshape(count, n), axis=1) for v in (u, y))
@@ -91,4 +91,4 @@ def _excited(U: npt.NDArray[np.complex128], n: int) -> npt.NDArray[np.int64]:
     found = lines[(mean > WEAK * mean.max(initial=0.0)) & (mean > CLEAR * scatter)]
     if not len(found):
         raise ExperimentError("W058", "the input does not change: there is nothing to respond to")
-    return found
+    return np.asarray(found, np.int64)

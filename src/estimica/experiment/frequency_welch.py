@@ -36,8 +36,8 @@ def by_welch(
     if count < 3:
         raise ExperimentError(
             "W061",
-            f"{count} segments of {length * step:g} s without gaps are in the record; the "
-            "coherence needs three or more, so take shorter ones",
+            f"segments of {length * step:g} s fit {count} times into the record, half overlapping "
+            "and without gaps; the coherence needs three or more, so take shorter ones",
         )
     S_uu, S_yy = np.mean(np.abs(U) ** 2, axis=0), np.mean(np.abs(Y) ** 2, axis=0)
     S_yu = np.mean(Y * U.conj(), axis=0)
