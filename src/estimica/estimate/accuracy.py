@@ -15,6 +15,8 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 #: share of an unknown in a null direction from which on it counts as part of it
 SHARE = 1e-3
+#: effect of an unknown, relative to the largest, that is rounding; in coordinates of size one
+NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +71,8 @@ def accuracy(
     """
     n = len(values)
     free = ~held
-    norms = np.linalg.norm(R[:, free], axis=0)
-    scale = np.where(norms > 0, norms, 1.0)
-    s, Vt = _svd(R[:, free] / scale)
+    columns, scale = scaled_columns(R[:, free])
+    s, Vt = _svd(columns)
     large = s > threshold * (s[0] if len(s) and s[0] > 0 else 1.0)
     rank = int(large.sum())
     null = Vt[~large]
@@ -101,6 +102,14 @@ def accuracy(
         threshold=threshold,
         null_directions=_relative_directions(null, free, scale, slopes, values),
     )
+
+
+def scaled_columns(R: Vector) -> tuple[Vector, Vector]:
+    """Columns of length one and their lengths; what is rounding beside the longest is zero."""
+    norms = np.linalg.norm(R, axis=0)
+    seen = norms > NOTHING * norms.max(initial=0.0)
+    scale = np.where(seen, norms, 1.0)
+    return np.where(seen, R / scale, 0.0), scale
 
 
 def _svd(A: Vector) -> tuple[Vector, Vector]:

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.accuracy import Accuracy
+from estimica.estimate.accuracy import Accuracy, scaled_columns
 from estimica.estimate.fit import Identifiability
 from estimica.estimate.invariant import listed
 from estimica.estimate.invariants import Group, Place, groups
@@ -62,9 +62,8 @@ def direction_error(known: Accuracy) -> float:
 
 def null_space(R: Vector, slopes: Vector, free: Flags, count: int) -> tuple[Vector, Vector]:
     """(`count` null directions in the unknowns' units, all singular values of the scaled R)."""
-    norms = np.linalg.norm(R[:, free], axis=0)
-    scale = np.where(norms > 0, norms, 1.0)
-    _, s, Vt = np.linalg.svd(R[:, free] / scale)
+    columns, scale = scaled_columns(R[:, free])
+    _, s, Vt = np.linalg.svd(columns)
     null = np.zeros((count, len(free)))
     null[:, free] = Vt[len(scale) - count :] / scale * slopes[free]
     return null, s
@@ -108,8 +107,7 @@ def _places(
 
 def _to_fix(point: Point, free: Flags, labels: Sequence[str], group: Group) -> tuple[str, ...]:
     """The members whose fixing leaves the rest best conditioned."""
-    norms = np.linalg.norm(point.R, axis=0)
-    scaled = point.R / np.where(norms > 0, norms, 1.0)
+    scaled, _ = scaled_columns(point.R)
     own = [labels.index(n) for n in group.names]
     others = [k for k in np.flatnonzero(free) if k not in own]
     best: tuple[float, tuple[int, ...]] = (-1.0, tuple(own[: group.free]))

@@ -26,6 +26,8 @@ from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
 Vector = npt.NDArray[np.float64]
+ZERO = 1e-6  # value of a tuner, relative to its scale, that is about zero
+NOTHING = 1e-9  # effect of a tuner, relative to the largest, that is rounding
 CLEAR = 3.0  # times what the first model changes, from which on a change is the second's own
 
 
@@ -65,20 +67,19 @@ class _Side:
     values: Vector
     labels: tuple[tuple[str, str], ...]
     at: Callable[[Vector], tuple[list[Vector], list[Vector]] | str] = field(repr=False)
+    size: Vector  # what changes of the tuners are relative to
     null: Vector = field(default_factory=lambda: np.zeros((0, 0)))  # in relative changes
 
 
-def _sized(values: Vector) -> Vector:
-    return np.where(values != 0, np.abs(values), 1.0)
+def _sized(objective: Objective, values: Vector) -> Vector:
+    """What changes are relative to: the value, or the scale of a tuner that is about zero."""
+    scale = np.array([u.scale for u in objective.unknowns.items])
+    return np.where(np.abs(values) > ZERO * scale, np.abs(values), scale)
 
 
 def _first(fit: Fit) -> _Side:
     """The fit's own study, with its held tuners let free, and its null directions."""
-    known = fit.estimates
-    tuners = [
-        _freed(t, known.get(t.name, t.start)) if t.active or t.start is not None else t
-        for t in fit.study.tuners
-    ]
+    tuners = [_freed(fit, t) if t.active or t.start is not None else t for t in fit.study.tuners]
     try:
         setup = prepare(fit.study.with_(tuners=tuners))
         objective = setup.calibration()
@@ -93,9 +94,15 @@ def _first(fit: Fit) -> _Side:
     return _side(objective, names, values, null)
 
 
-def _freed(tuner: Tuner, start: float | None) -> Tuner:
-    return replace(
-        tuner, start=start, min=-np.inf, max=np.inf, prior=None, active=True, scale="auto"
+def _freed(fit: Fit, tuner: Tuner) -> Tuner:
+    """A tuner at its estimate, or where it was held, without bounds."""
+    start = fit.estimates.get(tuner.name, tuner.start)
+    sizes = [u.scale for u in fit.unknowns.items if u.kind == "tuner" and u.name == tuner.name]
+    return Tuner(
+        tuner.name,
+        start=start,
+        drives=tuner.drives,
+        scale=sizes[0] if sizes else "auto",
     )
 
 
@@ -109,9 +116,11 @@ def _null(objective: Objective, point: Point, threshold: float) -> Vector:
     """Null directions as relative changes, orthonormal."""
     if not len(point.values):
         return np.zeros((0, 0))
-    relative = point.R / objective.unknowns.slopes(point.q) * _sized(point.values)
+    relative = point.R / objective.unknowns.slopes(point.q) * _sized(objective, point.values)
     norms = np.linalg.norm(relative, axis=0)
-    scale = np.where(norms > 0, norms, 1.0)
+    seen = norms > NOTHING * norms.max()
+    relative = np.where(seen, relative, 0.0)
+    scale = np.where(seen, norms, 1.0)
     _, s, Vt = np.linalg.svd(relative / scale)
     lost = s <= threshold * (s[0] if s[0] > 0 else 1.0)
     null = Vt[lost] / scale
@@ -137,7 +146,8 @@ def _side(objective: Objective, names: tuple[str, ...], values: Vector, null: Ve
         chosen = [k for k, keep in enumerate(kept) if keep]
         return [found[k].value for k in chosen], [slopes[k] for k in chosen]
 
-    return _Side(names, values, tuple((b.case, b.name) for b in blocks), at, null)
+    labels = tuple((b.case, b.name) for b in blocks)
+    return _Side(names, values, labels, at, _sized(objective, values), null)
 
 
 def _second(
@@ -162,8 +172,7 @@ def _second(
             f"second model '{study.name}' has none of the tuners {', '.join(own)} as a parameter; "
             "the names must be the same",
         )
-    values = dict(fit.estimates)
-    moved = [_freed(t, values.get(t.name, t.start)) for t in shared]
+    moved = [_freed(fit, t) for t in shared]
     rest = [replace(t, active=False) for t in study.tuners if t.name not in own]
     all_cases = [replace(c, role="calibrate") for c in study.active_cases]
     objective = prepare(study.with_(tuners=[*moved, *rest], cases=all_cases)).calibration()
@@ -187,7 +196,7 @@ def _second(
             slopes.append(whole)
         return found[0], slopes
 
-    return _Side(tuple(names), np.zeros(0), inner.labels, at), missing
+    return _Side(tuple(names), np.zeros(0), inner.labels, at, np.zeros(0)), missing
 
 
 def _ranked(first: _Side, second: _Side) -> Vector:
@@ -197,10 +206,9 @@ def _ranked(first: _Side, second: _Side) -> Vector:
     found = second.at(first.values)
     if isinstance(found, str):
         raise InferError("I365", f"second model: it cannot be evaluated at the estimate: {found}")
-    size = _sized(first.values)
     stacked = np.vstack(
         [
-            slope * size / (_rms(value) * np.sqrt(len(value)))
+            slope * first.size / (_rms(value) * np.sqrt(len(value)))
             for value, slope in zip(*found, strict=True)
         ]
     )
@@ -212,8 +220,9 @@ def _judged(first: _Side, second: _Side, row: Vector, change: float, threshold: 
     relative = row / np.max(np.abs(row))
     relative[np.abs(relative) < 1e-3] = 0.0
     relative *= np.sign(relative[np.argmax(np.abs(relative))])
-    here, _ = _changed(first, first.values, relative, change)
-    there, failure = _changed(second, first.values, relative, change)
+    steps = [_moved(first, sign * np.log1p(change) * relative) for sign in (1.0, -1.0)]
+    here, _ = _changed(first, first.values, steps)
+    there, failure = _changed(second, first.values, steps)
     own = max(here, default=0.0)
     effects = tuple(
         Effect(case, output, float(value))
@@ -225,17 +234,19 @@ def _judged(first: _Side, second: _Side, row: Vector, change: float, threshold: 
     return Direction(changes, own, effects, matters, failure)
 
 
-def _changed(
-    side: _Side, values: Vector, relative: Vector, change: float
-) -> tuple[list[float], str]:
+def _moved(side: _Side, step: Vector) -> Vector:
+    """Values a relative step away; those about zero move by the step times their scale."""
+    values, size = side.values, side.size
+    return np.where(np.abs(values) == size, values * np.exp(step), values + step * size)
+
+
+def _changed(side: _Side, values: Vector, steps: Sequence[Vector]) -> tuple[list[float], str]:
     """Relative RMS change of every output, the larger of up and down; or why there is none."""
     base = side.at(values)
     if isinstance(base, str):
         raise InferError("I365", f"second model: it cannot be evaluated at the estimate: {base}")
     most = [0.0] * len(base[0])
-    for sign in (1.0, -1.0):
-        step = sign * np.log1p(change) * relative
-        moved = np.where(values != 0, values * np.exp(step), step)
+    for moved in steps:
         found = side.at(moved)
         if isinstance(found, str):
             return most, found

@@ -176,6 +176,8 @@ class SecondModel:
         return show.html(self.table())
 
     def __repr__(self) -> str:
+        if not self.directions:
+            return self.text
         return "\n".join([show.text(self.table()), *self.advice])
 
 

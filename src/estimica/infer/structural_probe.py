@@ -18,7 +18,9 @@ import numpy.typing as npt
 from estimica.base.errors import EstimicaError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model import Model
+from estimica.estimate.accuracy import NOTHING
 from estimica.estimate.frequency_prediction import FrequencyPredictor
+from estimica.estimate.identifiability import sizes
 from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import Predictor, split
 from estimica.estimate.setup import Setup
@@ -275,6 +277,9 @@ class SimulationProbe(Probe):
         )
         if fine is None or coarse is None or not np.isfinite(fine).all():
             return None
+        effect = np.linalg.norm(fine, axis=0) * sizes(self.objective.unknowns, values)
+        lost = effect < NOTHING * effect.max(initial=0.0)
+        fine[:, lost] = coarse[:, lost] = 0.0
         scale = np.linalg.norm(fine, axis=0)
         scale[scale == 0] = 1.0
         error = float(np.linalg.norm((fine - coarse) / scale, 2))

@@ -72,5 +72,9 @@ def identifiability(
             say(f"warning: the run is not stored: {run.writer.trouble}")
         page = found.report(report) if report else None
     parts = [text(found.table()), *found.advice, "", text(found.measures.table())]
-    told = "\n".join([*parts, text(found.second.table())] if found.second else parts)
+    if found.second:
+        parts += (
+            [found.second.text] if not found.second.directions else [text(found.second.table())]
+        )
+    told = "\n".join(parts)
     shown(found, told, page, as_json=as_json, quiet=quiet)
