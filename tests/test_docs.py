@@ -12,7 +12,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
+]
 MODELS = [
     *sorted((ROOT / "examples").glob("*.mo")),
     ROOT / "src" / "estimica" / "apps" / "cli" / "demo" / "DrumBoiler.mo",
