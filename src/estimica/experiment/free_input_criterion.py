@@ -68,7 +68,7 @@ class Measure:
         scaled = w[:, None] * C * w
         value, slope = _largest(scaled)
         if self.name == "R":
-            inverse = np.linalg.inv(scaled)
+            inverse = np.asarray(np.linalg.inv(scaled), np.float64)
             other, bend = _largest(inverse)
             value, slope = value + other, slope - inverse @ bend @ inverse
         return 0.5 * value, 0.5 * w[:, None] * slope * w

@@ -119,10 +119,10 @@ class Equations:
             moved[k + 1, :, :, self._pieces[k]] += B[:, k]
         count = len(self._states_seen)
         C, D = C.reshape(nl, count, nx), D.reshape(nl, count, self._w.nu)[:, :, self._places]
-        found = np.einsum("lki,kiup->klup", C, moved[self._states_seen])
+        found: Vector = np.einsum("lki,kiup->klup", C, moved[self._states_seen])
         rows = np.arange(count)
         found[rows, :, :, self._pieces[self._inputs_seen]] += D.transpose(1, 0, 2)
-        return found.reshape(count, nl, nu * pieces)
+        return np.asarray(found.reshape(count, nl, nu * pieces), np.float64)
 
     # -- steps -----------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@ other signals that move a process in many ways."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -179,24 +179,18 @@ def candidates(
     yield reference.text, pieced(plan, reference.signals)
     duration, step = plan.bench.duration, float(plan.lengths.min())
     longest = max(int(np.log2(max(duration / (8 * step), 1))), 0)
+    begin = float(plan.times[0])
     for k in range(longest + 1):
         clock = step * 2.0**k
-        yield (
-            f"PRBS of {clock:g} s",
-            _each(plan, limits, lambda i, c=clock: PRBS(9, c, shift=37 * i, begin=plan.times[0])),
-        )
+        shifted = [PRBS(9, clock, shift=37 * i, begin=begin) for i in range(len(plan.designed))]
+        yield f"PRBS of {clock:g} s", _each(plan, limits, shifted)
     for top in (0.5, 0.25, 0.1):
         low, high = 1 / duration, max(top / step, 2 / duration)
-        yield (
-            f"chirp to {high:.3g} Hz",
-            _each(
-                plan,
-                limits,
-                lambda i, a=low, b=high: Chirp(
-                    a, b * 0.8**i, duration, sweep="log", begin=plan.times[0]
-                ),
-            ),
-        )
+        swept = [
+            Chirp(low, high * 0.8**i, duration, sweep="log", begin=begin)
+            for i in range(len(plan.designed))
+        ]
+        yield f"chirp to {high:.3g} Hz", _each(plan, limits, swept)
     random = np.random.default_rng(seed)
     shape = (len(plan.designed), len(plan.stamps))
     for k in range(6):
@@ -208,10 +202,10 @@ def candidates(
         yield f"random {k + 1}", within(plan, limits, shaped.ravel())
 
 
-def _each(plan: Plan, limits: Limits, wave: Callable[[int], Waveform]) -> Vector:
+def _each(plan: Plan, limits: Limits, waves: Sequence[Waveform]) -> Vector:
     rows = [
-        limits.middle[k] + limits.reach[k] * wave(k).samples(plan.stamps)
-        for k in range(len(plan.designed))
+        limits.middle[k] + limits.reach[k] * wave.samples(plan.stamps)
+        for k, wave in enumerate(waves)
     ]
     return within(plan, limits, np.concatenate(rows))
 

@@ -136,15 +136,16 @@ class MachineWalk:
         self._back[-1] = 0.0
         for given, found in self._steps_back:
             self._c.step_back(given, found)
-        found = self._back[:-1, both:].copy()
-        found[self._course.samples] += self._seen_bar[:, both:]
+        summed = self._back[:-1, both:].copy()
+        summed[self._course.samples] += self._seen_bar[:, both:]
         begun = self._back[0]
         first = self._first_back(
             self._theta, U[:, 0], ca.DM(), ca.DM(), begun[: self._c.width],
             begun[self._c.width : both],
         )[1]  # fmt: skip
-        found[0] += np.array(first, float).ravel()
-        return found.T
+        summed[0] += np.array(first, float).ravel()
+        by_steps: Vector = summed.T
+        return by_steps
 
     def _walk(self, U: Vector) -> None:
         v, S = self._first(self._theta, U[:, 0])

@@ -368,7 +368,8 @@ def _stamps(found: Bench, pieces: int | None) -> Vector:
         raise ExperimentError(
             "W212", f"{count} pieces for {N} samples; an input changes at samples, give fewer"
         )
-    return found.times[np.round(np.linspace(0, N, count + 1)[:-1]).astype(int)]
+    places = np.round(np.linspace(0, N, count + 1)[:-1]).astype(int)
+    return np.asarray(found.times[places], np.float64)
 
 
 def _scenarios(found: Bench, table: InputDesignTable) -> tuple[Vector, ...]:
