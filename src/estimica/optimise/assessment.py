@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,30 @@ class Assessment:
     interrupted: bool = False
     seconds: float = 0.0
     run: str = ""
+    command: str = "sweep"
+    design: str = ""  # how the samples were chosen
+    levels: tuple[float, ...] = (0.05, 0.5, 0.95)  # of the quantiles that are told
+
+    def named(self, command: str, design: str, levels: Sequence[float] = ()) -> Assessment:
+        """The same as the result of a command."""
+        chosen = tuple(levels) or self.levels
+        return replace(self, command=command, design=design, levels=chosen)
+
+    def outcome(self) -> tuple[str, str]:
+        """How it ended, in words."""
+        count = f"{int(self.done.sum())} of {len(self.samples)} samples"
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        if self.interrupted:
+            return "interrupted", f"interrupted after {count}{failed}"
+        if self.failures and not self.good.any():
+            return "failed", f"no sample could be simulated: {self.failures[0].message}"
+        return "done", f"{count}{failed}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: what `--json` prints."""
+        from estimica.optimise.assessment_json import as_object
+
+        return as_object(self)
 
     @cached_property
     def good(self) -> Mask:

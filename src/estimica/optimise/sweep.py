@@ -1,0 +1,97 @@
+"""sweep: the criteria of a study over grids, corners or samples of its parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from estimica.base.errors import DesignError
+from estimica.estimate.setup import linked
+from estimica.execute.executor import Executor
+from estimica.execute.run_writer import RunWriter
+from estimica.optimise.assess import OnProgress, assess
+from estimica.optimise.assessment import Assessment
+from estimica.optimise.samples import (
+    Samples,
+    factorial,
+    grid,
+    in_ranges,
+    one_at_a_time,
+    values_of,
+)
+from estimica.study.input_design_table import Span
+from estimica.study.study import Study
+from estimica.study.sweep_table import SweepTable, sweep_table
+
+STEPS = 11  # of a tuner that is swept between its bounds
+
+
+def sweep(
+    study: Study,
+    *,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+    **settings: object,
+) -> Assessment:
+    """Simulate a study at many values of its parameters and take its criteria.
+
+    `settings` are those of the `[sweep]` table and stand before it. Without `vary` the tuners go
+    from their lower to their upper bounds.
+    """
+    table = study.tables.get("sweep", {})
+    own: Mapping[str, Any] = table if isinstance(table, dict) else {}
+    chosen = sweep_table(own, settings)
+    samples = samples_of(study, chosen)
+    found = assess(study, samples, workers=workers, executor=executor, progress=progress, run=run)
+    return found.named("sweep", chosen.design)
+
+
+def samples_of(study: Study, table: SweepTable) -> Samples:
+    """The points of a sweep."""
+    given = table.vary or _bounds(study, 2 if table.design == "factorial" else STEPS)
+    axes = {n: values_of(v) for n, v in given.items()}
+    for name, values in axes.items():
+        if not values:
+            raise DesignError("O035", f"vary '{name}': there is no value; give a list or a range")
+    if table.design == "grid":
+        return grid(axes)
+    if table.design == "one-at-a-time":
+        return one_at_a_time(axes, _centre(study, axes))
+    ends = {n: (min(v), max(v)) for n, v in axes.items()}
+    if table.design == "factorial":
+        return factorial(ends)
+    log = [n for n, v in given.items() if isinstance(v, Span) and v.spacing == "log"]
+    return in_ranges(ends, table.samples, table.design, table.seed, log)
+
+
+def _bounds(study: Study, count: int) -> dict[str, Span]:
+    """The tuners between their bounds."""
+    found = {}
+    for tuner in study.active_tuners:
+        if not (math.isfinite(tuner.min) and math.isfinite(tuner.max)):
+            raise DesignError(
+                "O036",
+                f"tuner '{tuner.name}' has no bounds to go between; give them, or say what is "
+                f"swept: vary = {{ {tuner.name} = {{ from = …, to = … }} }}",
+            )
+        spacing = "log" if tuner.scale == "log" and tuner.min > 0 else "linear"
+        found[tuner.name] = Span(tuner.min, tuner.max, count, spacing)  # type: ignore[arg-type]
+    if not found:
+        raise DesignError("O037", "there is nothing to sweep; give vary = { parameter = [ … ] }")
+    return found
+
+
+def _centre(study: Study, axes: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
+    """Where each parameter stands while another is moved: start, model's value, or the middle."""
+    _, tuners, _ = linked(study)
+    starts = {t.name: t.start for t in tuners}
+    values = {q.name: q.value for q in study.model.quantities()}
+    found = {}
+    for name, given in axes.items():
+        value = starts.get(name, values.get(name))
+        inside = isinstance(value, (int, float)) and math.isfinite(value)
+        found[name] = float(value) if inside else sorted(given)[len(given) // 2]  # type: ignore[arg-type]
+    return found
