@@ -267,6 +267,21 @@ def test_values_of_a_fit_and_its_noise_are_taken() -> None:
     np.testing.assert_allclose(found.tried[1].judgement.stderr, fit.accuracy.stderr, rtol=0.05)
 
 
+def test_a_frequency_response_leaves_the_times_open() -> None:
+    f = np.geomspace(0.01, 1, 20)
+    G = 1 / (1 + 2j * np.pi * f * 2)
+    data = pd.DataFrame({"f": f, "Re": G.real, "Im": G.imag})
+    columns = {"y": {"real": "Re", "imag": "Im", "input": "u", "sigma": 0.1}}
+    case = es.Case("spectrum", data, frequency="f", outputs=columns)  # type: ignore[arg-type]
+    tuners = [es.Tuner(n, start=v) for n, v in TRUTH.items()]
+    study = es.Study(first_order(), tuners, [case])
+    with pytest.raises(es.ExperimentError, match="W068"):
+        es.design_input(study, {"vary": {"frequency": [0.05]}})
+    found = es.design_input(study, SQUARE)
+    assert found.best.settings == {"frequency": 0.05}
+    assert found.bench.sigma is None  # that of the case is of the response
+
+
 # --- the result ----------------------------------------------------------------------------------
 
 

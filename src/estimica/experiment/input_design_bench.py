@@ -155,7 +155,7 @@ def bench(
     parameters, start = split(model, fixed)
     designed = _designed(model, table)
     times = _times(table, record, designed)
-    outputs = names_of(table.outputs) or tuple(case.outputs if case else model.output_names())
+    outputs = names_of(table.outputs) or _measured(model, case)
     if not outputs:
         raise ExperimentError(
             "W062", f"'{model.name}' has no outputs; say what is measured: outputs = [...]"
@@ -194,6 +194,14 @@ def _case(study: Study, wanted: str) -> Case | None:
         raise ExperimentError("W063", f"case: there is no case '{wanted}'{hint}")
     active = study.active_cases
     return cases[wanted] if wanted else active[0] if active else None
+
+
+def _measured(model: Model, case: Case | None) -> tuple[str, ...]:
+    """Outputs of the case; of a frequency response `y/u` the output y."""
+    if case is None:
+        return tuple(model.output_names())
+    names = [n.rpartition("/")[0] or n if case.is_frequency else n for n in case.outputs]
+    return tuple(dict.fromkeys(names))
 
 
 def _unknowns(
@@ -255,7 +263,8 @@ def _designed(model: Model, table: InputDesignTable) -> tuple[str, ...]:
 def _times(table: InputDesignTable, record: Record | None, designed: tuple[str, ...]) -> Vector:
     """The stamps of the samples; what the table leaves open is as in the data."""
     first, step, duration = 0.0, table.step, table.duration
-    measured = record.outputs[0].time if record and record.outputs else np.zeros(0)
+    in_time = record is not None and record.outputs and not record.is_frequency
+    measured = record.outputs[0].time if record is not None and in_time else np.zeros(0)
     columns = record is not None and any(
         len(s.time) > 1 for n, s in record.inputs.items() if n not in designed
     )
@@ -324,7 +333,7 @@ def _sigma(
     if isinstance(given, float | int):
         return np.full(len(outputs), float(given))
     own: dict[str, float] = dict(known or {})
-    if case is not None:
+    if case is not None and not case.is_frequency:
         columns = case.columns_of_outputs
         own |= {n: c.sigma for n, c in columns.items() if isinstance(c.sigma, float)}
     for name in given or {}:
