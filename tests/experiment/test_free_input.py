@@ -115,7 +115,7 @@ def design(
 
 
 def work_of(study: es.Study, **changed: Any) -> Work:
-    return Work.of(study, input_design_table(settings(**changed)), None, None, False)
+    return Work.of(study, input_design_table(settings(**changed)), None, None)
 
 
 def scenario_of(work: Work, u: np.ndarray) -> Scenario:
@@ -303,10 +303,8 @@ def test_a_robust_design_beats_the_nominal_one_where_the_nominal_values_are_wron
 def test_the_worst_case_counts_where_it_is_asked_for() -> None:
     spread = {"tau": [0.7, 9.0]}
     mean = design(lag_study(), pieces=20, robust=spread)
-    worst = design(lag_study(), pieces=20, robust=spread, options={"worst": True})
-    work = Work.of(
-        lag_study(), input_design_table(settings(pieces=20, robust=spread)), None, None, True
-    )
+    worst = design(lag_study(), pieces=20, robust=spread, worst=True)
+    work = work_of(lag_study(), pieces=20, robust=spread, worst=True)
     assert work.score(worst.signals) <= work.score(mean.signals) + 1e-6
 
 

@@ -32,7 +32,6 @@ def free_input(
     values: Mapping[str, float] | None = None,
     sigma: Mapping[str, float] | None = None,
     reference: Mapping[str, Vector] | None = None,
-    worst: bool = False,
     iterations: int = 200,
     seconds: float = math.inf,
     progress: Callable[[Progress], None] | None = None,
@@ -41,12 +40,11 @@ def free_input(
 
     `values` and `sigma` stand in for the tuners' values and the noise of the study; `reference` are
     samples of the designed inputs to compare with, by default the best of the class of signals in
-    `table`, or the best square wave over frequency and amplitude. With `worst` the criterion of
-    the worst of the robust scenarios counts, not their mean. Ctrl-C ends the search, and the best
-    input so far is handed back.
+    `table`, or the best square wave over frequency and amplitude. Ctrl-C ends the
+    search, and the best input so far is handed back.
     """
     begun = perf_counter()
-    work = Work.of(study, table, values, sigma, worst)
+    work = Work.of(study, table, values, sigma)
     held = work.reference(reference, table)
     if table.energy == "class":
         work = work.with_energy(held)

@@ -81,7 +81,6 @@ class Work:
         table: InputDesignTable,
         values: Mapping[str, float] | None,
         sigma: Mapping[str, float] | None,
-        worst: bool,
     ) -> Work:
         """What a table asks for."""
         found = bench(study, table, values, sigma)
@@ -96,7 +95,7 @@ class Work:
         measure = Measure(name, np.array(found.counted, int), 1 / found.weights)
         limits, scenarios = limits_of(table, plan), _scenarios(found, table)
         followed = tuple(_followed(plan, limits, v) for v in scenarios)
-        return cls(plan, measure, limits, scenarios, table.criterion, worst, followed)
+        return cls(plan, measure, limits, scenarios, table.criterion, table.worst, followed)
 
     # -- what the engine says --------------------------------------------------------------------
 

@@ -102,8 +102,8 @@ class InputDesignTable:
     """Which inputs are considered, and what makes one the best.
 
     Keys of kind "class": signal, fixed, vary, refine, hold. Of "multisine": fundamental, lines,
-    energy, fixed (offset). Of "free": min, max, rate, energy, limits, pieces, robust, starts,
-    seed, and for energy = "class" also those of "class". All others serve every kind.
+    energy, fixed (offset). Of "free": min, max, rate, energy, limits, pieces, robust, worst,
+    starts, seed, and for energy = "class" also those of "class". All others serve every kind.
     """
 
     kind: Annotated[
@@ -191,7 +191,8 @@ class InputDesignTable:
         Energy | None,
         Field(
             description="Mean of u², Σu²·h/duration (of a multisine: around its offset, 0.5 by "
-            "default). 'class': as much as the best of the class of signals has."
+            "default; of a free course: around its offset, by default the middle of min and max). "
+            "'class': as much as the best of the class of signals has."
         ),
     ] = None
     # -- a free course
@@ -216,6 +217,9 @@ class InputDesignTable:
             "{ from, to, count, spacing }; the design is good on average over them."
         ),
     ] = Field(default_factory=dict)
+    worst: Annotated[
+        Truth, Field(description="The worst of the robust values counts, not their mean.")
+    ] = False
     starts: Annotated[int, Field(ge=1, description="Starts of the search."), WHOLE] = 4
     seed: Annotated[int, Field(ge=0, description="Of the random starts."), WHOLE] = 1
 
