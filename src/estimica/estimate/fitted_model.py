@@ -79,7 +79,8 @@ def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
     inner = _modification(tree, 2)
     lines.append(f"  extends {model.name}{inner};")
     records = fit.setup.of_role("calibrate")
-    if len(records) == 1 and fit.study.model.has_time:
+    timed = fit.study.model.has_time and not records[0].is_frequency
+    if len(records) == 1 and timed:
         lines.append(f"  {_experiment(records[0])}")
     lines.append(f"end {name};")
     return "\n".join(lines) + "\n"

@@ -21,7 +21,8 @@ def frequency_rows(
     setup: Setup, predictor: FrequencyPredictor, more: Sequence[str], values: Vector
 ) -> Iterator[Vector]:
     """Derivatives of dense responses by all unknowns, each transfer divided by its size."""
-    model, case = setup.study.model, predictor.record.case
+    case = predictor.record.case
+    model = setup.study.model_of(case)
     parameters, starts = split(model, {**setup.held, **case.fix})
     own = predictor.transfers
     pairs = [(t.output, t.input) for t in own] + [(n, own[0].input) for n in more]
