@@ -124,7 +124,7 @@ class ModelicaModel(LinearisedModel):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was rewritten, reduced or assumed on the way, in words."""
-        return self.flat.notes + self.system.notes
+        return tuple(dict.fromkeys(self.flat.notes + self.system.notes))
 
     def output_names(self) -> tuple[str, ...]:
         """Variables declared as outputs at the top level."""

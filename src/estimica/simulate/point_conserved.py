@@ -72,7 +72,7 @@ class Conserved:
     def _combinations(self, values: Vector) -> Vector:
         """L at given constants."""
         P = self.tuning.prepare(values)[0]
-        J = next(iter(_jacobians(self.derivatives, P, self.tuning, self.n)))
+        _, J = next(iter(_evaluated(self.derivatives, P, self.tuning, self.n)))
         left = _left_null(J, self.k)[:, : self.n]
         found = np.asarray(np.linalg.solve(left[:, list(self.pivots)], left), np.float64)
         found[np.abs(found) < 1e-12] = 0.0
@@ -85,7 +85,8 @@ def find_conserved(
     """The conserved quantities of a model; None where its steady state is determined."""
     values = np.where(np.isnan(tuning.defaults), 1.0, tuning.defaults)
     P = tuning.prepare(values)[0]
-    matrices = list(_jacobians(derivatives, P, tuning, n))
+    evaluated = list(_evaluated(derivatives, P, tuning, n))
+    matrices = [J for _, J in evaluated]
     if not matrices or not matrices[0].size:
         return None
     size = len(matrices[0])
@@ -101,11 +102,20 @@ def find_conserved(
             f"{_undetermined(tuning, matrices[0])}; use mode 'simulate', or give one of them as an "
             "input",
         )  # fmt: skip
+    if not all(_annihilates(left, G[:, None]) for G, _ in evaluated):
+        name = tuning.equations.system.flat.name
+        raise ModelError(
+            "M170",
+            f"'{name}' has no steady state: nothing holds {_undetermined(tuning, matrices[0])} "
+            "back; give one of them as an input",
+        )
     return Conserved(tuning, initialiser, derivatives, _pivots(left[:, :n]), n)
 
 
-def _jacobians(derivatives: ca.Function, P: Vector, tuning: Tuning, n: int) -> Iterator[Vector]:
-    """Jacobians at points around the start values, the same ones every time."""
+def _evaluated(
+    derivatives: ca.Function, P: Vector, tuning: Tuning, n: int
+) -> Iterator[tuple[Vector, Vector]]:
+    """Equations and Jacobians at points around the start values, the same ones every time."""
     h, rng = tuning.hybrid, np.random.default_rng(0)
     values = np.where(np.isnan(tuning.defaults), 1.0, tuning.defaults)
     x = tuning.prepare(values)[1][:n]
@@ -116,9 +126,9 @@ def _jacobians(derivatives: ca.Function, P: Vector, tuning: Tuning, n: int) -> I
         Z = base + spread * size * rng.uniform(0.2, 1.0, size.size)
         u = rng.uniform(0.5, 1.5, h.nu)
         d = np.round(rng.uniform(0, 1, h.nd))
-        J = np.array(derivatives(Z, u, d, P)[1])
-        if np.isfinite(J).all():
-            yield J
+        G, J = (np.array(a) for a in derivatives(Z, u, d, P))
+        if np.isfinite(J).all() and np.isfinite(G).all():
+            yield G.ravel(), J
             found += 1
             if found == _TRIALS:
                 return

@@ -15,6 +15,7 @@ Vector = Any
 LIMIT = 60
 EXACT = 1e-15  # of each residual's scale: nothing left to gain
 ENOUGH = 1e-9  # what counts as a solution
+LAST = 1e-7  # a relative step after which one more is exact
 FLAT = 1e-13  # pivots of the scaled matrix below this make it singular
 
 
@@ -74,6 +75,24 @@ def factorise(iw: Vector, z: int, values: int, matrix: int, rows: int, columns: 
 
 
 @engine_function
+def last_step(iw: Vector, z: int, work: int) -> int:
+    """One more full step where rounding decides, and the Jacobian there, factorised."""
+    n = iw[at.NZ]
+    r, trial, step, values = work, work + 16 * n, work + 24 * n, work + 56 * n
+    x, y, d = reals_at(z), reals_at(trial), reals_at(step)
+    for k in range(n):
+        y[k] = x[k] + d[k]
+    if evaluate(iw, trial, r, values):
+        for k in range(n):
+            x[k] = y[k]
+    else:
+        evaluate(iw, z, r, values)
+    matrix = values + 8 * iw[at.NNZ]
+    regular = factorise(iw, z, values, matrix, work + 40 * n, work + 48 * n)
+    return at.SOLVED if regular else at.SINGULAR
+
+
+@engine_function
 def newton(iw: Vector, z: int, work: int) -> int:
     """The root near z, with the factorised Jacobian left in the work space; how it ended."""
     n, nnz = iw[at.NZ], iw[at.NNZ]
@@ -91,7 +110,10 @@ def newton(iw: Vector, z: int, work: int) -> int:
         return at.NOT_FINITE
     for _ in range(LIMIT):
         if not factorise(iw, z, values, matrix, rows, columns):
-            return at.SINGULAR
+            worst = 0.0
+            for k in range(n):
+                worst = max(worst, abs(R[k]) / S[k])
+            return at.SINGULAR if worst <= ENOUGH else at.NOT_SOLVED
         worst = 0.0
         for k in range(n):
             S[k] = max(S[k], row[k])
@@ -100,10 +122,13 @@ def newton(iw: Vector, z: int, work: int) -> int:
         if worst <= EXACT:
             return at.SOLVED
         solve(reals_at(matrix), part(iw, iw[at.I_PIVOT]), n, d, 1)
-        size = 0.0
+        size, length = 0.0, 0.0
         for k in range(n):
+            length = max(length, abs(d[k]))
             d[k] *= column[k]
             size += (R[k] / S[k]) ** 2
+        if (length <= LAST or iw[at.LINEAR]) and worst <= ENOUGH:
+            return last_step(iw, z, work)
         damping, accepted = 1.0, False
         for _ in range(30):
             for k in range(n):
@@ -120,14 +145,8 @@ def newton(iw: Vector, z: int, work: int) -> int:
             evaluate(iw, z, r, values)
             regular = factorise(iw, z, values, matrix, rows, columns)
             return at.SOLVED if worst <= ENOUGH and regular else at.NOT_SOLVED
-        length, worst = 0.0, 0.0
         for k in range(n):
-            length = max(length, abs(damping * d[k]) / column[k])
             x[k], R[k] = y[k], R2[k]
-            worst = max(worst, abs(R[k]) / S[k])
-        if (length <= 1e-8 or iw[at.LINEAR]) and worst <= ENOUGH:
-            regular = factorise(iw, z, values, matrix, rows, columns)
-            return at.SOLVED if regular else at.SINGULAR
     return at.NOT_SOLVED
 
 

@@ -45,7 +45,7 @@ class PointSystem:
         if self.conserved is None:
             return P
         L, kept, rates, slopes = self.conserved.values(values, u)
-        moving = np.vstack([rates.reshape(len(rates), -1).T, slopes])
+        moving = np.vstack([rates.reshape(len(rates), L.size).T, slopes])
         return np.concatenate([P, L.ravel(), kept, moving.ravel()])
 
     @property
