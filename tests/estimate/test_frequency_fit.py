@@ -173,7 +173,7 @@ def test_an_operating_point_of_a_modelica_model_counts(tmp_path: Path) -> None:
     source = tmp_path / "Cell.mo"
     source.write_text(
         "model Cell parameter Real R = 2; parameter Real C = 0.5; parameter Real k = 0.1;"
-        " input Real i; output Real v;"
+        ' input Real i(unit="A"); output Real v(unit="V");'
         " equation C*der(v) = i - v/R - k*v^3; end Cell;"
     )
     model = es.load_model(source)
@@ -187,6 +187,7 @@ def test_an_operating_point_of_a_modelica_model_counts(tmp_path: Path) -> None:
         cases.append(es.Case(name, given, frequency="f", inputs={"i": current}, outputs={"v": "Z"}))
     fit = es.fit(es.Study(model, ["R", "C", "k"], cases))
     assert fit.estimates == pytest.approx(truth, rel=1e-7)
+    assert fit.unit_of(fit.cases[0].outputs[0]) == "V/A"
 
 
 # --- weights -------------------------------------------------------------------------------------

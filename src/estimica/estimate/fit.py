@@ -249,6 +249,11 @@ class Fit:
 
     def unit_of(self, output: Compared) -> str:
         """The unit of an output: the model's, or where it has none that of the column."""
+        if output.transfer is not None and not output.unit:
+            above, below = (
+                self._units.get(n, "") for n in (output.transfer.output, output.transfer.input)
+            )
+            return f"{above}/{below}" if above and below not in ("", "1") else above
         return self._units.get(output.name) or output.unit
 
     @cached_property
