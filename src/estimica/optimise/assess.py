@@ -115,7 +115,7 @@ def sampled_study(study: Study, names: Sequence[str], first: Vector) -> Study:
     for name in names:
         if name not in own and name not in known:
             raise DesignError(
-                "O034",
+                "O054",
                 f"there is no tuner or parameter '{name}'{did_you_mean(name, [*own, *known])}",
             )
     sampled = [

@@ -12,8 +12,10 @@ from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.links import Links
 from estimica.estimate.setup import linked
-from estimica.estimate.unknowns import Unknowns
+from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.optimise.experiments import bare_case, experiment_of
 from estimica.optimise.score import DesignPoint, FailedDesign, Measure, Place, places_of
+from estimica.optimise.trajectory_scores import TrajectoryScorer
 from estimica.optimise.value_scores import ValueScorer
 from estimica.study.design_criterion import Criterion
 from estimica.study.study import Study
@@ -123,16 +125,45 @@ def prepare_design(study: Study) -> Design:
     scorers: list[Scorer] = []
     for case in cases:
         own = [p for p in places if p.case == case]
-        scorers += _scorers(study, links, held, case, own)
+        scorers += _scorers(study, links, tuners, held, case, own)
     return Design(Unknowns(tuners), scorers, places)
 
 
 def _scorers(
-    study: Study, links: Links, held: dict[str, float], case: str, places: Sequence[Place]
+    study: Study,
+    links: Links,
+    tuners: Sequence[Unknown],
+    held: dict[str, float],
+    case: str,
+    places: Sequence[Place],
 ) -> list[Scorer]:
-    fixed = {**held, **next((c.fix for c in study.active_cases if c.name == case), {})}
+    """Formulas and trajectories of one case, each where there is one."""
+    own = next((c for c in study.active_cases if c.name == case), bare_case(case))
+    found: list[Scorer] = []
     plain = [p for p in places if p.criterion.kind == "value"]
-    return [ValueScorer(study.model, links, fixed, plain)] if plain else []
+    if plain:
+        found.append(ValueScorer(study.model, links, {**held, **own.fix}, plain))
+    moving = [p for p in places if p.criterion.kind != "value"]
+    if moving:
+        if not study.model.has_time:
+            kind = moving[0].criterion.kind
+            raise DesignError(
+                "O018",
+                f"criterion '{moving[0].criterion.name}': kind '{kind}' needs a model over time; "
+                'for a formula write kind = "value"',
+            )
+        found.append(
+            TrajectoryScorer(
+                study.model_of(own),
+                experiment_of(study, own, held),
+                links,
+                moving,
+                study.solver.options,
+                study.path.parent if study.path else None,
+                np.array([t.start for t in tuners], float),
+            )
+        )
+    return found
 
 
 def _require_cases(criteria: Sequence[Criterion], cases: Sequence[str]) -> None:

@@ -53,13 +53,13 @@ def samples_of(study: Study, table: MontecarloTable, source: Fit | Bootstrap | N
     for name in table.draw:
         if name in known:
             raise DesignError(
-                "O038", f"draw '{name}': it is drawn from the fit already; leave one of them out"
+                "O058", f"draw '{name}': it is drawn from the fit already; leave one of them out"
             )
     if table.draw:
         parts.append(drawn(_filled(study, table.draw), table.samples, table.sampling, table.seed))
     if not parts:
         raise DesignError(
-            "O039",
+            "O059",
             'nothing scatters; give draw = { parameter = { kind = "normal", mean = …, sigma = … '
             "} }, or a fit to draw from",
         )
@@ -74,7 +74,7 @@ def _of_source(study: Study, source: Fit | Bootstrap, table: MontecarloTable) ->
     chosen = [k for k, u in enumerate(fit.unknowns.items) if u.kind == "tuner" and u.name in known]
     names = [fit.unknowns.items[k].name for k in chosen]
     if not names:
-        raise DesignError("O040", "the fit has no tuner that this study's model knows")
+        raise DesignError("O060", "the fit has no tuner that this study's model knows")
     if isinstance(source, Bootstrap):
         rng = np.random.default_rng(table.seed + 1)
         rows = rng.integers(0, len(source.values), table.samples)
@@ -83,7 +83,7 @@ def _of_source(study: Study, source: Fit | Bootstrap, table: MontecarloTable) ->
     if not np.isfinite(covariance).all():
         bad = [n for n, v in zip(names, np.diag(covariance), strict=True) if not np.isfinite(v)]
         raise DesignError(
-            "O041",
+            "O061",
             f"the fit does not determine {', '.join(bad) or 'its tuners'}; fix them there, or give "
             "them a distribution of their own",
         )

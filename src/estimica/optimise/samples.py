@@ -39,7 +39,7 @@ def grid(axes: Mapping[str, Sequence[float]]) -> Samples:
     count = math.prod(len(c) for c in columns)
     if count > MOST:
         raise DesignError(
-            "O030", f"{count} combinations are too many; give fewer values, or design = 'sobol'"
+            "O050", f"{count} combinations are too many; give fewer values, or design = 'sobol'"
         )
     values = np.array(list(product(*columns)), float).reshape(count, len(columns))
     return Samples(tuple(axes), values, tuple(columns))
@@ -121,7 +121,7 @@ def shape(name: str, spread: Distribution) -> stats.rv_continuous:
         missing = [k for k, v in zip(keys, given, strict=True) if v is None]
         if missing:
             raise DesignError(
-                "O031", f"'{name}': a {spread.kind} distribution needs {', '.join(missing)}"
+                "O051", f"'{name}': a {spread.kind} distribution needs {', '.join(missing)}"
             )
         return [float(v) for v in given if v is not None]
 
@@ -134,15 +134,15 @@ def shape(name: str, spread: Distribution) -> stats.rv_continuous:
         _require_order(name, low, high)
         if not low <= mode <= high:
             raise DesignError(
-                "O032", f"'{name}': mode {mode:g} is not between {low:g} and {high:g}"
+                "O052", f"'{name}': mode {mode:g} is not between {low:g} and {high:g}"
             )
         return stats.triang((mode - low) / (high - low), low, high - low)
     mean, sigma = need("mean", "sigma")
     if sigma <= 0:
-        raise DesignError("O033", f"'{name}': sigma {sigma:g} is not positive")
+        raise DesignError("O053", f"'{name}': sigma {sigma:g} is not positive")
     if spread.kind == "lognormal":
         if mean <= 0:
-            raise DesignError("O033", f"'{name}': a lognormal mean is positive, not {mean:g}")
+            raise DesignError("O053", f"'{name}': a lognormal mean is positive, not {mean:g}")
         return stats.lognorm(sigma, scale=mean * math.exp(-(sigma**2) / 2))
     plain = stats.norm(mean, sigma)
     if spread.min is None and spread.max is None:
@@ -154,7 +154,7 @@ def shape(name: str, spread: Distribution) -> stats.rv_continuous:
 
 def _require_order(name: str, low: float, high: float) -> None:
     if low >= high:
-        raise DesignError("O032", f"'{name}': min {low:g} is not below max {high:g}; swap them")
+        raise DesignError("O052", f"'{name}': min {low:g} is not below max {high:g}; swap them")
 
 
 def values_of(given: tuple[float, ...] | Span) -> tuple[float, ...]:

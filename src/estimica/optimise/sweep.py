@@ -55,7 +55,7 @@ def samples_of(study: Study, table: SweepTable) -> Samples:
     axes = {n: values_of(v) for n, v in given.items()}
     for name, values in axes.items():
         if not values:
-            raise DesignError("O035", f"vary '{name}': there is no value; give a list or a range")
+            raise DesignError("O055", f"vary '{name}': there is no value; give a list or a range")
     if table.design == "grid":
         return grid(axes)
     if table.design == "one-at-a-time":
@@ -73,14 +73,14 @@ def _bounds(study: Study, count: int) -> dict[str, Span]:
     for tuner in study.active_tuners:
         if not (math.isfinite(tuner.min) and math.isfinite(tuner.max)):
             raise DesignError(
-                "O036",
+                "O056",
                 f"tuner '{tuner.name}' has no bounds to go between; give them, or say what is "
                 f"swept: vary = {{ {tuner.name} = {{ from = …, to = … }} }}",
             )
         spacing = "log" if tuner.scale == "log" and tuner.min > 0 else "linear"
         found[tuner.name] = Span(tuner.min, tuner.max, count, spacing)  # type: ignore[arg-type]
     if not found:
-        raise DesignError("O037", "there is nothing to sweep; give vary = { parameter = [ … ] }")
+        raise DesignError("O057", "there is nothing to sweep; give vary = { parameter = [ … ] }")
     return found
 
 

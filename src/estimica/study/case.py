@@ -30,8 +30,8 @@ from estimica.study.fields import (
 )
 from estimica.study.frequency_case import require_frequency, require_time
 from estimica.study.frequency_columns import RESPONSE, ResponseColumns, kind_of_output
-from estimica.study.sigma import Sigma as Sigma
 from estimica.study.prefilter import PrefilterField
+from estimica.study.sigma import Sigma as Sigma
 from estimica.study.tuner import Prior
 
 
@@ -144,7 +144,8 @@ class Case:
     """One experiment.
 
     `data` is a path, a Data, or a pandas object; a case of a design needs none. The simulation
-    begins at `begin`, by default the first time stamp; samples outside `from` … `to` or within `exclude` do not count.
+    begins at `begin`, by default the first time stamp; samples outside `from` … `to` or within
+    `exclude` do not count.
     """
 
     name: Annotated[str, Field(description="What it is called in tables and plots.", min_length=1)]

@@ -16,6 +16,8 @@ from estimica.study.record import Record, examine
 from estimica.study.study import Study
 from estimica.study.study_file import examine_file
 
+NO_OUTPUTS = "C004"
+
 
 def check(study: Study) -> list[Problem]:
     """What is wrong with a study, and warnings about what may be."""
@@ -40,9 +42,13 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
     found = check_names(study)
     records: list[Record] = []
     for case in study.active_cases:
+        if study.active_criteria and case.data is None:
+            continue  # of a design: nothing was measured
         of_case = known_in_case(study, case)
         inputs = [q.name for q in of_case.values() if q.role == "input"]
         record, problems = examine(case, has_time=study.model.has_time, inputs=inputs)
+        if study.is_backwards:
+            problems = [p for p in problems if p.code != NO_OUTPUTS]
         found += problems + list(_doubled_columns(case))
         if record is None:
             continue
@@ -51,11 +57,11 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         found += check_units(case, of_case)
         records.append(record)
     found += check_axes(study, records) + check_criterion(study)
-    if complete:
+    if complete and not study.is_backwards and (records or not study.active_criteria):
         found += _missing(study)
         if not _errors(found):
             found += _too_few(study, records)
-    if complete and not _errors(found):
+    if complete and records and not _errors(found):
         calibrated = [r for r in records if r.case.role == "calibrate"]
         found += check_effects(study, calibrated, known)
     return found
