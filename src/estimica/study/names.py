@@ -152,11 +152,12 @@ def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
     parameters = {q.name for q in known.values() if q.role in FIXED}
     tuned = {p for t in study.active_tuners for p in t.driven if p in parameters}
     refused = _refused(study, case)
-    if refused:
+    if refused:  # what is an input and what is none is not known then
         yield refused
+        return
     for name in case.inputs:
         wrong = _not_input(name, known)
-        if wrong and not refused:
+        if wrong:
             yield Problem("C020", where, *wrong)
     for name in case.outputs:
         name = name.rpartition("/")[0] or name if case.is_frequency else name
