@@ -1,4 +1,4 @@
-"""Makes thirty operating points of a compressor: ten speeds at three pressure ratios, with noise."""
+"""Makes thirty points of a compressor: ten speeds at three pressure ratios, with noise."""
 
 from pathlib import Path
 

@@ -95,7 +95,7 @@ def test_residuals_are_drawn_against_every_input():
     [
         ({"against": "spede"}, "F093: there is no 'spede' that points could be drawn against; did"),
         ({"against": "n", "by": "q"}, "F093: there is no 'q'"),
-        ({"by": "n"}, "F095: by 'n' needs against"),
+        ({"by": "bench"}, "F095: by 'bench' needs against"),
         ({"kind": "cost", "against": "n"}, "F094: plot 'cost' is not drawn against a variable"),
     ],
 )

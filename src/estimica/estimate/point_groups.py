@@ -59,6 +59,6 @@ def _spread(known: Vector) -> float:
 
 def _label(name: str, values: Vector, spread: float) -> str:
     low, high = float(values.min()), float(values.max())
-    if high - low <= 0.05 * spread:
+    if high - low <= 0.1 * spread or f"{low:.3g}" == f"{high:.3g}":
         return f"{name} = {float(values.mean()):.3g}"
     return f"{name} {low:.3g} … {high:.3g}"

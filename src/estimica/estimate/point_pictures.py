@@ -21,6 +21,7 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 FINE = 120  # points of a fitted curve
 STEADY = 0.1  # share of its range by which an input may vary within a group
+ALIKE = 5e-3  # or share of its size
 TALL, SQUARE = 340, 380  # pixels
 LINE = 1  # of the palette, without groups
 
@@ -91,10 +92,18 @@ def residual_panels(fit: Fit, by: str | None = None) -> Curves:
 
 
 def chosen(fit: Fit, against: str | None, by: str | None) -> tuple[str | None, str | None]:
-    """What to draw against and to group by: as asked, or as the [static] table says."""
+    """What to draw against and to group by: as asked, or as the [static] table says.
+
+    Without time, the only input that varies is drawn against by itself.
+    """
     table = fit.study.tables.get("static")
     asked = table if isinstance(table, Mapping) else {}
-    return against or asked.get("against"), by or asked.get("by")
+    against, by = against or asked.get("against"), by or asked.get("by")
+    if against is None and not fit.study.model.has_time:
+        records = fit.setup.records
+        varying = {n for r in records for n, s in r.inputs.items() if np.ptp(s.value) > 0}
+        against = next(iter(varying - {by})) if len(varying - {by}) == 1 else None
+    return against, by
 
 
 def _require(fit: Fit, *names: str | None) -> None:
@@ -196,7 +205,7 @@ def _fine(
             if np.ptp(own) == 0:
                 return None
             inputs[name] = Signal(grid, np.linspace(own.min(), own.max(), FINE))
-        elif np.ptp(own) > STEADY * np.ptp(values):
+        elif np.ptp(own) > max(STEADY * np.ptp(values), ALIKE * float(np.abs(own).mean())):
             return None
         else:
             inputs[name] = Signal.constant(float(own.mean()))
