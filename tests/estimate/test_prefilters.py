@@ -300,6 +300,20 @@ def test_modelica_model_takes_a_prefilter_for_its_error():
     assert np.abs(plain.values - [1, 2]).max() > 0.1
 
 
+def test_page_shows_the_weighting_and_what_is_behind_the_filter(tmp_path):
+    fit = es.fit(study(square_wave(), prefilter={"band": (0.05, 0.5)}))
+    page = fit.report(tmp_path / "fit.html").read_text()
+    for words in ("Prefilters", "band 0.05 … 0.5 Hz, order 2", "behind its prefilter", "|L|²|U|²"):
+        assert words in page
+    found = es.prefilter_weighting(fit).outputs[0]
+    assert found.share("u") == pytest.approx(0.907, abs=0.01)
+    gain = operator(square_wave().time.to_numpy(), band=(0.05, 0.5)).gain(found.frequency)
+    np.testing.assert_allclose(found.gain, np.abs(gain))
+    np.testing.assert_allclose(found.weighting("u"), found.gain**2 * found.inputs["u"])
+    with pytest.raises(es.EstimicaError, match="F093: study 'transfer function' has no prefilter"):
+        es.prefilter_weighting(study(square_wave()))
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 

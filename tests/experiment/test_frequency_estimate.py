@@ -168,3 +168,24 @@ def test_what_cannot_be_is_said(change, options, message):
     with pytest.raises(es.EstimicaError) as caught:
         es.frequency_estimate(data, **{"input": "u", "output": "y", **options})
     assert message in str(caught.value)
+
+
+def test_command_writes_table_json_page_and_data(tmp_path):
+    import json
+
+    from typer.testing import CliRunner
+
+    from estimica.apps.cli.app import app
+
+    record(periodic(5), 0.1, 0).to_csv(tmp_path / "a.csv", index=False)
+    command = ["frequency-response", str(tmp_path / "a.csv"), "--input", "u", "--output", "y"]
+    done = CliRunner().invoke(app, [*command, "--csv", str(tmp_path / "g.csv"), "--json"])
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert told["command"] == "frequency-response"
+    assert len(told["frequency"]) == len(told["stderr"]) == 63
+    assert (tmp_path / "g.csv").exists()
+    assert "coherence" in CliRunner().invoke(app, command).stdout
+    wrong = CliRunner().invoke(app, [*command, "--method", "fft"])
+    assert wrong.exit_code == 2
+    assert "W053" in wrong.output

@@ -35,7 +35,9 @@ def _sections(fit: Fit, against: str | None, by: str | None) -> Iterator[Section
     if any(c.outputs for c in fit.cases):
         shown = replace(picture(fit, "fit", None, against, by), title="")
         yield Section("Measured and simulated", "", (shown,))
-        yield Section("Residuals", _RESIDUALS, tuple(_residuals(fit, against, by)))
+        filtered = any(o.prefilter for c in fit.cases for o in c.outputs)
+        words = _RESIDUALS + (_FILTERED if filtered else "")
+        yield Section("Residuals", words, tuple(_residuals(fit, against, by)))
         if not fit.study.model.has_time:
             parity = replace(picture(fit, "parity", None, None, by), title="")
             yield Section("Simulated against measured", _PARITY, (parity,))
@@ -57,6 +59,10 @@ def _sections(fit: Fit, against: str | None, by: str | None) -> Iterator[Section
 _RESIDUALS = (
     "Simulated − measured. Where the model explains the data, residuals look like noise within the "
     "band and have no course of their own."
+)
+_FILTERED = (
+    " Those of filtered outputs are drawn behind the prefilter, which makes neighbours alike; they "
+    "are tested before it."
 )
 _PARITY = "Where the model is right, points lie about the line of equal values all along it."
 _STARTS = (

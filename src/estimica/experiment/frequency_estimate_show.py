@@ -42,9 +42,10 @@ def table(estimate: FrequencyEstimate) -> Table:
 def curves(estimate: FrequencyEstimate) -> Curves:
     """Magnitude, phase and coherence over the frequency, with 95 % ribbons."""
     f, width = estimate.frequency, estimate.interval
-    size, phase = np.abs(estimate.G), np.rad2deg(np.unwrap(np.angle(estimate.G)))
+    size = np.abs(estimate.G)
+    phase, sure = np.full(len(f), np.nan), size > width  # else any phase may be the true one
+    phase[sure] = np.rad2deg(np.unwrap(np.angle(estimate.G[sure])))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # beyond a right angle a phase is not known at all
         turned = np.rad2deg(np.arcsin(np.minimum(width / size, 1.0)))
     low = np.maximum(size - width, FLOOR * size)
     panels = (

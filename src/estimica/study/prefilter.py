@@ -89,7 +89,7 @@ def _is_control(given: object) -> bool:
 #: a prefilter as it is written: a table, or a text in s
 PrefilterField = Annotated[
     Prefilter | None,
-    BeforeValidator(_written_out),
+    BeforeValidator(_written_out, json_schema_input_type=Prefilter | str | None),
     Field(
         description="Filter on the error: { band = [from, to] }, { lowpass = f } or "
         '{ highpass = f } in Hz with an order, or a text in s as "1/(1 + 10*s)".'

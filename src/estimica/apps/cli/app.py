@@ -14,6 +14,7 @@ from estimica.apps.cli.crossvalidate_command import crossvalidate
 from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.design_input_command import design_input
 from estimica.apps.cli.fit_command import fit
+from estimica.apps.cli.frequency_response_command import frequency_response
 from estimica.apps.cli.identifiability_command import identifiability
 from estimica.apps.cli.inspect_command import inspect
 from estimica.apps.cli.map_command import map_
@@ -41,6 +42,7 @@ app.command()(crossvalidate)
 app.command()(demo)
 app.command("design-input")(design_input)
 app.command()(fit)
+app.command("frequency-response")(frequency_response)
 app.command()(identifiability)
 app.command()(inspect)
 app.command("map")(map_)

@@ -1,0 +1,65 @@
+"""`estimica frequency-response`: the frequency response that a record over time shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from estimica.apps.cli.console import print_json, print_text, reported, say
+from estimica.apps.cli.options import AsJson
+from estimica.base.show import text
+
+
+def frequency_response(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="The file with the record, evenly sampled.")
+    ],
+    input: Annotated[str, typer.Option(help="The column that was excited.")],
+    output: Annotated[str, typer.Option(help="The column that responds.")],
+    method: Annotated[
+        str, typer.Option(help="multisine (whole periods) or welch (averaged stretches).")
+    ] = "multisine",
+    time: Annotated[str | None, typer.Option(help="The column with the time stamps.")] = None,
+    period: Annotated[
+        float | None, typer.Option(help="Multisine: the period in seconds; found by default.")
+    ] = None,
+    settle: Annotated[
+        float | None, typer.Option(help="Seconds at the beginning that are left out.")
+    ] = None,
+    segment: Annotated[float | None, typer.Option(help="Welch: seconds of a stretch.")] = None,
+    hold: Annotated[
+        str, typer.Option(help="The input between its samples: previous, linear or none.")
+    ] = "previous",
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the data of a frequency case to this file.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page with the Bode plot.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate a frequency response with its uncertainty from a record over time."""
+    with reported("frequency-response", as_json):
+        from estimica.data.readers import read_data
+        from estimica.experiment.frequency_estimate import frequency_estimate
+
+        found = frequency_estimate(
+            read_data(data),
+            input=input,
+            output=output,
+            method=method,  # type: ignore[arg-type]  # checked there
+            time=time,
+            period=period,
+            settle=settle,
+            segment=segment,
+            hold=hold,  # type: ignore[arg-type]
+        )
+        if csv:
+            say(f"wrote {found.to_csv(csv)}")
+        if report:
+            say(f"wrote {found.report(report)}")
+        if as_json:
+            outcome = {"status": "done", "message": found.text}
+            print_json({"command": "frequency-response", "outcome": outcome, **found.to_dict()})
+        else:
+            print_text(text(found.table()))
