@@ -385,3 +385,23 @@ def test_a_fit_over_time_is_a_frequency_fit_weighted_by_the_input_spectrum() -> 
     )
     found = [es.fit(es.Study(model, ["K", "tau"], [c])).values for c in (over_time, sines)]
     assert found[0] == pytest.approx(found[1], rel=1e-3)
+
+
+def test_a_response_at_the_start_values_finds_the_state_it_was_taken_at(tmp_path: Path) -> None:
+    source = tmp_path / "Cell.mo"
+    source.write_text(
+        "model Cell parameter Real C = 0.5; input Real i; output Real v(start = 0, fixed = true);"
+        " equation C*der(v) = i - 0.4*v - 0.2*v^3; end Cell;"
+    )
+    case = es.Case(
+        "a",
+        {"f": FREQUENCY, "Z": 1 / (0.7j * 2 * np.pi * FREQUENCY + 0.4 + 0.6 * 0.8**2)},
+        frequency="f",
+        operating_point="start",
+        inputs={"i": 0.0},
+        free_start={"v": 0.5},
+        outputs={"v": "Z"},
+    )
+    fit = es.fit(es.Study(es.load_model(source), ["C"], [case]))
+    assert fit.values == pytest.approx([0.7, 0.8], rel=1e-7)
+    assert "experiment" not in fit.write_modelica(tmp_path / "Fitted.mo").read_text()
