@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import estimica as es
 from estimica.apps.cli.app import app
 from estimica.base.errors import EstimicaError, InferError, StructureError
+from estimica.study.check import check_file
 
 OHM = Path(__file__).parents[2] / "examples" / "ohm" / "Ohm.mo"
 MOTOR = """
@@ -121,6 +122,45 @@ def test_formula_gives_its_output_at_every_point_and_tells_the_one_that_fails(tm
     assert found.outcome()[0] == "done"
     assert "1 of 12 points could not be computed: 4 (" in found.outcome()[1]
     assert found.laws["K"].best.kind in ("line", "power")
+
+
+def test_formula_of_columns_alone_needs_no_tuner(tmp_path):
+    x = np.arange(1.0, 13)
+    pd.DataFrame({"x": x, "y": 3 * x**2}).to_csv(tmp_path / "points.csv", index=False)
+    study = tmp_path / "study.toml"
+    study.write_text(FORMULA.replace("scale*", "").replace("[tune]\nscale = 1.0\n", ""))
+    assert check_file(study) == []
+    found = es.backcalculate(study)
+    assert found.column("K") == pytest.approx(np.sqrt(3) * x)
+
+
+def test_tube_of_the_examples_follows_a_power_law_in_two_numbers():
+    found = es.backcalculate(OHM.parents[1] / "tube" / "tube.toml")
+    best = found.laws["Nu"].best
+    assert (best.kind, best.regressors) == ("power", ("Re", "Pr"))
+    for name, truth in {"c": 0.023, "a": 0.8, "b": 0.4}.items():
+        p = best.parameters[name]
+        assert abs(p.value - truth) < 3 * p.stderr
+    figure = found.plot(against="Re", axes="log-log")
+    assert any("moved to Pr = " in t.name for t in figure.data)
+
+
+def test_point_without_a_solution_is_told_by_number():
+    model = es.load_model(
+        "model Root parameter Real a = 1; input Real b; Real x(start = 1); "
+        "equation a*x^2 = b; end Root;",
+        unknowns=["a"],
+        inputs=["x"],
+    )
+    frame = pd.DataFrame({"x": [1.0, 2, 0, 4], "b": [2.0, 8, 1, 32]})
+    case = es.Case("points", frame, inputs={"x": "x", "b": "b"})
+    found = es.backcalculate(es.Study(model.at_points(), [], [case]), "a", against="b")
+    assert [f.point for f in found.failed] == [2]
+    assert found.column("a")[[0, 1, 3]] == pytest.approx(2)
+
+
+def test_study_that_only_calculates_backwards_is_checked_as_such():
+    assert check_file(OHM.with_name("ohm.toml")) == []
 
 
 def test_all_points_failing_is_a_failure():

@@ -230,7 +230,8 @@ MISTAKES = {
     "an unknown table": (
         ("[tune]", "[xyzzy]"),
         "Q002: unknown key 'xyzzy'; there are model, static, tune, case, estimate, solver, "
-        "release, bootstrap, profile, crossvalidate, input_design, criterion, optimise, sweep, montecarlo, indicator",
+        "release, bootstrap, profile, crossvalidate, backcalculate, input_design, criterion, "
+        "optimise, sweep, montecarlo, indicator",
     ),
     "no model": (
         ('[model]\nsource = "Tank.mo"\n', ""),

@@ -21,9 +21,16 @@ Numbers = Mapping[str, float]
 
 
 def formula_model(
-    formulas: Mapping[str, str], inputs: Sequence[str], *, name: str = "formula"
+    formulas: Mapping[str, str],
+    inputs: Sequence[str],
+    *,
+    name: str = "formula",
+    tunable: bool = True,
 ) -> FormulaModel:
-    """A model of outputs given by formulas; names that are no `inputs` are its parameters."""
+    """A model of outputs given by formulas; names that are no `inputs` are its parameters.
+
+    What shall be `tunable` has at least one.
+    """
     if not formulas:
         raise ModelError("M073", "a formula model needs a formula, as in {'y': 'a*x + b'}")
     parsed = {o: parse_formula(t, f"formula of output '{o}'") for o, t in formulas.items()}
@@ -36,7 +43,7 @@ def formula_model(
             raise ModelError(
                 "M075", f"'{o}' is an output and cannot stand in a formula; rename one of the two"
             )
-    if not used.keys() - set(inputs):
+    if tunable and not used.keys() - set(inputs):
         listed = ", ".join(f"'{t}'" for t in formulas.values())
         raise ModelError(
             "M076",

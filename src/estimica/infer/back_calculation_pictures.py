@@ -107,40 +107,70 @@ def _laws(
     laws = found.laws.get(name)
     if laws is None:
         return []
-    chosen = [law for law in laws.ranked if set(law.regressors) <= {against}][:MOST_LAWS]
     low, high = float(x.min()), float(x.max())
     if across:
         fine = np.exp(np.linspace(math.log(low), math.log(high), FINE))
     else:
         fine = np.linspace(low, high, FINE)
+    seen = _range(found.column(name), up)
+    colour = max(len(found.cases), 1)
+    best = laws.best
     curves = []
-    base = max(len(found.cases), 1)
-    if len(laws.best.regressors) > 1 and against in laws.best.regressors:
-        curves.append(_at_points(found, laws.best, against, across, up))
+    if len(best.regressors) > 1 and against in best.regressors:
+        curves += _adjusted(found, best, against, fine, (across, up), colour)
+        colour += 1
+    chosen = [law for law in laws.ranked if set(law.regressors) <= {against}][:MOST_LAWS]
     for k, law in enumerate(chosen):
         value = law.at({against: fine})
-        seen = np.isfinite(value) & ((value > 0) | (not up))
-        first = law is laws.best
+        kept = (value >= seen[0]) & (value <= seen[1])
         curves.append(
             Curve(
                 law.label,
-                fine[seen],
-                value[seen],
+                fine[kept],
+                value[kept],
                 description=law.short,
-                colour=base + k if base + k < GREY else GREY,
-                dashed=not first,
-                strength=1.0 if first else 0.7,
+                colour=min(colour + k, GREY),
+                dashed=law is not best,
+                strength=1.0 if law is best else 0.7,
             )
         )
     return curves
 
 
-def _at_points(found: BackCalculation, law: Law, against: str, across: bool, up: bool) -> Curve:
-    """A law in several regressors is no curve over one of them: its values at the points."""
+def _range(y: Vector, up: bool) -> tuple[float, float]:
+    """Where laws are drawn: not so far from the points that these shrink."""
+    y = y[np.isfinite(y) & ((y > 0) | (not up))]
+    low, high = float(y.min()), float(y.max())
+    if up:
+        return low / 1.5, high * 1.5
+    margin = 0.25 * (high - low) or abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _adjusted(
+    found: BackCalculation,
+    law: Law,
+    against: str,
+    fine: Vector,
+    log: tuple[bool, bool],
+    colour: int,
+) -> list[Curve]:
+    """A law in several regressors, with the others in their middle, and the points moved there."""
     columns = {n: found.column(n) for n in law.regressors}
-    usable = np.isfinite(np.array(list(columns.values()))).all(axis=0)
-    value = law.at({n: c[usable] for n, c in columns.items()})
-    x = columns[against][usable]
-    seen = ((value > 0) | (not up)) & ((x > 0) | (not across))
-    label = f"{law.label} in {' and '.join(law.regressors)}"
-    return Curve(label, x[seen], value[seen], description=law.short, dotted=True, colour=1)
+    y = found.column(law.target)
+    usable = np.isfinite(np.array([y, *columns.values()])).all(axis=0)
+    columns = {n: c[usable] for n, c in columns.items()}
+    middle = {n: float(np.median(c)) for n, c in columns.items() if n != against}
+    x = columns[against]
+    here, there = law.at(columns), law.at({against: x} | {n: x * 0 + m for n, m in middle.items()})
+    product = law.kind in ("power", "exponential")
+    moved = y[usable] * there / here if product else y[usable] + there - here
+    shown = ((moved > 0) | (not log[1])) & ((x > 0) | (not log[0]))
+    label = ", ".join(f"{n} = {m:.3g}" for n, m in middle.items())
+    curve = law.at({against: fine} | {n: fine * 0 + m for n, m in middle.items()})
+    kept = (curve > 0) | (not log[1])
+    points = Curve(
+        f"moved to {label}", x[shown], moved[shown], dotted=True, colour=colour, strength=0.8
+    )
+    line = Curve(f"{law.label} at {label}", fine[kept], curve[kept], law.short, colour=colour)
+    return [points, line]

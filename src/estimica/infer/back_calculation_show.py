@@ -121,7 +121,8 @@ _RANKED = (
 )
 _AXES = (
     "In the axes in which the points lie on a straight line, the law can be read off. Solid: the "
-    "best law."
+    "best law. A law in several variables is drawn with the others in their middle, beside the "
+    "points as they would be there."
 )
 _NOT_POSITIVE = "Logarithmic axes are left out where a value is not positive."
 _FAILED = "These points have no value and count in no law."

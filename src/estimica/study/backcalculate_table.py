@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from estimica.study.fields import STRICT, WHOLE
@@ -20,7 +20,11 @@ def _several(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_several),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)

@@ -57,7 +57,9 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         found += check_units(case, of_case)
         records.append(record)
     found += check_axes(study, records) + check_criterion(study)
-    if complete and not study.is_backwards and (records or not study.active_criteria):
+    if study.is_backwards:
+        return found
+    if complete and (records or not study.active_criteria):
         found += _missing(study)
         if not _errors(found):
             found += _too_few(study, records)

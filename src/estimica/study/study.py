@@ -95,6 +95,11 @@ class Study:
         return self.model.driven_by(tuple(case.inputs))
 
     @property
+    def is_backwards(self) -> bool:
+        """Whether it only calculates backwards: nothing is found, nothing is compared."""
+        return not self.tuners and "backcalculate" in self.tables
+
+    @property
     def active_tuners(self) -> tuple[Tuner, ...]:
         """Tuners that are searched."""
         return tuple(t for t in self.tuners if t.active)

@@ -210,7 +210,8 @@ def _model(
     content: StudyFile, tables: Mapping[str, Any], cases: Sequence[Case], folder: Path
 ) -> Model | None:
     if content.static is not None and content.model is None:
-        return _static_model(content.static, cases)
+        backwards = bool(content.backcalculate.compute) and not content.tune
+        return _static_model(content.static, cases, tunable=not backwards)
     if content.model is not None:
         inputs = {c.name: tuple(c.inputs) for c in cases if c.active}
         model = _loaded(content.model, folder, _causality(content), inputs)
@@ -247,7 +248,7 @@ def _points(model: Model, static: StaticTable) -> Model:
     return model.at_points(static.mode, tolerance=static.tolerance, max_time=static.max_time)
 
 
-def _static_model(static: StaticTable, cases: Sequence[Case]) -> Model:
+def _static_model(static: StaticTable, cases: Sequence[Case], *, tunable: bool) -> Model:
     from estimica.compiled.formula import formula_model
 
     if static.mode != "static":
@@ -271,7 +272,7 @@ def _static_model(static: StaticTable, cases: Sequence[Case]) -> Model:
             )
         expression = {measured[0] if measured else "y": expression}
     inputs = list(dict.fromkeys(n for c in cases for n in c.inputs))
-    return formula_model(expression, inputs=inputs)
+    return formula_model(expression, inputs=inputs, tunable=tunable)
 
 
 def _causality(content: StudyFile) -> BackCausality | None:
