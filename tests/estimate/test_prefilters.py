@@ -411,3 +411,9 @@ prefilter = { band = [0.05, 0.5], order = 3 }
     expected = es.fit(study(square_wave(), prefilter="1/(1 + 0.5*s)"))
     np.testing.assert_allclose(fit.values, expected.values, rtol=1e-8)
     assert check(read) == []
+
+
+def test_cross_validation_judges_left_out_stretches_behind_the_filter():
+    fit = es.fit(study(square_wave(600, noise=0.1), prefilter={"band": (0.05, 0.5)}))
+    found = es.crossvalidate(fit, folds=3)
+    assert 0.7 < found.outputs[0].ratio < 1.5

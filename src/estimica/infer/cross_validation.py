@@ -15,6 +15,7 @@ from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.estimator import fit as estimate
 from estimica.estimate.fit import Compared, Fit
+from estimica.estimate.prefilter import error_filter
 from estimica.execute.context import Context
 from estimica.execute.executor import executor as hired
 from estimica.execute.outcome import Outcome
@@ -25,6 +26,7 @@ from estimica.infer.cross_validation_folds import Fold, done, folds_of
 from estimica.infer.cross_validation_result import CrossValidation, FoldResult
 from estimica.infer.input_errors import refuse_input_errors
 from estimica.infer.refit import Workplace, require_estimate, workplace, workplace_of
+from estimica.study.record import Measured
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -135,15 +137,29 @@ def _compared(fit: Fit, fold: Fold, case: str, output: str, simulated: Vector) -
     inside = fold.left_out[case, output]
     whole = fit.case(case)[output]
     record = next(r for r in fit.setup.records if r.case.name == case)
-    transform = next(m.transform for m in record.outputs if m.name == output)
-    reference = whole.reference[inside]
+    measured = next(m for m in record.outputs if m.name == output)
+    transform = measured.transform
     told = simulated if transform is None else transform.value(simulated)
+    reference, missed = whole.reference[inside], told - whole.reference[inside]
+    if whole.prefilter:  # a stretch is filtered by itself
+        reference, missed = _filtered(measured.kept(inside), case, told)
     return replace(
         whole,
         time=whole.time[inside],
         measured=whole.measured[inside],
         simulated=simulated,
-        compared=told - reference,
+        compared=missed,
         reference=reference,
         transfer=whole.transfer and whole.transfer.kept(inside[::2]),
     )
+
+
+def _filtered(measured: Measured, case: str, told: Vector) -> tuple[Vector, Vector]:
+    """Measured values and errors of a stretch behind the prefilter of its output."""
+    assert measured.prefilter is not None
+    transform = measured.transform
+    plain = measured.value if transform is None else transform.value(measured.value)
+    where = f"case '{case}': output '{measured.name}', left out"
+    filter_ = error_filter(measured.prefilter, measured.time, where)
+    assert filter_ is not None, "else nothing was filtered in the fit"
+    return filter_.filtered(plain), filter_.filtered(told - plain)
