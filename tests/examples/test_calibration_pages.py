@@ -20,6 +20,9 @@ MADE = [
     ("drum-boiler", "boiler"),
     ("furuta-pendulum", "furuta_pendulum"),
     ("furuta-pendulum", "arm"),
+    ("compressor", "compressor"),
+    ("resistor", "resistor"),
+    ("condenser", "condenser"),
 ]
 
 
