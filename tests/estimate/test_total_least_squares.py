@@ -302,3 +302,53 @@ def test_the_page_and_the_json_show_the_estimated_inputs(tmp_path):
     assert "input with errors" in fit.report(tmp_path / "page.html").read_text()
     assert fit.to_dict()["n_samples"] == 40
     assert set(fit.to_dict()["quality"]["points"]) == {"role", "y", "x"}
+
+
+CUBE = """model Cube
+  parameter Real k = 2; input Real u; Real x(start = 1, fixed = true);
+equation
+  der(x) = k*u - x^3;
+end Cube;
+"""
+
+
+@pytest.mark.parametrize("mode", ["steady", "simulate"])
+def test_points_of_a_dynamic_model_at_rest_have_errors_in_their_inputs_too(mode):
+    rng = np.random.default_rng(14)
+    u = rng.uniform(1, 9, 30)
+    data = {
+        "u": u + 0.3 * rng.standard_normal(30),
+        "y": np.cbrt(3 * u) + 0.02 * rng.standard_normal(30),
+    }
+    formula = es.fit(_study("(k*u)^(1/3)", data, {"k": 2.0}, [0.3], 0.02))
+    case = es.Case(
+        "points",
+        pd.DataFrame(data),
+        inputs={"u": es.InputColumn("u", sigma=0.3)},
+        outputs={"x": es.OutputColumn("y", sigma=0.02)},
+    )
+    model = es.load_model(CUBE).at_points(mode)
+    fit = es.fit(es.Study(model, [es.Tuner("k", start=2)], [case]))
+    assert fit["k"] == pytest.approx(formula["k"], rel=1e-5)
+    assert fit.cost == pytest.approx(formula.cost, rel=1e-7)
+    assert fit.accuracy.stderr == pytest.approx(formula.accuracy.stderr, rel=1e-4)
+
+
+def test_a_validating_case_finds_its_own_true_inputs():
+    rng = np.random.default_rng(15)
+    study = _study("a + b*x", _line(rng, 100), {"a": 0.5, "b": 1.5}, [1.0], 0.5)
+    other = es.Case(
+        "more",
+        pd.DataFrame(_line(rng, 50)),
+        inputs={"x": es.InputColumn("x", sigma=1.0)},
+        outputs={"y": es.OutputColumn("y", sigma=0.5)},
+        role="validate",
+    )
+    fit = es.fit(study.with_(cases=[*study.cases, other]))
+    found = fit.case("more")
+    x, y = found["x"], found["y"]
+    a, b = fit.values
+    assert y.simulated == pytest.approx(a + b * x.simulated)
+    # on a line: the foot of the scaled perpendicular
+    foot = (x.measured / 1.0**2 + b * (y.measured - a) / 0.5**2) / (1 + b**2 / 0.5**2)
+    assert x.simulated == pytest.approx(foot, rel=1e-7)

@@ -138,3 +138,15 @@ def test_the_reactor_takes_the_users_file(examples, cases):
     fit = es.fit(study(cases / "parmest" / "reactor_data.csv"))
     assert fit.values == pytest.approx([0.860669, 1.627205, 1.680583e-4], rel=1e-6)
     assert fit.cost == pytest.approx(1373232.85, abs=0.01)
+
+
+def test_the_fitted_resistor_extends_the_original_and_can_be_loaded(examples, tmp_path):
+    fit = es.fit(es.read_study(examples / "resistor" / "resistor.toml"))
+    path = fit.write_modelica(tmp_path / "FittedWarm.mo")
+    assert "extends Resistor.Warm(" in path.read_text()
+    folder = examples / "resistor"
+    model = es.load_model(path, libraries=[folder], inputs=["i", "n.v"]).at_points()
+    found = model.evaluate({"i": np.array([0.5, 1.0]), "n.v": 0.0}, outputs=["v"])
+    R0, alpha = fit.values
+    i = np.array([0.5, 1.0])
+    assert found["v"].to_numpy() == pytest.approx(R0 * i / (1 - R0 * alpha * i**2), rel=1e-9)
