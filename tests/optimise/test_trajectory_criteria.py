@@ -156,6 +156,26 @@ def test_measures_do_not_depend_on_the_panels(second, kind):
     assert few == pytest.approx(many, abs=1e-7)
 
 
+def test_transfer_functions_are_measured_alike():
+    model = es.transfer_function("w^2/(s^2 + 2*z*w*s + w^2)", parameters={"w": W, "z": Z})
+    asked = [
+        Criterion("overshoot", of="y", kind="overshoot", reference=1.0),
+        Criterion("rise", of="y", kind="rise-time", reference=1.0),
+    ]
+    both = scorer(model, asked)
+    overshoot, rise = both.at(np.array([Z, W]), slopes=False)
+    exact = math.exp(-math.pi * Z / math.sqrt(1 - Z * Z))
+    assert overshoot.value == pytest.approx(exact, abs=1e-8)
+    assert rise.value == pytest.approx(crossings(0.9)[0] - crossings(0.1)[0], abs=1e-7)
+    agree(both, AT)
+
+
+def test_panels_of_the_start_change_the_work_and_not_the_values(second):
+    plain = value(second, "settling-time", reference=1.0)
+    settled = value(second, "settling-time", reference=1.0, start=np.array([0.1, 3.0]))
+    assert settled == pytest.approx(plain, abs=1e-7)
+
+
 # --- gradients -----------------------------------------------------------------------------------
 
 AT = np.array([0.25, 1.7])

@@ -1,7 +1,7 @@
 """Panels: stretches of time on which trajectories are polynomials as good as the solver's own.
 
 Each stretch between two breaks (jumps of inputs, events, ends of windows) is cut into panels with
-Chebyshev nodes. Panels on which a signal is not yet resolved are halved, so that extrema, crossings
+Chebyshev nodes. Panels on which a signal is not yet resolved are cut, so that extrema, crossings
 and integrals do not depend on any output grid.
 """
 
@@ -57,11 +57,19 @@ class Panels:
         edges = _distinct(np.sort(np.concatenate([self.low, self.high[-1:], breaks])))
         return Panels(edges[:-1], edges[1:], breaks)
 
-    def halved(self, which: Mask) -> Panels:
-        """The same with some panels cut in the middle."""
-        middle = (self.low + self.high)[which] / 2
-        low = np.sort(np.concatenate([self.low, middle]))
-        high = np.sort(np.concatenate([self.high, middle]))
+    def holding(self, times: Sequence[float]) -> Mask:
+        """The panels that one of the times is inside of."""
+        found = np.zeros(self.size, bool)
+        for t in times:
+            found |= (self.low < t) & (t < self.high)
+        return found
+
+    def cut(self, which: Mask, parts: int = 2) -> Panels:
+        """The same with some panels cut into equal parts."""
+        shares = np.arange(1, parts) / parts
+        inner = (self.low[which, None] + (self.high - self.low)[which, None] * shares).ravel()
+        low = np.sort(np.concatenate([self.low, inner]))
+        high = np.sort(np.concatenate([self.high, inner]))
         return Panels(low, high, self.breaks)
 
     def mended(self, breaks: Vector) -> Panels:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError, SimulationError
 from estimica.base.signals import Hold, Signal
-from estimica.compiled.model import Model
+from estimica.compiled.model import Evaluation, Model
 from estimica.estimate.links import Links
 from estimica.optimise.dense_signal import DenseSignal, motion
 from estimica.optimise.graded import Graded
@@ -20,13 +20,14 @@ from estimica.optimise.score import Measure, Place
 from estimica.optimise.trajectory_function import TrajectoryFunction, trajectory_function
 from estimica.optimise.trajectory_measures import MEASURES, Window, rest
 from estimica.optimise.trajectory_signals import Sampled, SignalFormula, numbers, sampled
-from estimica.simulate.engine import Options
+from estimica.simulate.engine import Options, Run
 from estimica.study.design_criterion import Criterion
 
 Vector = npt.NDArray[np.float64]
 RESOLVED = 1e-8  # of a signal's range: what its last coefficients may be
 TIGHT = 1e-8  # the loosest relative tolerance of a simulation
 ROUNDS = 6
+SMOOTH = 2  # rounds that resolve what is smooth
 MOST_PANELS = 4000
 MOST_STATES = 50
 
@@ -73,7 +74,8 @@ class TrajectoryScorer:
     """Criteria of one case that need its trajectory, with gradients through the sensitivities.
 
     `start` are values of the tuners at which the panels are chosen that every evaluation begins
-    with; `panels` is how many there are before that.
+    with; `panels` is how many there are before that. Without `tight` simulations are as exact
+    as `options` say, otherwise to at least 1e-8, as gradients deserve.
     """
 
     def __init__(
@@ -86,13 +88,16 @@ class TrajectoryScorer:
         folder: Path | None = None,
         start: Vector | None = None,
         panels: int = FIRST,
+        tight: bool = True,
     ) -> None:
         self.places = tuple(places)
         self._model = model
         self._experiment = experiment
         self._links = links
         chosen = options or Options()
-        self._options = replace(chosen, rtol=min(chosen.rtol, TIGHT), atol=_tight(chosen.atol))
+        if tight:
+            chosen = replace(chosen, rtol=min(chosen.rtol, TIGHT), atol=_tight(chosen.atol))
+        self._options = chosen
         known = {q.name: q for q in model.quantities()}
         self._fixed = numbers(known, {**experiment.parameters, **experiment.start})
         self._asked = [_asked(p.criterion, known, links, folder) for p in places]
@@ -145,12 +150,15 @@ class TrajectoryScorer:
             if isinstance(found, str):
                 return found
             samples, events = found
-            finer = panels.broken(events)
-            if finer is panels:
-                coarse = self._coarse(panels, samples)
-                if not coarse.any() or panels.size > MOST_PANELS or attempt == ROUNDS - 1:
-                    return panels, samples
-                finer = panels.halved(coarse)
+            coarse = self._coarse(panels, samples)
+            # what an event cuts is looked at again when it is cut
+            coarse &= ~panels.holding([t for t in events if t not in panels.breaks])
+            parts = 2 if attempt < SMOOTH else 8  # what is left then is a kink
+            finer = panels.cut(coarse, parts) if coarse.any() else panels
+            finer = finer.broken(events)
+            done = finer is panels or panels.size > MOST_PANELS
+            if done or (attempt == ROUNDS - 1 and np.array_equal(finer.breaks, panels.breaks)):
+                return panels, samples
             panels = finer
         found = self._simulated(panels, tuners, slopes)
         return found if isinstance(found, str) else (panels, found[0])
@@ -222,8 +230,9 @@ class TrajectoryScorer:
                     )
 
 
-def _events(run: object) -> list[float]:
-    found = getattr(run, "events", ())
+def _events(run: Evaluation) -> list[float]:
+    """Times at which a model of equations switched; other models tell none."""
+    found = run.events if isinstance(run, Run) else ()
     return [event.time for event in found if event.kind in ("state", "time")]
 
 
