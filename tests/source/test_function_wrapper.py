@@ -115,3 +115,17 @@ def test_a_function_that_extends_another_with_values_has_these_defaults(tmp_path
     values = {v.name: v.binding.value for v in system.variables if v.binding is not None}
     assert values == {"pi0": 8.5, "a0": 0.9, "b[1]": 3.0, "b[2]": 4.0}
     assert system.by_name["pi"].unit == "1"
+
+
+def test_a_function_of_a_large_library_is_called_by_its_full_name(tmp_path, monkeypatch):
+    folder = tmp_path / "Large"
+    folder.mkdir()
+    (folder / "package.mo").write_text("package Large\n  type Ratio = Real;\nend Large;\n")
+    (folder / "square.mo").write_text(
+        'within Large;\nfunction square "x times itself"\n  input Ratio x; input Real k = 2;\n'
+        "  output Real y;\nalgorithm\n  y := k*x^2;\nend square;\n"
+    )
+    monkeypatch.setattr("estimica.source.request.SMALL_PACKAGE", 0)
+    system = load_flat("Large.square", libraries=[tmp_path], cache=False)
+    assert _roles(system) == {"x": "input", "k": "parameter", "y": "output"}
+    assert system.name == "Large.square"
