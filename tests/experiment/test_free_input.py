@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import estimica as es
+from estimica.apps.cli.app import app
 from estimica.base.errors import ExperimentError
 from estimica.experiment.free_input import FreeInput, Progress, free_input
 from estimica.experiment.free_input_criterion import Measure
@@ -109,9 +111,16 @@ def settings(**changed: Any) -> dict[str, Any]:
 
 
 def design(
-    study: es.Study, *, options: Mapping[str, Any] | None = None, **changed: Any
+    study: es.Study, *, options: Mapping[str, Any] | None = None, wave: bool = False, **changed: Any
 ) -> FreeInput:
-    return free_input(study, input_design_table(settings(**changed)), **(options or {}))
+    """A design; it is compared with a given square wave unless the best `wave` is asked for."""
+    table = input_design_table(settings(**changed))
+    given = dict(options or {})
+    if not (wave or table.vary or "reference" in given):
+        times = es.signals.times(0.5, 40)
+        square = es.signals.Square(0.075, amplitude=0.25, offset=0.25).samples(times)
+        given["reference"] = dict.fromkeys(table.input_names or ("u",), square)
+    return free_input(study, table, **given)
 
 
 def work_of(study: es.Study, **changed: Any) -> Work:
@@ -244,7 +253,7 @@ def test_engine_and_expected_errors_are_those_of_the_information_matrix() -> Non
 
 
 def test_rate_is_kept() -> None:
-    found = design(lag_study(), rate=0.2, pieces=20)
+    found = design(lag_study(), rate=0.2, pieces=20, wave=True)
     u = found.signals["u"].at(found.stamps)
     assert np.abs(np.diff(u)).max() <= 0.2 * 1.0 * (1 + 1e-9)
     assert np.abs(np.diff(u)).max() > 0.19
@@ -252,7 +261,7 @@ def test_rate_is_kept() -> None:
 
 
 def test_energy_is_kept_and_used() -> None:
-    found = design(lag_study(), energy=0.3)
+    found = design(lag_study(), energy=0.3, wave=True)
     assert float(np.mean(found.samples["u"] ** 2)) <= 0.3 * (1 + 1e-6)
     assert float(np.mean(found.samples["u"] ** 2)) > 0.299
     assert found.reference.energy[0] <= 0.3 * (1 + 1e-6)
@@ -271,7 +280,7 @@ def test_energy_of_the_class_is_that_of_its_best_signal() -> None:
 @pytest.mark.parametrize("make", [lag_study, linear_lag])
 def test_output_limits_are_kept_between_samples_too(make: Any) -> None:
     study = make()
-    found = design(study, limits={"y": {"min": -0.6, "max": 0.8}}, starts=1)
+    found = design(study, limits={"y": {"min": -0.6, "max": 0.8}}, starts=1, wave=True)
     fine = np.linspace(0, 20, 4001)
     y = study.model.simulate(fine, found.signals, outputs=["y"]).values[:, 0]
     assert y.max() <= 0.8 + 1e-5
@@ -293,8 +302,8 @@ def test_bounds_of_the_model_serve_where_none_are_given() -> None:
 def test_a_robust_design_beats_the_nominal_one_where_the_nominal_values_are_wrong() -> None:
     spread = {"tau": [0.7, 3.0, 9.0]}
     nominal = design(lag_study(), pieces=20)
-    robust = design(lag_study(), pieces=20, robust=spread)
-    work = work_of(lag_study(), pieces=20, robust=spread)
+    robust = design(lag_study(), pieces=16, robust=spread)
+    work = work_of(lag_study(), pieces=16, robust=spread)
     assert work.score(robust.signals) < work.score(nominal.signals)
     assert nominal.design.criterion < work_of(lag_study(), pieces=20).score(robust.signals) + 1e-6
     assert len(robust.scenarios) == 3
@@ -302,9 +311,9 @@ def test_a_robust_design_beats_the_nominal_one_where_the_nominal_values_are_wron
 
 def test_the_worst_case_counts_where_it_is_asked_for() -> None:
     spread = {"tau": [0.7, 9.0]}
-    mean = design(lag_study(), pieces=20, robust=spread)
-    worst = design(lag_study(), pieces=20, robust=spread, worst=True)
-    work = work_of(lag_study(), pieces=20, robust=spread, worst=True)
+    mean = design(lag_study(), pieces=16, robust=spread)
+    worst = design(lag_study(), pieces=16, robust=spread, worst=True)
+    work = work_of(lag_study(), pieces=16, robust=spread, worst=True)
     assert work.score(worst.signals) <= work.score(mean.signals) + 1e-6
 
 
@@ -318,8 +327,8 @@ def test_other_unknowns_are_marginalised() -> None:
 
 
 def test_weights_make_the_sensitivity_of_a_tuner_count_more() -> None:
-    plain = design(lag_study(), criterion="A", pieces=20)
-    shifted = design(lag_study(), criterion="A", weights={"K": 5.0}, pieces=20)
+    plain = design(linear_lag(), criterion="A", pieces=20, starts=6)
+    shifted = design(linear_lag(), criterion="A", weights={"K": 5.0}, pieces=20, starts=6)
     assert shifted.stderr["tau"] <= plain.stderr["tau"] * (1 + 1e-6)
 
 
@@ -474,3 +483,38 @@ def test_tuners_that_cannot_be_told_apart_are_refused() -> None:
 def test_limits_that_nothing_keeps_are_refused() -> None:
     with pytest.raises(ExperimentError, match="W211: no input was found that keeps all limits"):
         design(lag_study(), limits={"y": {"min": 5.0}}, starts=1)
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_writes_page_csv_and_json(tmp_path: Path) -> None:
+    study = tmp_path / "lag.toml"
+    study.write_text(
+        """
+        [model]
+        source = "K/(1 + tau*s)"
+        [tune]
+        K = 2
+        tau = 3
+        [input_design]
+        kind = "free"
+        step = 0.5
+        duration = 20
+        pieces = 10
+        min = -1
+        max = 1
+        sigma = 0.1
+        starts = 1
+        """,
+        encoding="utf-8",
+    )
+    csv, page = tmp_path / "u.csv", tmp_path / "page.html"
+    asked = ["design-input", str(study), "--criterion", "D", "--json", "--no-store"]
+    done = CliRunner().invoke(app, [*asked, "--csv", str(csv), "--report", str(page)])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["kind"] == "free"
+    assert told["outcome"]["status"] == "done"
+    assert es.read_data(csv).column("u") == pytest.approx(np.array(told["samples"]["u"]), abs=0)
+    assert page.exists()

@@ -54,13 +54,20 @@ class Equations:
     """A Modelica model under piecewise constant inputs, at one set of values of the unknowns.
 
     Steps are as many as the sensitivities under the inputs `trial` ask for; `accuracy` is the
-    relative error that they are left with there.
+    relative error that they are left with there. What is compiled is shared with another one,
+    `like`, at other values.
     """
 
     way = "exact, by the sensitivity equations written down"
 
     def __init__(
-        self, plan: Plan, values: Vector, limited: Sequence[str] = (), *, trial: Vector
+        self,
+        plan: Plan,
+        values: Vector,
+        limited: Sequence[str] = (),
+        *,
+        trial: Vector,
+        like: Equations | None = None,
     ) -> None:
         assert isinstance(plan.model, ModelicaModel)
         self.plan = plan
@@ -71,10 +78,13 @@ class Equations:
         self._limited = tuple(limited)
         self._nodes = np.unique(np.concatenate([plan.times, plan.stamps, [plan.end]]))
         self._close = 1e-6 * float(np.diff(self._nodes).min())
-        self._w = Written(response)
-        self._first = self._w.first(self._guess())
-        self._seen = with_rates(observed(self._w, self._w.outputs(plan.outputs)), self._w)
-        self._compiled: Compiled | None = None
+        self._w: Written = like._w if like else Written(response)
+        w = self._w
+        self._seen: ca.Function = (
+            like._seen if like else with_rates(observed(w, w.outputs(plan.outputs)), w)
+        )
+        self._compiled: Compiled | None = like._compiled if like else None
+        self._first = w.first(self._guess())
         self._jumps = self._w.jumps(limited)
         names = plan.model.equations.system.inputs
         self._places = [names.index(n) for n in plan.designed]

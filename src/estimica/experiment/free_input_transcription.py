@@ -21,10 +21,16 @@ Vector = npt.NDArray[np.float64]
 STEP = 1e-3  # of differences, as a share of the range of an input
 
 
-def transcribed(plan: Plan, limits: Limits, values: Vector, trial: Vector) -> Transcription:
+def transcribed(
+    plan: Plan,
+    limits: Limits,
+    values: Vector,
+    trial: Vector,
+    like: Transcription | None = None,
+) -> Transcription:
     """Exact derivatives where the model allows them, else differences.
 
-    A function that symbols go through does not come here.
+    A function that symbols go through does not come here. `like` is the same at other values.
     """
     names: Sequence[str] = limits.names
     why = ""
@@ -33,7 +39,8 @@ def transcribed(plan: Plan, limits: Limits, values: Vector, trial: Vector) -> Tr
     if isinstance(plan.model, ModelicaModel):
         why = obstacle(plan.model)
         if not why:
-            return Equations(plan, values, names, trial=trial)
+            other = like if isinstance(like, Equations) else None
+            return Equations(plan, values, names, trial=trial, like=other)
     elif isinstance(plan.model, FunctionModel):
         why = "symbols cannot go through the function"
     steps = np.repeat(STEP * limits.reach, len(plan.stamps))

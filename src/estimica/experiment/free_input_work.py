@@ -153,14 +153,11 @@ class Work:
     ) -> Found:
         """Search from several starts, the best kept."""
         trial = within(self.plan, self.limits, pieced(self.plan, reference.signals))
-        scenarios = [
-            Scenario(
-                v,
-                followed or transcribed(self.plan, self.limits, v, trial),
-                Information(self.plan, v),
-            )
-            for v, followed in zip(self.scenarios, self.followed, strict=True)
-        ]
+        scenarios: list[Scenario] = []
+        for v, followed in zip(self.scenarios, self.followed, strict=True):
+            like = scenarios[0].transcription if scenarios else None
+            how = followed or transcribed(self.plan, self.limits, v, trial, like)
+            scenarios.append(Scenario(v, how, Information(self.plan, v)))
         search = Search(self.plan, self.measure, scenarios, self.limits, self.worst)
         best = self._first(trial)
         starts = self._starts(search, reference, terms)
