@@ -164,7 +164,7 @@ def _tune(model: Model, cases: Sequence[_Columns], suggest: Suggest | None) -> I
     tunable = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
     chosen = _chosen(model, tunable, cases)
     if suggest is not None:
-        ready = [_as_case(c) for c in cases if c.outputs]
+        ready = [_as_case(c, model) for c in cases if c.outputs]
         starts = suggest(ready, [q.name for q in tunable if q.name in chosen or q.value is None])
         tunable = [_started(q, starts.get(q.name)) for q in tunable]
         chosen |= set(starts)
@@ -204,7 +204,8 @@ def _started(q: Quantity, start: Start | None) -> Quantity:
 
 def _idle(model: Model, tried: Sequence[Quantity], cases: Sequence[_Columns]) -> set[str]:
     """Parameters without effect on the matched outputs, as far as the data can tell."""
-    study = Study(model, [Tuner(q.name) for q in tried], [_as_case(c) for c in cases])
+    ready = [_as_case(c, model) for c in cases]
+    study = Study(model, [Tuner(q.name) for q in tried], ready)
     found = [examine(case, has_time=model.has_time) for case in study.cases]
     records = [record for record, problems in found if record is not None and not problems]
     if not records:
@@ -213,11 +214,14 @@ def _idle(model: Model, tried: Sequence[Quantity], cases: Sequence[_Columns]) ->
     return {p.where.split("'")[1] for p in told if p.code == NO_EFFECT}
 
 
-def _as_case(c: _Columns) -> Case:
+def _as_case(c: _Columns, model: Model) -> Case:
     inputs: dict[str, str | float | InputColumn] = {
         n: InputColumn(m.column, scale=m.change.scale, offset=m.change.offset)
         for n, m in c.inputs.items()
     }
+    if not model.has_time:  # as the study will say
+        left = [q.name for q in model.quantities() if q.role == "input" and q.name not in inputs]
+        inputs |= dict.fromkeys(left, 0.0)
     outputs: dict[str, str | OutputColumn | ResponseColumns] = {
         n: OutputColumn(m.column, scale=m.change.scale, offset=m.change.offset)
         for n, m in c.outputs.items()
