@@ -60,6 +60,16 @@ equation
   y = z;
 end Stiff;
 """
+REST = """
+model Rest "Begins at rest under its first input"
+  parameter Real K = 2; parameter Real tau = 3; parameter Real b = 0.1;
+  input Real u; output Real y;
+initial equation
+  der(y) = 0;
+equation
+  tau*der(y) = K*u - y - b*y^3;
+end Rest;
+"""
 RELAY = """
 model Relay
   parameter Real K = 2; parameter Real tau = 3;
@@ -139,6 +149,9 @@ KINDS = {
     "Modelica, explicit steps": (lambda: lag_study(), {}, "sensitivity equations"),
     "Modelica, implicit steps": (
         lambda: study_of(es.load_model(STIFF), "a", "b"), {}, "sensitivity equations",
+    ),
+    "Modelica, at rest under its first input": (
+        lambda: study_of(es.load_model(REST), "K", "tau", "b"), {}, "sensitivity equations",
     ),
     "nonlinear Modelica": (
         lambda: study_of(es.load_model(SPEAKER), "m", "k", "R", "Bl"),
@@ -368,6 +381,15 @@ def test_models_with_events_are_derived_by_differences_and_say_so() -> None:
     found = design(study_of(es.load_model(RELAY), "K", "tau"), pieces=6, starts=1)
     assert found.way.endswith("it has events")
     assert found.design.criterion <= found.reference.criterion + 0.05
+
+
+def test_delays_of_linear_models_are_exact_and_of_modelica_models_differences() -> None:
+    late = es.transfer_function("K*exp(-T*s)/(1 + tau*s)", parameters={"K": 2, "tau": 3, "T": 0.8})
+    found = design(study_of(late, "K", "tau", "T"))
+    assert found.way == "exact, linear in the input"
+    assert (found.gain > 0.5).all()
+    written = es.load_model(LAG.replace("K*u", "K*delay(u, 1.0)"))
+    assert "it delays a signal" in design(study_of(written, "K"), pieces=4, starts=1).way
 
 
 def test_jax_functions_are_followed() -> None:
