@@ -163,7 +163,7 @@ def _adjusted(
     middle = {n: float(np.median(c)) for n, c in columns.items() if n != against}
     x = columns[against]
     here, there = law.at(columns), law.at({against: x} | {n: x * 0 + m for n, m in middle.items()})
-    product = law.kind in ("power", "exponential")
+    product = law.kind in ("power", "exponential", "arrhenius")
     moved = y[usable] * there / here if product else y[usable] + there - here
     shown = ((moved > 0) | (not log[1])) & ((x > 0) | (not log[0]))
     label = ", ".join(f"{n} = {m:.3g}" for n, m in middle.items())

@@ -102,4 +102,4 @@ def _length(columns: Mapping[str, npt.ArrayLike]) -> int:
 
 
 def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}g}"
+    return f"{value + 0.0:.{digits}g}"  # no minus zero

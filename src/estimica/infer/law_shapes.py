@@ -140,7 +140,7 @@ class Logarithmic(Sum):
 
 
 class Product(Shape):
-    """c·exp(Σ aₖ·φₖ): a power law with φ = log x, an exponential one with φ = x.
+    """c·exp(Σ aₖ·φₖ): a power law with φ = log x, an exponential with φ = x, Arrhenius' with 1/x.
 
     The search goes by the amplitude A = c·exp(Σ aₖ·φ̄ₖ) in the middle of the points, which the
     exponents leave nearly alone, and in the scale of the points, not in that of their logarithms.
@@ -153,13 +153,13 @@ class Product(Shape):
         self.symbols = free_names(letters[: len(regressors) + 1], regressors)
 
     def require(self, X: Vector) -> None:
-        """A power needs positive regressors."""
-        if self.kind == "power":
+        """A power needs positive regressors, and so has Arrhenius' law."""
+        if self.kind != "exponential":
             for name, x in zip(self.regressors, X, strict=True):
                 _refuse(name, x, x <= 0, "is not positive")
 
     def _regressors(self, X: Vector) -> Vector:
-        return np.log(X) if self.kind == "power" else X
+        return np.log(X) if self.kind == "power" else 1 / X if self.kind == "arrhenius" else X
 
     def fit(self, X: Vector, y: Vector, weight: Vector, start: Vector | None = None) -> Vector:
         """From the fit of the logarithms, by damped Gauss-Newton steps in the scale of y."""
@@ -208,13 +208,14 @@ class Product(Shape):
         return np.column_stack([value / parameters[0], (value * self._regressors(X)).T])
 
     def text(self, parameters: Sequence[str]) -> str:
-        """As c*x^a*z^b or c*exp(a*x + b*z)."""
+        """As c*x^a*z^b, c*exp(a*x + b*z) or c*exp(a/x + b/z)."""
         c, *a = parameters
         pairs = list(zip(self.regressors, a, strict=True))
         if self.kind == "power":
             powers = [f"{n}^{f'({p})' if p.startswith('-') else p}" for n, p in pairs]
             return "*".join([c, *powers])
-        inner = " + ".join(f"{p}*{n}" for n, p in pairs).replace("+ -", "- ")
+        sign = "/" if self.kind == "arrhenius" else "*"
+        inner = " + ".join(f"{p}{sign}{n}" for n, p in pairs).replace("+ -", "- ")
         return f"{c}*exp({inner})"
 
 
@@ -226,9 +227,9 @@ def _searched(unit: Vector, y: Vector, weight: Vector, q: Vector) -> Vector:
         slopes = np.column_stack([value / q[0], (value * unit).T]) * weight[:, None]
         size = np.sqrt((slopes**2).sum(axis=0))
         size[size == 0] = 1.0
-        upper = np.vstack([slopes / size, math.sqrt(damping) * np.eye(len(q))])
-        right = np.concatenate([weight * (y - value), np.zeros(len(q))])
-        step = np.linalg.lstsq(upper, right, rcond=None)[0] / size
+        scaled = slopes / size
+        square = scaled.T @ scaled + damping * np.eye(len(q))
+        step = np.linalg.lstsq(square, scaled.T @ (weight * (y - value)), rcond=None)[0] / size
         tried, lower = _amplitudes(unit, y, weight, q + step)
         if lower <= cost:
             small = np.abs(step) <= SMALL * (np.abs(q) + SMALL)
@@ -264,7 +265,7 @@ def shapes(regressors: tuple[str, ...], kinds: Sequence[str], max_degree: int) -
             yield Sum("reciprocal", regressors, _first_powers(n, -1))
         elif kind == "logarithmic":
             yield Logarithmic(regressors)
-        elif kind in ("power", "exponential"):
+        elif kind in ("power", "exponential", "arrhenius"):
             yield Product(kind, regressors)
 
 

@@ -12,7 +12,14 @@ from estimica.study.fields import STRICT, WHOLE
 from estimica.study.settings import settings
 
 LawName = Literal[
-    "constant", "line", "polynomial", "power", "exponential", "logarithmic", "reciprocal"
+    "constant",
+    "line",
+    "power",
+    "exponential",
+    "logarithmic",
+    "reciprocal",
+    "arrhenius",
+    "polynomial",
 ]
 
 
