@@ -109,6 +109,7 @@ EXPORTED = {
     "function_model",
     "state_space",
     "transfer_function",
+    "Assessment",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

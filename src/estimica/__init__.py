@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from estimica.base.errors import (
         CaseError,
         DataError,
+        DesignError,
         EstimicaError,
         ExperimentError,
         FitError,
@@ -58,6 +59,10 @@ if TYPE_CHECKING:
     from estimica.infer.release import release
     from estimica.infer.residuals import residuals
     from estimica.infer.second_model import second_model
+    from estimica.optimise.assessment import Assessment
+    from estimica.optimise.montecarlo import montecarlo
+    from estimica.optimise.optimiser import optimise
+    from estimica.optimise.sweep import sweep
     from estimica.simulate.engine import Options
     from estimica.simulate.function_model import function_model
     from estimica.simulate.linear import Linearisation
@@ -66,7 +71,9 @@ if TYPE_CHECKING:
     from estimica.simulate.response import Response
     from estimica.simulate.trajectory import Sensitivities, Trajectory
     from estimica.study.case import Case, InputColumn, OutputColumn, StartValue
+    from estimica.study.design_criterion import Criterion
     from estimica.study.estimation import Estimation, Solver
+    from estimica.study.indicator import Indicator
     from estimica.study.study import Study
     from estimica.study.study_file import read_study
     from estimica.study.tuner import Prior, Tuner
@@ -78,14 +85,19 @@ except PackageNotFoundError:  # a source tree that was not installed
 
 #: where each public name lives; it is imported when it is first asked for
 _HOMES = {
+    "Assessment": "optimise.assessment",
+    "BackCalculation": "infer.back_calculation_result",
     "Case": "study.case",
     "CaseError": "base.errors",
+    "Criterion": "study.design_criterion",
     "DataError": "base.errors",
+    "DesignError": "base.errors",
     "Estimation": "study.estimation",
     "EstimicaError": "base.errors",
     "ExperimentError": "base.errors",
     "Fit": "estimate.fit",
     "FitError": "base.errors",
+    "Indicator": "study.indicator",
     "InferError": "base.errors",
     "InputColumn": "study.case",
     "Linearisation": "simulate.linear",
@@ -109,7 +121,6 @@ _HOMES = {
     "Tuner": "study.tuner",
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
-    "BackCalculation": "infer.back_calculation_result",
     "backcalculate": "infer.back_calculation",
     "bands": "infer.bands",
     "bode_guess": "experiment.bode_guess",
@@ -127,7 +138,8 @@ _HOMES = {
     "likelihood_ratio": "infer.likelihood_ratio",
     "load_model": "simulate.modelica_model",
     "measures": "infer.measures",
-    "second_model": "infer.second_model",
+    "montecarlo": "optimise.montecarlo",
+    "optimise": "optimise.optimiser",
     "prefilter_weighting": "estimate.prefilter_weighting",
     "profile": "infer.profile",
     "read_data": "data.readers",
@@ -135,22 +147,28 @@ _HOMES = {
     "region": "infer.regions",
     "release": "infer.release",
     "residuals": "infer.residuals",
+    "second_model": "infer.second_model",
     "signals": "experiment",
     "simulate_experiment": "experiment.simulated",
     "state_space": "simulate.linear_models",
+    "sweep": "optimise.sweep",
     "transfer_function": "simulate.linear_models",
 }
 
 __all__ = [
+    "Assessment",
     "BackCalculation",
     "Case",
     "CaseError",
+    "Criterion",
     "DataError",
+    "DesignError",
     "Estimation",
     "EstimicaError",
     "ExperimentError",
     "Fit",
     "FitError",
+    "Indicator",
     "InferError",
     "InputColumn",
     "Linearisation",
@@ -191,6 +209,8 @@ __all__ = [
     "likelihood_ratio",
     "load_model",
     "measures",
+    "montecarlo",
+    "optimise",
     "prefilter_weighting",
     "profile",
     "read_data",
@@ -202,6 +222,7 @@ __all__ = [
     "signals",
     "simulate_experiment",
     "state_space",
+    "sweep",
     "transfer_function",
 ]
 

@@ -126,6 +126,8 @@ class Bar:
     value: float
     about: str = ""
     strong: bool = False
+    base: float = 0.0  # where it begins; it ends at its value
+    margin: float = 0.0  # half the interval around its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,25 @@ class Bars:
     label: str
     title: str = ""
     log: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Upright:
+    """One of several vertical axes side by side, with the value of every line on it."""
+
+    label: str
+    value: npt.NDArray[np.float64]
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parallel:
+    """Parallel coordinates: a line for each sample through its values on all axes."""
+
+    axes: tuple[Upright, ...]
+    good: npt.NDArray[np.bool_]  # lines in the strong colour
+    labels: tuple[str, str] = ("good", "not good")  # of lines that are, and that are not
+    title: str = ""
 
 
 class Rounded(float):
@@ -166,13 +187,16 @@ class Table:
     note: str = ""
 
 
+Shown = Curves | Table | Heat | Bars | Parallel
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A heading, a few paragraphs, and what there is to see."""
 
     heading: str
     text: str = ""  # paragraphs have an empty line between them
-    shown: tuple[Curves | Table | Heat | Bars, ...] = ()
+    shown: tuple[Shown, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,22 +242,22 @@ def added_sections(page: str, value: object) -> list[Section]:
     return [section for maker in _additions.get(page, ()) for section in maker(value)]
 
 
-def render(shown: Curves | Table | Heat | Bars, form: Form) -> Any:
+def render(shown: Shown, form: Form) -> Any:
     """What the registered renderer makes of `shown`."""
     return _renderers[type(shown), form](shown)
 
 
-def figure(shown: Curves | Table | Heat | Bars) -> Any:
+def figure(shown: Shown) -> Any:
     """An interactive Plotly figure."""
     return render(shown, Form.FIGURE)
 
 
-def html(shown: Curves | Table | Heat | Bars) -> str:
+def html(shown: Shown) -> str:
     """A fragment of HTML for notebooks."""
     return str(render(shown, Form.HTML))
 
 
-def text(shown: Curves | Table | Heat | Bars) -> str:
+def text(shown: Shown) -> str:
     """Plain text for terminals."""
     return str(render(shown, Form.TEXT))
 

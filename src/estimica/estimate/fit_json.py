@@ -21,6 +21,7 @@ def as_object(fit: Fit) -> dict[str, object]:
         "n_samples": fit.n_samples,
         "n_free": fit.n_free,
         "parameters": {n: _unknown(fit, k) for n, k in _of_kind(fit, "tuner")},
+        "covariance": _covariance(fit),
         "start_values": _by_case(fit, "start"),
         "disturbances": _by_case(fit, "disturbance"),
         "noise": {
@@ -81,6 +82,13 @@ def _unknown(fit: Fit, k: int) -> dict[str, object]:
         "unit": u.unit,
         "start": u.start,
     }
+
+
+def _covariance(fit: Fit) -> list[list[float]]:
+    """Of the tuners, in the order of `parameters`."""
+    chosen = [k for _, k in _of_kind(fit, "tuner")]
+    found: list[list[float]] = fit.accuracy.covariance[chosen][:, chosen].tolist()
+    return found
 
 
 def _by_case(fit: Fit, kind: str) -> dict[str, dict[str, object]]:

@@ -23,6 +23,7 @@ def fingerprint(study: Study) -> dict[str, str]:
         found[f"case '{case.name}'"] = _code(repr(replace(case, data="")))
         if case.active:
             found[f"the data of case '{case.name}'"] = _data(case)
+    found |= {f"criterion '{c.name}'": _code(repr(c)) for c in study.criteria}
     found["[estimate]"] = _code(repr(study.estimation))
     found["[solver]"] = _code(repr(study.solver))
     found["the version of Estimica"] = version("estimica")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,15 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import DesignError
+from estimica.base.errors import DesignError, EstimicaError
 from estimica.base.suggest import did_you_mean
 from estimica.execute.context import Context
 from estimica.execute.executor import Executor, crew
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import Outcome, described
 from estimica.execute.pieces import do_pieces
 from estimica.execute.run_writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.optimise.assessment import Assessment, FailedSample
+from estimica.optimise.assessment_local import local_sensitivity
 from estimica.optimise.design import Design, prepare_design
 from estimica.optimise.samples import Samples
 from estimica.optimise.score import FailedDesign
@@ -27,8 +29,10 @@ from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
 Vector = npt.NDArray[np.float64]
-PIECES = 200  # into which much work is cut, so that progress and checkpoints come often enough
-SMALLEST, LARGEST = 1, 500  # samples of a piece
+TRIAL = 0.25  # s of samples that are simulated here first, to see how long one takes
+PIECE = 0.5  # s of a piece: little is lost when it ends, and noting it costs little beside it
+SHARES = 4  # pieces of each worker at least, so that all end together
+LARGEST = 2000  # samples of a piece
 
 
 @dataclass(frozen=True)
@@ -51,89 +55,169 @@ def assess(
     executor: str | Executor = "local",
     progress: OnProgress | None = None,
     run: RunWriter | None = None,
+    centre: Mapping[str, float] | None = None,
 ) -> Assessment:
     """The criteria of a study at every sample; those that fail are kept with their reasons.
 
-    Parameters that are sampled need not be tuners; tuners that are not sampled keep their start.
+    Parameters that are sampled need not be tuners; they stand before what cases fix. Tuners that
+    are not sampled keep their start. Local sensitivities are taken at `centre`.
     """
     begun = perf_counter()
+    require_parameters(study, samples.names)
+    if not len(samples):
+        raise DesignError("O055", "there is no sample; give values, or samples = 100")
     varied = sampled_study(study, samples.names, samples.values[:1])
     with one_thread():
         design = prepare_design(varied)
-    pieces = _pieces(samples.values)
-    keys = {f"samples {first:08d}": rows for first, rows in pieces.items()}
-    firsts = list(pieces)
-    found = np.full((len(samples), len(design.places)), np.nan)
-    done = np.zeros(len(samples), bool)
-    failures: dict[int, FailedSample] = {}
-
-    def note(number: int, outcome: Outcome[Any]) -> None:
-        first = firsts[number]
-        rows = len(pieces[first])
-        done[first : first + rows] = True
-        if outcome.done:
-            for k, one in enumerate(outcome.result()):
-                if "values" in one:
-                    found[first + k] = one["values"]
-                else:
-                    failures[first + k] = FailedSample(first + k, one["case"], one["failed"])
-        else:
-            for k in range(rows):
-                failures[first + k] = FailedSample(first + k, "", outcome.error)
-        if progress:
-            progress(Progress(int(done.sum()), len(failures), len(samples)))
-
-    interrupted = False
+    board = _Board(samples, len(design.places), progress)
+    writer = run or NoRunWriter()
+    local, interrupted = None, False
     try:
+        board.take_up(writer)
+        with one_thread():
+            seconds = board.try_out(design, writer)
         with crew(executor, workers) as hands:
+            pieces = board.pieces(seconds, hands.workers)
+            firsts = list(pieces)
             do_pieces(
                 hands,
                 _scored,
-                keys,
+                {_key(first): rows for first, rows in pieces.items()},
                 context=Context(partial(_built, study, samples.names, samples.values[:1]), design),
-                run=run or NoRunWriter(),
-                on_piece=note,
+                run=writer,
+                on_piece=lambda k, outcome: board.note(firsts[k], len(pieces[firsts[k]]), outcome),
             )
+        if centre is not None:
+            with one_thread():
+                local = local_sensitivity(design, np.array([centre[n] for n in samples.names]))
     except KeyboardInterrupt:
         interrupted = True
     return Assessment(
         study=study,
         samples=samples,
         places=design.places,
-        values=found,
-        done=done,
-        failures=tuple(failures[k] for k in sorted(failures)),
+        values=board.found,
+        done=board.done,
+        failures=tuple(board.failures[k] for k in sorted(board.failures)),
         interrupted=interrupted,
         seconds=perf_counter() - begun,
+        local=local,
     )
+
+
+class _Board:
+    """What is known of the samples so far."""
+
+    def __init__(self, samples: Samples, places: int, progress: OnProgress | None) -> None:
+        self._values = samples.values
+        self._progress = progress
+        self.found = np.full((len(samples), places), np.nan)
+        self.done = np.zeros(len(samples), bool)
+        self.failures: dict[int, FailedSample] = {}
+
+    def take_up(self, run: RunWriter) -> None:
+        """Know again what the run has noted, however it was cut into pieces then."""
+        for key, payload in run.checkpoints().items():
+            if key.startswith(SAMPLES) and "value" in payload:
+                rows = payload["value"]
+                self.note(int(key.removeprefix(SAMPLES)), len(rows), Outcome(rows))
+
+    def try_out(self, design: Design, run: RunWriter) -> float:
+        """Simulate a few open samples here; seconds that one takes."""
+        open_ = np.flatnonzero(~self.done)
+        if not len(open_):
+            return 1.0
+        first = int(open_[0])
+        rows: list[Mapping[str, Any]] = []
+        begun = perf_counter()
+        while perf_counter() - begun < TRIAL and len(rows) < LARGEST:
+            number = first + len(rows)
+            if number == len(self.done) or self.done[number]:
+                break
+            rows += _scored(design, [self._values[number].tolist()])
+        run.checkpoint(_key(first), {"value": rows})
+        run.flush()
+        self.note(first, len(rows), Outcome(rows))
+        return (perf_counter() - begun) / len(rows)
+
+    def pieces(self, seconds: float, workers: int) -> dict[int, list[list[float]]]:
+        """What is open, in stretches of about equal time, by the number of their first sample."""
+        open_ = np.flatnonzero(~self.done)
+        if not len(open_):
+            return {}
+        share = math.ceil(len(open_) / (SHARES * max(workers, 1)))
+        size = int(np.clip(PIECE / seconds, 1, min(LARGEST, share)))
+        found = {}
+        for stretch in np.split(open_, np.flatnonzero(np.diff(open_) > 1) + 1):
+            for k in range(0, len(stretch), size):
+                part = stretch[k : k + size]
+                found[int(part[0])] = self._values[part].tolist()
+        return found
+
+    def note(self, first: int, count: int, outcome: Outcome[Any]) -> None:
+        """Keep the outcome of a piece and tell of it."""
+        self.done[first : first + count] = True
+        rows = outcome.result() if outcome.done else [{"case": "", "failed": outcome.error}] * count
+        for k, one in enumerate(rows, start=first):
+            if "values" in one:
+                self.found[k] = one["values"]
+            else:
+                self.failures[k] = FailedSample(k, one["case"], one["failed"])
+        if self._progress:
+            self._progress(Progress(int(self.done.sum()), len(self.failures), len(self.done)))
+
+
+SAMPLES = "samples "
+
+
+def _key(first: int) -> str:
+    return f"{SAMPLES}{first:08d}"
+
+
+def nominal(study: Study) -> dict[str, float]:
+    """Values of the parameters as the study has them: starts of tuners, else the model's."""
+    found = {}
+    given = {q.name: q.value for q in study.model.quantities()}
+    given |= {t.name: t.start for t in study.tuners if t.start is not None}
+    for name, value in given.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            found[name] = float(value)
+    return found
+
+
+def require_parameters(study: Study, names: Sequence[str]) -> None:
+    """Every name is a tuner, or a parameter that no tuner sets."""
+    own = {t.name for t in study.tuners}
+    setters = {p: t.name for t in study.tuners for p in t.driven}
+    known = [q.name for q in study.model.quantities() if q.role in ("parameter", "constant")]
+    for name in names:
+        if name in own:
+            continue
+        if name not in known:
+            raise DesignError(
+                "O054",
+                f"there is no tuner or parameter '{name}'{did_you_mean(name, [*own, *known])}",
+            )
+        if name in setters:
+            raise DesignError(
+                "O068",
+                f"parameter '{name}' is set by tuner '{setters[name]}'; vary that one instead",
+            )
 
 
 def sampled_study(study: Study, names: Sequence[str], first: Vector) -> Study:
     """The study with the sampled parameters as its active tuners, in their order."""
     own = {t.name: t for t in study.tuners}
-    known = [q.name for q in study.model.quantities() if q.role in ("parameter", "constant")]
-    for name in names:
-        if name not in own and name not in known:
-            raise DesignError(
-                "O054",
-                f"there is no tuner or parameter '{name}'{did_you_mean(name, [*own, *known])}",
-            )
     sampled = [
         Tuner(n, start=float(v), drives=own[n].drives if n in own else ())
         for n, v in zip(names, first[0], strict=True)
     ]
-    others = [_idle(t) for t in study.tuners if t.name not in names]
-    return study.with_(tuners=[*sampled, *others])
-
-
-def _idle(tuner: Tuner) -> Tuner:
-    return replace(tuner, active=False)
-
-
-def _pieces(values: Vector) -> dict[int, list[list[float]]]:
-    """The samples in stretches, by the number of their first one."""
-    size = int(np.clip(len(values) // PIECES, SMALLEST, LARGEST))
-    return {k: values[k : k + size].tolist() for k in range(0, len(values), size)}
+    others = [replace(t, active=False) for t in study.tuners if t.name not in names]
+    cases = [
+        replace(c, fix={n: v for n, v in c.fix.items() if n not in names}) if c.fix else c
+        for c in study.cases
+    ]
+    return study.with_(tuners=[*sampled, *others], cases=cases)
 
 
 def _built(study: Study, names: Sequence[str], first: Vector) -> Design:
@@ -143,12 +227,16 @@ def _built(study: Study, names: Sequence[str], first: Vector) -> Design:
 
 def _scored(design: Design, rows: list[list[float]]) -> list[Mapping[str, Any]]:
     """The scores of some samples as plain values."""
-    found: list[Mapping[str, Any]] = []
-    unknowns = design.unknowns
-    for row in rows:
-        point = design.at(unknowns.coordinates(np.array(row, float)), slopes=False)
-        if isinstance(point, FailedDesign):
-            found.append({"failed": point.message, "case": point.case})
-        else:
-            found.append({"values": point.values.tolist()})
-    return found
+    return [_score(design, np.array(row, float)) for row in rows]
+
+
+def _score(design: Design, row: Vector) -> Mapping[str, Any]:
+    try:
+        point = design.at(design.unknowns.coordinates(row), slopes=False)
+    except EstimicaError as error:
+        return {"failed": error.message, "case": ""}
+    except Exception as error:  # of a user's function: the other samples go on
+        return {"failed": described(error), "case": ""}
+    if isinstance(point, FailedDesign):
+        return {"failed": point.message, "case": point.case}
+    return {"values": point.values.tolist()}

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base import show
+from estimica.optimise.assessment_local import LocalSensitivity
+from estimica.optimise.global_sensitivity import GlobalSensitivity
 from estimica.optimise.samples import Samples
 from estimica.optimise.score import Place
 from estimica.study.study import Study
@@ -46,6 +51,8 @@ class Assessment:
     command: str = "sweep"
     design: str = ""  # how the samples were chosen
     levels: tuple[float, ...] = (0.05, 0.5, 0.95)  # of the quantiles that are told
+    local: LocalSensitivity | None = None
+    sensitivity: GlobalSensitivity | None = None
 
     def named(self, command: str, design: str, levels: Sequence[float] = ()) -> Assessment:
         """The same as the result of a command."""
@@ -88,32 +95,50 @@ class Assessment:
         found: Vector = self.weighted[:, counted].max(axis=1)
         return found
 
+    @cached_property
+    def held(self) -> Mask:
+        """Whether each demand holds, (N, K); what is only watched holds, what failed does not."""
+        weighted = self.weighted
+        found = np.repeat(self.good[:, None], len(self.places), axis=1)
+        with np.errstate(invalid="ignore"):
+            for k, place in enumerate(self.places):
+                if place.role == "equal":
+                    found[:, k] &= np.abs(weighted[:, k] - 1) <= 1e-6
+                elif place.role != "watch":
+                    found[:, k] &= weighted[:, k] <= 1 + 1e-9
+        return found
+
     @property
     def satisfied(self) -> Mask:
         """Samples in which all demands hold; a sample that failed satisfies none."""
-        tolerance = 1e-9
-        held = self.good.copy()
-        for k, place in enumerate(self.places):
-            column = self.weighted[:, k]
-            with np.errstate(invalid="ignore"):
-                if place.role == "equal":
-                    held &= np.abs(column - 1) <= 1e-6
-                elif place.role != "watch":
-                    held &= column <= 1 + tolerance
-        return held
+        return np.asarray(self.held.all(axis=1), bool)
+
+    @property
+    def drawn(self) -> Mask:
+        """Samples that were reached and that count; the others serve a sensitivity analysis."""
+        return np.asarray(self.done & (np.arange(len(self.done)) < self.samples.draws), bool)
+
+    @property
+    def best(self) -> int | None:
+        """The sample whose largest weighted criterion is least; those that satisfy go first."""
+        if not self.good.any():
+            return None
+        pool = self.satisfied if self.satisfied.any() else self.good
+        return int(np.argmin(np.where(pool, self.largest, np.inf)))
 
     @property
     def probability_satisfied(self) -> tuple[float, tuple[float, float]]:
-        """The share of samples in which all demands hold, with its 95 % interval (Wilson)."""
-        count = int(self.done.sum())
-        share = float(self.satisfied.sum()) / count if count else float("nan")
-        return share, _wilson(share, count)
+        """The share of samples in which all demands hold, with its 95 % interval (Wilson).
+
+        A sample that failed counts as one that does not.
+        """
+        return share_of(self.satisfied[self.drawn])
 
     def quantiles(self, levels: Sequence[float]) -> pd.DataFrame:
         """Quantiles of every criterion over the samples that were simulated."""
         import pandas as pd
 
-        found = np.quantile(self.values[self.good], levels, axis=0)
+        found = np.quantile(self.values[self.good & self.drawn], levels, axis=0)
         labels = pd.Index([p.label for p in self.places], name="criterion", dtype=object)
         return pd.DataFrame(found.T, index=labels, columns=[float(v) for v in levels])
 
@@ -125,6 +150,55 @@ class Assessment:
         columns = {n: self.samples.values[:, k] for k, n in enumerate(self.samples.names)}
         columns |= {p.label: self.values[:, k] for k, p in enumerate(self.places)}
         return pd.DataFrame({**columns, "satisfied": self.satisfied})
+
+    def table(self) -> show.Table:
+        """Every criterion: its demand, how it scatters, how often the demand holds."""
+        from estimica.optimise.assessment_show import criteria_table
+
+        return criteria_table(self)
+
+    def effects_table(self) -> show.Table:
+        """What each parameter does to each criterion."""
+        from estimica.optimise.assessment_effects import effects_table
+
+        return effects_table(self)
+
+    def plot(self, kind: str = "auto", *names: str) -> Any:
+        """A Plotly figure.
+
+        `kind` is "curves" (one parameter, or one at a time), "map" (a grid of two parameters),
+        "scatter", "parallel", "tornado", "distribution", "cdf" or "sensitivity"; "auto" takes what
+        suits the samples. `names` are the criteria to show; without any the largest
+        criterion/demand, or all.
+        """
+        from estimica.optimise.assessment_pictures import picture
+
+        return show.figure(picture(self, kind, names))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        from estimica.optimise.assessment_show import page
+
+        return show.write(page(self), path)
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """All samples as CSV, or as Parquet where the path ends so; returns where it is."""
+        from estimica.optimise.assessment_json import written
+
+        return written(self, Path(path))
+
+    def __str__(self) -> str:
+        return show.text(self.table())
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+
+def share_of(held: Mask) -> tuple[float, tuple[float, float]]:
+    """The share that holds, with its 95 % interval."""
+    count = len(held)
+    share = float(held.sum()) / count if count else float("nan")
+    return share, _wilson(share, count)
 
 
 def _wilson(share: float, count: int) -> tuple[float, float]:

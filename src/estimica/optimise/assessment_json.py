@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+
+from estimica.data.writers import write_table
 from estimica.estimate.fit_json import finite
 from estimica.optimise.assessment import Assessment
+from estimica.optimise.assessment_effects import effects
 
 
 def as_object(found: Assessment) -> dict[str, object]:
@@ -32,12 +38,16 @@ def as_object(found: Assessment) -> dict[str, object]:
         "failed": [
             {"sample": f.number, "case": f.case, "message": f.message} for f in found.failures
         ],
+        "effects": _effects(found),
+        "local_sensitivity": _local(found),
         "seconds": found.seconds,
     }
     if found.command == "montecarlo":
         share, interval = found.probability_satisfied
         told["probability_satisfied"] = {"value": share, "ci95": list(interval)}
         told["quantiles"] = _quantiles(found)
+        told["draws"] = found.samples.draws
+        told["sensitivity"] = _sensitivity(found)
     plain = finite(told)
     assert isinstance(plain, dict)
     return plain
@@ -53,3 +63,55 @@ def _quantiles(found: Assessment) -> dict[str, dict[str, dict[str, float]]]:
         own = {f"{level:g}": float(row[level]) for level in found.levels}
         told.setdefault(place.case or "design", {})[place.criterion.name] = own
     return told
+
+
+def _by_parameter(found: Assessment, matrix: np.ndarray) -> dict[str, dict[str, dict[str, float]]]:
+    """A matrix (criteria, parameters) by case, criterion and parameter."""
+    told: dict[str, dict[str, dict[str, float]]] = {}
+    for k, place in enumerate(found.places):
+        row = dict(zip(found.samples.names, map(float, matrix[k]), strict=True))
+        told.setdefault(place.case or "design", {})[place.criterion.name] = row
+    return told
+
+
+def _effects(found: Assessment) -> dict[str, object] | None:
+    own = effects(found)
+    if own is None:
+        return None
+    return {"kind": own.kind, **{c.key: _by_parameter(found, c.values) for c in own.columns}}
+
+
+def _local(found: Assessment) -> dict[str, object] | None:
+    local = found.local
+    if local is None:
+        return None
+    return {
+        "at": dict(zip(local.names, map(float, local.point), strict=True)),
+        "derivative": _by_parameter(found, local.derivatives),
+        "relative": _by_parameter(found, local.relative),
+        "differenced": list(local.differenced),
+    }
+
+
+def _sensitivity(found: Assessment) -> dict[str, object] | None:
+    own = found.sensitivity
+    if own is None:
+        return None
+    told: dict[str, object] = {"kind": own.kind, "blocks": own.blocks, "lost": own.lost}
+    for index in own.indices:
+        told[index.key] = _by_parameter(found, index.value)
+        if index.half is not None:
+            told[f"{index.key}_ci95_half"] = _by_parameter(found, index.half)
+    return told
+
+
+def written(found: Assessment, path: Path) -> Path:
+    """A row for each sample: parameters, criteria, 1 where all demands hold; why it failed."""
+    frame = found.table_of_samples
+    columns = {str(n): frame[n].to_numpy(float) for n in frame.columns}
+    units = {p.label: p.criterion.unit for p in found.places if p.criterion.unit}
+    known = {q.name: q.unit for q in found.study.model.quantities()}
+    units |= {n: known[n] for n in found.samples.names if known.get(n)}
+    reasons = {f.number: f"{f.case}: {f.message}" if f.case else f.message for f in found.failures}
+    words = [reasons.get(k, "" if found.done[k] else "not reached") for k in range(len(frame))]
+    return write_table(path, columns, units=units, texts={"failed": words})

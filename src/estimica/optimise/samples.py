@@ -23,11 +23,19 @@ MOST = 10_000_000  # points that are worth beginning with
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Points in the space of some parameters; `axes` where they are a full grid."""
+    """Points in the space of some parameters; `axes` where they are a full grid.
+
+    The first `draws` of them are those that count; others only serve a sensitivity analysis.
+    """
 
     names: tuple[str, ...]
     values: Vector  # (N, n)
     axes: tuple[Vector, ...] = ()  # the first name varies slowest
+    draws: int = -1  # by default all
+
+    def __post_init__(self) -> None:
+        if self.draws < 0:
+            object.__setattr__(self, "draws", len(self.values))
 
     def __len__(self) -> int:
         return len(self.values)

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimica.base.errors import DesignError
-from estimica.estimate.setup import linked
 from estimica.execute.executor import Executor
 from estimica.execute.run_writer import RunWriter
-from estimica.optimise.assess import OnProgress, assess
+from estimica.optimise.assess import OnProgress, assess, nominal, require_parameters
 from estimica.optimise.assessment import Assessment
 from estimica.optimise.samples import (
     Samples,
@@ -45,12 +44,23 @@ def sweep(
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}
     chosen = sweep_table(own, settings)
     samples = samples_of(study, chosen)
-    found = assess(study, samples, workers=workers, executor=executor, progress=progress, run=run)
+    found = assess(
+        study,
+        samples,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        run=run,
+        centre=_centre(
+            study, {n: tuple(samples.values[:, k]) for k, n in enumerate(samples.names)}
+        ),
+    )
     return found.named("sweep", chosen.design)
 
 
 def samples_of(study: Study, table: SweepTable) -> Samples:
     """The points of a sweep."""
+    require_parameters(study, list(table.vary))
     given = table.vary or _bounds(study, 2 if table.design == "factorial" else STEPS)
     axes = {n: values_of(v) for n, v in given.items()}
     for name, values in axes.items():
@@ -86,12 +96,5 @@ def _bounds(study: Study, count: int) -> dict[str, Span]:
 
 def _centre(study: Study, axes: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
     """Where each parameter stands while another is moved: start, model's value, or the middle."""
-    _, tuners, _ = linked(study)
-    starts = {t.name: t.start for t in tuners}
-    values = {q.name: q.value for q in study.model.quantities()}
-    found = {}
-    for name, given in axes.items():
-        value = starts.get(name, values.get(name))
-        inside = isinstance(value, (int, float)) and math.isfinite(value)
-        found[name] = float(value) if inside else sorted(given)[len(given) // 2]  # type: ignore[arg-type]
-    return found
+    values = nominal(study)
+    return {n: values.get(n, sorted(given)[len(given) // 2]) for n, given in axes.items()}

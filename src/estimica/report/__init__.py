@@ -6,7 +6,17 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from estimica.base.show import Bars, Curves, Form, Heat, Page, Table, register, register_writer
+from estimica.base.show import (
+    Bars,
+    Curves,
+    Form,
+    Heat,
+    Page,
+    Parallel,
+    Table,
+    register,
+    register_writer,
+)
 
 
 def _on_use(module: str, function: str) -> Callable[..., Any]:
@@ -30,4 +40,7 @@ register(Heat, Form.TEXT, _on_use("estimica.report.heat", "heat_text"))
 register(Bars, Form.FIGURE, _on_use("estimica.report.bars", "figure"))
 register(Bars, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
 register(Bars, Form.TEXT, _on_use("estimica.report.bars", "bars_text"))
+register(Parallel, Form.FIGURE, _on_use("estimica.report.parallel", "figure"))
+register(Parallel, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
+register(Parallel, Form.TEXT, _on_use("estimica.report.parallel", "parallel_text"))
 register_writer(Page, _on_use("estimica.report.document", "write_shown"))

@@ -7,7 +7,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from estimica.base.show import Bars, Table
-from estimica.report.plots import PALETTE, mixed, styled
+from estimica.report.plots import INK, PALETTE, mixed, styled
 from estimica.report.text import table_text
 
 STRONG, WEAK = PALETTE[1], mixed(PALETTE[7], 0.45)
@@ -21,13 +21,15 @@ def figure(bars: Bars) -> go.Figure:
     names = [escape(_short(f"{group}: {bar.name}" if group else bar.name)) for group, bar in shown]
     fig = go.Figure(
         go.Bar(
-            x=[bar.value for _, bar in shown],
+            x=[bar.value - bar.base for _, bar in shown],
+            base=[bar.base for _, bar in shown] if any(bar.base for _, bar in shown) else None,
             y=list(range(len(shown))),
             orientation="h",
             marker={"color": [STRONG if bar.strong else WEAK for _, bar in shown]},
             customdata=[f"{escape(bar.name)}<br>{escape(bar.about)}" for _, bar in shown],
             hovertemplate=f"%{{customdata}}<br>{escape(bars.label)} %{{x:.6g}}<extra></extra>",
             width=0.7,
+            error_x=_margins([bar.margin for _, bar in shown]),
         )
     )
     styled(fig, bars.title, AROUND + THICK * len(shown), 56 if bars.title else 40)
@@ -42,9 +44,19 @@ def figure(bars: Bars) -> go.Figure:
     return fig
 
 
+def _margins(halves: list[float]) -> dict[str, object] | None:
+    if not any(halves):
+        return None
+    return {"type": "data", "array": halves, "color": INK, "thickness": 1, "width": 4}
+
+
 def bars_text(bars: Bars) -> str:
     """The same as a table."""
-    rows = tuple((group, b.name, b.value) for group, members in bars.groups for b in members)
+    every = [(group, b) for group, members in bars.groups for b in members]
+    if any(b.base for _, b in every):
+        ranges = tuple((group, b.name, b.base, b.value) for group, b in every)
+        return table_text(Table(("", "", bars.label, "to"), ranges, bars.title))
+    rows = tuple((group, b.name, b.value) for group, b in every)
     return table_text(Table(("", "", bars.label), rows, bars.title))
 
 

@@ -15,8 +15,8 @@ from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
 from estimica.base.errors import ReportError
-from estimica.base.show import Bars, Curves, Heat, Page, Section, Table
-from estimica.report import bars, heat, plots
+from estimica.base.show import Bars, Curves, Heat, Page, Parallel, Section, Shown, Table
+from estimica.report import bars, heat, parallel, plots
 from estimica.report.text import printed
 
 
@@ -43,25 +43,27 @@ def write_shown(page: Page, path: str | PathLike[str]) -> Path:
     return write_page(Path(path), page.title, page.sections, page.lead)
 
 
-def fragment(shown: Curves | Table | Heat | Bars) -> Markup:
+def fragment(shown: Shown) -> Markup:
     """A figure or a table as HTML for a page that has plotly.js."""
     if isinstance(shown, Table):
         return Markup(table_fragment(shown))
     return Markup(_html(shown, plotly=False))
 
 
-def curves_fragment(shown: Curves | Heat | Bars) -> str:
+def curves_fragment(shown: Curves | Heat | Bars | Parallel) -> str:
     """A figure as HTML that brings plotly.js along, for notebooks."""
     return _html(shown, plotly=True)
 
 
-def _figure(shown: Curves | Heat | Bars) -> Figure:
+def _figure(shown: Curves | Heat | Bars | Parallel) -> Figure:
     if isinstance(shown, Heat):
         return heat.figure(shown)
+    if isinstance(shown, Parallel):
+        return parallel.figure(shown)
     return bars.figure(shown) if isinstance(shown, Bars) else plots.figure(shown)
 
 
-def _html(shown: Curves | Heat | Bars, plotly: bool) -> str:
+def _html(shown: Curves | Heat | Bars | Parallel, plotly: bool) -> str:
     figure = _figure(shown)
     return str(figure.to_html(include_plotlyjs=plotly, full_html=False, config=_BUTTONS))
 

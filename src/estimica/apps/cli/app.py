@@ -18,6 +18,7 @@ from estimica.apps.cli.frequency_response_command import frequency_response
 from estimica.apps.cli.identifiability_command import identifiability
 from estimica.apps.cli.inspect_command import inspect
 from estimica.apps.cli.map_command import map_
+from estimica.apps.cli.montecarlo_command import montecarlo
 from estimica.apps.cli.new_command import new
 from estimica.apps.cli.optimise_command import optimise
 from estimica.apps.cli.profile_command import profile
@@ -27,6 +28,7 @@ from estimica.apps.cli.runs_command import runs_app
 from estimica.apps.cli.schema_command import schema
 from estimica.apps.cli.signal_command import signal
 from estimica.apps.cli.simulate_command import simulate
+from estimica.apps.cli.sweep_command import sweep
 
 app = typer.Typer(
     name="estimica",
@@ -46,6 +48,7 @@ app.command("frequency-response")(frequency_response)
 app.command()(identifiability)
 app.command()(inspect)
 app.command("map")(map_)
+app.command()(montecarlo)
 app.command()(new)
 app.command()(profile)
 app.command()(optimise)
@@ -55,6 +58,7 @@ app.add_typer(runs_app, name="runs")
 app.command()(schema)
 app.command()(signal)
 app.command()(simulate)
+app.command()(sweep)
 
 
 def _print_version(wanted: bool) -> None:

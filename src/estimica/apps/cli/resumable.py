@@ -142,7 +142,7 @@ def estimate(study: Study, writer: RunWriter, workers: int | None) -> Fit:
 class Line:
     """Progress on stderr: a line that renews itself, or plain lines now and then."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, first: str = "fitting …") -> None:
         from rich.console import Console
         from rich.status import Status
 
@@ -153,7 +153,7 @@ class Line:
         self._left = TimeLeft()
         console = Console(stderr=True)
         live = console.is_terminal and not quiet
-        self._status = Status("fitting …", console=console) if live else None
+        self._status = Status(first, console=console) if live else None
 
     def __enter__(self) -> Self:
         if self._status:

@@ -1,0 +1,80 @@
+"""What `sweep` and `montecarlo` share: options, the way of a run, what is printed at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from estimica.apps.cli.console import say
+from estimica.apps.cli.resumable import Line, Run, finished, require_page, shown
+from estimica.base.show import text
+
+if TYPE_CHECKING:
+    from estimica.optimise.assess import Progress
+    from estimica.optimise.assessment import Assessment
+
+Table = Annotated[
+    Path | None,
+    typer.Option("--csv", help="Write every sample to this CSV file, or Parquet by its ending."),
+]
+
+
+def require_files(*paths: Path | None) -> None:
+    """What is to be written can be written."""
+    for path in paths:
+        require_page(path)
+
+
+def given_of(options: Mapping[str, object]) -> dict[str, Any]:
+    """Options that stand on the command line."""
+    return {n: v for n, v in options.items() if v is not None}
+
+
+def as_stored(value: object) -> object:
+    """A setting as it comes back from the store, to be compared with it."""
+    from estimica.execute.payload import read, written
+
+    return read(written(value))
+
+
+def assessed(run: Run, quiet: bool, work: Callable[..., Assessment]) -> Assessment:
+    """The result of a run, with its progress told and its end noted."""
+    with run.writer as writer, Line(quiet, "preparing …") as line:
+
+        def tell(p: Progress) -> None:
+            failed = f", {p.failed} failed" if p.failed else ""
+            line.tell(f"{p.done} of {p.count} samples{failed}", p.done / p.count)
+
+        found: Assessment = finished(work(progress=tell, run=writer), writer)
+    if run.writer.trouble:
+        say(f"warning: the run is not stored: {run.writer.trouble}")
+    return found
+
+
+def wrote(found: Assessment, csv: Path | None, report: Path | None, quiet: bool) -> Path | None:
+    """Write what was asked for; the page is returned."""
+    if csv:
+        found.write(csv)
+        if not quiet:
+            say(f"wrote {csv}")
+    return found.report(report) if report else None
+
+
+def told(found: Assessment, page: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Print the result; samples that failed are told on stderr."""
+    from estimica.optimise.assessment_show import sensitivity_table
+
+    parts = [text(found.table())]
+    if found.sensitivity is not None:
+        parts.append(text(sensitivity_table(found)))
+    if found.failures:
+        first = found.failures[0]
+        where = f"case '{first.case}': " if first.case else ""
+        say(
+            f"warning: {len(found.failures)} samples failed, the first is {first.number}: "
+            f"{where}{first.message}"
+        )
+    shown(found, "\n".join(parts), page, as_json=as_json, quiet=quiet)

@@ -1,0 +1,176 @@
+"""Effects: what each parameter does to each criterion, from the samples of an assessment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.show import Bar, Bars, Table
+from estimica.optimise.assessment import Assessment
+from estimica.optimise.global_sensitivity import rank_correlations, regression
+
+Vector = npt.NDArray[np.float64]
+MOST = 60  # bars of one picture
+SURE = 2.0  # standard errors from which on a rank correlation stands out
+
+
+@dataclass(frozen=True, eq=False)
+class EffectColumn:
+    """One number for each criterion and each parameter, (criteria, n)."""
+
+    key: str
+    name: str
+    values: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """`kind` is "ranges" (changes of a criterion/demand) or "correlations"."""
+
+    kind: str
+    columns: tuple[EffectColumn, ...]
+
+
+def effects(found: Assessment) -> Effects | None:
+    """Ranges for designs on levels, correlations for samples; None where there is too little."""
+    good = found.good & found.drawn
+    if found.design == "one-at-a-time":
+        return _single(found)
+    if found.samples.axes:
+        return _levels(found)
+    n = len(found.samples.names)
+    if good.sum() < n + 3:
+        return None
+    x, y = found.samples.values[good], found.values[good]
+    slopes, shares = regression(x, y)
+    return Effects(
+        "correlations",
+        (
+            EffectColumn("rank_correlation", "rank correlation", rank_correlations(x, y)),
+            EffectColumn("regression", "standardised regression", slopes),
+            EffectColumn("explained", "R² of all", np.repeat(shares[:, None], n, axis=1)),
+        ),
+    )
+
+
+def _ranges(low: Vector, high: Vector) -> Effects:
+    return Effects(
+        "ranges",
+        (
+            EffectColumn("least", "least change", low),
+            EffectColumn("largest", "largest change", high),
+        ),
+    )
+
+
+def _single(found: Assessment) -> Effects | None:
+    """Changes of criterion/demand from the first sample, the centre, along each parameter."""
+    centre, values = found.weighted[0], found.samples.values
+    if not np.isfinite(centre).all():
+        return None
+    shape = len(found.places), len(found.samples.names)
+    low, high = np.zeros(shape), np.zeros(shape)
+    for j in range(shape[1]):
+        moved = (values[:, j] != values[0, j]) & found.good
+        if moved.any():
+            change = found.weighted[moved] - centre
+            low[:, j] = np.minimum(change.min(axis=0), 0.0)
+            high[:, j] = np.maximum(change.max(axis=0), 0.0)
+    return _ranges(low, high)
+
+
+def _levels(found: Assessment) -> Effects | None:
+    """Means over each level of a parameter against the mean of all: the main effects of a grid."""
+    good = found.good
+    if not good.any():
+        return None
+    middle = found.weighted[good].mean(axis=0)
+    shape = len(found.places), len(found.samples.names)
+    low, high = np.zeros(shape), np.zeros(shape)
+    for j, axis in enumerate(found.samples.axes):
+        rows = [good & (found.samples.values[:, j] == v) for v in axis]
+        means = np.array([found.weighted[r].mean(axis=0) for r in rows if r.any()])
+        low[:, j], high[:, j] = (means - middle).min(axis=0), (means - middle).max(axis=0)
+    return _ranges(low, high)
+
+
+def effects_table(found: Assessment) -> Table:
+    """A row for each criterion and parameter."""
+    own = effects(found)
+    if own is None:
+        return Table(("criterion", "parameter"), (), "Effects", "There are too few samples.")
+    rows = [
+        (place.label, name, *(float(c.values[k, j]) for c in own.columns))
+        for k, place in enumerate(found.places)
+        for j, name in enumerate(found.samples.names)
+    ]
+    columns = ("criterion", "parameter", *(c.name for c in own.columns))
+    return Table(columns, tuple(rows), "Effects", MEANING[_kind(found, own)])
+
+
+MEANING = {
+    "one-at-a-time": "Changes of criterion/demand while one parameter moves and the others rest.",
+    "grid": "Means over each value of a parameter, against the mean of all: of criterion/demand.",
+    "correlations": "Rank correlations tell direction and strength of a relation that only rises "
+    "or only falls; R² is the share of the scatter that a straight relation with all parameters "
+    "explains.",
+}
+
+
+def _kind(found: Assessment, own: Effects) -> str:
+    if own.kind == "correlations":
+        return own.kind
+    return "grid" if found.samples.axes else "one-at-a-time"
+
+
+def tornado(found: Assessment, names: tuple[str, ...] = ()) -> Bars:
+    """Bars of each criterion, the parameter that does most on top."""
+    own = effects(found)
+    if own is None:
+        return Bars((), "effect", "There are too few samples to tell effects")
+    places = [k for k, p in enumerate(found.places) if not names or p.criterion.name in names]
+    kind = _kind(found, own)
+    groups = []
+    for k in places:
+        bars = _bars(found, own, k)
+        groups.append((found.places[k].label, tuple(bars)))
+    n = len(found.samples.names)
+    most = max(1, MOST // max(n, 1))
+    if len(groups) > most:  # those that change most
+        sizes = [max((_size(b) for b in bars), default=0.0) for _, bars in groups]
+        chosen = sorted(np.argsort(sizes)[::-1][:most])
+        groups = [groups[k] for k in chosen]
+    label = "rank correlation" if kind == "correlations" else "change of criterion/demand"
+    title = {
+        "correlations": "Which parameters go with which criteria",
+        "one-at-a-time": "One parameter at a time",
+        "grid": "Main effects of the parameters",
+    }[kind]
+    return Bars(tuple(groups), label, title)
+
+
+def _size(bar: Bar) -> float:
+    return abs(bar.value - bar.base) if np.isfinite(bar.value) else 0.0
+
+
+def _bars(found: Assessment, own: Effects, k: int) -> list[Bar]:
+    bars = []
+    sure = SURE / np.sqrt(max(int((found.good & found.drawn).sum()), 1))
+    for j, name in enumerate(found.samples.names):
+        if own.kind == "correlations":
+            value = float(np.nan_to_num(own.columns[0].values[k, j]))
+            about = f"standardised regression {own.columns[1].values[k, j]:.3g}"
+            bars.append(Bar(name, value, about, strong=abs(value) > sure))
+        else:
+            low, high = (float(c.values[k, j]) for c in own.columns)
+            column = found.samples.values[:, j]
+            about = (
+                f"{name} from {column.min():.5g} to {column.max():.5g}: {low:+.3g} … {high:+.3g}"
+            )
+            bars.append(Bar(name, high, about, strong=False, base=low))
+    bars.sort(key=_size, reverse=True)
+    if own.kind == "ranges" and bars and _size(bars[0]) > 0:
+        bars[0] = Bar(bars[0].name, bars[0].value, bars[0].about, True, bars[0].base)
+    return bars

@@ -1,0 +1,200 @@
+"""What there is to say of an assessment: tables, and the page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from estimica.base.show import Page, Rounded, Section, Table, ended, labelled
+from estimica.optimise.assessment import Assessment, share_of
+from estimica.optimise.assessment_effects import effects, effects_table, tornado
+from estimica.optimise.assessment_pictures import (
+    curves,
+    distributions,
+    is_map,
+    local_bars,
+    maps,
+    natural,
+    parallel,
+    parameter_labels,
+    scatter,
+    sensitivity_bars,
+)
+
+MOST_MAPS = 9
+MOST_CLOUDS = 4  # criteria that have a cloud of their own
+MOST_FAILED = 20
+
+
+def criteria_table(found: Assessment) -> Table:
+    """Every criterion: demand, how it scatters, how often the demand holds."""
+    return _quantile_table(found) if found.command == "montecarlo" else _range_table(found)
+
+
+def _range_table(found: Assessment) -> Table:
+    rows = []
+    good = found.good
+    for k, p in enumerate(found.places):
+        own = found.values[good, k]
+        ends = (float(own.min()), float(np.median(own)), float(own.max())) if len(own) else ()
+        held = int(found.held[:, k].sum())
+        share = "" if p.role == "watch" else f"{held} of {int(found.done.sum())}"
+        cells = ends or (None, None, None)
+        rows.append((p.case or "design", _named(p), p.demand, *cells, share))
+    columns = ("case", "criterion", "demand", "smallest", "median", "largest", "demand holds")
+    return Table(columns, tuple(rows), f"Sweep of {found.study.name}", verdict(found))
+
+
+def _quantile_table(found: Assessment) -> Table:
+    rows = []
+    rowset = found.good & found.drawn
+    for k, p in enumerate(found.places):
+        own = found.values[rowset, k]
+        share, (low, high) = share_of(found.held[found.drawn, k])
+        told = "" if p.role == "watch" else f"{share:.4g} ({low:.3g} … {high:.3g})"
+        spread = (float(own.mean()), float(own.std())) if len(own) else (None, None)
+        levels = [float(v) for v in np.quantile(own, found.levels)] if len(own) else []
+        cells: list[float | None] = [*levels] or [None] * len(found.levels)
+        rows.append((p.case or "design", _named(p), p.demand, *spread, *cells, told))
+    levels_ = tuple(f"{100 * v:g} %" for v in found.levels)
+    columns = ("case", "criterion", "demand", "mean", "σ", *levels_, "P(demand holds)")
+    return Table(columns, tuple(rows), f"Monte Carlo of {found.study.name}", verdict(found))
+
+
+def _named(place: object) -> str:
+    criterion = place.criterion  # type: ignore[attr-defined]
+    return labelled(criterion.name, criterion.unit)
+
+
+def verdict(found: Assessment) -> str:
+    """How it ended, and what it says of all demands together."""
+    told = [f"{ended(*found.outcome())}."]
+    if not found.done.any():
+        return told[0]
+    if found.command == "montecarlo":
+        share, (low, high) = found.probability_satisfied
+        told.append(
+            f"All demands hold with probability {share:.4g} (95 % interval {low:.4g} … {high:.4g})."
+        )
+    else:
+        held = int(found.satisfied.sum())
+        told.append(f"All demands hold in {held} of {int(found.done.sum())} samples.")
+    k = found.best
+    if k is not None and found.command == "sweep":
+        values = zip(found.samples.names, found.samples.values[k], strict=True)
+        at = ", ".join(f"{n} = {v:.6g}" for n, v in values)
+        told.append(f"Best: {at} (largest criterion/demand {found.largest[k]:.4g}).")
+    fixed = [n for n in found.samples.names if any(n in c.fix for c in found.study.active_cases)]
+    if fixed:
+        told.append(f"In every case {', '.join(fixed)} stands in place of what the case fixes.")
+    return " ".join(told)
+
+
+def sensitivity_table(found: Assessment) -> Table:
+    """Sobol's or Morris' indices, with the half-widths of their 95 % intervals."""
+    own = found.sensitivity
+    assert own is not None
+    columns = ["criterion", "parameter"]
+    for index in own.indices:
+        columns += [index.name] + (["±"] if index.half is not None else [])
+    rows = []
+    for k, label in enumerate(own.labels):
+        for j, name in enumerate(own.names):
+            cells: list[object] = [label, name]
+            for index in own.indices:
+                cells.append(float(index.value[k, j]))
+                if index.half is not None:
+                    cells.append(Rounded(float(index.half[k, j]), 4))
+            rows.append(tuple(cells))
+    what = "base samples" if own.kind == "sobol" else "trajectories"
+    lost = f"; {own.lost} were left out because a sample in them failed" if own.lost else ""
+    return Table(tuple(columns), tuple(rows), "Sensitivity", f"{own.blocks} {what}{lost}.")
+
+
+def local_table(found: Assessment) -> Table:
+    """Derivatives at the centre."""
+    own = found.local
+    assert own is not None
+    rows = tuple(
+        (label, name, float(own.values[k]), float(own.derivatives[k, j]),
+         float(own.relative[k, j]))
+        for k, label in enumerate(own.labels)
+        for j, name in enumerate(own.names)
+    )  # fmt: skip
+    at = ", ".join(f"{n} = {v:.6g}" for n, v in zip(own.names, own.point, strict=True))
+    rough = f" By differences, not exact: {', '.join(own.differenced)}." if own.differenced else ""
+    columns = ("criterion", "parameter", "value", "derivative", "% for 1 %")
+    return Table(columns, rows, "Local sensitivity", f"At {at}.{rough}")
+
+
+def failure_table(found: Assessment) -> Table:
+    """Samples that could not be simulated, with their parameters and reasons."""
+    shown = found.failures[:MOST_FAILED]
+    rows = tuple(
+        (f.number, *map(float, found.samples.values[f.number]), f.case, f.message) for f in shown
+    )
+    columns = ("sample", *parameter_labels(found), "case", "what happened")
+    more = len(found.failures) - len(shown)
+    return Table(columns, rows, "", f"and {more} more" if more else "")
+
+
+def page(found: Assessment) -> Page:
+    """The page of `estimica sweep --report` and `estimica montecarlo --report`."""
+    what = "Monte Carlo" if found.command == "montecarlo" else "Sweep"
+    return Page(f"{what} of {found.study.name}", tuple(_sections(found)), verdict(found))
+
+
+def _sections(found: Assessment) -> Iterator[Section]:
+    told = "A demand is the value that satisfies; criterion/demand up to 1 is good."
+    yield Section("Criteria", told, (criteria_table(found),))
+    if (found.good & found.drawn).sum() > 1:
+        yield from _pictures(found)
+    if found.sensitivity is not None:
+        yield Section(
+            "Which parameters matter",
+            GLOBAL[found.sensitivity.kind],
+            (sensitivity_bars(found), sensitivity_table(found)),
+        )
+    if found.local is not None:
+        yield Section("Local sensitivity", LOCAL, (local_bars(found), local_table(found)))
+    if found.failures:
+        counts = Counter(f.message for f in found.failures).most_common(5)
+        why = "; ".join(f"{n} × {m}" for m, n in counts)
+        head = f"{len(found.failures)} samples could not be simulated: {why}."
+        yield Section("Samples that failed", head, (failure_table(found),))
+
+
+def _pictures(found: Assessment) -> Iterator[Section]:
+    kind = natural(found)
+    if kind == "curves":
+        yield Section("Criteria along the parameters", "", (curves(found),))
+    if is_map(found):
+        shown = tuple(maps(found)[:MOST_MAPS])
+        yield Section("Maps", "White is where no sample could be simulated.", shown)
+    if found.command == "montecarlo":
+        pictures = (distributions(found), distributions(found, cumulative=True))
+        yield Section("Distributions", "", pictures)
+    if kind != "curves":
+        criteria = list(dict.fromkeys(p.criterion.name for p in found.places if p.role != "watch"))
+        clouds = [scatter(found)]
+        if 1 < len(criteria) <= MOST_CLOUDS:
+            clouds += [scatter(found, (name,)) for name in criteria]
+        yield Section("Samples", "", (parallel(found), *clouds))
+    if effects(found) is not None:
+        yield Section("Effects of the parameters", "", (tornado(found), effects_table(found)))
+
+
+GLOBAL = {
+    "sobol": "A first-order index is the share of a criterion's variance that the parameter makes "
+    "alone; a total index counts what it makes together with others too. Bars show total indices "
+    "with 95 % intervals.",
+    "morris": "μ* is the mean size of the change of a criterion, in its own unit, for a move of a "
+    "parameter through its range; a σ as large as μ* tells that the effect is not linear or "
+    "depends on the other parameters. Bars show μ* with 95 % intervals.",
+}
+LOCAL = (
+    "How a criterion changes with each parameter near the centre: the derivative, and per cent of "
+    "the criterion for one per cent of the parameter."
+)

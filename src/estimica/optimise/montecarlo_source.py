@@ -1,0 +1,196 @@
+"""Where a Monte Carlo draws the tuners of a fit from: its covariance, or a bootstrap's sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import DesignError
+from estimica.estimate.estimator import fit as search
+from estimica.estimate.fit import Fit
+from estimica.execute.run import StoredRun
+from estimica.execute.run_writer import NoRunWriter, RunWriter
+from estimica.execute.store import Store
+from estimica.infer.bootstrap import bootstrap
+from estimica.infer.bootstrap_result import Bootstrap
+from estimica.infer.noted_fit import noted, restored
+from estimica.optimise.samples import Samples, drawn_jointly
+from estimica.study.bootstrap_table import bootstrap_table
+from estimica.study.montecarlo_table import MontecarloTable
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+FIT, BOOTSTRAP = "fit", "bootstrap"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Tuners with their estimates and how these scatter: a covariance, or a sample."""
+
+    names: tuple[str, ...]
+    values: Vector
+    covariance: Vector | None = None
+    sample: Vector | None = None  # (replicates, n)
+    about: str = ""
+
+    def known_in(self, study: Study) -> Source:
+        """Only the tuners that a study's model knows."""
+        known = {t.name for t in study.tuners} | {q.name for q in study.model.quantities()}
+        chosen = [k for k, name in enumerate(self.names) if name in known]
+        if not chosen:
+            told = ", ".join(self.names) or "none"
+            raise DesignError(
+                "O060",
+                f"{self.about} has no tuner that this study's model knows; its tuners are {told}",
+            )
+        return Source(
+            tuple(self.names[k] for k in chosen),
+            self.values[chosen],
+            None if self.covariance is None else self.covariance[np.ix_(chosen, chosen)],
+            None if self.sample is None else self.sample[:, chosen],
+            self.about,
+        )
+
+    def drawn(self, table: MontecarloTable) -> Samples:
+        """As many draws as the table asks for."""
+        seed = table.seed + 1  # not the draws of the other parameters
+        if self.sample is not None:
+            rows = np.random.default_rng(seed).integers(0, len(self.sample), table.samples)
+            return Samples(self.names, self.sample[rows])
+        assert self.covariance is not None
+        return drawn_jointly(
+            self.names, self.values, self.covariance, table.samples, table.sampling, seed
+        )
+
+
+def source_of(
+    study: Study,
+    given: Fit | Bootstrap | str,
+    *,
+    workers: int | None = 1,
+    run: RunWriter | None = None,
+    store: Path | None = None,
+) -> Source:
+    """A fit or bootstrap as a source; by name it is made first, or found in the store of runs."""
+    if isinstance(given, str):
+        if given in (FIT, BOOTSTRAP):
+            given = _made(study, given, workers, run or NoRunWriter())
+        else:
+            return _stored(study, given, store).known_in(study)
+    if isinstance(given, Bootstrap):
+        names, chosen = _tuners(given.fit)
+        about = f"the bootstrap of '{given.fit.study.name}'"
+        _require_replicates(about, len(given.values))
+        found = Source(names, given.fit.values[chosen], None, given.values[:, chosen], about)
+        return found.known_in(study)
+    names, chosen = _tuners(given)
+    covariance = given.accuracy.covariance[np.ix_(chosen, chosen)]
+    about = f"the fit of '{given.study.name}'"
+    found = Source(names, given.values[chosen], covariance, None, about).known_in(study)
+    return _determined(found)
+
+
+def _tuners(fit: Fit) -> tuple[tuple[str, ...], list[int]]:
+    chosen = [k for k, u in enumerate(fit.unknowns.items) if u.kind == "tuner"]
+    return tuple(fit.unknowns.items[k].name for k in chosen), chosen
+
+
+def _determined(source: Source) -> Source:
+    covariance = source.covariance
+    assert covariance is not None
+    if np.isfinite(covariance).all():
+        return source
+    spread = np.diag(covariance)
+    bad = [n for n, v in zip(source.names, spread, strict=True) if not np.isfinite(v)]
+    raise DesignError(
+        "O061",
+        f"{source.about} does not determine {', '.join(bad) or 'its tuners'}; fix them there, or "
+        "give them a distribution of their own",
+    )
+
+
+def _require_replicates(about: str, count: int) -> None:
+    if count < 2:
+        raise DesignError("O062", f"{about} has {count} replicates to draw from; make more of them")
+
+
+def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit | Bootstrap:
+    """The fit of the cases with data, then its bootstrap; what the run has noted is not repeated.
+
+    The criteria of the design do not count in it.
+    """
+    measured = [c for c in study.active_cases if c.data is not None]
+    if not measured:
+        raise DesignError(
+            "O063",
+            f"source = \"{what}\": study '{study.name}' has no case with data to fit; give data, "
+            "or the name of a stored run",
+        )
+    asked = study.with_(cases=measured, criteria=())
+    known = run.checkpoints().get("estimate")
+    if known is None:
+        fit = search(asked, workers=workers or 1)
+        note = noted(fit)
+        if note is not None:
+            run.checkpoint("estimate", note)
+            run.flush()
+            fit = restored(asked, run.checkpoints().get("estimate", note))
+    else:
+        fit = restored(asked, known)
+    if what == FIT:
+        return fit
+    table = study.tables.get("bootstrap", {})
+    s = bootstrap_table(table if isinstance(table, dict) else {})
+    return bootstrap(
+        fit,
+        s.replicates,
+        kind=s.kind,
+        seed=s.seed,
+        block_length=s.block_length,
+        workers=workers or 1,
+        run=run,
+    )
+
+
+def _stored(study: Study, name: str, store: Path | None) -> Source:
+    """The source that a run of `fit` or `bootstrap` has left in the store."""
+    if study.path is None and store is None:
+        raise DesignError(
+            "O064",
+            f"source '{name}': a study that was not read from a file has no store of runs; give "
+            "a fit or a bootstrap",
+        )
+    run = Store.of(study.path or Path(), store).run(name)
+    command = run.summary.command
+    if command not in (FIT, BOOTSTRAP):
+        raise DesignError(
+            "O065", f"source: run '{run.id}' is of '{command}', not of 'fit' or 'bootstrap'"
+        )
+    told: Mapping[str, Any] = run.result.get("parameters", {})
+    names = tuple(told)
+    values = np.array([told[n]["value"] for n in names], float)
+    about = f"run '{run.id}'"
+    if command == BOOTSTRAP:
+        sample = _replicates(run, len(names))
+        _require_replicates(about, len(sample))
+        return Source(names, values, None, sample, about)
+    matrix = run.result.get("covariance")
+    if not names or matrix is None:
+        raise DesignError("O066", f"{about} has no covariance to draw from; fit once more")
+    covariance = np.array(matrix, float).reshape(len(names), len(names))
+    return _determined(Source(names, values, covariance, None, about).known_in(study))
+
+
+def _replicates(run: StoredRun, count: int) -> Vector:
+    """The tuners of all replicates, which come first among the unknowns."""
+    rows = []
+    for key, payload in run.checkpoints.items():
+        value = payload.get("value") if isinstance(payload, Mapping) else None
+        if key.startswith("replicate") and isinstance(value, Mapping) and "values" in value:
+            rows.append(value["values"][:count])
+    return np.array(rows, float).reshape(-1, count)
