@@ -9,31 +9,30 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
-from estimica.compiled.equations import Equations, assemble, tunable
+from estimica.compiled.equations import Equations, assemble
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
-from estimica.flat.expression import Expression
 from estimica.flat.serialise import from_json, to_json
-from estimica.flat.system import Experiment, FlatSystem, Kind, Variability
+from estimica.flat.system import Experiment, FlatSystem
 from estimica.simulate.engine import Options, Run
 from estimica.simulate.failure import describe
 from estimica.simulate.function_model import FunctionModel, function_model
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.linear import Linearisation, linearise
 from estimica.simulate.linearised import LinearisedModel
+from estimica.simulate.modelica_quantities import Attributes, quantities_of, roles_of
 from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.steady import steady_state
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 from estimica.source.load import load_flat
 from estimica.structure.causality import Causality, slope_name
-from estimica.structure.causality_choice import Choice, choose_inputs
-from estimica.structure.causality_sort import sort_redefined
+from estimica.structure.causality_choice import Choice
+from estimica.structure.causality_sort import sort_redefined, sound_choice
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
 from estimica.structure.sorted_system import SortedSystem
 
@@ -132,23 +131,7 @@ class ModelicaModel(LinearisedModel):
 
     @cached_property
     def _roles(self) -> dict[str, str]:
-        system = self.system
-        roles = {v.name: "algebraic" for v in self.flat.variables}
-        for names, role in (
-            (system.aliases, "alias"),
-            (system.parameters, "parameter"),
-            (system.inputs, "input"),
-            (system.states, "state"),
-            (system.memories, "memory"),
-            (system.logicals, "logical"),
-        ):
-            roles.update(dict.fromkeys(names, role))
-        for v in self.flat.variables:
-            if v.variability is Variability.CONSTANT:
-                roles[v.name] = "constant"
-            elif v.variability is Variability.PARAMETER:
-                roles[v.name] = "parameter"
-        return roles
+        return roles_of(self.flat, self.system)
 
     def quantities(self) -> list[Quantity]:
         """Every parameter and variable with its metadata."""
@@ -156,45 +139,8 @@ class ModelicaModel(LinearisedModel):
 
     @cached_property
     def _quantities(self) -> list[Quantity]:
-        number = self._numbers_of_attributes()
-        found = []
-        for v in self.flat.variables:
-            if v.name in self.slopes:
-                continue
-            role = self._roles.get(v.name, "algebraic")
-            reason = tunable(self.system, v.name) if role in ("parameter", "constant") else ""
-            value: float | str | bool | int | None = number(
-                v.binding if role in ("parameter", "constant") else v.start
-            )
-            if role in ("parameter", "constant") and v.name in self._defaults:
-                value = self._defaults[v.name]
-            if v.kind is Kind.STRING:
-                value, reason = v.text, "of type String"
-            elif v.kind is Kind.BOOLEAN and value is not None:
-                value = bool(value)
-            elif v.kind in (Kind.INTEGER, Kind.ENUMERATION) and isinstance(value, float):
-                value = (
-                    v.literals[int(value) - 1]
-                    if v.literals and 0 < value <= len(v.literals)
-                    else int(value)
-                )
-            low, high = number(v.minimum), number(v.maximum)
-            found.append(
-                Quantity(
-                    v.name,
-                    value,
-                    v.unit,
-                    v.description,
-                    -np.inf if low is None else low,
-                    np.inf if high is None else high,
-                    number(v.nominal),
-                    str(v.kind),
-                    role,
-                    role == "parameter" and not reason,
-                    reason,
-                )
-            )
-        return found
+        own = [v for v in self.flat.variables if v.name not in self.slopes]
+        return quantities_of(own, self.system, self._roles, self._defaults, self._number)
 
     @cached_property
     def _defaults(self) -> dict[str, float]:
@@ -204,22 +150,9 @@ class ModelicaModel(LinearisedModel):
         values = dict(zip(self.equations.constants, map(float, P), strict=False))
         return values | dict.fromkeys(self.system.free_parameters, float("nan"))
 
-    def _numbers_of_attributes(self) -> Callable[[Expression | None], float | None]:
-        """A function that gives the number of an attribute at the loaded parameter values."""
-        e = self.equations
-        P = np.array([self._defaults[n] for n in e.constants])
-        cache: dict[Expression, float | None] = {}
-
-        def number(expression: Expression | None) -> float | None:
-            if expression is None:
-                return None
-            if expression.op == "const":
-                return expression.value
-            if expression not in cache:
-                cache[expression] = _evaluated(e, expression, P)
-            return cache[expression]
-
-        return number
+    @cached_property
+    def _number(self) -> Attributes:
+        return Attributes(self.equations, self._defaults)
 
     # -- other causalities -----------------------------------------------------------------------
 
@@ -271,7 +204,7 @@ class ModelicaModel(LinearisedModel):
 
     def choose_inputs(self, prefer: Sequence[str] = ()) -> Choice:
         """How many inputs the class needs when it is taken alone, and which could be them."""
-        return choose_inputs(self.original, prefer)
+        return sound_choice(self.original, prefer)
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -425,8 +358,7 @@ class ModelicaModel(LinearisedModel):
 
     @cached_property
     def _input_defaults(self) -> dict[str, float]:
-        number = self._numbers_of_attributes()
-        return {n: number(self.flat.by_name[n].start) or 0.0 for n in self.system.inputs}
+        return {n: self._number(self.flat.by_name[n].start) or 0.0 for n in self.system.inputs}
 
     @cached_property
     def slopes(self) -> dict[str, str]:
@@ -501,15 +433,3 @@ def _from_text(
     text: str, fixed: Mapping[str, float | bool | int | str], causality: Causality = _AS_DECLARED
 ) -> ModelicaModel:
     return ModelicaModel(from_json(text), fixed, causality)
-
-
-def _evaluated(e: Equations, expression: Expression, P: Vector) -> float | None:
-    """The number an attribute's expression has at the loaded parameter values."""
-    from estimica.compiled.equations import translate
-
-    try:
-        value = translate([expression], e.leaf_with({}))[0]
-        result = ca.Function("value", [e.P], [value], {"allow_free": False})(P)
-    except (KeyError, RuntimeError):
-        return None
-    return float(result)

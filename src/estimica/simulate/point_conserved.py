@@ -10,13 +10,26 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import ModelError
 from estimica.compiled.tuning import Tuning
 from estimica.simulate.initial import Initialiser
 
 Vector = npt.NDArray[np.float64]
 _FLAT = 1e-11
 _TRIALS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some point: unknowns, inputs, modes."""
+
+    Z: Vector
+    u: Vector
+    d: Vector
+
+    def at(self, derivatives: ca.Function, P: Vector) -> tuple[Vector, Vector]:
+        """Equations and their Jacobian."""
+        G, J = (np.array(a) for a in derivatives(self.Z, self.u, self.d, P))
+        return G.ravel(), J
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +44,7 @@ class Conserved:
     derivatives: ca.Function  # (Z, u, d, P) -> [f; g] and its Jacobian
     pivots: tuple[int, ...]
     n: int  # states
+    sample: Sample  # where L is computed; it is the same everywhere
 
     @property
     def k(self) -> int:
@@ -72,66 +86,60 @@ class Conserved:
     def _combinations(self, values: Vector) -> Vector:
         """L at given constants."""
         P = self.tuning.prepare(values)[0]
-        _, J = next(iter(_evaluated(self.derivatives, P, self.tuning, self.n)))
+        _, J = self.sample.at(self.derivatives, P)
         left = _left_null(J, self.k)[:, : self.n]
         found = np.asarray(np.linalg.solve(left[:, list(self.pivots)], left), np.float64)
         found[np.abs(found) < 1e-12] = 0.0
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """What is conserved; or, in words, why the equations do not determine a point."""
+
+    conserved: Conserved | None = None
+    open: str = ""
+
+
 def find_conserved(
-    tuning: Tuning, initialiser: Initialiser, derivatives: ca.Function, n: int
-) -> Conserved | None:
-    """The conserved quantities of a model; None where its steady state is determined."""
+    tuning: Tuning, initialiser: Initialiser, derivatives: ca.Function, n: int, u: Vector
+) -> Balance:
+    """What the states of a model conserve at points with inputs u (N, nu)."""
     values = np.where(np.isnan(tuning.defaults), 1.0, tuning.defaults)
-    P = tuning.prepare(values)[0]
-    evaluated = list(_evaluated(derivatives, P, tuning, n))
-    matrices = [J for _, J in evaluated]
-    if not matrices or not matrices[0].size:
-        return None
-    size = len(matrices[0])
-    rank = max(_rank(J) for J in matrices)
-    if rank == size:
-        return None
-    left = _left_null(matrices[0], size - rank)
-    constant = all(_annihilates(left, J) for J in matrices)
-    in_states = np.linalg.matrix_rank(left[:, :n], 1e-9) == size - rank
-    if not constant or not in_states:
-        raise ModelError(
-            "M169", f"the steady state of '{tuning.equations.system.flat.name}' is not determined: "
-            f"{_undetermined(tuning, matrices[0])}; use mode 'simulate', or give one of them as an "
-            "input",
-        )  # fmt: skip
-    if not all(_annihilates(left, G[:, None]) for G, _ in evaluated):
-        name = tuning.equations.system.flat.name
-        raise ModelError(
-            "M170",
-            f"'{name}' has no steady state: nothing holds {_undetermined(tuning, matrices[0])} "
-            "back; give one of them as an input",
-        )
-    return Conserved(tuning, initialiser, derivatives, _pivots(left[:, :n]), n)
-
-
-def _evaluated(
-    derivatives: ca.Function, P: Vector, tuning: Tuning, n: int
-) -> Iterator[tuple[Vector, Vector]]:
-    """Equations and Jacobians at points around the start values, the same ones every time."""
-    h, rng = tuning.hybrid, np.random.default_rng(0)
-    values = np.where(np.isnan(tuning.defaults), 1.0, tuning.defaults)
-    x = tuning.prepare(values)[1][:n]
-    found = 0
-    for spread in (0.1, 0.1, 0.3, 1.0, 1.0, 1.0, 0.01, 0.01):
-        size = np.concatenate([np.where(x, np.abs(x), 1.0), np.ones(h.nz)])
-        base = np.concatenate([x, np.zeros(h.nz)])
-        Z = base + spread * size * rng.uniform(0.2, 1.0, size.size)
-        u = rng.uniform(0.5, 1.5, h.nu)
-        d = np.round(rng.uniform(0, 1, h.nd))
-        G, J = (np.array(a) for a in derivatives(Z, u, d, P))
+    P, x, _ = tuning.prepare(values)
+    found = []
+    for sample in _samples(tuning, x[:n], u):
+        G, J = sample.at(derivatives, P)
         if np.isfinite(J).all() and np.isfinite(G).all():
-            yield G.ravel(), J
-            found += 1
-            if found == _TRIALS:
-                return
+            found.append((sample, G, J))
+    if not found:
+        return Balance()
+    ranks = [_rank(J) for _, _, J in found]
+    sample, _, best = found[int(np.argmax(ranks))]
+    deficit = len(best) - max(ranks)
+    if not deficit:
+        return Balance()
+    left = _left_null(best, deficit)
+    open_ = _undetermined(tuning, best)
+    constant = all(_annihilates(left, J) for _, _, J in found)
+    if not constant or np.linalg.matrix_rank(left[:, :n], 1e-9) < deficit:
+        return Balance(open=f"the equations do not determine {open_}")
+    if not all(_annihilates(left, G[:, None]) for _, G, _ in found):
+        return Balance(open=f"nothing holds {open_} back")
+    pivots = _pivots(left[:, :n])
+    return Balance(Conserved(tuning, initialiser, derivatives, pivots, n, sample))
+
+
+def _samples(tuning: Tuning, x: Vector, u: Vector) -> Iterator[Sample]:
+    """Points around the start values with inputs that occur, the same ones every time."""
+    h, rng = tuning.hybrid, np.random.default_rng(0)
+    size = np.concatenate([np.where(x, np.abs(x), 1.0), np.ones(h.nz)])
+    base = np.concatenate([x, np.zeros(h.nz)])
+    rows = np.unique(np.linspace(0, len(u) - 1, _TRIALS).astype(int))
+    for spread in (0.1, 0.3, 1.0, 0.01):
+        for k in rows:
+            Z = base + spread * size * rng.uniform(0.2, 1.0, size.size)
+            yield Sample(Z, u[k], np.round(rng.uniform(0, 1, h.nd)))
 
 
 def _scaled(J: Vector) -> Vector:

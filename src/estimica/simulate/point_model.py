@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +20,7 @@ from estimica.compiled.model import Model
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.simulate.engine import Options
 from estimica.simulate.modelica_model import ModelicaModel
-from estimica.simulate.point_conserved import Conserved, find_conserved
+from estimica.simulate.point_conserved import Balance, find_conserved
 from estimica.simulate.point_homotopy import homotopy_of
 from estimica.simulate.point_inputs import inputs_of_points
 from estimica.simulate.point_response import MovingPointResponse, PointResponse
@@ -63,6 +64,7 @@ class PointModel(Model):
         self.name = model.name
         self.description = model.description
         self._systems: dict[tuple[object, ...], PointSystem] = {}
+        self._equations: dict[Tuning, ca.Function] = {}
         _require_mode(model, settings.mode)
 
     @property
@@ -76,11 +78,10 @@ class PointModel(Model):
         if not self.model.system.states:
             return self.model.notes
         tuning = self.model.configurations.tuning((), ())
-        try:
-            conserved = self._conserved(tuning, (), ())
-        except ModelError as error:
-            return (*self.model.notes, error.message)
-        kept = () if conserved is None else conserved.words(tuning.defaults)
+        balance = self._balance(tuning, (), (), np.ones((1, tuning.hybrid.nu)))
+        if balance.conserved is None:
+            return self.model.notes
+        kept = balance.conserved.words(tuning.defaults)
         told = (f"at rest only the start says how much there is of {text}" for text in kept)
         return (*self.model.notes, *told)
 
@@ -176,7 +177,7 @@ class PointModel(Model):
         tuners = [require_tunable(model.equations, n) for n in wrt]
         given = numbers(model.equations, parameters, start)
         names = model.chosen_outputs(outputs)
-        system = self._system(names, tuners, sorted(given), moving)
+        system, left_open = self._system(names, tuners, sorted(given), moving, u)
         values = model.independent_values(system.tuning, given, tuners)
         made_free = [*given, *(c.name for c in tuners)]
         plain = model.configurations.get((), (), sorted(set(made_free)))
@@ -188,6 +189,7 @@ class PointModel(Model):
             plain,
             None if moving else lambda: model.configurations.get(names, tuners, sorted(given)),
             homotopy_of(system.tuning) if self.settings.mode == "steady" else None,
+            left_open,
         )
         told = [n for n in model.system.inputs if n not in slopes]
         return PointResponse(search, points, u, values, told)
@@ -198,27 +200,28 @@ class PointModel(Model):
         wrt: Sequence[Constant],
         overridden: Sequence[str],
         moving: Sequence[int],
-    ) -> PointSystem:
-        key = (tuple(outputs), tuple(wrt), tuple(overridden), tuple(moving))
+        u: Vector,
+    ) -> tuple[PointSystem, str]:
+        """The compiled equations, and what they leave open, in words."""
+        tuning = self.model.configurations.tuning(wrt, overridden)
+        balance = self._balance(tuning, wrt, overridden, u)
+        conserved = balance.conserved
+        pivots = () if conserved is None else conserved.pivots
+        key = (tuple(outputs), tuple(wrt), tuple(overridden), tuple(moving), pivots)
         if key not in self._systems:
-            tuning = self.model.configurations.tuning(wrt, overridden)
-            conserved = self._conserved(tuning, wrt, overridden)
             self._systems[key] = build_system(tuning, outputs, moving, conserved)
-        return self._systems[key]
+        return self._systems[key], balance.open
 
-    def _conserved(
-        self, tuning: Tuning, wrt: Sequence[Constant], overridden: Sequence[str]
-    ) -> Conserved | None:
-        if not self.model.system.states:
-            return None
-        initialiser = self.model.configurations.initialiser(wrt, overridden)
+    def _balance(
+        self, tuning: Tuning, wrt: Sequence[Constant], overridden: Sequence[str], u: Vector
+    ) -> Balance:
         n = len(self.model.system.states)
-        try:
-            return find_conserved(tuning, initialiser, steady_equations(tuning), n)
-        except ModelError:
-            if self.settings.mode == "simulate":  # which carries derivatives along
-                return None
-            raise
+        if not n:
+            return Balance()
+        if tuning not in self._equations:
+            self._equations[tuning] = steady_equations(tuning)
+        initialiser = self.model.configurations.initialiser(wrt, overridden)
+        return find_conserved(tuning, initialiser, self._equations[tuning], n, u)
 
     def __reduce__(self) -> tuple[object, ...]:
         return PointModel, (self.model, self.settings)

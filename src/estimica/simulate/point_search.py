@@ -42,6 +42,7 @@ class PointSearch:
     #: for points that their equations do not determine: derivatives along the simulation
     full: Callable[[], Configuration] | None = None
     homotopy: Homotopy | None = None
+    left_open: str = ""  # what the equations do not determine, in words
 
     def first(self, values: Vector, P: Vector, u: Vector) -> tuple[PointSolution, dict[int, str]]:
         """The points without any known solution, and what failed at which."""
@@ -109,7 +110,7 @@ class PointSearch:
         for k in map(int, np.flatnonzero(solution.status)):
             if k in told:
                 continue
-            why = _TEXTS[int(solution.status[k])]
+            why = self.left_open or _TEXTS[int(solution.status[k])]
             if not (
                 self._from_neighbours(solution, k)
                 or self._by_homotopy(solution, k, values)
@@ -167,7 +168,7 @@ class PointSearch:
     def _from_rest(self, solution: PointSolution, k: int, values: Vector) -> bool:
         """Newton's method from where a simulation comes to rest, or from consistent starts."""
         s = self.system
-        if not s.n_states:
+        if not s.n_states or self.left_open:
             return False
         at_rest = self._settled(solution, k, values)
         if len(at_rest.x) < s.n_states:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem
 from estimica.structure.causality import Causality, redefine, slope_name
-from estimica.structure.causality_choice import choose_inputs
+from estimica.structure.causality_choice import Choice, choose_inputs
 from estimica.structure.sort import sort_system
 from estimica.structure.sorted_system import Block, SortedSystem
 
 _NEEDS_DERIVATIVE = "E302"
+LARGE = 2000  # variables of a class for which proposals are not tried out
 
 
 def sort_redefined(flat: FlatSystem, causality: Causality) -> tuple[FlatSystem, SortedSystem]:
@@ -63,6 +65,24 @@ def _names_used(system: SortedSystem) -> set[str]:
         else:
             roots.append(block.value)
     return set(ex.names_in(*roots))
+
+
+def sound_choice(flat: FlatSystem, prefer: Sequence[str] = ()) -> Choice:
+    """The inputs to choose from, with sets that sorting refuses left out.
+
+    Structure alone does not see sums that cancel, as in flows around a loop.
+    """
+    choice = choose_inputs(flat, prefer)
+    if len(flat.variables) > LARGE:
+        return choice
+    sound = []
+    for names in choice.proposals:
+        try:
+            sort_redefined(flat, Causality(names))
+        except StructureError:
+            continue
+        sound.append(names)
+    return replace(choice, proposals=tuple(sound))
 
 
 def _sorted_as_declared(flat: FlatSystem) -> SortedSystem:

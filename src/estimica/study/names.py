@@ -18,7 +18,7 @@ from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
 FIXED = ("parameter", "constant")
-NO_INPUTS = "E204"
+UNKNOWN_INPUT = "E203"
 WITH_START = ("state", "memory", "alias", "logical")
 
 Known = Mapping[str, Quantity]
@@ -184,7 +184,7 @@ def _refused(study: Study, case: Case) -> Problem | None:
     try:
         study.model_of(case)
     except EstimicaError as error:
-        if error.code == NO_INPUTS and " has no room " not in error.message:
+        if error.code != UNKNOWN_INPUT and " has no room " not in error.message:
             return Problem(error.code, f"case '{case.name}'", f"inputs: {error.message}")
     return None
 

@@ -1,0 +1,112 @@
+"""What a Modelica model says about its parameters and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import casadi as ca
+import numpy as np
+
+from estimica.base.quantities import Quantity
+from estimica.compiled.equations import Equations, translate, tunable
+from estimica.flat.expression import Expression
+from estimica.flat.system import FlatSystem, Kind, Variability, Variable
+from estimica.structure.sorted_system import SortedSystem
+
+FIXED = ("parameter", "constant")
+
+
+class Attributes:
+    """Gives the number of an attribute at the loaded parameter values."""
+
+    def __init__(self, equations: Equations, values: Mapping[str, float]) -> None:
+        self._equations = equations
+        self._P = np.array([values[n] for n in equations.constants])
+        self._cache: dict[Expression, float | None] = {}
+
+    def __call__(self, expression: Expression | None) -> float | None:
+        """The number, or None where there is none."""
+        if expression is None:
+            return None
+        if expression.op == "const":
+            return expression.value
+        if expression not in self._cache:
+            self._cache[expression] = self._evaluated(expression)
+        return self._cache[expression]
+
+    def _evaluated(self, expression: Expression) -> float | None:
+        e = self._equations
+        try:
+            value = translate([expression], e.leaf_with({}))[0]
+            result = ca.Function("value", [e.P], [value], {"allow_free": False})(self._P)
+        except (KeyError, RuntimeError):
+            return None
+        return float(result)
+
+
+def roles_of(flat: FlatSystem, system: SortedSystem) -> dict[str, str]:
+    """Whether each variable is a parameter, an input, a state, …"""
+    roles = {v.name: "algebraic" for v in flat.variables}
+    for names, role in (
+        (system.aliases, "alias"),
+        (system.parameters, "parameter"),
+        (system.inputs, "input"),
+        (system.states, "state"),
+        (system.memories, "memory"),
+        (system.logicals, "logical"),
+    ):
+        roles.update(dict.fromkeys(names, role))
+    for v in flat.variables:
+        if v.variability is Variability.CONSTANT:
+            roles[v.name] = "constant"
+        elif v.variability is Variability.PARAMETER:
+            roles[v.name] = "parameter"
+    return roles
+
+
+def quantities_of(
+    variables: Iterable[Variable],
+    system: SortedSystem,
+    roles: Mapping[str, str],
+    values: Mapping[str, float],
+    number: Attributes,
+) -> list[Quantity]:
+    """Every variable with its metadata; `values` are those of parameters as loaded."""
+    found = []
+    for v in variables:
+        role = roles.get(v.name, "algebraic")
+        reason = tunable(system, v.name) if role in FIXED else ""
+        plain = values.get(v.name) if role in FIXED else None
+        if plain is None:
+            plain = number(v.binding if role in FIXED else v.start)
+        low, high = number(v.minimum), number(v.maximum)
+        if v.kind is Kind.STRING:
+            reason = "of type String"
+        found.append(
+            Quantity(
+                v.name,
+                _typed(v, plain),
+                v.unit,
+                v.description,
+                -np.inf if low is None else low,
+                np.inf if high is None else high,
+                number(v.nominal),
+                str(v.kind),
+                role,
+                role == "parameter" and not reason,
+                reason,
+            )
+        )
+    return found
+
+
+def _typed(v: Variable, value: float | None) -> float | bool | int | str | None:
+    """A number as the type of its variable has it."""
+    if v.kind is Kind.STRING:
+        return v.text
+    if v.kind is Kind.BOOLEAN and value is not None:
+        return bool(value)
+    if v.kind in (Kind.INTEGER, Kind.ENUMERATION) and value is not None:
+        listed = v.literals and 0 < value <= len(v.literals)
+        return v.literals[int(value) - 1] if listed else int(value)
+    return value
