@@ -227,8 +227,8 @@ def test_what_is_written_down_agrees_with_the_engine(source: str) -> None:
 
 def test_gain_alone_is_told_best_by_a_constant_input() -> None:
     found = design(lag_study("K"), pieces=20)
-    level = np.sign(found.samples["u"][0])
-    assert found.samples["u"] == pytest.approx(level, abs=1e-4)
+    level = np.sign(found.inputs["u"][0])
+    assert found.inputs["u"] == pytest.approx(level, abs=1e-4)
     y = 1 - np.exp(-found.times / 3)
     assert found.stderr["K"] == pytest.approx(0.1 / math.sqrt(y @ y), rel=1e-4)
 
@@ -275,8 +275,8 @@ def test_rate_is_kept() -> None:
 
 def test_energy_is_kept_and_used() -> None:
     found = design(lag_study(), energy=0.3, wave=True)
-    assert float(np.mean(found.samples["u"] ** 2)) <= 0.3 * (1 + 1e-6)
-    assert float(np.mean(found.samples["u"] ** 2)) > 0.299
+    assert float(np.mean(found.inputs["u"] ** 2)) <= 0.3 * (1 + 1e-6)
+    assert float(np.mean(found.inputs["u"] ** 2)) > 0.299
     assert found.reference.energy[0] <= 0.3 * (1 + 1e-6)
 
 
@@ -305,8 +305,8 @@ def test_output_limits_are_kept_between_samples_too(make: Any) -> None:
 def test_bounds_of_the_model_serve_where_none_are_given() -> None:
     bounded = LAG.replace("input Real u;", "input Real u(min = 0, max = 0.5);")
     found = design(study_of(es.load_model(bounded), "K", "tau"), min=None, max=None, starts=1)
-    assert found.samples["u"].min() >= 0
-    assert found.samples["u"].max() <= 0.5
+    assert found.inputs["u"].min() >= 0
+    assert found.inputs["u"].max() <= 0.5
 
 
 # --- what is gained ------------------------------------------------------------------------------
@@ -361,8 +361,8 @@ def test_two_inputs_are_designed_together() -> None:
         "K*u", "K*u + 0.5*w"))  # fmt: skip
     found = design(study_of(model, "K", "tau"), input=["u", "w"], min={"u": -1, "w": -2},
                    max={"u": 1, "w": 2}, starts=1)  # fmt: skip
-    assert set(found.samples) == {"u", "w"}
-    assert np.abs(found.samples["w"]).max() <= 2
+    assert set(found.inputs) == {"u", "w"}
+    assert np.abs(found.inputs["w"]).max() <= 2
     assert (found.gain > -1e-6).any()
 
 
@@ -413,8 +413,8 @@ def test_jax_functions_are_followed() -> None:
 def test_the_result_shows_itself(tmp_path: Path) -> None:
     found = design(lag_study(), limits={"y": {"max": 1.5}}, starts=1)
     assert "gain %" in str(found)
-    data = es.read_data(found.to_csv(tmp_path / "u.csv"))
-    assert data.column("u") == pytest.approx(found.samples["u"], abs=0)
+    data = es.read_data(found.write_csv(tmp_path / "u.csv"))
+    assert data.column("u") == pytest.approx(found.inputs["u"], abs=0)
     told = json.loads(json.dumps(found.to_dict()))
     assert told["kind"] == "free"
     assert told["outcome"]["status"] == "done"
@@ -424,6 +424,8 @@ def test_the_result_shows_itself(tmp_path: Path) -> None:
     assert "Searches" in page
     assert found.plot() is not None
     assert list(found.errors.index) == ["K", "tau"]
+    assert list(found.samples.columns) == ["time", "u", "y"]
+    assert found.samples["u"].to_numpy() == pytest.approx(found.inputs["u"], abs=0)
 
 
 def test_a_given_input_may_be_the_reference() -> None:
@@ -447,7 +449,7 @@ def test_interrupted_searches_hand_back_the_best_so_far() -> None:
 
 def test_the_same_seed_gives_the_same_design() -> None:
     one, other = design(linear_lag(), seed=5), design(linear_lag(), seed=5)
-    assert np.array_equal(one.samples["u"], other.samples["u"])
+    assert np.array_equal(one.inputs["u"], other.inputs["u"])
 
 
 def test_measures_are_lowered_to_what_they_say() -> None:

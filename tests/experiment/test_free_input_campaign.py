@@ -56,7 +56,7 @@ def test_every_standard_error_is_15_percent_below_that_of_the_best_square_wave()
     assert (design.gain >= 0.15).all()
     # with no more amplitude or energy than the square wave has, and within the same limits
     largest = np.abs(design.reference.signals["u"].value).max()
-    assert np.abs(design.samples["u"]).max() <= largest * (1 + 1e-5)
+    assert np.abs(design.inputs["u"]).max() <= largest * (1 + 1e-5)
     assert design.design.energy[0] <= design.reference.energy[0] * (1 + 1e-6)
     for one in (design.design, design.reference):
         assert np.abs(one.courses[:, design.shown.index("x")]).max() <= 5e-4 * (1 + 1e-4)

@@ -44,7 +44,7 @@ def as_object(found: FreeInput) -> dict[str, object]:
             },
             "samples": {
                 "time": found.times.tolist(),
-                **{n: v.tolist() for n, v in found.samples.items()},
+                **{n: v.tolist() for n, v in found.inputs.items()},
             },
             "seconds": found.seconds,
         }

@@ -90,9 +90,18 @@ class FreeInput:
         return dict(self.design.signals)
 
     @property
-    def samples(self) -> dict[str, Vector]:
+    def inputs(self) -> dict[str, Vector]:
         """The designed inputs at the samples."""
         return {n: s.at(self.times) for n, s in self.design.signals.items()}
+
+    @property
+    def samples(self) -> pd.DataFrame:
+        """Time, designed inputs and the variables to be expected, a row for each sample."""
+        import pandas as pd
+
+        rows = np.searchsorted(self.seen, self.times)
+        shown = {n: self.design.courses[rows, k] for k, n in enumerate(self.shown)}
+        return pd.DataFrame({"time": self.times, **self.inputs, **shown})
 
     @property
     def errors(self) -> pd.DataFrame:
@@ -133,10 +142,10 @@ class FreeInput:
 
         return show.write(page(self), path)
 
-    def to_csv(self, path: str | PathLike[str]) -> Path:
+    def write_csv(self, path: str | PathLike[str]) -> Path:
         """Write the designed inputs, one row a sample, units in the headers."""
         units = {"time": "s", **{n: self.units.get(n, "") for n in self.designed}}
-        return write_csv(path, {"time": self.times, **self.samples}, units=units)
+        return write_csv(path, {"time": self.times, **self.inputs}, units=units)
 
     def to_dict(self) -> dict[str, object]:
         """As plain values: the JSON of `estimica design-input --json`."""

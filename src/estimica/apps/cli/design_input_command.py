@@ -63,7 +63,6 @@ def design_input(
     """Find the input that would tell most about the tuners, before the experiment is made."""
     with reported("design-input", as_json):
         from estimica.experiment.input_design import design_input as design
-        from estimica.experiment.input_design_result import InputDesign
 
         require_page(report)
         require_page(csv)
@@ -99,8 +98,7 @@ def design_input(
         if run.writer.trouble:
             say(f"warning: the run is not stored: {run.writer.trouble}")
         if csv and found.outcome()[0] != "failed":
-            write = found.write_csv if isinstance(found, InputDesign) else found.to_csv
-            say(f"wrote {write(csv)}")
+            say(f"wrote {found.write_csv(csv)}")
         page = found.report(report) if report else None
     shown(found, text(found.table()), page, as_json=as_json, quiet=quiet)
 
