@@ -13,6 +13,7 @@ import numpy.typing as npt
 Vector = npt.NDArray[np.float64]
 ITERATIONS = 100
 SMALL = 1e-10  # relative step at which a search has ended: the next would be far smaller
+LITTLE = 1e-14  # of the sum of squares: a gain below a millionth of a standard error
 
 
 class CannotFit(Exception):
@@ -232,9 +233,10 @@ def _searched(unit: Vector, y: Vector, weight: Vector, q: Vector) -> Vector:
         step = np.linalg.lstsq(square, scaled.T @ (weight * (y - value)), rcond=None)[0] / size
         tried, lower = _amplitudes(unit, y, weight, q + step)
         if lower <= cost:
-            small = np.abs(step) <= SMALL * (np.abs(q) + SMALL)
+            small = (np.abs(step) <= SMALL * (np.abs(q) + SMALL)).all()
+            small |= cost - lower <= LITTLE * cost
             q, value, cost, damping = q + step, tried, lower, max(damping / 10, 1e-15)
-            if small.all():
+            if small:
                 break
         else:
             damping = max(damping, 1e-8) * 10
