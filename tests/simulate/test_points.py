@@ -222,21 +222,98 @@ def test_modes_that_do_not_suit_are_refused() -> None:
         "M167: 'Parts.Tanks' has states (h1, h2), so that mode 'static' does not suit it; use mode "
         "'steady', which sets their derivatives to zero"
     )
-    with pytest.raises(EstimicaError, match="M164: mode 'fast' is none of static, steady"):
+    with pytest.raises(EstimicaError, match="M174: mode 'fast' is none of static, steady"):
         points("Tanks", "fast")
-    with pytest.raises(EstimicaError, match="M164: tolerance 0 is not positive"):
+    with pytest.raises(EstimicaError, match="M174: tolerance 0 is not positive"):
         points("Tanks", "steady", tolerance=0.0)
+
+
+SAMPLED = """
+model Sampled
+  input Real u;
+  parameter Real k = 2;
+  Real x(start = 0);
+  discrete Real s(start = 1, fixed = true);
+equation
+  der(x) = u - k*x + s;
+  when sample(0, 1) then
+    s = 0.5*x;
+  end when;
+end Sampled;
+"""
+PENDULUM = """
+model Pendulum
+  input Real F;
+  parameter Real m = 1;
+  Real x(start = 1);
+  Real y(start = -1.7);
+  Real vx;
+  Real vy;
+  Real lambda;
+equation
+  der(x) = vx;
+  der(y) = vy;
+  m*der(vx) = F - lambda*x - 0.5*vx;
+  m*der(vy) = -lambda*y - m*9.81 - 0.5*vy;
+  x^2 + y^2 = 4;
+end Pendulum;
+"""
+
+
+def test_memories_are_at_rest_after_a_simulation_only() -> None:
+    model = es.load_model(SAMPLED)
+    with pytest.raises(EstimicaError) as error:
+        model.at_points("steady")
+    assert str(error.value) == (
+        "M169: 's' of 'Sampled' changes at events only, so that its value at rest depends on what "
+        "was before; use mode 'simulate'"
+    )
+    u = np.array([0.5, 3.0])
+    run = respond(model.at_points("simulate"), {"u": u}, ["x"], ["k"]).at()
+    np.testing.assert_allclose(run.Y[:, 0], u / 1.5, rtol=1e-6)
+    np.testing.assert_allclose(run.YS[:, 0, 0], -u / 1.5**2, rtol=1e-5)
+
+
+def test_states_that_are_tied_come_to_rest_in_a_simulation() -> None:
+    model = es.load_model(PENDULUM)
+    F = np.array([0.5, 3.0])
+    run = respond(model.at_points("simulate"), {"F": F}, ["x"], ["m"]).at()
+    length = np.hypot(F, 9.81)
+    np.testing.assert_allclose(run.Y[:, 0], 2 * F / length, rtol=1e-6)
+    np.testing.assert_allclose(run.YS[:, 0, 0], -2 * F * 9.81**2 / length**3, rtol=1e-5)
+    run = respond(model.at_points("steady"), {"F": F}, ["x"], []).at()
+    assert "states are tied by equation 'x^2 + y^2 = 4'" in run.text
+    assert run.text.endswith("use mode 'simulate'")
+
+
+def test_a_delayed_signal_at_rest_is_the_signal() -> None:
+    source = """
+    model Late
+      input Real u;
+      parameter Real k = 2;
+      Real x(start = 0);
+      Real y;
+    equation
+      der(x) = u - k*y;
+      y = 0.3*delay(x, 0.5) + x;
+    end Late;
+    """
+    u = np.array([0.5, 1.5, 3.0])
+    for mode in ("steady", "simulate"):
+        run = respond(es.load_model(source).at_points(mode), {"u": u}, ["x"], ["k"]).at()
+        np.testing.assert_allclose(run.Y[:, 0], u / 2.6, rtol=1e-6)
+        np.testing.assert_allclose(run.YS[:, 0, 0], -u / 5.2, rtol=1e-6)
 
 
 def test_inputs_of_points_are_checked() -> None:
     model = points("Resistor", inputs=("i", "n.v"))
-    with pytest.raises(EstimicaError, match=r"M161: input 'n.v' is not given; an operating point"):
+    with pytest.raises(EstimicaError, match=r"M171: input 'n.v' is not given; an operating point"):
         respond(model, {"i": np.ones(2)}, ["v"], [])
     with pytest.raises(EstimicaError, match="M020: the model has no input 'j'"):
         respond(model, {"i": np.ones(2), "j": 1.0}, ["v"], [])
-    with pytest.raises(EstimicaError, match="M163: input 'i' is nan at point 1; leave that point"):
+    with pytest.raises(EstimicaError, match="M173: input 'i' is nan at point 1; leave that point"):
         respond(model, {"i": np.array([1.0, np.nan]), "n.v": 0.0}, ["v"], [])
-    with pytest.raises(EstimicaError, match="M162: input 'i': 3 values for 2 points"):
+    with pytest.raises(EstimicaError, match="M172: input 'i': 3 values for 2 points"):
         model.response([0.0, 1.0], {"i": np.ones(3), "n.v": 0.0})
 
 

@@ -29,7 +29,7 @@ def inputs_of_points(
     missing = [n for n in own if n not in given]
     if missing:
         raise ModelError(
-            "M161", f"input '{missing[0]}' is not given; an operating point needs all inputs"
+            "M171", f"input '{missing[0]}' is not given; an operating point needs all inputs"
         )
     found = np.zeros((len(points), len(names)))
     for k, name in enumerate(names):
@@ -43,7 +43,7 @@ def _at(name: str, given: object, points: Vector) -> float | Vector:
         values = np.asarray(given, np.float64)
         if values.shape != points.shape:
             raise ModelError(
-                "M162", f"input '{name}': {values.size} values for {points.size} points"
+                "M172", f"input '{name}': {values.size} values for {points.size} points"
             )
     else:
         signal = as_signal(name, given)
@@ -53,7 +53,7 @@ def _at(name: str, given: object, points: Vector) -> float | Vector:
         missing = np.flatnonzero((k < 0) | (signal.time[k] != points))
         if missing.size:
             raise ModelError(
-                "M163",
+                "M173",
                 f"input '{name}' has no value at point {points[missing[0]]:g}; leave it out",
             )
         values = signal.value[k]
@@ -61,6 +61,6 @@ def _at(name: str, given: object, points: Vector) -> float | Vector:
     if bad.size:
         k0 = int(bad[0])
         raise ModelError(
-            "M163", f"input '{name}' is {values[k0]} at point {points[k0]:g}; leave that point out"
+            "M173", f"input '{name}' is {values[k0]} at point {points[k0]:g}; leave that point out"
         )
     return values

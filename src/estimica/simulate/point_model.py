@@ -49,10 +49,10 @@ class PointSettings:
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
-            raise ModelError("M164", f"mode '{self.mode}' is none of {', '.join(MODES)}")
+            raise ModelError("M174", f"mode '{self.mode}' is none of {', '.join(MODES)}")
         for name in ("tolerance", "max_time"):
             if not getattr(self, name) > 0:
-                raise ModelError("M164", f"{name} {getattr(self, name):g} is not positive")
+                raise ModelError("M174", f"{name} {getattr(self, name):g} is not positive")
 
 
 class PointModel(Model):
@@ -218,6 +218,9 @@ class PointModel(Model):
         n = len(self.model.system.states)
         if not n:
             return Balance()
+        tied = self.model.system.constraints
+        if tied:
+            return Balance(open=f"states are tied by {tied[0].origin}; use mode 'simulate'")
         if tuning not in self._equations:
             self._equations[tuning] = steady_equations(tuning)
         initialiser = self.model.configurations.initialiser(wrt, overridden)
@@ -243,6 +246,13 @@ def _require_mode(model: ModelicaModel, mode: str) -> None:
             "M167",
             f"'{model.name}' has states ({listed}), so that mode 'static' does not suit it; use "
             "mode 'steady', which sets their derivatives to zero",
+        )
+    memories = [n for n in model.system.memories if not n.startswith("$")]
+    if mode != "simulate" and memories:
+        raise ModelError(
+            "M169",
+            f"'{memories[0]}' of '{model.name}' changes at events only, so that its value at rest "
+            "depends on what was before; use mode 'simulate'",
         )
     free = model.system.free_parameters
     if free:

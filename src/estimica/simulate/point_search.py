@@ -198,6 +198,8 @@ class PointSearch:
             solution.Z[k] = np.concatenate([at_rest.x[: s.n_states], at_rest.z])
             solution.d[k], times[k] = at_rest.d, at_rest.time
         solution.evaluate(as_order([k for k in range(len(solution.u)) if k not in told]))
+        if s.tuning.hybrid.n_memory:  # which only a run knows
+            solution.status[:] = at.SINGULAR
         for k in map(int, np.flatnonzero(solution.status)):
             if k in times and solution.status[k] == at.SINGULAR and self.full is not None:
                 Y, YS = self.settling.differentiated(

@@ -15,7 +15,7 @@ from estimica.simulate.status import TEXTS
 
 Vector = npt.NDArray[np.float64]
 _GROWTH = 4.0
-_LONGER = 1000.0
+_LONGER = (1000.0, 30.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +90,11 @@ class Settling:
         piece = Pieces(np.zeros(1), u[None, :].copy(), np.zeros((1, u.size)))
         start = engine.Start(begun.x, begun.S, begun.z, begun.d)
         fine = self._fine(options)
-        last = np.array([min(_LONGER * time, self.max_time)])
-        run = integrate(configuration.kernel, begun.P, start, piece, last, fine)
+        for longer in _LONGER:
+            last = np.array([min(longer * time, self.max_time)])
+            run = integrate(configuration.kernel, begun.P, start, piece, last, fine)
+            if run.ok:
+                break
         return run.Y[0], run.YS[0]
 
     def _fine(self, options: Options) -> Options:
