@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import EstimicaError, FitError
-from estimica.base.show import Across, Curve, Curves, Panel, labelled
+from estimica.base.show import Across, Band, Curve, Curves, Panel, labelled
 from estimica.base.signals import Signal
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.point_groups import Group, groups
@@ -37,7 +37,8 @@ def against_curves(fit: Fit, kind: str, against: str, by: str | None) -> Curves:
             draw = _fitted if kind == "fit" else _residuals
             curves = tuple(draw(fit, record, output, against, by, not panels))
             label = labelled(output.name, fit.unit_of(output))
-            panels.append(Panel(label, curves, group=_heading(fit, case)))
+            bands = () if kind == "fit" else _bands(fit, case, output, not panels)
+            panels.append(Panel(label, curves, bands, group=_heading(fit, case)))
     what = "measured and simulated" if kind == "fit" else "simulated − measured"
     title = f"{fit.study.name}: {what}" + (f" by {by}" if by else "")
     return Curves(tuple(panels), title, _label(fit, against), TALL)
@@ -87,7 +88,8 @@ def residual_panels(fit: Fit, by: str | None = None) -> Curves:
                 heading = " ".join(filter(None, (_heading(fit, case), f"against {name}")))
                 label = labelled(output.name, fit.unit_of(output))
                 across = Across(_label(fit, name))
-                panels.append(Panel(label, curves, group=heading, across=across))
+                bands = _bands(fit, case, output, not panels)
+                panels.append(Panel(label, curves, bands, group=heading, across=across))
     return Curves(tuple(panels), f"{fit.study.name}: residuals against the inputs")
 
 
@@ -141,11 +143,12 @@ def _fitted(
         rows = group.rows & np.isfinite(x)
         if not rows.any():
             continue
+        order = np.argsort(x[rows], kind="stable")
         name = f"{group.label}, measured" if group.label else "measured"
         yield Curve(
             name,
-            x[rows],
-            output.measured[rows],
+            x[rows][order],
+            output.measured[rows][order],
             unit,
             output.column,
             dotted=True,
@@ -155,7 +158,6 @@ def _fitted(
         line = None
         if not fit.study.model.has_time:
             line = _fine(fit, record, output, against, rows)
-        order = np.argsort(x[rows], kind="stable")
         over, value = line or (x[rows][order], output.simulated[rows][order])
         yield Curve(
             group.label or "simulated",
@@ -187,6 +189,13 @@ def _residuals(
             colour=k,
             listed=listed and bool(group.label),
         )
+
+
+def _bands(fit: Fit, case: CaseFit, output: Compared, named: bool) -> tuple[Band, ...]:
+    from estimica.estimate.pictures import noise_level
+
+    sigma = noise_level(fit, case, output)
+    return (Band("± 2σ" if named else "", -2 * sigma, 2 * sigma),) if sigma else ()
 
 
 def _fine(
