@@ -99,6 +99,11 @@ class DenseSignal:
         k = int(np.clip(np.searchsorted(self.panels.low, time, "right") - 1, 0, len(self) - 1))
         return self._at(k, self._local(k, time))
 
+    def rate_at(self, time: float) -> float:
+        """The time derivative at a time."""
+        k = int(np.clip(np.searchsorted(self.panels.low, time, "right") - 1, 0, len(self) - 1))
+        return self._rate(k, self._local(k, time))
+
     def _at(self, k: int, x: float) -> Graded:
         basis = np.cos(_ORDERS * np.arccos(np.clip(x, -1.0, 1.0)))
         return Graded(float(self.coefficients[k] @ basis), basis @ self.slopes[k])
@@ -139,7 +144,7 @@ class DenseSignal:
         jump = np.abs((self.coefficients @ _SIGNS)[1:] - self.coefficients.sum(axis=1)[:-1])
         broken = np.isin(self.panels.high[:-1], self.panels.breaks)
         jumps = broken & (jump > 1e-9 * np.abs(self.coefficients).sum(axis=1).max())
-        left = np.flatnonzero((before * after < 0) | jumps)
+        left = np.flatnonzero((np.sign(before) * np.sign(after) < 0) | jumps)
         right = np.flatnonzero(jumps) + 1
         panel = np.concatenate([inner.panel, left, right])
         x = np.concatenate([inner.x, np.ones(len(left)), -np.ones(len(right))])
@@ -149,6 +154,11 @@ class DenseSignal:
         """The local extremum whose value is wished for most; None where there is none."""
         values = wish(self._values(self._turns))
         return self._graded(self._turns, int(np.argmax(values))) if len(values) else None
+
+    def turns_after(self, time: float) -> list[Graded]:
+        """All local extrema after a time."""
+        late = np.flatnonzero(self._times(self._turns) > time)
+        return [self._graded(self._turns, int(k)) for k in late]
 
     def highest(self) -> Graded:
         """The greatest value; where it is an extremum, its gradient does not see the time move."""
@@ -178,7 +188,7 @@ class DenseSignal:
         moved[:, 0] -= level.value
         found = _roots(moved)
         left, right = moved.sum(axis=1)[:-1], (moved @ _SIGNS)[1:]
-        over = np.flatnonzero(left * right < 0)
+        over = np.flatnonzero(np.sign(left) * np.sign(right) < 0)
         over = over[~np.isin(over, found.panel[found.x > 1 - 1e-9])]
         panel = np.concatenate([found.panel, over])
         x = np.concatenate([found.x, np.ones(len(over))])

@@ -69,7 +69,8 @@ class Design:
         if open_:
             self.differenced |= {self.places[k].label for k in open_}
             matrix[open_] = self._differences(q, values)[open_]
-        return DesignPoint(q.copy(), tuners, self.places, values, matrix)
+        kept = {k: m.kept for k, m in enumerate(measures) if m.kept is not None}
+        return DesignPoint(q.copy(), tuners, self.places, values, matrix, kept, factors)
 
     def _measured(self, tuners: Vector, slopes: bool) -> list[Measure] | FailedDesign:
         found: list[Measure] = []

@@ -15,9 +15,9 @@ from estimica.optimise.box import box_around
 from estimica.optimise.design import Design, prepare_design
 from estimica.optimise.methods import METHODS
 from estimica.optimise.optimised import Iterate, Optimised, Outcome
-from estimica.optimise.programme import Enough, Programme, Terms
+from estimica.optimise.programme import Enough, Programme, Settled, Terms
 from estimica.optimise.score import DesignPoint, FailedDesign
-from estimica.optimise.stop import Stop
+from estimica.optimise.stop import Ended, Stop
 from estimica.study.optimise_table import OptimiseTable, optimise_table
 from estimica.study.study import Study
 
@@ -71,6 +71,7 @@ def search(
         table.sharpness,
         table.max_evaluations,
         table.max_seconds,
+        *_patience(design, table),
     )
     iterates: list[Iterate] = []
     number = 0
@@ -84,7 +85,7 @@ def search(
             progress(Progress(count, number, table.starts, programme.best_cost, best.point))
 
     programme.told = tell
-    stop = Stop(table.tolerance, table.max_iterations, table.population, table.seed)
+    stop = Stop(_tolerance(programme, table), table.max_iterations, table.population, table.seed)
     outcome = Outcome("failed", "no design could be simulated")
     made = 0
     try:
@@ -92,7 +93,11 @@ def search(
             number += 1
             if isinstance(design.at(q, slopes=False), FailedDesign):
                 continue
-            ended = facts.search(programme, q, stop)
+            programme.begin()
+            try:
+                ended = facts.search(programme, q, stop)
+            except Settled as rested:
+                ended = Ended(rested.status, rested.message)
             made += ended.iterations
             outcome = Outcome(ended.status, ended.message)
     except Enough as enough:
@@ -127,6 +132,23 @@ def _judged(outcome: Outcome, programme: Programme) -> Outcome:
 
 
 LIMIT = 1e-4  # of a demand
+GAIN = 1e-4  # relative, that simulated criteria must gain
+FINE, COARSE = 1e-8, 1e-6  # tolerances of formulas, and of what is simulated
+PATIENCE = 12  # designs within which they must
+
+
+def _tolerance(programme: Programme, table: OptimiseTable) -> float:
+    if table.tolerance is not None:
+        return table.tolerance
+    return FINE if programme.patience is None else COARSE
+
+
+def _patience(design: Design, table: OptimiseTable) -> tuple[int | None, float]:
+    """When nothing is gained any more: not for formulas, nor where a tolerance is asked for."""
+    simulated = any(p.criterion.kind != "value" for p in design.places)
+    if table.tolerance is not None or not simulated or table.method not in ("sqp", "quasi-newton"):
+        return None, 0.0
+    return PATIENCE, GAIN
 
 
 def _starts(design: Design, table: OptimiseTable) -> list[Vector]:

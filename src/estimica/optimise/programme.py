@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.score import DesignPoint, FailedDesign
+from estimica.study.design_criterion import Role
 from estimica.study.optimise_table import Aggregate
 
 Vector = npt.NDArray[np.float64]
@@ -45,11 +46,16 @@ class Enough(Exception):
         self.message = message
 
 
+class Settled(Enough):
+    """One search has come to rest; another start may do better."""
+
+
 @dataclass(frozen=True, eq=False)
 class Terms:
     """A design as a method sees it, with derivatives by the coordinates where asked for."""
 
     point: DesignPoint
+    counted: DesignPoint  # the same, or all its scenarios
     objectives: Vector
     objective_slopes: Vector | None
     limits: Vector  # ≤ 0
@@ -76,6 +82,8 @@ class Programme:
     sharpness: float = 50.0
     max_evaluations: int | None = None
     max_seconds: float = float("inf")
+    patience: int | None = None  # designs that must gain something
+    gain: float = 0.0  # relative, that counts as something
     told: OnDesign | None = None
     evaluations: int = 0
     failures: list[FailedDesign] = field(default_factory=list)
@@ -83,6 +91,7 @@ class Programme:
     best_cost: float = float("inf")
     history: list[Terms] = field(default_factory=list)
     _last: tuple[Vector, bool, Terms | None] | None = None
+    _mark: tuple[int, float, float] = (0, float("inf"), float("inf"))  # the last that gained
     _begun: float = field(default_factory=perf_counter)
 
     @property
@@ -128,7 +137,24 @@ class Programme:
         if self.told is not None:
             self.told(self.evaluations, terms, cost)
 
+    def begin(self) -> None:
+        """A new search begins: what the last one gained does not count."""
+        self._mark = (self.evaluations, float("inf"), float("inf"))
+
+    def _require_gain(self) -> None:
+        """End a search whose last designs were hardly better than those before."""
+        if self.patience is None or self.best is None:
+            return
+        count, cost, violation = self._mark
+        step = self.gain * max(abs(self.best_cost), 1e-12)
+        if self.best_cost < cost - step or self.best.violation < violation - self.gain:
+            self._mark = self.evaluations, self.best_cost, self.best.violation
+        elif self.evaluations - count >= self.patience:
+            told = f"the last {self.patience} designs gained less than {self.gain:g} of the best"
+            raise Settled("converged", told)
+
     def _require_leave(self) -> None:
+        self._require_gain()
         if self.max_evaluations is not None and self.evaluations >= self.max_evaluations:
             raise Enough("evaluation limit", f"{self.evaluations} designs were simulated")
         if perf_counter() - self._begun > self.max_seconds:
@@ -137,11 +163,12 @@ class Programme:
 
 def split(point: DesignPoint) -> Terms:
     """The scores by what becomes of them."""
-    weighted = point.weighted
-    slopes = None if point.slopes is None else point.weighted_slopes
+    counted = point.worst or point
+    weighted = counted.weighted
+    slopes = None if counted.slopes is None else counted.weighted_slopes
 
-    def part(*roles: str) -> tuple[Vector, Vector | None]:
-        chosen = [k for k, p in enumerate(point.places) if p.role in roles]
+    def part(role: Role) -> tuple[Vector, Vector | None]:
+        chosen = counted.of_role(role)
         return weighted[chosen], None if slopes is None else slopes[chosen]
 
     objectives, objective_slopes = part("minimise")
@@ -149,6 +176,7 @@ def split(point: DesignPoint) -> Terms:
     equalities, equality_slopes = part("equal")
     return Terms(
         point,
+        counted,
         objectives,
         objective_slopes,
         limits - 1,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.optimise.band_kept import BandKept
 from estimica.study.design_criterion import Criterion, Role
 
 Vector = npt.NDArray[np.float64]
@@ -42,6 +43,7 @@ class Measure:
 
     value: float
     gradient: Vector | None = None  # by the tuners
+    kept: BandKept | None = None  # of a settling time: what it jumps over
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,10 @@ class DesignPoint:
     places: tuple[Place, ...]
     values: Vector  # (K,)
     slopes: Vector | None  # (K, n)
+    kept: Mapping[int, BandKept] = field(default_factory=dict)  # by the number of the score
+    factors: Vector | None = None  # derivatives of the tuners by the coordinates
+    scenarios: tuple[DesignPoint, ...] = ()  # of a robust design
+    worst: DesignPoint | None = None  # all scenarios' scores, where the worst of them counts
 
     @property
     def weighted(self) -> Vector:

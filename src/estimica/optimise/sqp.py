@@ -7,13 +7,14 @@ turns the kinks of a maximum into smooth constraints, so that gradients say all 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
+from estimica.optimise.bounded import Bounded, bounded
 from estimica.optimise.programme import Programme, Terms
 from estimica.optimise.stop import Ended, Stop
 from estimica.optimise.walls import Wall
@@ -64,7 +65,7 @@ def _once(programme: Programme, start: Vector, stop: Stop, iterations: int) -> t
 
 
 class _Form:
-    """The programme as SLSQP takes it: x = (q, α) where several criteria are bounded by α."""
+    """The programme as SLSQP takes it: x = (q, α) where criteria are bounded by α."""
 
     def __init__(self, programme: Programme, start: Vector) -> None:
         self.programme = programme
@@ -72,7 +73,8 @@ class _Form:
         first = self.wall.terms(start, slopes=True)
         assert first is not None  # the start was tried before
         self.n = len(start)
-        self.bounded = programme.aggregate == "max" and len(first.objectives) > 1
+        several = len(first.objectives) > 1 or bool(first.counted.kept)
+        self.bounded = programme.aggregate == "max" and several and len(first.objectives) > 0
         unknowns = programme.unknowns
         low, high = unknowns.lower, unknowns.upper
         self.start = start
@@ -81,7 +83,7 @@ class _Form:
             low, high = np.append(low, -np.inf), np.append(high, np.inf)
         self.low, self.high = low, high
         self.bounds = Bounds(low, high)
-        self._shape = len(first.limits), len(first.equalities)
+        self._last: tuple[Vector, Bounded] | None = None
 
     def _terms(self, x: Vector) -> Terms | None:
         q = np.clip(x[: self.n], self.low[: self.n], self.high[: self.n])
@@ -102,38 +104,38 @@ class _Form:
         return self.programme.cost_slope(self._terms(x) or self.wall.last)
 
     def constraints(self) -> list[dict[str, Any]]:
-        limits, equalities = self._shape
+        """SLSQP wants what is at least zero."""
+        first = self._all(self.start)
         found: list[dict[str, Any]] = []
-        if self.bounded:
-            found.append(self._entry("ineq", "objectives", alpha=1.0))
-        if limits:
-            found.append(self._entry("ineq", "limits"))
-        if equalities:
-            found.append(self._entry("eq", "equalities"))
+        if len(first.at_most):
+            found.append(
+                {
+                    "type": "ineq",
+                    "fun": lambda x: -self._all(x).at_most,
+                    "jac": lambda x: -self._all(x).at_most_slopes,
+                }
+            )
+        if len(first.equal):
+            found.append(
+                {
+                    "type": "eq",
+                    "fun": lambda x: self._all(x).equal,
+                    "jac": lambda x: self._all(x).equal_slopes,
+                }
+            )
         return found
 
-    def _entry(self, kind: str, which: str, alpha: float = 0.0) -> dict[str, Any]:
-        """SLSQP wants what is at least zero: α - w, or minus the limit."""
-        sign = 1.0 if kind == "eq" else -1.0
-        value, slope = _PARTS[which]
-
-        def fun(x: Vector) -> Vector:
-            terms = self._terms(x)
-            own = self.wall.height(value(self.wall.last)) if terms is None else value(terms)
-            return sign * own + (alpha * x[-1] if alpha else 0.0)
-
-        def jac(x: Vector) -> Vector:
-            own = slope(self._terms(x) or self.wall.last)
-            assert own is not None
-            if not self.bounded:
-                return sign * own
-            return np.hstack([sign * own, np.full((len(own), 1), alpha)])
-
-        return {"type": kind, "fun": fun, "jac": jac}
-
-
-_PARTS: dict[str, tuple[Callable[[Terms], Vector], Callable[[Terms], Vector | None]]] = {
-    "objectives": (lambda t: t.objectives, lambda t: t.objective_slopes),
-    "limits": (lambda t: t.limits, lambda t: t.limit_slopes),
-    "equalities": (lambda t: t.equalities, lambda t: t.equality_slopes),
-}
+    def _all(self, x: Vector) -> Bounded:
+        if self._last is not None and np.array_equal(x, self._last[0]):
+            return self._last[1]
+        terms = self._terms(x)
+        alpha = float(x[-1]) if self.bounded else None
+        found = bounded(terms or self.wall.last, alpha)
+        if terms is None:
+            found = replace(
+                found,
+                at_most=self.wall.height(found.at_most),
+                equal=self.wall.height(found.equal),
+            )
+        self._last = x.copy(), found
+        return found

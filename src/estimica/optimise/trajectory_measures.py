@@ -111,13 +111,17 @@ def _first_crossing(y: DenseSignal, level: Graded, s: float) -> Graded | None:
     return y.crossing(level)
 
 
+def band_of(w: Window, c: Criterion) -> Graded:
+    """Half the width of the band that a signal settles in."""
+    if c.band is not None:
+        return Graded(c.band, 0 * w.step.gradient)
+    return w.step.size.times(c.tolerance)
+
+
 def settling_time(w: Window, c: Criterion) -> Graded:
     """When |y − r| (without a reference |y − y(end)|) leaves the band for the last time."""
     error = w.beyond
-    if c.band is not None:
-        band = Graded(c.band, 0 * w.step.gradient)
-    else:
-        band = w.step.size.times(c.tolerance)
+    band = band_of(w, c)
     outside = error.last.size - band
     if outside.value > 0:
         over = outside.over(band) if band.value else outside

@@ -13,12 +13,13 @@ from estimica.base.errors import DesignError, SimulationError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model import Evaluation, Model
 from estimica.estimate.links import Links
+from estimica.optimise.band_kept import BandKept
 from estimica.optimise.dense_signal import DenseSignal, motion
 from estimica.optimise.graded import Graded
 from estimica.optimise.panels import FIRST, TO_COEFFICIENTS, Panels
 from estimica.optimise.score import Measure, Place
 from estimica.optimise.trajectory_function import TrajectoryFunction, trajectory_function
-from estimica.optimise.trajectory_measures import MEASURES, Window, rest
+from estimica.optimise.trajectory_measures import MEASURES, Window, band_of, rest
 from estimica.optimise.trajectory_signals import Sampled, SignalFormula, numbers, sampled
 from estimica.simulate.engine import Options, Run
 from estimica.study.design_criterion import Criterion
@@ -276,7 +277,10 @@ def _measured(asked: _Asked, window: Window, slopes: bool) -> Measure:
         )
     found = MEASURES[c.kind](window, c)
     known = slopes and bool(np.isfinite(found.gradient).all())
-    return Measure(found.value, found.gradient if known else None)
+    kept = None
+    if c.kind == "settling-time" and slopes:
+        kept = BandKept(window.beyond, band_of(window, c))
+    return Measure(found.value, found.gradient if known else None, kept)
 
 
 def _window(asked: _Asked, signals: Mapping[str, DenseSignal]) -> Window:
