@@ -399,8 +399,8 @@ class ModelicaModel(LinearisedModel):
         if missing:
             raise ModelError(
                 "M038",
-                f"parameter '{missing[0]}' of '{self.name}' has no value; give it with "
-                f"parameters={{'{missing[0]}': ...}}",
+                f"parameter '{missing[0]}' of '{self.name}' has no value; tune it, fix it, or "
+                f"give it with parameters={{'{missing[0]}': ...}}",
             )
 
     def _trajectory(self, response: Response, run: Run) -> Trajectory:
