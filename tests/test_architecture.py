@@ -110,6 +110,12 @@ EXPORTED = {
     "state_space",
     "transfer_function",
     "Assessment",
+    "Criterion",
+    "DesignError",
+    "Indicator",
+    "montecarlo",
+    "optimise",
+    "sweep",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -115,7 +115,7 @@ def curves(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
                 tuple(lines),
                 (Band("satisfied" if j == 0 else "", 0.0, 1.0),),
                 group=label if len(labels) > 1 else "",
-                across=Across(label, log=even),
+                across=Across("" if len(labels) > 1 else label, log=even),
             )
         )
     return Curves(tuple(panels), f"{found.study.name}: criteria", labels[0], panel_height=300)
@@ -193,7 +193,7 @@ def scatter(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
             if rows.any()
         ]  # fmt: skip
         panel = Panel(f"largest {what}/demand", tuple(clouds), (Band("", min(floor, 0.0), 1.0),),
-                      group=label, across=Across(label))  # fmt: skip
+                      group=label, across=Across(""))  # fmt: skip
         panels.append(panel)
     title = f"{found.study.name}: the largest {what}/demand"
     return Curves(tuple(panels), title, "", panel_height=230)
@@ -275,7 +275,7 @@ def _marked(
         name = "quantiles " + ", ".join(f"{v:g}" for v in found.levels)
         lines.append(_upright(name, x, top, GREY, first and n == 0))
     name = labelled(place.label, place.criterion.unit)
-    return Panel(label, tuple(lines), group=name, across=Across(name))
+    return Panel(label, tuple(lines), group=name, across=Across(""))
 
 
 def _upright(name: str, x: float, top: float, colour: int, listed: bool) -> Curve:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,14 +55,20 @@ def _quantile_table(found: Assessment) -> Table:
     for k, p in enumerate(found.places):
         own = found.values[rowset, k]
         share, (low, high) = share_of(found.held[found.drawn, k])
-        told = "" if p.role == "watch" else f"{share:.4g} ({low:.3g} … {high:.3g})"
-        spread = (float(own.mean()), float(own.std())) if len(own) else (None, None)
-        levels = [float(v) for v in np.quantile(own, found.levels)] if len(own) else []
-        cells: list[float | None] = [*levels] or [None] * len(found.levels)
-        rows.append((p.case or "design", _named(p), p.demand, *spread, *cells, told))
-    levels_ = tuple(f"{100 * v:g} %" for v in found.levels)
-    columns = ("case", "criterion", "demand", "mean", "σ", *levels_, "P(demand holds)")
+        told = ("", "") if p.role == "watch" else (f"{share:.3g}", f"{low:.2g} … {high:.2g}")
+        spread = [own.mean(), own.std(), *np.quantile(own, found.levels)] if len(own) else []
+        cells = [_short(float(v)) for v in spread] or [""] * (2 + len(found.levels))
+        rows.append((p.case or "design", _named(p), p.demand, *cells, *told))
+    levels = tuple(f"{100 * v:g} %" for v in found.levels)
+    columns = ("case", "criterion", "demand", "mean", "σ", *levels, "P(held)", "95 % interval")
     return Table(columns, tuple(rows), f"Monte Carlo of {found.study.name}", verdict(found))
+
+
+def _short(value: float) -> Rounded | float:
+    """Four digits, so that a row fits into a terminal."""
+    if not value or not 1e-4 < abs(value) < 1e4:
+        return float(f"{value:.4g}")
+    return Rounded(value, max(0, 3 - math.floor(math.log10(abs(value)))))
 
 
 def _named(place: object) -> str:
@@ -148,7 +156,7 @@ def page(found: Assessment) -> Page:
 
 def _sections(found: Assessment) -> Iterator[Section]:
     told = "A demand is the value that satisfies; criterion/demand up to 1 is good."
-    yield Section("Criteria", told, (criteria_table(found),))
+    yield Section("Criteria", told, (replace(criteria_table(found), title="", note=""),))
     if (found.good & found.drawn).sum() > 1:
         yield from _pictures(found)
     if found.sensitivity is not None:
@@ -179,7 +187,7 @@ def _pictures(found: Assessment) -> Iterator[Section]:
     if kind != "curves":
         criteria = list(dict.fromkeys(p.criterion.name for p in found.places if p.role != "watch"))
         clouds = [scatter(found)]
-        if 1 < len(criteria) <= MOST_CLOUDS:
+        if 1 < len(criteria) <= MOST_CLOUDS and not is_map(found):
             clouds += [scatter(found, (name,)) for name in criteria]
         yield Section("Samples", "", (parallel(found), *clouds))
     if effects(found) is not None:

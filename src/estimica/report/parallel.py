@@ -36,13 +36,13 @@ def figure(parallel: Parallel) -> go.Figure:
             domain={"y": [0, 0.86]},
         )
     )
-    styled(fig, parallel.title, HEIGHT, 96)
+    styled(fig, parallel.title, HEIGHT, 104 if parallel.title else 60)
     words = zip(parallel.labels, (GOOD, PALETTE[7]), (good.sum(), (~good).sum()), strict=True)
     told = "   ".join(
         f'<span style="color:{c}">▬</span> {escape(w)} ({n})' for w, c, n in words if n
     )
     fig.add_annotation(
-        text=told, xref="paper", yref="paper", x=0, y=1.16, showarrow=False, xanchor="left"
+        text=told, xref="paper", yref="paper", x=0, y=1.1, showarrow=False, xanchor="left"
     )
     fig.update_layout(margin={"l": 70, "r": 70, "b": 30})
     fig.update_xaxes(visible=False)
