@@ -310,7 +310,7 @@ def test_page_shows_the_weighting_and_what_is_behind_the_filter(tmp_path):
     gain = operator(square_wave().time.to_numpy(), band=(0.05, 0.5)).gain(found.frequency)
     np.testing.assert_allclose(found.gain, np.abs(gain))
     np.testing.assert_allclose(found.weighting("u"), found.gain**2 * found.inputs["u"])
-    with pytest.raises(es.EstimicaError, match="F093: study 'transfer function' has no prefilter"):
+    with pytest.raises(es.EstimicaError, match="F104: study 'transfer function' has no prefilter"):
         es.prefilter_weighting(study(square_wave()))
 
 
@@ -346,10 +346,10 @@ def test_filters_that_cannot_be_are_refused(given, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"transcription": "multiple-shooting"}, "F090: case 'a', output 'y': with a prefilter"),
+        ({"transcription": "multiple-shooting"}, "F101: case 'a', output 'y': with a prefilter"),
         ({"transcription": "collocation"}, "use transcription = 'shooting'"),
         ({"loss": "huber"}, "an outlier is spread over many residuals, which loss = 'huber'"),
-        ({"criterion": "abs(residual)"}, "F091: case 'a', output 'y': with a prefilter the"),
+        ({"criterion": "abs(residual)"}, "F102: case 'a', output 'y': with a prefilter the"),
     ],
 )
 def test_what_does_not_go_with_a_prefilter_is_refused(options, message):

@@ -41,7 +41,6 @@ def test_example_studies_are_valid(path: Path, validator: Draft202012Validator) 
         ("b = 1.5", "b = { strat = 1.5 }"),
         ("[tune]", "[tuners]"),
         ('data = "run1.csv"', "data = 3"),
-        ('data = "run1.csv"\n', ""),
         ('u = "current"', 'u = { column = "current", hold = "lin" }'),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import estimica as es
+from estimica.base.errors import CaseError
 from estimica.study.record import record
 from estimica.study.study_file import examine_file
 
@@ -66,6 +67,13 @@ def test_a_file_used_by_two_cases_is_read_once(study: Write) -> None:
 def test_a_case_that_is_not_active_needs_no_data(study: Write) -> None:
     found = es.read_study(study(('"run1.csv"', '"missing.csv"\nactive = false')))
     assert found.active_cases == ()
+
+
+def test_a_case_without_data_has_nothing_to_fit(study: Write) -> None:
+    found = es.read_study(study(('data = "run1.csv"\n', "")))  # a design needs none
+    with pytest.raises(CaseError) as told:
+        es.fit(found)
+    assert told.value.message == "case 'run 1': 'data' is missing; write data = \"file.csv\""
 
 
 def test_a_static_study_needs_no_model(tmp_path: Path) -> None:
@@ -210,10 +218,6 @@ MISTAKES = {
     "a case without a name": (
         ('name = "run 1"\n', ""),
         "C001: [[case]] 1: 'name' is missing",
-    ),
-    "a case without data": (
-        ('data = "run1.csv"\n', ""),
-        "C001: case 'run 1': 'data' is missing",
     ),
     "data that is no path": (
         ('data = "run1.csv"', "data = 3"),

@@ -85,7 +85,7 @@ class Compared:
     @property
     def _transfer(self) -> Transfer:
         if self.transfer is None:
-            raise FitError("F070", f"output '{self.name}' was measured over time; use measured")
+            raise FitError("F105", f"output '{self.name}' was measured over time; use measured")
         return self.transfer
 
     @property

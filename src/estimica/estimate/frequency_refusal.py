@@ -13,7 +13,7 @@ def over_time(objective: Objective, what: str) -> list[CasePredictor]:
     for predictor in objective.predictors:
         if not isinstance(predictor, CasePredictor):
             raise FitError(
-                "F071",
+                "F106",
                 f"case '{predictor.record.case.name}' is a frequency response, and {what} follows "
                 "a model through time; use transcription = 'shooting'",
             )

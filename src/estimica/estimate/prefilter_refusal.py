@@ -18,17 +18,17 @@ def require_filterable(records: Sequence[Record], estimation: Estimation) -> Non
             where = f"case '{one.case.name}', output '{measured.name}': with a prefilter"
             if estimation.transcription != "shooting":
                 raise FitError(
-                    "F090",
+                    "F101",
                     f"{where} a residual depends on all samples before it, and "
                     f"'{estimation.transcription}' cuts them apart; use transcription = 'shooting'",
                 )
             if estimation.criterion not in ("oe", "ml"):
                 raise FitError(
-                    "F091", f"{where} the criterion must be 'oe' or 'ml', not an own one"
+                    "F102", f"{where} the criterion must be 'oe' or 'ml', not an own one"
                 )
             if estimation.loss != "squared":
                 raise FitError(
-                    "F092",
+                    "F103",
                     f"{where} an outlier is spread over many residuals, which loss = "
                     f"'{estimation.loss}' cannot undo; leave the loss out, or the prefilter",
                 )

@@ -129,7 +129,7 @@ def prefilter_weighting(given: Fit | Study) -> Weighting:
                 found.append(_output(block, block.filter, record))
     if not found:
         raise FitError(
-            "F093", f"study '{name}' has no prefilter; give a case one to see its effect"
+            "F104", f"study '{name}' has no prefilter; give a case one to see its effect"
         )
     return Weighting(name, tuple(found))
 

@@ -28,14 +28,14 @@ def by_welch(
     length = len(u) // SEGMENTS if segment is None else round(positive("segment", segment) / step)
     if length < 8:
         raise ExperimentError(
-            "W060",
+            "W090",
             f"a segment of {length} samples is too short; take at least 8, or a longer record",
         )
     U, Y = _segments(u, y, length)
     count = len(U)
     if count < 3:
         raise ExperimentError(
-            "W061",
+            "W091",
             f"segments of {length * step:g} s fit {count} times into the record, half overlapping "
             "and without gaps; the coherence needs three or more, so take shorter ones",
         )
