@@ -53,6 +53,7 @@ EXPORTED = {
     "load_model",
     "Model",
     "ModelicaModel",
+    "Optimised",
     "Options",
     "Signal",
     "Trajectory",
@@ -83,6 +84,7 @@ EXPORTED = {
     "fit",
     "Fit",
     "FitError",
+    "Front",
     "InferError",
     "ExperimentError",
     "signals",
@@ -115,6 +117,7 @@ EXPORTED = {
     "Indicator",
     "montecarlo",
     "optimise",
+    "pareto",
     "sweep",
 }
 

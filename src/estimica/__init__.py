@@ -61,7 +61,10 @@ if TYPE_CHECKING:
     from estimica.infer.second_model import second_model
     from estimica.optimise.assessment import Assessment
     from estimica.optimise.montecarlo import montecarlo
+    from estimica.optimise.optimised import Optimised
     from estimica.optimise.optimiser import optimise
+    from estimica.optimise.pareto import pareto
+    from estimica.optimise.pareto_result import Front
     from estimica.optimise.sweep import sweep
     from estimica.simulate.engine import Options
     from estimica.simulate.function_model import function_model
@@ -97,6 +100,7 @@ _HOMES = {
     "ExperimentError": "base.errors",
     "Fit": "estimate.fit",
     "FitError": "base.errors",
+    "Front": "optimise.pareto_result",
     "Indicator": "study.indicator",
     "InferError": "base.errors",
     "InputColumn": "study.case",
@@ -104,6 +108,7 @@ _HOMES = {
     "Model": "compiled.model",
     "ModelError": "base.errors",
     "ModelicaModel": "simulate.modelica_model",
+    "Optimised": "optimise.optimised",
     "Options": "simulate.engine",
     "OutputColumn": "study.case",
     "Prior": "study.tuner",
@@ -140,6 +145,7 @@ _HOMES = {
     "measures": "infer.measures",
     "montecarlo": "optimise.montecarlo",
     "optimise": "optimise.optimiser",
+    "pareto": "optimise.pareto",
     "prefilter_weighting": "estimate.prefilter_weighting",
     "profile": "infer.profile",
     "read_data": "data.readers",
@@ -168,6 +174,7 @@ __all__ = [
     "ExperimentError",
     "Fit",
     "FitError",
+    "Front",
     "Indicator",
     "InferError",
     "InputColumn",
@@ -175,6 +182,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelicaModel",
+    "Optimised",
     "Options",
     "OutputColumn",
     "Prior",
@@ -211,6 +219,7 @@ __all__ = [
     "measures",
     "montecarlo",
     "optimise",
+    "pareto",
     "prefilter_weighting",
     "profile",
     "read_data",

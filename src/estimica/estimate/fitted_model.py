@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from os import PathLike
@@ -35,8 +35,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 def write_modelica(fit: Fit, path: str | PathLike[str], name: str | None = None) -> Path:
     """Write the class `name`, by default `Fitted` and the name of the model."""
     model = _modelica(fit)
-    if name is not None and (not _IDENTIFIER.match(name) or identifier(name) != name):
-        raise FitError("F033", f"'{name}' cannot be the name of a Modelica class; use letters")
+    if name is not None:
+        require_class_name(name)
     if not math.isfinite(fit.cost):
         raise FitError("F034", f"there is no estimate to write: {fit.outcome.message}")
     name = name or _class_name(model)
@@ -84,6 +84,39 @@ def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
         lines.append(f"  {_experiment(records[0])}")
     lines.append(f"end {name};")
     return "\n".join(lines) + "\n"
+
+
+def extended(
+    model: ModelicaModel, name: str, values: Mapping[str, float], about: str, said: Sequence[str]
+) -> str:
+    """A class that extends the model with values of parameters, and what is said above it."""
+    tree: Tree = {}
+    whole: dict[str, float] = {
+        q.name: float(q.value)
+        for q in model.quantities()
+        if q.role == "parameter" and isinstance(q.value, (int, float))
+    } | dict(values)
+    for path in dict.fromkeys(_base(n) for n in values):
+        elements = {(path, _indices(n)): v for n, v in whole.items() if _base(n) == path}
+        if path in values:
+            text = literal(values[path], model.flat.by_name.get(path))
+            _put(tree, tuple(path.split(".")), text)
+        else:
+            _put(tree, *_array(path, elements))
+    return "\n".join(
+        [
+            *map(_comment, said),
+            f'model {name} "{model.name} with {about}"',
+            f"  extends {model.name}{_modification(tree, 2)};",
+            f"end {name};\n",
+        ]
+    )
+
+
+def require_class_name(name: str) -> None:
+    """Refuse what cannot be the name of a class."""
+    if not _IDENTIFIER.match(name) or identifier(name) != name:
+        raise FitError("F033", f"'{name}' cannot be the name of a Modelica class; use letters")
 
 
 def fitted_values(fit: Fit) -> tuple[dict[str, Fixed], dict[str, float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.box import box_around
+from estimica.optimise.box import Box, box_around
 from estimica.optimise.population import library, single_objective
 from estimica.optimise.programme import Programme
 from estimica.optimise.stop import Ended, Stop
@@ -21,14 +21,22 @@ def genetic(programme: Programme, start: Vector, stop: Stop) -> Ended:
 
     box = box_around(programme.unknowns, start)
     programme.at(start)
-    rng = np.random.default_rng(stop.seed)
-    first = rng.random((stop.population, len(start)))
-    first[0] = np.clip(box.unit(start), 0, 1)
     found = minimize(
         single_objective(programme, box),
-        GA(pop_size=stop.population, sampling=first, eliminate_duplicates=True),
+        GA(
+            pop_size=stop.population,
+            sampling=first_generation(box, start, stop),
+            eliminate_duplicates=True,
+        ),
         ("n_gen", stop.max_iterations),
         seed=stop.seed,
         verbose=False,
     )
     return Ended("iteration limit", "all generations were bred", int(found.algorithm.n_iter))
+
+
+def first_generation(box: Box, start: Vector, stop: Stop) -> Vector:
+    """Shares of the box: the start, and others drawn."""
+    found = np.random.default_rng(stop.seed).random((stop.population, len(start)))
+    found[0] = np.clip(box.unit(start), 0, 1)
+    return found

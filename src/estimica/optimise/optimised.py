@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: how a search may end that has found something to use
-GOOD = ("converged", "stalled", "iteration limit")
+GOOD = ("converged", "stalled", "iteration limit", "done")
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Optimised:
     differenced: tuple[str, ...]
     seconds: float
     run: str = ""
+    scenarios: tuple[Mapping[str, float], ...] = ()  # of a robust design
 
     @property
     def tuners(self) -> pd.DataFrame:
@@ -121,6 +123,16 @@ class Optimised:
         terms = split(self.best)
         return aggregated(terms.objectives, self.settings.aggregate, self.settings.sharpness)
 
+    def indicators(self) -> list[show.Curves]:
+        """A figure for each indicator of the study: every case before and after."""
+        from estimica.optimise.indicators import Indicators, side_by_side
+
+        drawn = Indicators(self.study)
+        if not drawn:
+            return []
+        before, after = drawn.at(self.start.tuners), drawn.at(self.best.tuners)
+        return side_by_side([("before", before), ("after", after)])
+
     def table(self) -> show.Table:
         """The tuners, before and after."""
         from estimica.optimise.optimised_show import tuner_table
@@ -138,6 +150,18 @@ class Optimised:
         from estimica.optimise.optimised_show import progress_curves
 
         return show.figure(progress_curves(self))
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write the design as a CSV table: its tuners, then its criteria."""
+        from estimica.optimise.design_files import write_design
+
+        return write_design(self, path)
+
+    def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> Path:
+        """Write a Modelica class that extends the model with the best tuners."""
+        from estimica.optimise.design_files import write_designed_model
+
+        return write_designed_model(self, path, name)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a page about the design and return where it is."""

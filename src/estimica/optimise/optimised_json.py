@@ -54,6 +54,7 @@ def as_object(found: Optimised) -> dict[str, object]:
                 }
                 for i in found.iterates
             ],
+            "scenarios": _scenarios(found),
             "evaluations": {
                 "designs": found.evaluations,
                 "simulations": found.simulations,
@@ -69,3 +70,16 @@ def as_object(found: Optimised) -> dict[str, object]:
     )
     assert isinstance(plain, dict)
     return plain
+
+
+def _scenarios(found: Optimised) -> list[dict[str, object]]:
+    """The uncertain values of each scenario, and the criteria of the best design there."""
+    return [
+        {
+            "values": dict(values),
+            "criteria": {
+                place.label: float(v) for place, v in zip(point.places, point.values, strict=True)
+            },
+        }
+        for values, point in zip(found.scenarios, found.best.scenarios, strict=True)
+    ]

@@ -71,13 +71,65 @@ def criteria_table(found: Optimised) -> Table:
     columns = (
         "case", "criterion", "", "demand", "before", "after", "before/demand", "after/demand",
     )  # fmt: skip
-    return Table(columns, tuple(rows), "Criteria", _gradients(found))
+    said = [_measured(found), _gradients(found)]
+    return Table(columns, tuple(rows), "Criteria", " ".join(t for t in said if t))
 
 
 def _gradients(found: Optimised) -> str:
     if not found.differenced:
         return ""
     return f"Gradients by differences, not exact: {', '.join(found.differenced)}."
+
+
+def _measured(found: Optimised) -> str:
+    robust = found.settings.robust
+    if robust is None or not found.scenarios:
+        return ""
+    what = {
+        "worst": "the worst",
+        "mean": "the mean",
+        "quantile": f"the mean beyond the {100 * robust.quantile:g} % quantile",
+    }[robust.measure]
+    return f"Of {len(found.scenarios)} scenarios {what} counts."
+
+
+def scenario_table(found: Optimised) -> Table:
+    """How the criteria scatter over the scenarios of a robust design."""
+    rows = []
+    before = np.array([p.values for p in found.start.scenarios])
+    after = np.array([p.values for p in found.best.scenarios])
+    for k, p in enumerate(found.best.places):
+        rows.append(
+            (
+                p.case or "design",
+                labelled(p.criterion.name, p.criterion.unit),
+                p.demand,
+                float(before[:, k].mean()),
+                float(before[:, k].max()),
+                float(after[:, k].mean()),
+                float(after[:, k].max()),
+                float((after[:, k] <= p.demand * (1 + 1e-6)).mean()),
+            )
+        )
+    columns = (
+        "case",
+        "criterion",
+        "demand",
+        "mean before",
+        "worst before",
+        "mean after",
+        "worst after",
+        "share satisfied",
+    )
+    return Table(columns, tuple(rows), "Scenarios")
+
+
+def _scenarios_text(found: Optimised) -> str:
+    ends = {}
+    for name in found.scenarios[0]:
+        values = [s[name] for s in found.scenarios]
+        ends[name] = f"{name} from {min(values):.4g} to {max(values):.4g}"
+    return f"{len(found.scenarios)} scenarios: {', '.join(ends.values())}."
 
 
 def progress_curves(found: Optimised) -> Curves:
@@ -120,6 +172,12 @@ def page(found: Optimised) -> Page:
     if found.iterates:
         shown = (progress_curves(found), tuner_curves(found))
         sections.append(Section("The search", "", shown))
+    if found.scenarios:
+        sections.append(Section("Scenarios", _scenarios_text(found), (scenario_table(found),)))
+    drawn = found.indicators()
+    if drawn:
+        told = "Dashed: before. Solid: after."
+        sections.append(Section("Indicators", told, tuple(drawn)))
     sections += added_sections("optimise", found)
     if found.failures:
         rows = tuple(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -11,58 +13,122 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import DesignError
+from estimica.estimate.fit import Fit
+from estimica.execute.executor import Executor, crew
+from estimica.execute.run_writer import NoRunWriter, RunWriter
+from estimica.infer.bootstrap_result import Bootstrap
 from estimica.optimise.box import box_around
-from estimica.optimise.design import Design, prepare_design
+from estimica.optimise.generations import AnyDesign, Generations, builder
+from estimica.optimise.indicators import IndicatorCurves, Indicators
 from estimica.optimise.methods import METHODS
+from estimica.optimise.montecarlo_source import Source, source_of
 from estimica.optimise.optimised import Iterate, Optimised, Outcome
-from estimica.optimise.programme import Enough, Programme, Settled, Terms
+from estimica.optimise.patience import patience, tolerance
+from estimica.optimise.programme import Enough, Many, Programme, Settled, Terms
+from estimica.optimise.scenarios import begun_from, designed
 from estimica.optimise.score import DesignPoint, FailedDesign
 from estimica.optimise.stop import Ended, Stop
 from estimica.study.optimise_table import OptimiseTable, optimise_table
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
+LIMIT = 1e-4  # of a demand: by how much a limit may be missed
+
+
+def _no_curves() -> list[IndicatorCurves]:
+    return []
 
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How far the search is; `best` is the best design so far."""
+    """How far the search is; `best` is the best design so far.
+
+    `indicators()` simulates the indicator plots of that design: call it now and then.
+    """
 
     evaluations: int
     start: int
     starts: int
     cost: float
     best: DesignPoint
+    indicators: Callable[[], list[IndicatorCurves]] = field(default=_no_curves)
 
 
 OnProgress = Callable[[Progress], None]
 
 
-def optimise(study: Study, *, progress: OnProgress | None = None, **settings: object) -> Optimised:
+def optimise(
+    study: Study,
+    *,
+    start: Fit | Bootstrap | str | None = None,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+    store: Path | None = None,
+    **settings: object,
+) -> Optimised:
     """Find the tuners that make the criteria of a study small.
 
-    `settings` are those of the `[optimise]` table and stand before it. Ctrl-C ends the search with
-    the best design so far.
+    `settings` are those of the `[optimise]` table and stand before it. A fit as `start`, or the
+    name of its run in the `store`, gives its values: tuners start there, other parameters are held
+    there. `workers` evaluate the generations of the genetic method side by side. Ctrl-C ends the
+    search with the best design so far.
     """
+    table = settings_of(study, settings)
+    study, source = with_fit(study, start, workers=workers, run=run, store=store)
+    design = designed(study, table, source)
+    with side_by_side(study, design, table, source, executor, workers, run) as many:
+        return search(study, design, table, progress, many)
+
+
+def settings_of(study: Study, settings: Mapping[str, object]) -> OptimiseTable:
+    """What the `[optimise]` table says, and what stands before it."""
     table = study.tables.get("optimise", {})
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}
-    return search(study, prepare_design(study), optimise_table(own, settings), progress)
+    return optimise_table(own, settings)
+
+
+def with_fit(
+    study: Study,
+    start: Fit | Bootstrap | str | None,
+    *,
+    workers: int | None = 1,
+    run: RunWriter | None = None,
+    store: Path | None = None,
+) -> tuple[Study, Source | None]:
+    """The study with the values of a fit, and what the fit says of them."""
+    if start is None:
+        return study, None
+    source = source_of(study, start, workers=workers, run=run, store=store)
+    return begun_from(study, source), source
+
+
+@contextmanager
+def side_by_side(
+    study: Study,
+    design: AnyDesign,
+    table: OptimiseTable,
+    source: Source | None,
+    executor: str | Executor,
+    workers: int | None,
+    run: RunWriter | None,
+) -> Iterator[Many]:
+    """What evaluates generations, through an executor and with checkpoints."""
+    with crew(executor, workers) as hands:
+        yield Generations(design, builder(study, table, source), hands, run or NoRunWriter())
 
 
 def search(
-    study: Study, design: Design, table: OptimiseTable, progress: OnProgress | None = None
+    study: Study,
+    design: AnyDesign,
+    table: OptimiseTable,
+    progress: OnProgress | None = None,
+    many: Many | None = None,
 ) -> Optimised:
     """The search itself, on criteria that are prepared."""
     begun = perf_counter()
-    unknowns = design.unknowns
-    if not len(unknowns):
-        raise DesignError("O013", f"study '{study.name}' has no active tuner; add one to [tune]")
-    start = design.at(unknowns.start, slopes=False)
-    if isinstance(start, FailedDesign):
-        where = f"case '{start.case}': " if start.case else ""
-        raise DesignError(
-            "O014", f"the design cannot be simulated at its start: {where}{start.message}"
-        )
+    start = started(study, design)
     facts = METHODS[table.method]
     smooth = table.method == "quasi-newton" and table.aggregate == "max"
     programme = Programme(
@@ -71,10 +137,12 @@ def search(
         table.sharpness,
         table.max_evaluations,
         table.max_seconds,
-        *_patience(design, table),
+        *patience(design.places, table),
+        many=many if table.method == "genetic" else None,
     )
     iterates: list[Iterate] = []
     number = 0
+    drawn = Indicators(study)
 
     def tell(count: int, terms: Terms, cost: float) -> None:
         best = programme.best
@@ -82,14 +150,20 @@ def search(
         if best is terms:
             iterates.append(Iterate(count, cost, terms.violation, terms.point))
         if progress is not None:
-            progress(Progress(count, number, table.starts, programme.best_cost, best.point))
+            point, lowest = best.point, programme.best_cost
+            told = Progress(
+                count, number, table.starts, lowest, point, lambda: drawn.at(point.tuners)
+            )
+            progress(told)
 
     programme.told = tell
-    stop = Stop(_tolerance(programme, table), table.max_iterations, table.population, table.seed)
+    stop = Stop(
+        tolerance(programme.patience, table), table.max_iterations, table.population, table.seed
+    )
     outcome = Outcome("failed", "no design could be simulated")
     made = 0
     try:
-        for q in _starts(design, table):
+        for q in starts_of(design, table):
             number += 1
             if isinstance(design.at(q, slopes=False), FailedDesign):
                 continue
@@ -109,7 +183,7 @@ def search(
         study=study,
         settings=replace(table, aggregate=programme.aggregate),
         outcome=_judged(outcome, programme),
-        unknowns=unknowns,
+        unknowns=design.unknowns,
         start=start,
         best=best,
         iterates=tuple(iterates),
@@ -119,39 +193,33 @@ def search(
         failures=tuple(programme.failures),
         differenced=tuple(sorted(design.differenced)),
         seconds=perf_counter() - begun,
+        scenarios=getattr(design, "scenarios", ()),
     )
+
+
+def started(study: Study, design: AnyDesign) -> DesignPoint:
+    """The design that a search begins with; one that cannot be simulated is an error."""
+    if not len(design.unknowns):
+        raise DesignError("O013", f"study '{study.name}' has no active tuner; add one to [tune]")
+    start = design.at(design.unknowns.start, slopes=False)
+    if isinstance(start, FailedDesign):
+        where = f"case '{start.case}': " if start.case else ""
+        raise DesignError(
+            "O014", f"the design cannot be simulated at its start: {where}{start.message}"
+        )
+    return start
 
 
 def _judged(outcome: Outcome, programme: Programme) -> Outcome:
     """A search that ends where a limit does not hold has not found a design."""
     best = programme.best
-    if outcome.status == "converged" and best is not None and best.violation > LIMIT:
+    if outcome.ok and best is not None and best.violation > LIMIT:
         worst = f"a limit is missed by {best.violation:.2g} of its demand"
         return Outcome("infeasible", f"{worst}; ease a demand, or start elsewhere")
     return outcome
 
 
-LIMIT = 1e-4  # of a demand
-GAIN = 1e-4  # relative, that simulated criteria must gain
-FINE, COARSE = 1e-8, 1e-6  # tolerances of formulas, and of what is simulated
-PATIENCE = 12  # designs within which they must
-
-
-def _tolerance(programme: Programme, table: OptimiseTable) -> float:
-    if table.tolerance is not None:
-        return table.tolerance
-    return FINE if programme.patience is None else COARSE
-
-
-def _patience(design: Design, table: OptimiseTable) -> tuple[int | None, float]:
-    """When nothing is gained any more: not for formulas, nor where a tolerance is asked for."""
-    simulated = any(p.criterion.kind != "value" for p in design.places)
-    if table.tolerance is not None or not simulated or table.method not in ("sqp", "quasi-newton"):
-        return None, 0.0
-    return PATIENCE, GAIN
-
-
-def _starts(design: Design, table: OptimiseTable) -> list[Vector]:
+def starts_of(design: AnyDesign, table: OptimiseTable) -> list[Vector]:
     """The given start, then seeded ones within the bounds."""
     unknowns = design.unknowns
     first = unknowns.start

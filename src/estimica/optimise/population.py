@@ -1,7 +1,8 @@
-"""Designs for pymoo: the unit cube in, one cost and the limits out."""
+"""Designs for pymoo: the unit cube in, costs and limits out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError
 from estimica.optimise.box import Box
-from estimica.optimise.programme import Programme
+from estimica.optimise.programme import Programme, Terms
 
 Vector = npt.NDArray[np.float64]
 WALL = 1e12  # cost of a design that cannot be simulated
@@ -32,25 +33,42 @@ def library() -> ModuleType:
 
 
 def single_objective(programme: Programme, box: Box) -> Any:
-    """The programme as a pymoo problem."""
+    """The programme as a pymoo problem: its cost."""
+    return _problem(programme, box, 1, lambda terms: np.array([programme.cost(terms)]))
+
+
+def several_objectives(
+    programme: Programme, box: Box, count: int, objectives: Callable[[Terms], Vector]
+) -> Any:
+    """The programme as a pymoo problem of `count` objectives."""
+    return _problem(programme, box, count, objectives)
+
+
+def _problem(
+    programme: Programme, box: Box, count: int, objectives: Callable[[Terms], Vector]
+) -> Any:
     library()
-    from pymoo.core.problem import ElementwiseProblem
+    from pymoo.core.problem import Problem
 
     n = len(box.low)
     first = programme.best
     assert first is not None  # the start was tried before
     limited = len(first.limits) + len(first.equalities)
 
-    class Designs(ElementwiseProblem):  # type: ignore[misc]
+    class Designs(Problem):  # type: ignore[misc]
         def __init__(self) -> None:
-            super().__init__(n_var=n, n_obj=1, n_ieq_constr=limited, xl=np.zeros(n), xu=np.ones(n))
+            super().__init__(
+                n_var=n, n_obj=count, n_ieq_constr=limited, xl=np.zeros(n), xu=np.ones(n)
+            )
 
         def _evaluate(self, x: Vector, out: dict[str, Any], *_: Any, **__: Any) -> None:
-            terms = programme.at(box.coordinates(np.asarray(x, float)))
-            if terms is None:
-                out["F"], out["G"] = WALL, np.full(limited, WALL)
-                return
-            out["F"] = programme.cost(terms)
-            out["G"] = np.concatenate([terms.limits, np.abs(terms.equalities) - SLACK])
+            rows = np.atleast_2d(np.asarray(x, float))
+            found = programme.at_all([box.coordinates(row) for row in rows])
+            out["F"] = np.full((len(rows), count), WALL)
+            out["G"] = np.full((len(rows), limited), WALL)
+            for k, terms in enumerate(found):
+                if terms is not None:
+                    out["F"][k] = objectives(terms)
+                    out["G"][k] = np.concatenate([terms.limits, np.abs(terms.equalities) - SLACK])
 
     return Designs()

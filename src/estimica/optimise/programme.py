@@ -9,7 +9,7 @@ value; methods are told so and step back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
@@ -71,6 +71,8 @@ class Terms:
 
 
 OnDesign = Callable[[int, Terms, float], None]
+#: evaluates designs side by side, without slopes
+Many = Callable[[Sequence[Vector]], "list[DesignPoint | FailedDesign]"]
 
 
 @dataclass(eq=False)
@@ -85,6 +87,7 @@ class Programme:
     patience: int | None = None  # designs that must gain something
     gain: float = 0.0  # relative, that counts as something
     told: OnDesign | None = None
+    many: Many | None = None
     evaluations: int = 0
     failures: list[FailedDesign] = field(default_factory=list)
     best: Terms | None = None
@@ -117,6 +120,27 @@ class Programme:
         self._last = q.copy(), slopes, terms
         self._remember(terms)
         return terms
+
+    def at_all(self, generation: Sequence[Vector]) -> list[Terms | None]:
+        """The designs of a generation; it ends the search where they are more than allowed."""
+        self._require_leave()
+        most = self.max_evaluations
+        allowed = len(generation) if most is None else min(len(generation), most - self.evaluations)
+        own = generation[:allowed]
+        points = self.many(own) if self.many else [self.designs.at(q, slopes=False) for q in own]
+        found: list[Terms | None] = []
+        for point in points:
+            self.evaluations += 1
+            if isinstance(point, FailedDesign):
+                self.failures.append(point)
+                found.append(None)
+            else:
+                terms = split(point)
+                self._remember(terms)
+                found.append(terms)
+        if allowed < len(generation):
+            self._require_leave()
+        return found
 
     def cost(self, terms: Terms) -> float:
         """A(w)."""

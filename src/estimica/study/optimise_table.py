@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
-from estimica.study.fields import LIST, REAL, STRICT, TABLE, WHOLE, Finite, either
+from estimica.study.fields import LIST, REAL, STRICT, TABLE, WHOLE, Finite, Truth, either
 from estimica.study.settings import settings
 
 Aggregate = Literal["max", "smooth-max", "sum"]
@@ -48,9 +48,15 @@ class RobustTable:
     ] = Field(default_factory=dict)
     measure: Annotated[
         Literal["worst", "mean", "quantile"],
-        Field(description="Of the scenarios: the worst, the mean, or a quantile."),
+        Field(description="Of the scenarios: the worst, the mean, or those beyond a quantile."),
     ] = "worst"
-    quantile: Annotated[float, Field(gt=0, lt=1, description="Which quantile."), REAL] = 0.9
+    quantile: Annotated[
+        float, Field(gt=0, lt=1, description="The mean beyond this quantile counts."), REAL
+    ] = 0.9
+    covariance: Annotated[
+        Truth,
+        Field(description="Values of the fit that the search starts from scatter as it says."),
+    ] = False
     scenarios: Annotated[
         int, Field(ge=1, description="Scenarios drawn from distributions."), WHOLE
     ] = 16

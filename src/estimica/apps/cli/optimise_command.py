@@ -1,29 +1,40 @@
-"""`estimica optimise`: find the design that satisfies the demands best."""
+"""`estimica optimise`: find the design that satisfies the demands best, or a front of designs."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
+from estimica.apps.cli.live_page import LivePage
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
+    ExecutorName,
     Line,
     NoStore,
     Quiet,
     ReportPath,
+    Resume,
+    Run,
     StorePath,
+    Workers,
     begun,
     checked,
     require_page,
 )
+from estimica.base.errors import DesignError
 from estimica.base.show import ended, text
 
 if TYPE_CHECKING:
+    from estimica.optimise.optimised import Optimised
     from estimica.optimise.optimiser import Progress
+    from estimica.optimise.pareto import FrontProgress
+    from estimica.optimise.pareto_result import Front
+    from estimica.study.study import Study
 
 
 def optimise(
@@ -35,72 +46,199 @@ def optimise(
     aggregate: Annotated[
         str | None, typer.Option(help="max, smooth-max or sum; by default max.")
     ] = None,
+    pareto: Annotated[
+        bool, typer.Option("--pareto", help="A front of two or three criteria.")
+    ] = False,
+    criteria: Annotated[
+        str | None, typer.Option(help="Criteria of the front, with commas between them.")
+    ] = None,
+    points: Annotated[int | None, typer.Option(help="Designs along the front.")] = None,
+    front: Annotated[
+        str | None, typer.Option(help="How the front is searched: epsilon or nsga2.")
+    ] = None,
     max_evaluations: Annotated[
         int | None, typer.Option(help="Most designs that are simulated.")
     ] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option(help="Most iterations, or generations.")
+    ] = None,
     starts: Annotated[int | None, typer.Option(help="Number of starts.")] = None,
+    population: Annotated[int | None, typer.Option(help="Designs of a generation.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
+    fit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="Start from the values of this run of fit; `fit` makes one."
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Write the design, or the front, to a CSV file.")
+    ] = None,
+    modelica: Annotated[
+        Path | None, typer.Option(help="Write the tuned model as Modelica to this file.")
+    ] = None,
+    live: Annotated[
+        Path | None,
+        typer.Option(help="Keep this HTML page up to date with the indicators of the best design."),
+    ] = None,
     report: ReportPath = None,
+    workers: Workers = None,
+    executor: ExecutorName = "local",
     store: StorePath = None,
     no_store: NoStore = False,
+    resume: Resume = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the tuners that make the criteria of a study small, all demands at once."""
     with reported("optimise", as_json):
-        from dataclasses import replace
-
-        from estimica.execute.run import Status
-        from estimica.optimise.optimiser import optimise as search
         from estimica.study.optimise_table import optimise_table
 
-        require_page(report)
+        for path in (report, csv, modelica, live):
+            require_page(path)
+        _refuse(pareto, modelica, live, criteria, points, front)
         asked = checked(study, "optimise", as_json)
-        given: dict[str, Any] = {
-            "method": method,
-            "aggregate": aggregate,
-            "max_evaluations": max_evaluations,
-            "starts": starts,
-            "seed": seed,
-        }
-        given = {n: v for n, v in given.items() if v is not None}
+        given = _given(
+            method=method,
+            aggregate=aggregate,
+            max_evaluations=max_evaluations,
+            max_iterations=max_iterations,
+            starts=starts,
+            population=population,
+            seed=seed,
+            pareto=_front(asked, criteria, points, front) if pareto else None,
+        )
         table = asked.tables.get("optimise", {})
         settings = asdict(optimise_table(table if isinstance(table, dict) else {}, given))
+        told = {"fit": fit, "front": pareto}
         run = begun(
             "optimise",
             asked,
             study,
             store=store,
             no_store=no_store,
-            resume=None,
-            given=given,
-            settings=settings,
+            resume=resume,
+            given=_stored({n: settings[n] for n in given} | _given(**told)),
+            settings=settings | told,
         )
-        most = settings["max_evaluations"] or 2 * settings["max_iterations"]
-        with run.writer as writer, Line(quiet) as line:
-
-            def tell(p: Progress) -> None:
-                share = min(p.evaluations / most, 1.0)
-                line.tell(f"{p.evaluations} designs  best {p.cost:.6g}", share)
-
-            found = replace(search(asked, progress=tell, **given), run=writer.id)
-            ends = {"interrupted": Status.INTERRUPTED, "failed": Status.FAILED}
-            outcome = found.outcome
-            status = ends.get(outcome.status, Status.DONE)
-            writer.finish(status, outcome.message, found.to_dict())
+        options: dict[str, Any] = {
+            "start": run.settings.get("fit"),
+            "workers": workers or 1,
+            "executor": executor,
+            "store": store,
+        }
+        own = {n: v for n, v in run.settings.items() if n not in told}
+        found: Optimised | Front
+        if run.settings.get("front"):
+            found = _front_found(asked, run, quiet, own | options)
+        else:
+            found = _design_found(asked, run, quiet, live, own | options)
+            if modelica:
+                found.write_modelica(modelica)
+        if csv:
+            found.write(csv)
         if run.writer.trouble:
             say(f"warning: the run is not stored: {run.writer.trouble}")
         page = found.report(report) if report else None
+    _shown(found, [p for p in (page, csv, modelica, live) if p], as_json, quiet)
+
+
+def _design_found(
+    study: Study, run: Run, quiet: bool, live: Path | None, options: dict[str, Any]
+) -> Optimised:
+    from estimica.optimise.optimiser import optimise
+
+    own = run.settings
+    per_start = own["population"] * own["max_iterations"]
+    most = own["max_evaluations"] or (
+        per_start if own["method"] == "genetic" else 2 * own["max_iterations"] * own["starts"]
+    )
+    page = LivePage(live, study) if live else None
+    with run.writer as writer, Line(quiet, "preparing …") as line:
+
+        def tell(p: Progress) -> None:
+            share = min(p.evaluations / most, 1.0)
+            line.tell(f"{p.evaluations} designs  best {p.cost:.6g}", share)
+            if page:
+                page.tell(p)
+
+        found: Optimised = _ended(optimise(study, progress=tell, run=writer, **options), writer)
+    return found
+
+
+def _front_found(study: Study, run: Run, quiet: bool, options: dict[str, Any]) -> Front:
+    from estimica.optimise.pareto import pareto
+
+    with run.writer as writer, Line(quiet, "preparing …") as line:
+
+        def tell(p: FrontProgress) -> None:
+            line.tell(f"{p.evaluations} designs  {p.found} on the front", p.share)
+
+        found: Front = _ended(pareto(study, progress=tell, run=writer, **options), writer)
+    return found
+
+
+def _ended(found: Any, writer: Any) -> Any:
+    """The result with its run, which is ended with it."""
+    from dataclasses import replace
+
+    from estimica.execute.run import Status
+
+    found = replace(found, run=writer.id)
+    ends = {"interrupted": Status.INTERRUPTED, "failed": Status.FAILED}
+    status = ends.get(found.outcome.status, Status.DONE)
+    writer.finish(status, found.outcome.message, found.to_dict())
+    return found
+
+
+def _shown(found: Any, files: list[Path], as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json(found.to_dict())
     else:
         print_text(text(found.table()))
-        print_text(text(found.criteria_table()))
-    if page and not quiet:
-        say(f"wrote {page}")
-    if found.run and not quiet:
-        say(f"stored as run {found.run}")
-    if not found.outcome.ok:
+        if hasattr(found, "criteria_table"):
+            print_text(text(found.criteria_table()))
+    outcome = found.outcome
+    if not quiet:
+        for path in files:
+            say(f"wrote {path}")
+        if found.run:
+            more = f"; go on with --resume {found.run}" if outcome.status == "interrupted" else ""
+            say(f"stored as run {found.run}{more}")
+    if not outcome.ok:
         if as_json:
-            say(ended(found.outcome.status, found.outcome.message))
+            say(ended(outcome.status, outcome.message))
         raise typer.Exit(FAILED)
+
+
+def _refuse(pareto: bool, modelica: Path | None, live: Path | None, *front: object) -> None:
+    if pareto and modelica:
+        raise DesignError(
+            "O090", "--modelica writes one design, --pareto finds many; leave one out"
+        )
+    if pareto and live:
+        raise DesignError("O090", "--live shows one design, --pareto finds many; leave one out")
+    if not pareto and any(f is not None for f in front):
+        raise DesignError("O091", "--criteria, --points and --front are of a front; add --pareto")
+
+
+def _front(
+    study: Study, criteria: str | None, points: int | None, front: str | None
+) -> dict[str, Any]:
+    """The table `pareto` with what stands on the command line before it."""
+    table = study.tables.get("optimise", {})
+    own = table.get("pareto", {}) if isinstance(table, dict) else {}
+    names = [n.strip() for n in criteria.split(",")] if criteria else None
+    return {**own, **_given(criteria=names, points=points, method=front)}
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {n: v for n, v in options.items() if v is not None and v is not False}
+
+
+def _stored(values: dict[str, Any]) -> dict[str, Any]:
+    """Settings as they come back from the store, to be compared with it."""
+    from estimica.execute.payload import read, written
+
+    found: dict[str, Any] = read(written(values))
+    return found

@@ -1,0 +1,51 @@
+"""A page that is kept up to date while a design is searched: open it in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from estimica.base.show import Curve, Curves, Page, Panel, Section, Shown, write
+
+if TYPE_CHECKING:
+    from estimica.optimise.indicators import IndicatorCurves
+    from estimica.optimise.optimiser import Progress
+    from estimica.study.study import Study
+
+EVERY = 5.0  # s between two states of the page
+RELOAD = f'<meta http-equiv="refresh" content="{EVERY:.0f}">'
+
+
+class LivePage:
+    """Writes the indicators of the best design so far beside those of the start."""
+
+    def __init__(self, path: Path, study: Study) -> None:
+        self._path, self._study = path, study
+        self._written = 0.0
+        self._first: list[IndicatorCurves] | None = None
+        self._costs: list[tuple[int, float]] = []
+
+    def tell(self, progress: Progress) -> None:
+        """Renew the page, now and then."""
+        self._costs.append((progress.evaluations, progress.cost))
+        if self._first is None:
+            self._first = progress.indicators()
+        if monotonic() - self._written >= EVERY:
+            self._write(progress)
+            self._written = monotonic()
+
+    def _write(self, progress: Progress) -> None:
+        import numpy as np
+
+        from estimica.optimise.indicators import side_by_side
+
+        designs = [("start", self._first or []), ("best so far", progress.indicators())]
+        counts, costs = np.array(self._costs, float).T
+        curve = Curve("best", counts, costs, stepped=True)
+        way = Curves((Panel("best", (curve,)),), "", "design", whole=True)
+        told = f"{progress.evaluations} designs, the best so far {progress.cost:.6g}."
+        shown: tuple[Shown, ...] = (way, *side_by_side(designs))
+        write(Page(f"Design of {self._study.name}", (Section("So far", told, shown),)), self._path)
+        text = self._path.read_text(encoding="utf-8")
+        self._path.write_text(text.replace("<head>", f"<head>{RELOAD}", 1), encoding="utf-8")

@@ -1,0 +1,67 @@
+"""Files of a design: a table of its tuners and criteria, and the tuned model as Modelica."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from datetime import date
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+
+from estimica.base.errors import DesignError, ReportError
+from estimica.estimate.fitted_model import extended, require_class_name
+from estimica.estimate.setup import linked
+from estimica.optimise.optimised import Optimised
+from estimica.simulate.modelica_model import ModelicaModel
+
+
+def write_design(found: Optimised, path: str | PathLike[str]) -> Path:
+    """What was found, before and after, as CSV."""
+    path = Path(path)
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(_rows(found))
+    except OSError as error:
+        raise ReportError("P001", f"cannot write '{path}': {error.strerror or error}") from None
+    return path
+
+
+def _rows(found: Optimised) -> Iterator[tuple[object, ...]]:
+    yield ("what", "case", "name", "before", "after", "demand", "unit")
+    for u, value in zip(found.unknowns.items, found.best.tuners, strict=True):
+        yield ("tuner", "", u.name, repr(u.start), repr(float(value)), "", u.unit)
+    for k, p in enumerate(found.best.places):
+        before, after = float(found.start.values[k]), float(found.best.values[k])
+        unit = p.criterion.unit
+        yield ("criterion", p.case, p.criterion.name, repr(before), repr(after), p.demand, unit)
+
+
+def write_designed_model(
+    found: Optimised, path: str | PathLike[str], name: str | None = None
+) -> Path:
+    """A Modelica class that extends the model with the best tuners."""
+    model = found.study.model
+    if not isinstance(model, ModelicaModel):
+        raise DesignError(
+            "O087", f"model '{model.name}' has no Modelica source that can be extended"
+        )
+    if name is not None:
+        require_class_name(name)
+    last = model.name.rpartition(".")[2]
+    chosen = name or f"Tuned{last[:1].upper()}{last[1:]}"
+    links, _, held = linked(found.study)
+    values, _ = links.at(found.best.tuners)
+    tuned = dict(zip(links.parameters, map(float, values), strict=True))
+    said = [
+        f"Tuned by estimica {version('estimica')} on {date.today()}: study '{found.study.name}', "
+        f"largest criterion/demand {found.alpha:.6g}, {found.outcome.status}.",
+        f"Load it together with {model.name}. Values that cases set are left out.",
+    ]
+    text = extended(model, chosen, {**tuned, **held}, "tuned values", said)
+    path = Path(path)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ReportError("P001", f"cannot write '{path}': {error.strerror or error}") from None
+    return path

@@ -1,0 +1,155 @@
+"""Epsilon-constraints: one criterion is minimised while the others are limited, step by step.
+
+The ends of the front come first: each criterion alone, then the others as small as they can be
+beside it. Between them the limits are spread evenly, and every search starts at the nearest design
+that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.execute.run_writer import RunWriter
+from estimica.optimise.generations import AnyDesign, plain, restored
+from estimica.optimise.patience import patience, tolerance
+from estimica.optimise.programme import Enough, Programme, Settled
+from estimica.optimise.robust import RobustDesign, combined
+from estimica.optimise.score import DesignPoint, FailedDesign
+from estimica.optimise.sqp import sqp
+from estimica.optimise.stop import Stop
+from estimica.optimise.traded import Traded, largest_by_criterion
+from estimica.study.optimise_table import OptimiseTable
+
+Vector = npt.NDArray[np.float64]
+MISSED = 1e-4  # of a limit: such designs are not on the front
+BESIDE = 1e-3  # of its range, that a criterion may give away at its end of the front
+LEAST = 1e-9  # of a limit
+
+
+class EpsilonSearch:
+    """Searches the designs of a front one after the other; each is a checkpoint of the run."""
+
+    def __init__(
+        self, design: AnyDesign, names: Sequence[str], table: OptimiseTable, run: RunWriter
+    ) -> None:
+        self._design, self._names, self._table, self._run = design, tuple(names), table, run
+        self._noted = run.checkpoints()
+        self._solved = 0
+        self._begun = perf_counter()
+        self.found: list[DesignPoint] = []
+        self.failures: list[FailedDesign] = []
+        self.evaluations = 0
+
+    def go(self, tell: Callable[[float], None]) -> None:
+        """All designs of the front, the ends first."""
+        assert self._table.pareto is not None
+        names, count = self._names, self._table.pareto.points
+        inner = max(count - len(names), 1)
+        per_axis = inner if len(names) == 2 else max(round(inner ** (1 / (len(names) - 1))), 1)
+        planned = 2 * len(names) + per_axis ** (len(names) - 1)
+        start = self._design.unknowns.start
+        alone = []
+        for name in names:
+            alone.append(self._solve([name], {}, start))
+            tell(self._solved / planned)
+        ends = self._ends(alone, tell, planned)
+        self.found = list(ends)
+        values = np.array([largest_by_criterion(p, names) for p in ends])
+        low, high = values.min(axis=0), values.max(axis=0)
+        shares = np.arange(1, per_axis + 1) / (per_axis + 1)
+        for share in product(shares, repeat=len(names) - 1):
+            asked = low[1:] + np.array(share) * (high - low)[1:]
+            limits = {n: max(float(v), LEAST) for n, v in zip(names[1:], asked, strict=True)}
+            point = self._solve(names[:1], limits, self._nearest(asked, high - low))
+            if point is not None:
+                self.found.append(point)
+            tell(min(self._solved / planned, 1.0))
+
+    def _ends(
+        self, alone: Sequence[DesignPoint | None], tell: Callable[[float], None], planned: int
+    ) -> list[DesignPoint]:
+        """Where one criterion is least, the others as small as they can be beside it."""
+        known = [p for p in alone if p is not None]
+        values = np.array([largest_by_criterion(p, self._names) for p in known])
+        width = np.ptp(values, axis=0)
+        found = []
+        for k, (name, point) in enumerate(zip(self._names, alone, strict=True)):
+            if point is None:
+                continue
+            own = float(largest_by_criterion(point, self._names)[k])
+            limit = {name: max(own + BESIDE * float(width[k]), LEAST)}
+            others = [n for n in self._names if n != name]
+            found.append(self._solve(others, limit, point.q) or point)
+            tell(self._solved / planned)
+        return found
+
+    def _nearest(self, limits: Vector, width: Vector) -> Vector:
+        """The known design whose values are nearest to the limits."""
+        size = np.where(width > 0, width, 1.0)[1:]
+
+        def distance(point: DesignPoint) -> float:
+            own = largest_by_criterion(point, self._names)[1:]
+            return float(np.linalg.norm((own - limits) / size))
+
+        return min(self.found, key=distance).q
+
+    def _solve(
+        self, small: Sequence[str], limits: Mapping[str, float], start: Vector
+    ) -> DesignPoint | None:
+        key = f"front {self._solved:05d}"
+        self._solved += 1
+        noted = self._noted.get(key)
+        if noted is not None:
+            return self._known(noted)
+        table = self._table
+        most = table.max_evaluations
+        designs, gain = patience(self._design.places, replace(table, method="sqp"))
+        programme = Programme(
+            Traded(self._design, small, limits),
+            max_evaluations=None if most is None else most - self.evaluations,
+            max_seconds=table.max_seconds - (perf_counter() - self._begun),
+            patience=designs,
+            gain=gain,
+        )
+        programme.begin()
+        try:
+            sqp(programme, start, Stop(tolerance(designs, table), table.max_iterations))
+        except Settled:
+            pass
+        except Enough as enough:
+            told = enough.message
+            if most is not None and enough.status == "evaluation limit":
+                told = f"{self.evaluations + programme.evaluations} designs were simulated"
+            raise Enough(enough.status, told) from None
+        finally:
+            self.evaluations += programme.evaluations
+            self.failures += programme.failures
+        best = programme.best
+        good = best is not None and best.violation <= MISSED
+        point = self._original(best.point) if best is not None and good else None
+        note = {"evaluations": programme.evaluations}
+        if point is not None:
+            note |= {"q": point.q.tolist(), "scores": plain(point)}  # type: ignore[dict-item]
+        self._run.checkpoint(key, note)
+        self._run.flush()
+        return point
+
+    def _known(self, noted: Mapping[str, Any]) -> DesignPoint | None:
+        self.evaluations += int(noted["evaluations"])
+        if "q" not in noted:
+            return None
+        point = restored(self._design, np.array(noted["q"], float), noted["scores"])
+        return None if isinstance(point, FailedDesign) else point
+
+    def _original(self, point: DesignPoint) -> DesignPoint:
+        """With the roles and demands of the study."""
+        if isinstance(self._design, RobustDesign):
+            return combined(point.scenarios, self._design.table)
+        return replace(point, places=self._design.places)

@@ -1,0 +1,157 @@
+"""Robust design: the same tuners in many scenarios of uncertain parameters.
+
+Each criterion in each case has a value in every scenario, w_1 … w_S (over its demand). What counts
+of them is
+
+    worst      all of them: every scenario enters the maximum and the limits by itself
+    mean       (w_1 + … + w_S)/S
+    quantile   the mean of the worst share 1 - quantile (conditional value at risk), which is never
+               below the quantile:  min_t  t + Σ max(0, w_s - t)/((1 - quantile)·S),
+               with the corner of max rounded so that it has a gradient
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from estimica.optimise.design import Design
+from estimica.optimise.score import DesignPoint, FailedDesign, Place
+from estimica.study.optimise_table import RobustTable
+
+Vector = npt.NDArray[np.float64]
+CORNER = 1e-3  # width over which the corner of a tail is rounded, in units of the demand
+
+
+class RobustDesign:
+    """A design in scenarios; each is a design of the same tuners."""
+
+    def __init__(
+        self,
+        designs: Sequence[Design],
+        names: Sequence[Mapping[str, float]],
+        table: RobustTable,
+    ) -> None:
+        self.designs = tuple(designs)
+        self.scenarios = tuple(dict(n) for n in names)
+        self.table = table
+        self.unknowns = designs[0].unknowns
+        self.places = designs[0].places
+
+    @property
+    def simulations(self) -> int:
+        """Of single cases in single scenarios."""
+        return sum(d.simulations for d in self.designs)
+
+    @property
+    def differenced(self) -> set[str]:
+        """Labels of criteria without exact gradients."""
+        return set().union(*(d.differenced for d in self.designs))
+
+    def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
+        """What counts of the scores in all scenarios; the first scenario that fails is told."""
+        points = []
+        for design, scenario in zip(self.designs, self.scenarios, strict=True):
+            point = design.at(q, slopes=slopes)
+            if isinstance(point, FailedDesign):
+                where = ", ".join(f"{n} = {v:.6g}" for n, v in scenario.items())
+                told = f"{point.message} (scenario {where})"
+                return FailedDesign(point.case, told, point.values)
+            points.append(point)
+        return combined(points, self.table)
+
+
+def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
+    """One design of its scenarios, and where the worst counts all of their scores."""
+    first = points[0]
+    demands = np.array([p.demand for p in first.places], float)
+    weighted = np.array([p.weighted for p in points])  # (S, K)
+    shares = np.empty_like(weighted)
+    for k, place in enumerate(first.places):
+        shares[:, k] = scenario_weights(weighted[:, k], place, table)
+    values = np.array([p.values for p in points])
+    found = (shares * values).sum(axis=0)
+    if table.measure == "quantile":
+        tails = [
+            tail(weighted[:, k], table.quantile)
+            if p.role != "equal"
+            else float(weighted[:, k].mean())
+            for k, p in enumerate(first.places)
+        ]
+        found = np.array(tails) * demands
+    slopes = None
+    if first.slopes is not None:
+        slopes = np.einsum("sk,skn->kn", shares, np.array([p.slopes for p in points]))
+    one = DesignPoint(
+        first.q,
+        first.tuners,
+        first.places,
+        found,
+        slopes,
+        factors=first.factors,
+        scenarios=tuple(points),
+    )
+    if table.measure != "worst":
+        return one
+    return DesignPoint(
+        first.q,
+        first.tuners,
+        first.places,
+        found,
+        slopes,
+        factors=first.factors,
+        scenarios=tuple(points),
+        worst=_stacked(one, points),
+    )
+
+
+def _stacked(one: DesignPoint, points: Sequence[DesignPoint]) -> DesignPoint:
+    """All scores of all scenarios; what must equal its demand does so in the mean."""
+    mean = one.of_role("equal")
+    rest = [k for k in range(len(one.places)) if k not in mean]
+    places = [one.places[k] for k in mean] + [one.places[k] for k in rest] * len(points)
+    values = np.concatenate([one.values[mean], *(p.values[rest] for p in points)])
+    slopes, kept = None, {}
+    if one.slopes is not None:
+        parts = [p.slopes[rest] for p in points if p.slopes is not None]
+        slopes = np.vstack([one.slopes[mean], *parts])
+        for s, point in enumerate(points):
+            for j, k in enumerate(rest):
+                if k in point.kept:
+                    kept[len(mean) + s * len(rest) + j] = point.kept[k]
+    return DesignPoint(one.q, one.tuners, tuple(places), values, slopes, kept, one.factors)
+
+
+def scenario_weights(w: Vector, place: Place, table: RobustTable) -> Vector:
+    """By how much each scenario moves what counts; they sum up to 1."""
+    if table.measure == "mean" or place.role == "equal":
+        return np.full(len(w), 1 / len(w))
+    if table.measure == "worst":
+        largest: Vector = np.eye(len(w))[int(w.argmax())]
+        return largest
+    t = _threshold(w, table.quantile)
+    found: Vector = expit((w - t) / CORNER)
+    return np.asarray(found / found.sum())
+
+
+def tail(w: Vector, quantile: float) -> float:
+    """The mean of the worst share 1 - quantile, with a rounded corner."""
+    t = _threshold(w, quantile)
+    over = CORNER * np.logaddexp(0.0, (w - t) / CORNER)
+    return float(t + over.sum() / ((1 - quantile) * len(w)))
+
+
+def _threshold(w: Vector, quantile: float) -> float:
+    """The t at which the tail is least: a share 1 - quantile lies above it."""
+    share = (1 - quantile) * len(w)
+
+    def missing(t: float) -> float:
+        return float(expit((w - t) / CORNER).sum()) - share
+
+    width = CORNER * (50 + np.log(len(w)) - np.log(min(share, 1.0)))
+    low, high = float(w.min()) - width, float(w.max()) + width
+    return float(brentq(missing, low, high, xtol=1e-14))

@@ -1,0 +1,78 @@
+"""Traded: a design seen by a front: some criteria made small, some limited, the rest watched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.unknowns import Unknowns
+from estimica.optimise.generations import AnyDesign
+from estimica.optimise.programme import Many
+from estimica.optimise.score import DesignPoint, FailedDesign, Place
+
+Vector = npt.NDArray[np.float64]
+
+
+class Traded:
+    """The same design with other roles; limits are in units of the criteria's own demands."""
+
+    def __init__(
+        self,
+        design: AnyDesign,
+        small: Sequence[str],
+        limits: Mapping[str, float] | None = None,
+    ) -> None:
+        self._design = design
+        self._small, self._limits = tuple(small), dict(limits or {})
+        self._places: dict[tuple[str, str], Place] = {}
+
+    @property
+    def unknowns(self) -> Unknowns:
+        """The tuners and their bounds."""
+        return self._design.unknowns
+
+    def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
+        """The scores in their new roles."""
+        return self._recast(self._design.at(q, slopes=slopes))
+
+    def many(self, evaluate: Many) -> Many:
+        """The same for designs that are evaluated side by side."""
+        return lambda generation: [self._recast(p) for p in evaluate(generation)]
+
+    def _recast(self, point: DesignPoint | FailedDesign) -> DesignPoint | FailedDesign:
+        if isinstance(point, FailedDesign):
+            return point
+        worst = point.worst
+        if worst is not None:
+            worst = replace(worst, places=tuple(map(self._place, worst.places)))
+        return replace(point, places=tuple(map(self._place, point.places)), worst=worst)
+
+    def _place(self, place: Place) -> Place:
+        key = place.criterion.name, place.case
+        if key not in self._places:
+            self._places[key] = self._new(place)
+        return self._places[key]
+
+    def _new(self, place: Place) -> Place:
+        c, name = place.criterion, place.criterion.name
+        if name in self._limits:
+            demand = self._limits[name] * place.demand
+            return Place(replace(c, role="at-most", demand=demand), place.case)
+        if name in self._small:
+            return Place(replace(c, role="minimise", demand=place.demand), place.case)
+        return Place(replace(c, role="watch"), place.case) if c.role == "minimise" else place
+
+
+def largest_by_criterion(point: DesignPoint, names: Sequence[str]) -> Vector:
+    """The largest value over its demand of each criterion, over all cases."""
+    counted = point.worst or point
+    weighted = counted.weighted
+    return np.array(
+        [
+            max(float(weighted[k]) for k, p in enumerate(counted.places) if p.criterion.name == n)
+            for n in names
+        ]
+    )
