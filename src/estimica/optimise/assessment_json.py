@@ -8,7 +8,7 @@ import numpy as np
 
 from estimica.data.writers import write_table
 from estimica.estimate.fit_json import finite
-from estimica.optimise.assessment import Assessment
+from estimica.optimise.assessment import Assessment, share_of
 from estimica.optimise.assessment_effects import effects
 
 
@@ -22,6 +22,7 @@ def as_object(found: Assessment) -> dict[str, object]:
             "demand": place.demand,
             "role": place.role,
             "unit": place.criterion.unit,
+            **(_moments(found, k) if found.command == "montecarlo" else {}),
         }
     names = found.samples.names
     told: dict[str, object] = {
@@ -51,6 +52,14 @@ def as_object(found: Assessment) -> dict[str, object]:
     plain = finite(told)
     assert isinstance(plain, dict)
     return plain
+
+
+def _moments(found: Assessment, k: int) -> dict[str, object]:
+    """Mean and standard deviation of a criterion, and how often its demand holds."""
+    own = found.values[found.good & found.drawn, k]
+    share, interval = share_of(found.held[found.drawn, k])
+    spread = {"mean": float(own.mean()), "sigma": float(own.std())} if len(own) else {}
+    return {**spread, "probability_held": {"value": share, "ci95": list(interval)}}
 
 
 def _quantiles(found: Assessment) -> dict[str, dict[str, dict[str, float]]]:

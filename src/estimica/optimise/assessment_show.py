@@ -55,12 +55,12 @@ def _quantile_table(found: Assessment) -> Table:
     for k, p in enumerate(found.places):
         own = found.values[rowset, k]
         share, (low, high) = share_of(found.held[found.drawn, k])
-        told = ("", "") if p.role == "watch" else (f"{share:.3g}", f"{low:.2g} … {high:.2g}")
-        spread = [own.mean(), own.std(), *np.quantile(own, found.levels)] if len(own) else []
-        cells = [_short(float(v)) for v in spread] or [""] * (2 + len(found.levels))
-        rows.append((p.case or "design", _named(p), p.demand, *cells, *told))
+        told = "" if p.role == "watch" else f"{share:.3g} ({low:.2g} … {high:.2g})"
+        spread = np.quantile(own, found.levels) if len(own) else []
+        cells: list[object] = [_short(float(v)) for v in spread] or [""] * len(found.levels)
+        rows.append((p.case or "design", _named(p), p.demand, *cells, told))
     levels = tuple(f"{100 * v:g} %" for v in found.levels)
-    columns = ("case", "criterion", "demand", "mean", "σ", *levels, "P(held)", "95 % interval")
+    columns = ("case", "criterion", "demand", *levels, "demand holds with")
     return Table(columns, tuple(rows), f"Monte Carlo of {found.study.name}", verdict(found))
 
 

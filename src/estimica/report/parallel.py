@@ -37,7 +37,12 @@ def figure(parallel: Parallel) -> go.Figure:
         )
     )
     styled(fig, parallel.title, HEIGHT, 104 if parallel.title else 60)
-    words = zip(parallel.labels, (GOOD, PALETTE[7]), (good.sum(), (~good).sum()), strict=True)
+    words = zip(
+        parallel.labels,
+        (GOOD, PALETTE[7]),
+        (parallel.good.sum(), (~parallel.good).sum()),
+        strict=True,
+    )
     told = "   ".join(
         f'<span style="color:{c}">▬</span> {escape(w)} ({n})' for w, c, n in words if n
     )
