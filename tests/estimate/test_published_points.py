@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from tests.nist import read_problem
+from typer.testing import CliRunner
 
 import estimica as es
+from estimica.apps.cli.app import app
 
 REACTOR = """model Reactor "A stirred tank, A to B to C and twice A to D, at rest"
   parameter Real k1 = 5/6 "A to B";
@@ -66,16 +69,18 @@ def test_the_implicit_reactor_of_parmest_has_its_published_estimates(cases, tmp_
     assert fit.cost == pytest.approx(1373232.85, abs=0.01)
     assert fit.n_samples == 76
     # one variance for all outputs, as the note has it
-    pooled = np.linalg.inv(_information(fit)) * fit.cost / (76 - 3)
-    errors = np.sqrt(np.diag(pooled))
-    assert errors == pytest.approx([0.016528, 0.062389, 3.7284e-6], rel=5e-5)
+    pooled = es.covariance(fit, "pooled")
+    assert pooled.stderr == pytest.approx([0.016528, 0.062389, 3.7284e-6], rel=5e-5)
 
 
-def _information(fit: es.Fit) -> np.ndarray:
-    objective = fit.setup.calibration()
-    point = objective.at(objective.unknowns.coordinates(fit.values))
-    R = point.R / objective.unknowns.slopes(point.q)
-    return R.T @ R
+def test_the_command_line_gives_the_reactors_published_standard_errors(cases, tmp_path):
+    data = cases / "parmest" / "reactor_data.csv"
+    (tmp_path / "Reactor.mo").write_text(REACTOR)
+    (tmp_path / "study.toml").write_text(STUDY.format(mode="static", data=data))
+    command = ["residuals", str(tmp_path / "study.toml"), "--covariance", "pooled", "--json"]
+    found = json.loads(CliRunner().invoke(app, command).stdout)["covariance"]
+    assert found["kind"] == "pooled"
+    assert found["stderr"] == pytest.approx([0.016528, 0.062389, 3.7284e-6], rel=5e-5)
 
 
 def test_rooney_and_bieglers_covariance_is_the_published_one(tmp_path: Path):

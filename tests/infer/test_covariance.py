@@ -88,6 +88,27 @@ def test_model_covariance_is_that_of_the_fit(uneven):
     np.testing.assert_array_equal(np.diag(found.correlation), 1.0)
 
 
+def test_pooled_covariance_is_that_of_one_regression_over_all_weighted_outputs():
+    random = np.random.default_rng(4)
+    x = np.linspace(0, 1, 40)
+    y = np.stack([1 + 2 * x + random.standard_normal(40), 3 * x + 0.2 * random.standard_normal(40)])
+    table = pd.DataFrame({"x": x, "y": y[0], "z": y[1]})
+    model = formula_model({"y": "a + b*x", "z": "1.5*b*x"}, inputs=["x"])
+    columns = {n: es.OutputColumn(n, weight=w) for n, w in (("y", 1.0), ("z", 4.0))}
+    case = es.Case("points", table, inputs={"x": "x"}, outputs=columns)
+    tuners = [es.Tuner("a", start=0.0), es.Tuner("b", start=1.0)]
+    fit = es.fit(es.Study(model, tuners, [case]))
+    X = np.vstack([np.stack([np.ones(40), x], 1), 4 * np.stack([np.zeros(40), 1.5 * x], 1)])
+    b, square = np.linalg.lstsq(X, np.r_[y[0], 4 * y[1]], rcond=None)[:2]
+    np.testing.assert_allclose(fit.values, b, rtol=1e-7)
+    wanted = np.linalg.inv(X.T @ X) * square / 78
+    np.testing.assert_allclose(es.covariance(fit, "pooled").matrix, wanted, rtol=1e-7)
+
+
+def test_pooled_covariance_of_one_output_is_that_of_the_fit(uneven):
+    np.testing.assert_allclose(es.covariance(uneven, "pooled").ratio, 1.0, rtol=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["sandwich", "hac"])
 def test_white_noise_of_one_size_gives_all_covariances_alike(kind):
     x = np.linspace(-1, 1, 20_000)
@@ -189,7 +210,7 @@ def test_bands_of_a_line_are_the_textbook_s(uneven):
     np.testing.assert_allclose(band.prediction[0], X @ b - wide * np.sqrt(1 + pull), rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["model", "sandwich", "hac"])
+@pytest.mark.parametrize("kind", ["model", "pooled", "sandwich", "hac"])
 def test_bands_use_the_covariance_of_the_name(uneven, kind):
     around = linearised(uneven)
     found = parameter_spread(uneven, around, kind)

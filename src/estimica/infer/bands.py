@@ -177,7 +177,8 @@ _TEXT = (
 def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
     """Confidence and prediction bands of all outputs, by the delta method.
 
-    `kind` is the covariance of the unknowns that is used: "model", "sandwich" or "hac".
+    `kind` is the covariance of the unknowns that is used: "model", "pooled", "sandwich" or
+    "hac".
     """
     require_kind(kind)
     if not 0 < level < 1:

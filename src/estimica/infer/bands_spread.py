@@ -12,7 +12,7 @@ from estimica.base.errors import InferError
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import prepare
-from estimica.infer.covariance_meat import along_time, by_output, by_sample
+from estimica.infer.covariance_meat import along_time, by_output, by_sample, pooled
 from estimica.infer.covariance_rows import Linearised, output_slopes
 from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.transform import transform_of
@@ -32,6 +32,8 @@ def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
         meat = by_output(around)
         unit = around.objective.criterion.has_unit_variance
         factor = 1.0 if unit and not any(n.estimated for n in fit.noise.values()) else factor
+    elif kind == "pooled":
+        meat = pooled(around)
     elif kind == "sandwich":
         meat, factor = by_sample(around), 1.0
     else:

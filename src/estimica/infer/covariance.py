@@ -18,13 +18,14 @@ from estimica.estimate.accuracy import Accuracy, accuracy
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import rounded, short, without_empty
-from estimica.infer.covariance_meat import along_time, by_sample
+from estimica.infer.covariance_meat import along_time, by_sample, pooled
 from estimica.infer.covariance_rows import Linearised, linearised, require_estimate
 from estimica.infer.input_errors import refuse_input_errors
 
 Vector = npt.NDArray[np.float64]
 KINDS = {
     "model": "noise as the criterion assumes: white, of one variance for each output",
+    "pooled": "white noise, of one variance for all outputs but for their weights",
     "sandwich": "every sample with a variance of its own (HC3)",
     "hac": "noise of any colour and variance (Newey-West)",
 }
@@ -140,8 +141,9 @@ class Covariance:
 def covariance(fit: Fit, kind: str = "model") -> Covariance:
     """The covariance of a fit's unknowns.
 
-    `kind` is "model" (white noise, as the fit has it), "sandwich" (each sample with a variance of
-    its own) or "hac" (noise that may be coloured as well).
+    `kind` is "model" (white noise, as the fit has it), "pooled" (one variance for all outputs, as
+    their weights have it), "sandwich" (each sample with a variance of its own) or "hac" (noise that
+    may be coloured as well).
     """
     require_kind(kind)
     require_estimate(fit)
@@ -170,12 +172,13 @@ def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
             f"{around.n_samples} samples for {fit.n_free} unknowns leave nothing to tell the noise "
             "from; add data, or fix unknowns",
         )
-    factor = 1.0
+    factor = around.n_samples / freedom
     if kind == "sandwich":
-        meat = by_sample(around)
+        meat, factor = by_sample(around), 1.0
+    elif kind == "pooled":
+        meat = pooled(around)
     else:
         meat, bandwidth = along_time(around)
-        factor = around.n_samples / freedom
     known = accuracy(
         around.root,
         fit.values,

@@ -22,17 +22,27 @@ LEAST_SHARE = 0.05  # of its variance that a residual keeps
 
 def by_output(around: Linearised) -> Vector:
     """Σ s² JᵀJ: white noise whose scored residuals have one mean square s² for each output."""
+    return _white(around, [one.output for one in around.rows])
+
+
+def pooled(around: Linearised) -> Vector:
+    """s² JᵀJ: white noise whose scored residuals have one mean square s² for all outputs."""
+    return _white(around, [""] * len(around.rows))
+
+
+def _white(around: Linearised, groups: Sequence[str]) -> Vector:
+    """White noise whose scored residuals have one mean square for all rows of a group."""
     objective = around.objective
     unit = objective.criterion.has_unit_variance
     if unit and not objective.is_filtered:
         return around.information
     sums: dict[str, tuple[float, float]] = {}
-    for one, block in zip(around.rows, objective.blocks, strict=True):
-        square, count = sums.get(one.output, (0.0, 0.0))
-        sums[one.output] = square + float(one.scored @ one.scored), count + block.count
+    for group, one, block in zip(groups, around.rows, objective.blocks, strict=True):
+        square, count = sums.get(group, (0.0, 0.0))
+        sums[group] = square + float(one.scored @ one.scored), count + block.count
     total: Vector = around.prior.T @ around.prior
-    for one, block in zip(around.rows, objective.blocks, strict=True):
-        square, count = sums[one.output]
+    for group, one, block in zip(groups, around.rows, objective.blocks, strict=True):
+        square, count = sums[group]
         rows = block.returned(one.jacobian)  # white before a prefilter, coloured behind it
         total = total + (1.0 if unit else square / max(count, 1)) * rows.T @ rows
     return total

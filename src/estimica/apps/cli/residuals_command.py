@@ -24,7 +24,7 @@ def residuals(
     ] = 0.05,
     covariance: Annotated[
         str | None,
-        typer.Option(help="Standard errors as well, of this kind: model, sandwich or hac."),
+        typer.Option(help="Standard errors as well, of this kind: model, pooled, sandwich or hac."),
     ] = None,
     report: ReportPath = None,
     workers: Workers = None,
