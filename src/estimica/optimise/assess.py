@@ -68,7 +68,7 @@ def assess(
         raise DesignError("O055", "there is no sample; give values, or samples = 100")
     varied = sampled_study(study, samples.names, samples.values[:1])
     with one_thread():
-        design = prepare_design(varied)
+        design = _prepared(varied)
     board = _Board(samples, len(design.places), progress)
     writer = run or NoRunWriter()
     local, interrupted = None, False
@@ -222,7 +222,13 @@ def sampled_study(study: Study, names: Sequence[str], first: Vector) -> Study:
 
 def _built(study: Study, names: Sequence[str], first: Vector) -> Design:
     """The criteria in a worker process."""
-    return prepare_design(sampled_study(study, names, first))
+    return _prepared(sampled_study(study, names, first))
+
+
+def _prepared(varied: Study) -> Design:
+    design = prepare_design(varied)
+    design.keep_events()
+    return design
 
 
 def _scored(design: Design, rows: list[list[float]]) -> list[Mapping[str, Any]]:

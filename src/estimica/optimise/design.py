@@ -49,6 +49,15 @@ class Design:
         self.simulations = 0
         self.differenced: set[str] = set()  # labels of criteria without exact gradients
 
+    def keep_events(self) -> None:
+        """Expect events where they are at the start: quicker for values of many samples.
+
+        Values without slopes then differ by rounding from those with slopes.
+        """
+        for scorer in self._scorers:
+            if isinstance(scorer, TrajectoryScorer):
+                scorer.keeps_events = True
+
     def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
         """The scores at coordinates `q`, or the case that could not be simulated."""
         tuners = self.unknowns.values(q)

@@ -64,7 +64,8 @@ def montecarlo(
         run=run,
         centre=_centre(samples, spread, known),
     )
-    found = found.named("montecarlo", chosen.sampling, chosen.quantiles)
+    how = "sobol" if chosen.sensitivity == "sobol" else chosen.sampling
+    found = found.named("montecarlo", how, chosen.quantiles)
     if plan is not None:
         labels = [p.label for p in found.places]
         indices = analysed(plan, samples.names, labels, found.values)

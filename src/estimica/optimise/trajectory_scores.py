@@ -13,9 +13,9 @@ from estimica.base.errors import DesignError, SimulationError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model import Evaluation, Model
 from estimica.estimate.links import Links
-from estimica.optimise.band_kept import BandKept
 from estimica.optimise.dense_signal import DenseSignal, motion
 from estimica.optimise.graded import Graded
+from estimica.optimise.kept import BandKept, Keeper, PeaksKept
 from estimica.optimise.panels import FIRST, TO_COEFFICIENTS, Panels
 from estimica.optimise.score import Measure, Place
 from estimica.optimise.trajectory_function import TrajectoryFunction, trajectory_function
@@ -113,6 +113,8 @@ class TrajectoryScorer:
         windows = [t for p in places for t in (p.criterion.from_, p.criterion.to) if t is not None]
         self._check_windows()
         self._first = Panels.of([*experiment.breaks, *windows], panels)
+        self._cut = self._first  # the same, cut at the events of the run at the start
+        self.keeps_events = False  # many events stay where they are: values need one run only
         if start is not None:
             self._settle(start)
 
@@ -120,6 +122,7 @@ class TrajectoryScorer:
         """Begin every evaluation with the panels that resolve the run at the start."""
         run = self._resolved(start, False)
         if not isinstance(run, str):
+            self._cut = run[0].cut(np.ones(run[0].size, bool))  # samples may be livelier
             self._first = run[0].mended(self._first.breaks)
 
     def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
@@ -145,7 +148,7 @@ class TrajectoryScorer:
 
     def _resolved(self, tuners: Vector, slopes: bool) -> tuple[Panels, Sampled] | str:
         """Panels on which every signal is a polynomial, and the run at their nodes."""
-        panels = self._first
+        panels = self._cut if self.keeps_events and not slopes else self._first
         for attempt in range(ROUNDS):
             found = self._simulated(panels, tuners, slopes)
             if isinstance(found, str):
@@ -277,10 +280,18 @@ def _measured(asked: _Asked, window: Window, slopes: bool) -> Measure:
         )
     found = MEASURES[c.kind](window, c)
     known = slopes and bool(np.isfinite(found.gradient).all())
-    kept = None
-    if c.kind == "settling-time" and slopes:
-        kept = BandKept(window.beyond, band_of(window, c))
-    return Measure(found.value, found.gradient if known else None, kept)
+    return Measure(
+        found.value, found.gradient if known else None, _kept(window, c) if known else None
+    )
+
+
+def _kept(window: Window, c: Criterion) -> Keeper | None:
+    """What it means that a criterion with jumps or kinks is bounded."""
+    if c.kind == "settling-time":
+        return BandKept(window.beyond, band_of(window, c))
+    if c.kind in ("peak", "maximum"):
+        return PeaksKept(window.error, both=c.kind == "peak")
+    return None
 
 
 def _window(asked: _Asked, signals: Mapping[str, DenseSignal]) -> Window:
