@@ -20,6 +20,7 @@ import estimica as es
 from estimica.apps.cli.app import app
 from estimica.execute.store import Store
 
+ROOT = Path(__file__).resolve().parents[2]
 ESTIMICA = (sys.executable, "-c", "from estimica.apps.cli import main; main()")
 MODEL = """model Oscillator
   parameter Real d = 0.2 "damping";
@@ -252,3 +253,17 @@ def test_stored_fits_and_bootstraps_are_sources(study: Path, tmp_path: Path) -> 
     mixed.write_text(tune + case + "stop = 5\n" + criterion + table, encoding="utf-8")
     found = ran("montecarlo", mixed)
     assert len(set(found["samples"]["d"])) <= 10
+
+
+def test_the_example_of_the_drive_can_be_assessed(tmp_path: Path) -> None:
+    study = ROOT / "examples" / "drive" / "assessment.toml"
+    found = ran("montecarlo", study, "--samples", "6", "--no-store")
+    assert list(found["samples"]) == ["mLoad", "c", "fCoulomb"]
+    assert not found["failed"]
+    options = ("--design", "factorial", "--no-store")
+    swept = ran("sweep", study, *options)
+    assert len(swept["largest"]) == 4
+    stiff = [k for k, c in enumerate(swept["samples"]["c"]) if c == 250000]
+    loads = [swept["samples"]["mLoad"][k] for k in stiff]
+    values = [swept["largest"][k] for k in stiff]
+    assert values[loads.index(0)] < values[loads.index(18)]  # a heavy load is harder to stop

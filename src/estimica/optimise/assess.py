@@ -130,9 +130,8 @@ class _Board:
         first = int(open_[0])
         rows: list[Mapping[str, Any]] = []
         begun = perf_counter()
-        while perf_counter() - begun < TRIAL and len(rows) < LARGEST:
-            number = first + len(rows)
-            if number == len(self.done) or self.done[number]:
+        for number in open_[:LARGEST].tolist():
+            if rows and (number != first + len(rows) or perf_counter() - begun > TRIAL):
                 break
             rows += _scored(design, [self._values[number].tolist()])
         run.checkpoint(_key(first), {"value": rows})
@@ -227,7 +226,7 @@ def _built(study: Study, names: Sequence[str], first: Vector) -> Design:
 
 def _prepared(varied: Study) -> Design:
     design = prepare_design(varied)
-    design.keep_events()
+    design.make_quick()
     return design
 
 
