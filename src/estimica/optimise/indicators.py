@@ -153,7 +153,7 @@ def side_by_side(designs: Sequence[tuple[str, Sequence[IndicatorCurves]]]) -> li
             ]
             parts += [(name, c) for c in same]
         figures.setdefault(one.indicator.name, []).append(compared(parts))
-    return [Curves(tuple(panels), name) for name, panels in figures.items()]
+    return [Curves(tuple(panels), name, "time") for name, panels in figures.items()]
 
 
 def _require_cases(indicator: Indicator, cases: Sequence[str]) -> None:

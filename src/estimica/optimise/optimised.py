@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base import show
-from estimica.estimate.unknowns import Unknowns
+from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.optimise.score import DesignPoint, FailedDesign
 from estimica.study.optimise_table import OptimiseTable
 from estimica.study.study import Study
@@ -75,7 +75,7 @@ class Optimised:
                 "start": u.start,
                 "min": u.min,
                 "max": u.max,
-                "at_bound": bool(v <= u.min or v >= u.max),
+                "at_bound": at_bound(u, float(v)) != 0,
                 "unit": u.unit,
                 "description": u.description,
             }
@@ -180,3 +180,9 @@ class Optimised:
 
     def _repr_html_(self) -> str:
         return show.html(self.table()) + show.html(self.criteria_table())
+
+
+def at_bound(unknown: Unknown, value: float) -> int:
+    """-1 at the lower bound, 1 at the upper one, else 0; rounding does not count."""
+    near = 1e-9 * max(abs(value), 1e-300)
+    return -1 if value <= unknown.min + near else 1 if value >= unknown.max - near else 0

@@ -16,7 +16,7 @@ from estimica.base.show import (
     ended,
     labelled,
 )
-from estimica.optimise.optimised import Optimised
+from estimica.optimise.optimised import Optimised, at_bound
 
 ROLES = {
     "minimise": "made small",
@@ -30,7 +30,7 @@ def tuner_table(found: Optimised) -> Table:
     """The tuners, before and after."""
     rows = []
     for u, v in zip(found.unknowns.items, found.best.tuners, strict=True):
-        note = "at its lower bound" if v <= u.min else "at its upper bound" if v >= u.max else ""
+        note = {-1: "at its lower bound", 1: "at its upper bound"}.get(at_bound(u, float(v)), "")
         rows.append((labelled(u.name, u.unit), u.start, float(v), note))
     o = found.outcome
     told = (
@@ -162,7 +162,7 @@ def tuner_curves(found: Optimised) -> Curves:
 def page(found: Optimised) -> Page:
     """The page of `estimica optimise --report`."""
     sections = [
-        Section("Tuners", tuner_table(found).note, (tuner_table(found),)),
+        Section("Tuners", "", (tuner_table(found),)),
         Section(
             "Criteria",
             "Each criterion is divided by its demand, the value that satisfies; at most 1 is good.",

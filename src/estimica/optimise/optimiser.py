@@ -13,19 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import DesignError
-from estimica.estimate.fit import Fit
 from estimica.execute.executor import Executor, crew
 from estimica.execute.run_writer import NoRunWriter, RunWriter
-from estimica.infer.bootstrap_result import Bootstrap
+from estimica.optimise.beginning import Beginning, with_values
 from estimica.optimise.box import box_around
 from estimica.optimise.generations import AnyDesign, Generations, builder
 from estimica.optimise.indicators import IndicatorCurves, Indicators
 from estimica.optimise.methods import METHODS
-from estimica.optimise.montecarlo_source import Source, source_of
+from estimica.optimise.montecarlo_source import Source
 from estimica.optimise.optimised import Iterate, Optimised, Outcome
 from estimica.optimise.patience import patience, tolerance
 from estimica.optimise.programme import Enough, Many, Programme, Settled, Terms
-from estimica.optimise.scenarios import begun_from, designed
+from estimica.optimise.scenarios import designed
 from estimica.optimise.score import DesignPoint, FailedDesign
 from estimica.optimise.stop import Ended, Stop
 from estimica.study.optimise_table import OptimiseTable, optimise_table
@@ -60,7 +59,7 @@ OnProgress = Callable[[Progress], None]
 def optimise(
     study: Study,
     *,
-    start: Fit | Bootstrap | str | None = None,
+    start: Beginning | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
     progress: OnProgress | None = None,
@@ -70,13 +69,13 @@ def optimise(
 ) -> Optimised:
     """Find the tuners that make the criteria of a study small.
 
-    `settings` are those of the `[optimise]` table and stand before it. A fit as `start`, or the
-    name of its run in the `store`, gives its values: tuners start there, other parameters are held
-    there. `workers` evaluate the generations of the genetic method side by side. Ctrl-C ends the
-    search with the best design so far.
+    `settings` are those of the `[optimise]` table and stand before it. A fit or another design as
+    `start`, or the name of its run in the `store`, gives its values: tuners start there, other
+    parameters are held there. `workers` evaluate the generations of the genetic method side by
+    side. Ctrl-C ends the search with the best design so far.
     """
     table = settings_of(study, settings)
-    study, source = with_fit(study, start, workers=workers, run=run, store=store)
+    study, source = with_values(study, start, workers=workers, run=run, store=store)
     design = designed(study, table, source)
     with side_by_side(study, design, table, source, executor, workers, run) as many:
         return search(study, design, table, progress, many)
@@ -87,21 +86,6 @@ def settings_of(study: Study, settings: Mapping[str, object]) -> OptimiseTable:
     table = study.tables.get("optimise", {})
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}
     return optimise_table(own, settings)
-
-
-def with_fit(
-    study: Study,
-    start: Fit | Bootstrap | str | None,
-    *,
-    workers: int | None = 1,
-    run: RunWriter | None = None,
-    store: Path | None = None,
-) -> tuple[Study, Source | None]:
-    """The study with the values of a fit, and what the fit says of them."""
-    if start is None:
-        return study, None
-    source = source_of(study, start, workers=workers, run=run, store=store)
-    return begun_from(study, source), source
 
 
 @contextmanager

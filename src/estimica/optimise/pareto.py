@@ -17,15 +17,14 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.fit import Fit
 from estimica.execute.executor import Executor
 from estimica.execute.run_writer import NoRunWriter, RunWriter
-from estimica.infer.bootstrap_result import Bootstrap
+from estimica.optimise.beginning import Beginning, with_values
 from estimica.optimise.box import box_around
 from estimica.optimise.generations import AnyDesign
 from estimica.optimise.genetic import first_generation
 from estimica.optimise.optimised import Outcome
-from estimica.optimise.optimiser import settings_of, side_by_side, started, with_fit
+from estimica.optimise.optimiser import settings_of, side_by_side, started
 from estimica.optimise.pareto_epsilon import EpsilonSearch
 from estimica.optimise.pareto_result import Front, FrontDesign, not_dominated, well_spread
 from estimica.optimise.population import library, several_objectives
@@ -58,7 +57,7 @@ def pareto(
     *,
     method: str | None = None,
     points: int | None = None,
-    start: Fit | Bootstrap | str | None = None,
+    start: Beginning | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
     progress: OnFront | None = None,
@@ -78,7 +77,7 @@ def pareto(
     table = settings_of(study, {**settings, "pareto": given})
     assert table.pareto is not None
     names = traded_names(study, table.pareto.criteria)
-    study, source = with_fit(study, start, workers=workers, run=run, store=store)
+    study, source = with_values(study, start, workers=workers, run=run, store=store)
     design = designed(study, table, source)
     started(study, design)
     with side_by_side(study, design, table, source, executor, workers, run) as many:

@@ -1,8 +1,8 @@
 """Epsilon-constraints: one criterion is minimised while the others are limited, step by step.
 
 The ends of the front come first: each criterion alone, then the others as small as they can be
-beside it. Between them the limits are spread evenly, and every search starts at the nearest design
-that is known.
+beside it; then all at once. Between them the limits are spread evenly, and every search starts at
+the nearest design that is known.
 """
 
 from __future__ import annotations
@@ -51,16 +51,17 @@ class EpsilonSearch:
         """All designs of the front, the ends first."""
         assert self._table.pareto is not None
         names, count = self._names, self._table.pareto.points
-        inner = max(count - len(names), 1)
+        inner = max(count - len(names) - 1, 1)
         per_axis = inner if len(names) == 2 else max(round(inner ** (1 / (len(names) - 1))), 1)
-        planned = 2 * len(names) + per_axis ** (len(names) - 1)
+        planned = 2 * len(names) + 1 + per_axis ** (len(names) - 1)
         start = self._design.unknowns.start
         alone = []
         for name in names:
             alone.append(self._solve([name], {}, start))
             tell(self._solved / planned)
         ends = self._ends(alone, tell, planned)
-        self.found = list(ends)
+        middle = self._solve(names, {}, start)  # all at once
+        self.found = [*ends, *([middle] if middle is not None else [])]
         values = np.array([largest_by_criterion(p, names) for p in ends])
         low, high = values.min(axis=0), values.max(axis=0)
         shares = np.arange(1, per_axis + 1) / (per_axis + 1)

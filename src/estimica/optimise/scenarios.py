@@ -73,7 +73,7 @@ def _of_fit(
     study: Study, table: RobustTable, seed: int, source: Source | None, taken: Sequence[str]
 ) -> Samples:
     """Fitted values that are not tuned here, as uncertain as their fit has them."""
-    if source is None:
+    if source is None or (source.covariance is None and source.sample is None):
         raise DesignError(
             "O084", "robust: covariance = true needs a fit to start from; give start, or --fit RUN"
         )
@@ -112,24 +112,6 @@ def in_scenario(study: Study, values: Mapping[str, float]) -> Study:
     ]
     fixed = {n: v for n, v in values.items() if n not in own}
     cases = [replace(c, fix={**c.fix, **fixed}) for c in study.cases]
-    if not study.active_cases and fixed:
-        cases.append(Case("design", fix=fixed))
-    return study.with_(tuners=tuners, cases=cases)
-
-
-def begun_from(study: Study, source: Source) -> Study:
-    """The study with a fit's values: tuners start there, other parameters are held there.
-
-    What a case fixes itself stands before a fitted value.
-    """
-    values = dict(zip(source.names, map(float, source.values), strict=True))
-    own = {t.name for t in study.tuners}
-    tuners = [
-        replace(t, start=float(np.clip(values[t.name], t.min, t.max))) if t.name in values else t
-        for t in study.tuners
-    ]
-    fixed = {n: v for n, v in values.items() if n not in own}
-    cases = [replace(c, fix={**fixed, **c.fix}) for c in study.cases]
     if not study.active_cases and fixed:
         cases.append(Case("design", fix=fixed))
     return study.with_(tuners=tuners, cases=cases)

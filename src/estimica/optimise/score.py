@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.band_kept import BandKept
+from estimica.optimise.kept import Keeper
 from estimica.study.design_criterion import Criterion, Role
 
 Vector = npt.NDArray[np.float64]
@@ -43,7 +43,7 @@ class Measure:
 
     value: float
     gradient: Vector | None = None  # by the tuners
-    kept: BandKept | None = None  # of a settling time: what it jumps over
+    kept: Keeper | None = None  # what a bound means where the value jumps or has kinks
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class DesignPoint:
     places: tuple[Place, ...]
     values: Vector  # (K,)
     slopes: Vector | None  # (K, n)
-    kept: Mapping[int, BandKept] = field(default_factory=dict)  # by the number of the score
+    kept: Mapping[int, Keeper] = field(default_factory=dict)  # by the number of the score
     factors: Vector | None = None  # derivatives of the tuners by the coordinates
     scenarios: tuple[DesignPoint, ...] = ()  # of a robust design
     worst: DesignPoint | None = None  # all scenarios' scores, where the worst of them counts

@@ -14,14 +14,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
-from estimica.optimise.bounded import Bounded, bounded
-from estimica.optimise.programme import Programme, Terms
+from estimica.optimise.bounded import Bounded, bounded, eased
+from estimica.optimise.programme import FEASIBLE, Programme, Settled, Terms
 from estimica.optimise.stop import Ended, Stop
 from estimica.optimise.walls import Wall
 
 Vector = npt.NDArray[np.float64]
 FRESH_STARTS = 3  # with the curvature forgotten, where the line search finds no way down
 GAIN = 1e-6  # relative, that is worth a fresh start
+STIFF = 20.0  # what it costs to exceed elastic limits by their demands
 
 _ENDED = {
     0: ("converged", "the step promises no gain within the tolerance"),
@@ -32,13 +33,43 @@ _ENDED = {
 
 
 def sqp(programme: Programme, start: Vector, stop: Stop) -> Ended:
-    """SLSQP of SciPy, begun anew from the best design where it loses its way."""
-    left = stop.max_iterations
+    """SLSQP of SciPy, begun anew from the best design where it loses its way.
+
+    Where it finds no design within the limits, they are made elastic for a while: each may be
+    exceeded by the same amount, which costs much.
+    """
+    ended, used = _rounds(programme, start, stop, stop.max_iterations)
+    best = programme.best
+    if best is not None and len(best.limits) and best.violation > FEASIBLE:
+        programme.begin()
+        eased, more = _resting(programme, best.point.q, stop, stop.max_iterations)
+        used += more
+        if programme.best is not None and programme.best.violation < best.violation:
+            programme.begin()
+            ended, more = _rounds(programme, programme.best.point.q, stop, stop.max_iterations)
+            used += more
+        else:
+            ended = eased
+    return Ended(ended.status, ended.message, used)
+
+
+def _resting(programme: Programme, start: Vector, stop: Stop, iterations: int) -> tuple[Ended, int]:
+    """With elastic limits, until nothing is gained."""
+    try:
+        return _once(programme, start, stop, iterations, elastic=True)
+    except Settled as rested:
+        return Ended(rested.status, rested.message), 0
+
+
+def _rounds(programme: Programme, start: Vector, stop: Stop, iterations: int) -> tuple[Ended, int]:
     ended = Ended("stalled", "")
-    q, used = start, 0
+    q, used, left = start, 0, iterations
     for _ in range(FRESH_STARTS):
         before = programme.best_cost
-        ended, made = _once(programme, q, stop, left)
+        try:
+            ended, made = _once(programme, q, stop, left)
+        except Settled as rested:
+            return Ended(rested.status, rested.message), used
         used, left = used + made, left - made
         gained = before - programme.best_cost
         if ended.status != "stalled" or left <= 0 or programme.best is None:
@@ -46,11 +77,13 @@ def sqp(programme: Programme, start: Vector, stop: Stop) -> Ended:
         if not gained > GAIN * (1 + abs(programme.best_cost)):
             break
         q = programme.best.point.q
-    return Ended(ended.status, ended.message, used)
+    return ended, used
 
 
-def _once(programme: Programme, start: Vector, stop: Stop, iterations: int) -> tuple[Ended, int]:
-    form = _Form(programme, start)
+def _once(
+    programme: Programme, start: Vector, stop: Stop, iterations: int, *, elastic: bool = False
+) -> tuple[Ended, int]:
+    form = _Form(programme, start, elastic)
     found = minimize(
         form.objective,
         form.start,
@@ -65,9 +98,10 @@ def _once(programme: Programme, start: Vector, stop: Stop, iterations: int) -> t
 
 
 class _Form:
-    """The programme as SLSQP takes it: x = (q, α) where criteria are bounded by α."""
+    """The programme as SLSQP takes it: x = (q, α, s) where criteria are bounded by α, and where
+    limits are elastic and may be exceeded by s."""
 
-    def __init__(self, programme: Programme, start: Vector) -> None:
+    def __init__(self, programme: Programme, start: Vector, elastic: bool) -> None:
         self.programme = programme
         self.wall = Wall(programme)
         first = self.wall.terms(start, slopes=True)
@@ -75,33 +109,40 @@ class _Form:
         self.n = len(start)
         several = len(first.objectives) > 1 or bool(first.counted.kept)
         self.bounded = programme.aggregate == "max" and several and len(first.objectives) > 0
-        unknowns = programme.unknowns
-        low, high = unknowns.lower, unknowns.upper
-        self.start = start
+        self.elastic = elastic
+        x, low, high = [*start], [*programme.unknowns.lower], [*programme.unknowns.upper]
         if self.bounded:
-            self.start = np.append(start, first.objectives.max())
-            low, high = np.append(low, -np.inf), np.append(high, np.inf)
-        self.low, self.high = low, high
-        self.bounds = Bounds(low, high)
+            x, low, high = [*x, first.objectives.max()], [*low, -np.inf], [*high, np.inf]
+        if elastic:
+            x, low, high = [*x, max(first.violation, 0.0)], [*low, 0.0], [*high, np.inf]
+        self.start = np.array(x)
+        self.bounds = Bounds(np.array(low), np.array(high))
         self._last: tuple[Vector, Bounded] | None = None
 
     def _terms(self, x: Vector) -> Terms | None:
-        q = np.clip(x[: self.n], self.low[: self.n], self.high[: self.n])
+        unknowns = self.programme.unknowns
+        q = np.clip(x[: self.n], unknowns.lower, unknowns.upper)
         return self.wall.terms(q, slopes=True)
 
     def objective(self, x: Vector) -> float:
+        stretch = STIFF * float(x[-1]) if self.elastic else 0.0
         if self.bounded:
-            return float(x[-1])
+            return float(x[self.n]) + stretch
         terms = self._terms(x)
         if terms is None:
             cost = np.array([self.programme.cost(self.wall.last)])
             return float(self.wall.height(cost)[0])
-        return self.programme.cost(terms)
+        return self.programme.cost(terms) + stretch
 
     def objective_slope(self, x: Vector) -> Vector:
+        slope = np.zeros(len(x))
+        if self.elastic:
+            slope[-1] = STIFF
         if self.bounded:
-            return np.append(np.zeros(self.n), 1.0)
-        return self.programme.cost_slope(self._terms(x) or self.wall.last)
+            slope[self.n] = 1.0
+        else:
+            slope[: self.n] = self.programme.cost_slope(self._terms(x) or self.wall.last)
+        return slope
 
     def constraints(self) -> list[dict[str, Any]]:
         """SLSQP wants what is at least zero."""
@@ -129,7 +170,7 @@ class _Form:
         if self._last is not None and np.array_equal(x, self._last[0]):
             return self._last[1]
         terms = self._terms(x)
-        alpha = float(x[-1]) if self.bounded else None
+        alpha = float(x[self.n]) if self.bounded else None
         found = bounded(terms or self.wall.last, alpha)
         if terms is None:
             found = replace(
@@ -137,5 +178,7 @@ class _Form:
                 at_most=self.wall.height(found.at_most),
                 equal=self.wall.height(found.equal),
             )
+        if self.elastic:
+            found = eased(found, float(x[-1]))
         self._last = x.copy(), found
         return found

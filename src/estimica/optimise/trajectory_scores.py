@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError, SimulationError
 from estimica.base.signals import Hold, Signal
-from estimica.compiled.model import Evaluation, Model
+from estimica.compiled.model import Evaluation, Model, Respond
 from estimica.estimate.links import Links
 from estimica.optimise.dense_signal import DenseSignal, motion
 from estimica.optimise.graded import Graded
@@ -56,7 +56,7 @@ class Experiment:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class Asked:
     """A criterion with its expressions."""
 
     criterion: Criterion
@@ -92,29 +92,28 @@ class TrajectoryScorer:
         tight: bool = True,
     ) -> None:
         self.places = tuple(places)
+        self.experiment = experiment
+        self.links = links
         self._model = model
-        self._experiment = experiment
-        self._links = links
-        chosen = options or Options()
+        self._loose = chosen = options or Options()
         if tight:
             chosen = replace(chosen, rtol=min(chosen.rtol, TIGHT), atol=_tight(chosen.atol))
         self._options = chosen
         known = {q.name: q for q in model.quantities()}
-        self._fixed = numbers(known, {**experiment.parameters, **experiment.start})
-        self._asked = [_asked(p.criterion, known, links, folder) for p in places]
-        formulas = [f for a in self._asked for f in (a.of, a.reference) if f is not None]
-        functions = [a.function for a in self._asked if a.function is not None]
+        self.fixed = numbers(known, {**experiment.parameters, **experiment.start})
+        self.asked = [_asked(p.criterion, known, links, folder) for p in places]
+        formulas = [f for a in self.asked for f in (a.of, a.reference) if f is not None]
+        functions = [a.function for a in self.asked if a.function is not None]
         wanted = [n for f in formulas for n in f.variables]
         wanted += [n for f in functions for n in f.variables(model)]
         states = [q.name for q in known.values() if q.role == "state"]
         self._states = tuple(states[:MOST_STATES])  # they tell how events move
         self._outputs = tuple(dict.fromkeys([*wanted, *self._states]))
-        self._formulas = list({f.text: f for f in formulas}.values())
+        self.formulas = list({f.text: f for f in formulas}.values())
         windows = [t for p in places for t in (p.criterion.from_, p.criterion.to) if t is not None]
         self._check_windows()
-        self._first = Panels.of([*experiment.breaks, *windows], panels)
-        self._cut = self._first  # the same, cut at the events of the run at the start
-        self.keeps_events = False  # many events stay where they are: values need one run only
+        self.breaks = [*experiment.breaks, *windows]  # those that no tuner moves
+        self._first = Panels.of(self.breaks, panels)
         if start is not None:
             self._settle(start)
 
@@ -122,7 +121,6 @@ class TrajectoryScorer:
         """Begin every evaluation with the panels that resolve the run at the start."""
         run = self._resolved(start, False)
         if not isinstance(run, str):
-            self._cut = run[0].cut(np.ones(run[0].size, bool))  # samples may be livelier
             self._first = run[0].mended(self._first.breaks)
 
     def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
@@ -131,24 +129,35 @@ class TrajectoryScorer:
         if isinstance(run, str):
             return run
         panels, samples = run
+        windows = self._windows(panels, samples, slopes)
+        return [
+            Measure(a.function.at(samples))
+            if a.function is not None
+            else _measured(a, windows[a.window], slopes)
+            for a in self.asked
+        ]
+
+    def windows(self, tuners: Vector) -> dict[tuple[object, ...], Window] | None:
+        """What the criteria look at in one simulation; None where it failed."""
+        run = self._resolved(tuners, False)
+        return None if isinstance(run, str) else self._windows(*run, False)
+
+    def _windows(
+        self, panels: Panels, samples: Sampled, slopes: bool
+    ) -> dict[tuple[object, ...], Window]:
         moves = self._motion(panels, samples) if slopes else {}
-        signals = {f.text: _dense(panels, f, samples, moves) for f in self._formulas}
-        windows: dict[tuple[object, ...], Window] = {}
-        found = []
-        for asked in self._asked:
-            if asked.function is not None:
-                found.append(Measure(asked.function.at(samples)))
-                continue
-            if asked.window not in windows:
-                windows[asked.window] = _window(asked, signals)
-            found.append(_measured(asked, windows[asked.window], slopes))
+        signals = {f.text: _dense(panels, f, samples, moves) for f in self.formulas}
+        found: dict[tuple[object, ...], Window] = {}
+        for asked in self.asked:
+            if asked.function is None and asked.window not in found:
+                found[asked.window] = _window(asked, signals)
         return found
 
     # -- simulation ------------------------------------------------------------------------------
 
     def _resolved(self, tuners: Vector, slopes: bool) -> tuple[Panels, Sampled] | str:
         """Panels on which every signal is a polynomial, and the run at their nodes."""
-        panels = self._cut if self.keeps_events and not slopes else self._first
+        panels = self._first
         for attempt in range(ROUNDS):
             found = self._simulated(panels, tuners, slopes)
             if isinstance(found, str):
@@ -170,29 +179,42 @@ class TrajectoryScorer:
     def _simulated(
         self, panels: Panels, tuners: Vector, slopes: bool
     ) -> tuple[Sampled, list[float]] | str:
-        e = self._experiment
         times, _ = panels.sampling
-        parameters, _ = self._links.at(tuners)
-        own = dict(zip(self._links.parameters, map(float, parameters), strict=True))
-        wrt = list(self._links.parameters) if slopes else []
         try:
-            run = self._model.response(
-                times,
-                dict(e.inputs),
-                {**e.parameters, **own},
-                dict(e.start),
-                outputs=list(self._outputs),
-                wrt=wrt,
-                begin=e.begin,
-                options=self._options,
-            ).at()
+            run = self._response(times, tuners, self._outputs, slopes, self._options).at()
         except SimulationError as error:
             return error.message
         if not run.ok:
             return run.text
         YS = run.YS if slopes else np.zeros((*run.Y.shape, 0))
-        samples = sampled(times, self._outputs, run.Y, YS, self._links, tuners, self._fixed)
+        samples = sampled(times, self._outputs, run.Y, YS, self.links, tuners, self.fixed)
         return samples, _events(run)
+
+    def response(self, times: Vector, tuners: Vector, outputs: Sequence[str]) -> Respond:
+        """The experiment with the tolerances that the study gives."""
+        return self._response(times, tuners, outputs, False, self._loose)
+
+    def _response(
+        self,
+        times: Vector,
+        tuners: Vector,
+        outputs: Sequence[str],
+        slopes: bool,
+        options: Options,
+    ) -> Respond:
+        e = self.experiment
+        parameters, _ = self.links.at(tuners)
+        own = dict(zip(self.links.parameters, map(float, parameters), strict=True))
+        return self._model.response(
+            times,
+            dict(e.inputs),
+            {**e.parameters, **own},
+            dict(e.start),
+            outputs=list(outputs),
+            wrt=list(self.links.parameters) if slopes else [],
+            begin=e.begin,
+            options=options,
+        )
 
     def _motion(self, panels: Panels, samples: Sampled) -> dict[float, Vector]:
         """How the tuners move events; breaks of inputs and windows stay where they are."""
@@ -212,7 +234,7 @@ class TrajectoryScorer:
         """Panels on which the last coefficients of a signal are too large."""
         _, places = panels.sampling
         coarse = np.zeros(panels.size, bool)
-        for formula in self._formulas:
+        for formula in self.formulas:
             values = formula.value(samples)
             tail = np.abs(values[places] @ TO_COEFFICIENTS)[:, -2:].max(axis=1)
             size = float(np.abs(values).max(initial=0.0))
@@ -222,7 +244,7 @@ class TrajectoryScorer:
         return np.asarray(coarse & (width > 1e-6 * (panels.breaks[-1] - panels.breaks[0])))
 
     def _check_windows(self) -> None:
-        e = self._experiment
+        e = self.experiment
         for place in self.places:
             c = place.criterion
             for word, t in (("from", c.from_), ("to", c.to)):
@@ -248,11 +270,11 @@ def _tight(atol: float | tuple[float, ...]) -> float | tuple[float, ...]:
 
 def _asked(
     criterion: Criterion, known: Mapping[str, object], links: Links, folder: Path | None
-) -> _Asked:
+) -> Asked:
     where = f"criterion '{criterion.name}'"
     if criterion.kind == "function":
         assert criterion.function is not None
-        return _Asked(criterion, None, None, trajectory_function(criterion, folder))
+        return Asked(criterion, None, None, trajectory_function(criterion, folder))
     of = SignalFormula(criterion.of, where, known, links)  # type: ignore[arg-type]
     reference = None
     if criterion.reference is not None:
@@ -261,7 +283,7 @@ def _asked(
         reference = SignalFormula(text, f"{where}, reference", known, links)  # type: ignore[arg-type]
     elif criterion.kind == "steady-state-error":
         raise DesignError("O035", f"{where}: kind 'steady-state-error' needs a reference")
-    return _Asked(criterion, of, reference, None)
+    return Asked(criterion, of, reference, None)
 
 
 def _dense(
@@ -272,7 +294,7 @@ def _dense(
     return DenseSignal.of(panels, values[places], slopes[places], moves)
 
 
-def _measured(asked: _Asked, window: Window, slopes: bool) -> Measure:
+def _measured(asked: Asked, window: Window, slopes: bool) -> Measure:
     c = asked.criterion
     if c.kind == "settling-time" and c.band is None and not window.step.value:
         raise DesignError(
@@ -294,7 +316,7 @@ def _kept(window: Window, c: Criterion) -> Keeper | None:
     return None
 
 
-def _window(asked: _Asked, signals: Mapping[str, DenseSignal]) -> Window:
+def _window(asked: Asked, signals: Mapping[str, DenseSignal]) -> Window:
     c = asked.criterion
     assert asked.of is not None
     y = signals[asked.of.text]

@@ -68,7 +68,8 @@ def optimise(
     fit: Annotated[
         str | None,
         typer.Option(
-            metavar="RUN", help="Start from the values of this run of fit; `fit` makes one."
+            metavar="RUN",
+            help="Start from the values of this run of fit or optimise; `fit` makes one.",
         ),
     ] = None,
     csv: Annotated[
@@ -130,6 +131,7 @@ def optimise(
         own = {n: v for n, v in run.settings.items() if n not in told}
         found: Optimised | Front
         if run.settings.get("front"):
+            own.pop("method", None)  # that of one design
             found = _front_found(asked, run, quiet, own | options)
         else:
             found = _design_found(asked, run, quiet, live, own | options)

@@ -1,0 +1,34 @@
+model HeatedRoom "A room, its walls and a radiator, heated by a PI controller with a limit"
+  parameter Real kp(unit = "W/K") = 200 "gain of the controller";
+  parameter Real Ti(unit = "h") = 5 "integral time of the controller";
+  parameter Real boost(unit = "h") = 1 "how long before people come the set-point rises";
+  parameter Real Tout(unit = "degC") = 0 "outside temperature";
+  parameter Real gains(unit = "W") = 150 "heat of people and devices while someone is there";
+  parameter Real CAir(unit = "W.h/K") = 300 "heat capacity of air and furniture";
+  parameter Real CWall(unit = "W.h/K") = 4000 "heat capacity of the walls";
+  parameter Real GWall(unit = "W/K") = 250 "conductance between air and walls";
+  parameter Real GOut(unit = "W/K") = 40 "conductance between walls and outside";
+  parameter Real GWindow(unit = "W/K") = 25 "conductance of windows and of the air's exchange";
+  parameter Real TRadiator(unit = "h") = 0.25 "time constant of the radiator";
+  parameter Real PMax(unit = "W") = 4000 "largest power of the radiator";
+  constant Real come = 7 "hour at which people come";
+  constant Real go = 17 "hour at which they leave";
+  output Real T(unit = "degC", start = 17, fixed = true) "temperature of the air";
+  Real TWall(unit = "degC", start = 15, fixed = true) "temperature of the walls";
+  output Real P(unit = "W", start = 800, fixed = true) "power of the radiator";
+  Real integral(unit = "W", start = 800, fixed = true) "integral part of the controller";
+  output Real Tset(unit = "degC") "set-point";
+  Real there "one while someone is there, with soft edges";
+  Real demand(unit = "W") "what the controller asks for";
+  Real given(unit = "W") "what the radiator can give, with soft limits";
+equation
+  there = (tanh((time - come)/0.1) - tanh((time - go)/0.1))/2;
+  Tset = 17 + 4*(tanh((time - (come - boost))/0.1) - tanh((time - go)/0.1))/2;
+  demand = integral + kp*(Tset - T);
+  given = PMax/2*(1 + tanh(2*demand/PMax - 1));
+  Ti*der(integral) = kp*(Tset - T) + (given - demand);
+  TRadiator*der(P) = given - P;
+  CAir*der(T) = P + gains*there - GWall*(T - TWall) - GWindow*(T - Tout);
+  CWall*der(TWall) = GWall*(T - TWall) - GOut*(TWall - Tout);
+  annotation(experiment(StopTime = 24));
+end HeatedRoom;
