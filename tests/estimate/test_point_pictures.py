@@ -11,6 +11,7 @@ import pytest
 import estimica as es
 from estimica.apps.cli.app import app
 from estimica.compiled.formula import formula_model
+from estimica.estimate.fit_page import page
 from estimica.estimate.pictures import picture
 from estimica.estimate.point_groups import groups
 from estimica.estimate.point_pictures import residual_panels
@@ -152,6 +153,19 @@ def test_the_static_table_and_the_command_line_choose_the_axes(tmp_path):
     told = CliRunner().invoke(app, ["fit", str(path), "--by", "n", "--no-store"])
     assert told.exit_code == 2
     assert "P010" in told.output
+
+
+def test_large_numbers_of_groups_are_written_out():
+    labels = [g.label for g in groups("dp", np.array([1e4, 3e4, 1.2345e5]))]
+    assert labels == ["dp = 10000", "dp = 30000", "dp = 123000"]
+    assert groups("q", np.array([1e-7]))[0].label == "q = 1e-07"
+
+
+def test_residuals_against_an_input_are_drawn_once_on_the_page():
+    fit = _fit()
+    for against, count in (("n", 0), ("speed", 0), ("bench", 1)):  # besides those against inputs
+        section = next(s for s in page(fit, against).sections if s.heading == "Residuals")
+        assert len(section.shown) == 1 + count
 
 
 def test_grouping_without_an_axis_is_told(tmp_path):

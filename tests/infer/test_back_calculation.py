@@ -249,6 +249,12 @@ def test_too_few_or_many_inputs_are_told_by_count_and_name():
     few = es.Study(model, [], [es.Case("p", points(), inputs={"i": "i", "n.v": 0.0})])
     with told("E204: 'Ohm.Resistor' needs 3 inputs, not 2: 'i', 'n.v'", StructureError):
         es.backcalculate(few, "R")
+    # without a current R would have to follow from a current of zero
+    given = es.Case("p", points(), inputs={"v": "v", "n.v": 0.0})
+    with told(
+        "E204: 'Ohm.Resistor' needs 3 inputs, not 2: 'v', 'n.v'; .*possible: ", StructureError
+    ):
+        es.backcalculate(few.with_(cases=[given]), "R")
     inputs = {"v": "v", "i": "i", "n.v": 0.0, "p.v": "v"}
     with told("E204: 'Ohm.Resistor' needs 3 inputs, not 4", StructureError):
         es.backcalculate(few.with_(cases=[es.Case("p", points(), inputs=inputs)]), "R")
@@ -263,7 +269,7 @@ def test_column_of_words_is_told():
 def test_too_few_points_have_values_but_no_laws():
     found = es.backcalculate(resistor(points(3)), "R", against="T")
     assert len(found.table()) == 3
-    assert "1 parameters need at least 4 points, there are 3" in found.without_laws["R"]
+    assert "1 parameter needs at least 4 points, there are 3" in found.without_laws["R"]
 
 
 def test_wrong_pictures_are_told():
@@ -299,6 +305,23 @@ def test_command_prints_points_and_laws(tmp_path):
     plain = command(study)
     assert plain.exit_code == 0
     assert "line in T describes R best" in plain.stdout.replace("\n", " ")
+
+
+def test_what_to_compute_may_stand_on_the_command_line_alone(tmp_path):
+    points(noise=0.1).to_csv(tmp_path / "points.csv", index=False)
+    study = tmp_path / "ohm.toml"
+    study.write_text(
+        f'[model]\nsource = "{OHM}"\nclass = "Ohm.Resistor"\n[static]\nmode = "static"\n'
+        '[[case]]\nname = "points"\ndata = "points.csv"\n'
+        'inputs = { v = "v", i = "i", "n.v" = 0.0 }\n'
+    )
+    done = command(study, "R", "--against", "T", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["points"][0]["R"] == pytest.approx(47, rel=0.1)
+    done = command(study)
+    assert done.exit_code == 2
+    assert "E204" in done.stderr
+    assert '[backcalculate] and compute = "…"' in done.stderr
 
 
 def test_command_refuses_what_cannot_be(tmp_path):

@@ -171,7 +171,7 @@ def test_law_outside_its_domain_is_left_out_with_the_reason():
     assert reasons["reciprocal in x"] == "x is 0 at 1 of 20 points, first 0"
     with pytest.raises(InferError, match="I604: the power law of y was not fitted: x is not pos"):
         found["power"]
-    assert "Not tried: power in x (x is not positive" in found.table().note
+    assert "arrhenius in x: x is not positive at 6 of 20" in found.table().note
 
 
 def test_regressor_that_does_not_change_gives_no_law():
@@ -190,8 +190,20 @@ def test_few_points_leave_few_laws_and_none_is_an_error():
     assert dict(found.excluded)["polynomial of degree 2 in x"] == (
         "3 parameters need at least 6 points, there are 5"
     )
-    with pytest.raises(InferError, match="I602: no law of 'y' can be fitted: constant: 1 para"):
+    with pytest.raises(
+        InferError, match="I602: no law of 'y' can be fitted: constant: 1 para"
+    ) as e:
         fit_laws("y", [1.0, 2.0, 3.0], {"x": [1.0, 2, 3]})
+    # laws with the same reason are told together
+    assert str(e.value).count("2 parameters need at least 5 points, there are 3") == 1
+
+
+def test_formula_by_which_the_points_were_computed_is_told_as_such():
+    rng = np.random.default_rng(1)
+    v, i = rng.uniform(1, 9, 30), rng.uniform(0.1, 1, 30)
+    told = fit_laws("R", v / i, {"v": v, "i": i}).verdict
+    assert told.startswith("power in v and i meets all points to rounding: R = 1*v^1*i^(-1); R was")
+    assert "meets" not in fit_laws("R", v / i * rng.normal(1, 1e-4, 30), {"v": v, "i": i}).verdict
 
 
 def test_wrong_use_is_told():

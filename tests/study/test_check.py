@@ -62,8 +62,8 @@ MISTAKES = {
     ),
     "a tuner without effect": (
         ("b = 1.5", "idle = 3"),
-        "T014: tuner 'idle': has no effect on any output at the start values; leave it out, or "
-        "measure something that depends on it",
+        "T014: tuner 'idle': has no effect on any output at the start values; leave it out (active "
+        "= false), or measure something that depends on it",
     ),
     "the model's own value outside the bounds": (
         ("b = 1.5", "b = { min = 3 }"),
@@ -426,6 +426,33 @@ def test_a_point_without_input_does_not_count(tmp_path: Path) -> None:
     assert told(static(tmp_path, "1,2\n,3\n3,5\n4,6\n")) == [
         "warning C035: case 'points': input 'x' is missing at 1 of 4 points; they do not count"
     ]
+
+
+def test_a_point_that_cannot_be_computed_is_to_be_left_out(tmp_path: Path) -> None:
+    path = static(tmp_path, "1,2\n0,3\n3,5\n4,6\n")
+    path.write_text(path.read_text().replace("p*x + q", "p/x + q"))
+    assert told(path) == [
+        "C031: case 'points': the start values do not suit: output 'y' is not finite at point 1 "
+        "(x = 0), with p = 1, q = 0; leave such points out with exclude, or change the start "
+        "values of tuners"
+    ]
+    left_out = path.read_text().replace('name = "points"', 'name = "points"\nexclude = [[1, 1]]')
+    path.write_text(left_out)
+    assert told(path) == []
+
+
+def test_inputs_of_a_case_that_cannot_be_read_are_not_missed(tmp_path: Path) -> None:
+    pins = "connector Pin Real v; flow Real i; end Pin;"
+    body = "Pin p; Pin n; parameter Real R = 1; equation p.v - n.v = R*p.i; 0 = p.i + n.i;"
+    (tmp_path / "Part.mo").write_text(f"package P {pins} model Part {body} end Part; end P;")
+    path = tmp_path / "study.toml"
+    path.write_text(
+        '[model]\nsource = "Part.mo"\nclass = "P.Part"\n[static]\nmode = "static"\n[tune]\nR = 2\n'
+        '[[case]]\nname = "points"\ndata = "points.csv"\ninputs = { p.i = "i", "n.v" = 0 }\n'
+        'outputs = { "p.v" = "v" }\n'
+    )
+    (found,) = told(path)
+    assert found.startswith("C001: case 'points': inputs: p: ")
 
 
 def test_check_as_a_command(study: Write) -> None:

@@ -15,6 +15,7 @@ from estimica.estimate.fit_tables import estimates, quality, short, without_empt
 from estimica.estimate.pictures import picture
 from estimica.estimate.point_pictures import chosen, residual_panels
 from estimica.estimate.prefilter_weighting import WORDS, prefilter_weighting
+from estimica.study.axis import input_along
 from estimica.study.case import Case
 
 VERSIONS = ("estimica", "casadi", "numba", "rumoca", "numpy", "scipy")
@@ -158,12 +159,16 @@ def _iterations_in_words(fit: Fit) -> str:
 def _residuals(fit: Fit, against: str | None, by: str | None) -> Iterator[Curves]:
     """Against every input where there is no time, or as asked."""
     against, by = chosen(fit, against, by)
-    inputs = {n for r in fit.setup.records for n in r.inputs}
     along = residual_panels(fit, by) if not fit.study.model.has_time else None
-    if along is None or not along.panels or (against is not None and against not in inputs):
+    if along is None or not along.panels or not _is_input(fit, against):
         yield replace(picture(fit, "residuals", None, against, by), title="")
     if along is not None and along.panels:
         yield replace(along, title="")
+
+
+def _is_input(fit: Fit, against: str | None) -> bool:
+    """Whether residuals against it are drawn anyway."""
+    return against is None or any(input_along(r, against) for r in fit.setup.records)
 
 
 def _iterations(fit: Fit) -> Iterator[Curves]:

@@ -60,5 +60,10 @@ def _spread(known: Vector) -> float:
 def _label(name: str, values: Vector, spread: float) -> str:
     low, high = float(values.min()), float(values.max())
     if high - low <= 0.1 * spread or f"{low:.3g}" == f"{high:.3g}":
-        return f"{name} = {float(values.mean()):.3g}"
-    return f"{name} {low:.3g} … {high:.3g}"
+        return f"{name} = {_rounded(float(values.mean()))}"
+    return f"{name} {_rounded(low)} … {_rounded(high)}"
+
+
+def _rounded(value: float) -> str:
+    """Three digits, as one would write them: 30000, not 3e+04."""
+    return f"{float(f'{value:.3g}'):.7g}"

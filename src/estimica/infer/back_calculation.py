@@ -46,7 +46,6 @@ def backcalculate(
     default the inputs that change. What is not given here stands in `[backcalculate]`.
     """
     began = perf_counter()
-    study = study if isinstance(study, Study) else read_study(study)
     given = {
         "compute": compute,
         "against": against,
@@ -56,11 +55,12 @@ def backcalculate(
         "max_degree": max_degree,
         "together": together,
     }
+    asked = {n: v for n, v in given.items() if v is not None}
+    if not isinstance(study, Study):
+        backcalculate_table(asked)  # complains before a file is read
+        study = read_study(study, asked={"backcalculate": asked})
     written = study.tables.get("backcalculate", {})
-    terms = backcalculate_table(
-        written if isinstance(written, Mapping) else {},
-        {n: v for n, v in given.items() if v is not None},
-    )
+    terms = backcalculate_table(written if isinstance(written, Mapping) else {}, asked)
     _require_something(study, terms)
     driven = [model_and_case(study, c, terms.compute, terms.leave_out) for c in study.active_cases]
     terms = replace(terms, against=terms.against or _changing(driven, terms.compute))

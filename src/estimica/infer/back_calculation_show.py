@@ -16,6 +16,7 @@ from estimica.infer.back_calculation_pictures import (
 )
 from estimica.infer.back_calculation_result import BackCalculation
 from estimica.infer.law import Law
+from estimica.infer.laws import told
 
 MOST_POINTS = 30  # rows of a table
 MOST_FAILED = 8
@@ -84,7 +85,7 @@ def _sections(found: BackCalculation, only: str | None) -> Iterator[Section]:
         laws = found.laws.get(name)
         if laws is not None:
             tables = (replace(laws.table(), title="", note=""), _parameters(laws.best))
-            reasons = "; ".join(f"{n} ({why})" for n, why in laws.excluded)
+            reasons = told(laws.excluded)
             text = f"{laws.verdict[:1].upper()}{laws.verdict[1:]}.\n\n{_RANKED}"
             text += f"\n\nNot tried: {reasons}." if reasons else ""
             text += f"\n\nFor the model: {laws.best.formula}"

@@ -48,6 +48,7 @@ class Laws:
     ranked: tuple[Law, ...]
     excluded: tuple[tuple[str, str], ...]  # which law, and why
     n_points: int
+    scale: float = 1.0  # size of the values that the errors of the laws refer to
 
     @property
     def best(self) -> Law:
@@ -124,8 +125,7 @@ def fit_laws(
     found = _of_best_degree(found)
     excluded = _shortest(excluded, found)
     if not found:
-        told = "; ".join(f"{label}: {why}" for label, why in excluded)
-        raise InferError("I602", f"no law of '{target}' can be fitted: {told}")
+        raise InferError("I602", f"no law of '{target}' can be fitted: {told(excluded)}")
     low = min(law.aicc for law in found)
     total = sum(math.exp(-(law.aicc - low) / 2) for law in found)
     folds = _folds(len(points.y), seed)
@@ -139,7 +139,16 @@ def fit_laws(
         for law in found
     ]
     scored.sort(key=_rank)
-    return Laws(target, tuple(scored), tuple(excluded), len(points.y))
+    scale = float(np.sqrt(np.mean((points.weight * points.y) ** 2)))
+    return Laws(target, tuple(scored), tuple(excluded), len(points.y), scale)
+
+
+def told(excluded: Sequence[tuple[str, str]]) -> str:
+    """Laws that were not tried, in words: those with the same reason together."""
+    reasons: dict[str, list[str]] = {}
+    for label, why in excluded:
+        reasons.setdefault(why, []).append(label)
+    return "; ".join(f"{', '.join(labels)}: {why}" for why, labels in reasons.items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +222,8 @@ def _fitted(shape: Shape, points: _Points, names: tuple[str, ...]) -> Law:
     X = points.matrix(names)
     shape.require(X)
     if n < p + SPARE:
-        raise CannotFit(f"{p} parameters need at least {p + SPARE} points, there are {n}")
+        few = "1 parameter needs" if p == 1 else f"{p} parameters need"
+        raise CannotFit(f"{few} at least {p + SPARE} points, there are {n}")
     for name, x in zip(names, X, strict=True):
         if not np.ptp(x):
             raise CannotFit(f"{name} is {x[0]:.4g} at all points")

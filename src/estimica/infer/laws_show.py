@@ -5,23 +5,30 @@ from __future__ import annotations
 from estimica.base.show import Table
 from estimica.estimate.fit_tables import short
 from estimica.infer.law import Law
-from estimica.infer.laws import Laws
+from estimica.infer.laws import Laws, told
 
 MOST = 12  # rows
+EXACT = 1e-10  # relative error of points that were computed by the formula that is found
 
 
 def verdict(found: Laws) -> str:
     """Which law is the likely one, and whether the points can say so."""
     best, tied = found.best, found.tied  # the simplest of them is the first
+    if best.rmse <= EXACT * found.scale and len(best.regressors) > 1:
+        return (
+            f"{_named(best)} meets all points to rounding: {best.short}; {found.target} was "
+            "computed from these by just that formula, or the data have no noise; look at it "
+            "against something else"
+        )
     if len(tied) == 1:
-        told = f"{_named(best)} describes {found.target} best: {best.short}"
+        words = f"{_named(best)} describes {found.target} best: {best.short}"
         rest = [law for law in found.ranked if law is not best]
         if rest:
-            told += f"; the next, {_named(rest[0])}, is {rest[0].delta:.3g} worse in AICc"
+            words += f"; the next, {_named(rest[0])}, is {rest[0].delta:.3g} worse in AICc"
     else:
         names = [_named(law) for law in tied]
         listed = ", ".join(names[:-1]) + " and " + names[-1]
-        told = (
+        words = (
             f"{listed} cannot be told apart by these {found.n_points} points (AICc within 2); the "
             f"first is {_named(best)}, {best.short}; points over a wider range would tell"
         )
@@ -31,8 +38,8 @@ def verdict(found: Laws) -> str:
         default=best,
     )
     if preferred not in tied:
-        told += f"; cross-validation prefers {_named(preferred)}"
-    return told
+        words += f"; cross-validation prefers {_named(preferred)}"
+    return words
 
 
 def _named(law: Law) -> str:
@@ -58,5 +65,5 @@ def table(found: Laws) -> Table:
     if len(found.ranked) > MOST:
         note += f" {len(found.ranked) - MOST} further laws are worse."
     if found.excluded:
-        note += " Not tried: " + "; ".join(f"{n} ({why})" for n, why in found.excluded) + "."
+        note += f" Not tried: {told(found.excluded)}."
     return Table(columns, rows, f"Laws of {found.target}", note)

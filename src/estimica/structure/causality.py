@@ -55,6 +55,14 @@ def redefine(flat: FlatSystem, causality: Causality, slopes: Collection[str] = (
     return _rewritten(freed, inputs, dropped, causality, slopes)
 
 
+def lacking(flat: FlatSystem, causality: Causality) -> StructureError | None:
+    """Why a choice is singular where too few inputs left a flow of an open connector at zero."""
+    freed = _without(_with_unknowns(flat, causality.unknowns), causality.leave_out)
+    graph = CausalityGraph.of(freed)
+    inputs = tuple(n for n in dict.fromkeys(causality.inputs) if n in graph.unknowns)
+    return refusal(graph, inputs) if len(inputs) < graph.needed else None
+
+
 # --- inputs --------------------------------------------------------------------------------------
 
 

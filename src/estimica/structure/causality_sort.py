@@ -8,12 +8,13 @@ from dataclasses import replace
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem
-from estimica.structure.causality import Causality, redefine, slope_name
+from estimica.structure.causality import Causality, lacking, redefine, slope_name
 from estimica.structure.causality_choice import Choice, choose_inputs
 from estimica.structure.sort import sort_system
 from estimica.structure.sorted_system import Block, SortedSystem
 
 _NEEDS_DERIVATIVE = "E302"
+_SINGULAR = "E202"
 LARGE = 2000  # variables of a class for which proposals are not tried out
 
 
@@ -25,6 +26,8 @@ def sort_redefined(flat: FlatSystem, causality: Causality) -> tuple[FlatSystem, 
     try:
         system = sort_system(turned)
     except StructureError as error:
+        if error.code == _SINGULAR:
+            raise lacking(flat, causality) or error from None
         if error.code != _NEEDS_DERIVATIVE:
             raise
         turned = _with_slopes(flat, causality, error)

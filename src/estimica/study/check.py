@@ -99,14 +99,20 @@ def _too_few(study: Study, records: Sequence[Record]) -> Iterator[Problem]:
     free = len(study.active_tuners) + sum(_free(r.case) for r in calibrated)
     if samples <= free:
         left = "too few samples" if samples < free else "no sample is left to judge the fit"
-        message = f"{left}: {samples} samples for {free} free quantities"
+        message = f"{left}: {_plural(samples, 'sample')} for {_plural(free, 'free quantity')}"
         yield Problem(
             "Q015", "", message, "fix some of them, or give more data", warning=samples == free
         )
     for record in records:
         if record.case.role == "validate" and record.n_samples < _free(record.case):
-            message = f"{record.n_samples} samples for {_free(record.case)} free quantities"
+            counted = _plural(record.n_samples, "sample")
+            message = f"{counted} for {_plural(_free(record.case), 'free quantity')}"
             yield Problem("Q015", f"case '{record.case.name}'", message, "fix some of them")
+
+
+def _plural(count: int, noun: str) -> str:
+    several = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count} {noun if count == 1 else several}"
 
 
 def _free(case: Case) -> int:

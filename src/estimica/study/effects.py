@@ -59,8 +59,11 @@ def check_effects(
             failed = True
             continue
         if isinstance(effects, str):
-            advice = "change the start values of tuners or states"
             message = f"the simulation fails at the start values: {effects}"
+            advice = "change the start values of tuners or states"
+            if not study.model.has_time:
+                message = f"the start values do not suit: {effects}"
+                advice = "leave such points out with exclude, or change the start values of tuners"
             found.append(Problem("C031", where, message, advice))
             failed = True
             continue
@@ -92,7 +95,7 @@ def _idle(study: Study, setting: _Setting, moved: set[str]) -> Iterable[Problem]
                 NO_EFFECT,
                 f"tuner '{tuner.name}'",
                 "has no effect on any output at the start values",
-                "leave it out, or measure something that depends on it",
+                "leave it out (active = false), or measure something that depends on it",
             )
 
 

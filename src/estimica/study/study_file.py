@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from estimica.base.errors import EstimicaError, StudyError
+from estimica.base.errors import EstimicaError, StructureError, StudyError
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
 from estimica.compiled.model import Model
@@ -28,12 +28,15 @@ _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 
 
-def read_study(path: str | PathLike[str]) -> Study:
+def read_study(
+    path: str | PathLike[str], *, asked: Mapping[str, Mapping[str, Any]] | None = None
+) -> Study:
     """The study of a TOML file; paths in it are relative to the file.
 
-    Every problem of the file is told in one error.
+    Every problem of the file is told in one error. `asked` are entries of tables that come before
+    those of the file.
     """
-    found = examine_file(path)
+    found = examine_file(path, asked)
     raise_all(found.problems)
     assert found.study is not None
     return found.study
@@ -48,13 +51,18 @@ class Examined:
     problems: list[Problem]
 
 
-def examine_file(path: str | PathLike[str]) -> Examined:
+def examine_file(
+    path: str | PathLike[str], asked: Mapping[str, Mapping[str, Any]] | None = None
+) -> Examined:
     """Like `read_study`, with the problems as values and what is left without them."""
     path = Path(path)
     try:
         tables = _tables(path)
     except StudyError as error:
         return Examined(None, (), [Problem(error.code, "", error.message)])
+    for name, entries in (asked or {}).items():
+        written = tables.get(name, {})
+        tables[name] = {**written, **entries} if isinstance(written, dict) else written
     content, problems = _content(tables)
     cases, unread = _with_data(content.case, path.parent)
     tuners = tuple(content.tune.values())
@@ -63,9 +71,12 @@ def examine_file(path: str | PathLike[str]) -> Examined:
     model = None
     try:
         model = _model(content, tables, cases, path.parent)
+    except StructureError as error:
+        if len(content.case) == len(_listed(tables, "case")):  # else inputs are not known
+            advice = _to_compute(content) if error.code == "E204" else ""
+            problems.append(Problem(error.code, _place(content), error.message, advice))
     except EstimicaError as error:
-        place = "[static]" if content.static else "[model]" if content.model else ""
-        problems.append(Problem(error.code, place, error.message))
+        problems.append(Problem(error.code, _place(content), error.message))
     if model is None:
         return Examined(None, cases, problems)
     study = Study(
@@ -80,6 +91,22 @@ def examine_file(path: str | PathLike[str]) -> Examined:
         indicators=content.indicator,
     )
     return Examined(study, cases, problems)
+
+
+def _place(content: StudyFile) -> str:
+    return "[static]" if content.static else "[model]" if content.model else ""
+
+
+def _listed(tables: Mapping[str, Any], name: str) -> list[Any]:
+    found = tables.get(name, [])
+    return found if isinstance(found, list) else []
+
+
+def _to_compute(content: StudyFile) -> str:
+    """A study without tuners may mean to calculate backwards."""
+    if content.tune or content.backcalculate.compute:
+        return ""
+    return 'to compute a parameter or variable from them, write [backcalculate] and compute = "…"'
 
 
 def _tables(path: Path) -> dict[str, Any]:
