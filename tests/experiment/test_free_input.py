@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from estimica.experiment.free_input_criterion import Measure
 from estimica.experiment.free_input_equations import Equations
 from estimica.experiment.free_input_plan import Information
 from estimica.experiment.free_input_search import Scenario, Transcription
+from estimica.experiment.free_input_show import gains
 from estimica.experiment.free_input_transcription import transcribed
 from estimica.experiment.free_input_work import Work
 from estimica.study.input_design_table import input_design_table
@@ -462,6 +464,20 @@ def test_measures_are_lowered_to_what_they_say() -> None:
     assert Measure("D", named, ones).value(np.zeros((3, 3))) == math.inf
 
 
+def test_a_free_course_asks_for_information_unless_told_otherwise() -> None:
+    assert input_design_table({"kind": "free"}).criterion == "D"
+    assert input_design_table({}).criterion == input_design_table({"kind": "multisine"}).criterion
+    assert input_design_table({}).criterion == "R"
+
+
+def test_standard_errors_above_those_of_the_reference_are_called_so() -> None:
+    found = design(linear_lag(), starts=1)
+    turned = replace(found, design=found.reference, reference=found.design)
+    assert " above those of the" in turned.outcome()[1]
+    assert " below" not in turned.outcome()[1]
+    assert "% above the reference" in str(gains(turned))
+
+
 # --- mistakes ------------------------------------------------------------------------------------
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
@@ -507,6 +523,8 @@ def test_tuners_that_cannot_be_told_apart_are_refused() -> None:
 def test_limits_that_nothing_keeps_are_refused() -> None:
     with pytest.raises(ExperimentError, match="W211: no input was found that keeps all limits"):
         design(lag_study(), limits={"y": {"min": 5.0}}, starts=1)
+    with pytest.raises(ExperimentError, match="W211: no input was found that keeps all limits"):
+        design(lag_study(), limits={"y": {"min": 5.0, "max": 6.0}}, starts=1)
 
 
 # --- the command ---------------------------------------------------------------------------------

@@ -151,7 +151,12 @@ def test_table_page_and_file_say_what_was_found(tmp_path):
         ({}, {"hold": "next"}, "W053: hold 'next' is none of previous, linear, none"),
         ({}, {"output": "z"}, "'z'"),
         ({}, {"period": 3.14}, "W057: the period 3.14 s is 31.4 samples of 0.1 s; it must be"),
-        ({}, {"period": 40}, "W056: the period of 40 s fits 1 times into what is used of 64 s"),
+        ({}, {"period": 40}, "W056: the period of 40 s fits 1 times into the 64 s that are used"),
+        ({}, {"period": 20.03}, "W057: the period 20.03 s is 200.3 samples of 0.1 s"),
+        ({}, {"settle": 1e6}, "W092: settle 1e+06 s must lie within the 64 s of the record"),
+        ({}, {"settle": np.nan}, "W092: settle nan s must lie within"),
+        ({}, {"settle": -1}, "W092: settle -1 s must lie within"),
+        ({}, {"method": "welch", "segment": 1e9}, "W091: segments of 1e+09 s fit 0 times"),
         ({}, {"segment": 3}, "W054: segment belongs to method 'welch'; leave it out"),
         ({}, {"method": "welch", "period": 3}, "W054: period belongs to method 'multisine'"),
         ({}, {"method": "welch", "segment": 0.3}, "W090: a segment of 3 samples is too short"),
@@ -189,3 +194,7 @@ def test_command_writes_table_json_page_and_data(tmp_path):
     wrong = CliRunner().invoke(app, [*command, "--method", "fft"])
     assert wrong.exit_code == 2
     assert "W053" in wrong.output
+    for option in ("--csv", "--report"):
+        nowhere = CliRunner().invoke(app, [*command, option, str(tmp_path / "no" / "g")])
+        assert nowhere.exit_code == 2
+        assert "P001: cannot write" in nowhere.output

@@ -96,6 +96,22 @@ def test_nonlinear_rc_derivatives_know_the_motion_of_the_operating_point(point):
         np.testing.assert_allclose(dG[:, k], expected, rtol=1e-7, atol=1e-9)
 
 
+def test_two_inputs_of_one_state_have_a_response_each():
+    model = es.load_model("""
+model Two
+  parameter Real a = 2; input Real u; input Real d; output Real y(start = 0, fixed = true);
+equation
+  der(y) = -a*y + u + 3*d;
+end Two;
+""")
+    G, dG = model.frequency_sensitivities(OMEGA, wrt=["a"])
+    below = 1j * OMEGA + 2
+    expected = np.stack([1 / below, 3 / below], axis=-1)
+    np.testing.assert_allclose(G.reshape(-1, 2), expected, rtol=1e-12)
+    slopes = -expected / below[:, None]
+    np.testing.assert_allclose(dG.reshape(-1, 2), slopes, rtol=1e-12)
+
+
 def test_drum_boiler_derivatives_match_differences():
     model = es.load_model(BOILER)
     wrt = [n for n in model.parameters.index if model.parameters.tunable[n]][:6]

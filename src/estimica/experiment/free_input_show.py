@@ -82,7 +82,10 @@ def _change(found: FreeInput) -> str:
     if low >= 0:
         span = f"{low:.0f} %" if high - low < 0.5 else f"{low:.0f} to {high:.0f} %"
         return f"are {span} below"
-    return f"are {-low:.0f} % above to {high:.0f} % below"
+    if high <= 0:
+        span = f"{-high:.0f} %" if high - low < 0.5 else f"{-high:.0f} to {-low:.0f} %"
+        return f"are {span} above"
+    return f"lie between {-low:.0f} % above and {high:.0f} % below"
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -190,7 +193,8 @@ def gains(found: FreeInput) -> Bars:
     for k in found.counted:
         size = abs(float(found.values[k])) or 1.0
         before, after = (100 * float(e.stderr[k]) / size for e in (found.reference, found.design))
-        told = f"{100 * (1 - after / before):.0f} % below the reference"
+        side = "below" if after <= before else "above"
+        told = f"{100 * abs(1 - after / before):.0f} % {side} the reference"
         bars = (Bar("reference", before), Bar("design", after, told, strong=True))
         groups.append((found.names[k], bars))
     return Bars(tuple(groups), "standard error, % of the value", "Standard errors to be expected")

@@ -41,6 +41,7 @@ from estimica.study.study import Study
 Vector = npt.NDArray[np.float64]
 MOST_SCENARIOS = 64
 TIGHTENED = 4  # times that limits of outputs are drawn in, where they are passed between nodes
+WIDEST = 0.4  # of a range, by which its limits can be drawn in
 
 
 @dataclass(frozen=True)
@@ -228,15 +229,16 @@ class Work:
             )
             u = within(self.plan, self.limits, found.u)
             over = self.passed(self.plan.signals(u))
-            if over <= KEPT or found.interrupted or left <= 0:
-                break
             margin, begun = margin + 1.2 * over, u
+            if over <= KEPT or found.interrupted or left <= 0 or margin > WIDEST:
+                break
         assert found is not None
         if over <= KEPT and not found.interrupted:
             u = polished(search, u, lambda v: self.kept(self.plan.signals(v)), terms.until)
         if over > KEPT:
             u = self._drawn(best.u, u)
-        return found, Best(u, self.score(self.plan.signals(u)))
+        signals = self.plan.signals(u)
+        return found, Best(u, self.score(signals) if self.kept(signals) else math.inf)
 
     def _drawn(self, kept: Vector, u: Vector) -> Vector:
         """As far from a signal that keeps the limits to `u` as they allow."""

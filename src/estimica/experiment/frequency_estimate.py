@@ -15,6 +15,7 @@ from estimica.base import show
 from estimica.base.errors import ExperimentError
 from estimica.base.suggest import did_you_mean
 from estimica.data.readers import as_data
+from estimica.data.writers import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,8 +107,8 @@ class FrequencyEstimate:
 
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write the data of a frequency case."""
-        self.frame().to_csv(path, index=False)
-        return Path(path)
+        frame = self.frame()
+        return write_csv(path, {str(n): frame[n].to_numpy() for n in frame})
 
     # -- how it shows itself --------------------------------------------------------------------
 
@@ -179,6 +180,10 @@ def frequency_estimate(
     stamps = table.column(table.time_name(time))
     step = _step(stamps)
     u, y = table.column(input), table.column(output)
+    if settle is not None and not 0 <= settle < len(u) * step:
+        raise ExperimentError(
+            "W092", f"settle {settle:g} s must lie within the {len(u) * step:g} s of the record"
+        )
     if method == "multisine":
         from estimica.experiment.frequency_periods import over_periods
 

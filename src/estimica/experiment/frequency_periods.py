@@ -13,7 +13,7 @@ Vector = npt.NDArray[np.float64]
 ALIKE = 0.05  # mean square by which periods may differ, relative to the signal's variance
 WEAK = 1e-6  # power of a line relative to the strongest one: not excited
 CLEAR = 9.0  # power of a line over the power of its own scatter: excited
-WHOLE = 1e-3  # samples by which a period may miss a whole number
+WHOLE = 0.02  # samples by which a period may miss a whole number
 
 
 def over_periods(
@@ -28,8 +28,9 @@ def over_periods(
     if count < 2:
         raise ExperimentError(
             "W056",
-            f"the period of {n * step:g} s fits {max(count, 0)} times into what is used of "
-            f"{len(u) * step:g} s; the scatter from period to period needs two or more",
+            f"the period of {n * step:g} s fits {max(count, 0)} times into the "
+            f"{(len(u) - skipped) * step:g} s that are used; the scatter from period to "
+            "period needs two or more",
         )
     first = len(u) - count * n  # the last ones: there what was at the beginning has died out
     U, Y = (np.fft.rfft(v[first:].reshape(count, n), axis=1) for v in (u, y))
@@ -49,7 +50,7 @@ def over_periods(
 def _given(period: float, step: float) -> int:
     samples = positive("period", period) / step
     n = round(samples)
-    if n < 2 or abs(samples - n) > WHOLE * n:
+    if n < 2 or abs(samples - n) > WHOLE:
         raise ExperimentError(
             "W057",
             f"the period {period:g} s is {samples:.6g} samples of {step:g} s; it must be a whole "

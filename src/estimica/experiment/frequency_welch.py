@@ -31,7 +31,7 @@ def by_welch(
             "W090",
             f"a segment of {length} samples is too short; take at least 8, or a longer record",
         )
-    U, Y = _segments(u, y, length)
+    U, Y = _segments(u, y, length) if length <= len(u) else ((), ())
     count = len(U)
     if count < 3:
         raise ExperimentError(

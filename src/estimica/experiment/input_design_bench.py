@@ -160,6 +160,7 @@ def bench(
         raise ExperimentError(
             "W062", f"'{model.name}' has no outputs; say what is measured: outputs = [...]"
         )
+    _require_known(model, outputs)
     counted = _counted(links.tuners, table)
     sizes = tuple(u.scale for u in unknowns if u.kind != "disturbance")
     direct = links.is_one_to_one
@@ -202,6 +203,14 @@ def _measured(model: Model, case: Case | None) -> tuple[str, ...]:
         return tuple(model.output_names())
     names = [n.rpartition("/")[0] or n if case.is_frequency else n for n in case.outputs]
     return tuple(dict.fromkeys(names))
+
+
+def _require_known(model: Model, outputs: tuple[str, ...]) -> None:
+    known = [q.name for q in model.quantities() if q.role != "parameter"]
+    for name in outputs:
+        if name not in known:
+            hint = did_you_mean(name, known) or f" (there are {', '.join(known[:12])})"
+            raise ExperimentError("W093", f"outputs: '{model.name}' has no variable '{name}'{hint}")
 
 
 def _unknowns(
@@ -276,11 +285,15 @@ def _times(table: InputDesignTable, record: Record | None, designed: tuple[str, 
         duration = float(np.ptp(measured)) + step
     if step is None or duration is None:
         missing = " and ".join(n for n, v in (("step", step), ("duration", duration)) if v is None)
-        raise ExperimentError("W068", f"say what {missing} is, in seconds: there are no data")
+        raise ExperimentError(
+            "W068", f"say what {missing} is, in seconds, in [input_design]: there are no data"
+        )
     count = round(duration / step)
     if not 2 <= count <= MOST_SAMPLES:
         raise ExperimentError(
-            "W069", f"duration {duration:g} s with a step of {step:g} s makes {count} samples"
+            "W069",
+            f"duration {duration:g} s with a step of {step:g} s makes {count:g} samples; take a "
+            + ("shorter step" if count < 2 else f"longer step: {MOST_SAMPLES:g} is the most"),
         )
     return stamps(step, count, first)
 

@@ -207,6 +207,10 @@ def require_class(here: Place) -> None:
             waveform_of(here, settings)
             return
         except ExperimentError as error:
+            if error.code == "W011":
+                raise ExperimentError(
+                    "W011", f"{error.message}: under vary with values to be tried, or under fixed"
+                ) from None
             if error.code in MISTAKES:
                 raise
             errors.append(error)

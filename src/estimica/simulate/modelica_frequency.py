@@ -115,7 +115,7 @@ class _Slopes:
         first = [ca.jacobian(a, b, forward) for a in (F, y) for b in (v, h.u)]
         self._sparsities = [m.sparsity() for m in first]
         self._sizes = [m.nnz() for m in first] + [h.nh]
-        numbers = ca.vertcat(*(m.nz[:] for m in first), h.delays)
+        numbers = ca.vertcat(*(ca.vec(m.nz[:]) for m in first), h.delays)
         p = ca.vertcat(v, h.P)
         second = ca.jacobian(numbers, p, forward)
         at = ca.jacobian(ca.vertcat(F, h.constraints), p, forward)

@@ -26,6 +26,7 @@ from estimica.study.fields import (
 from estimica.study.settings import settings
 
 Count = Annotated[int, Field(ge=1), WHOLE]
+MOST = 200_000  # values of a span
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -34,7 +35,7 @@ class Span:
 
     from_: Annotated[Finite, Field(alias="from", description="The first value.")]
     to: Annotated[Finite, Field(description="The last value.")]
-    count: Annotated[int, Field(ge=1, description="How many values."), WHOLE] = 11
+    count: Annotated[int, Field(ge=1, le=MOST, description="How many values."), WHOLE] = 11
     spacing: Annotated[
         Literal["linear", "log"], Field(description="Equal steps, or equal ratios.")
     ] = "linear"
@@ -147,9 +148,10 @@ class InputDesignTable:
         Literal["R", "S_min", "D", "A", "E"],
         Field(
             description="What chooses: least R, greatest S_min, greatest determinant (D), least "
-            "mean variance (A), least variance in the worst direction (E)."
+            "mean variance (A), least variance in the worst direction (E). By default R; D for a "
+            "free course, since R does not ask for much information."
         ),
-    ] = "R"
+    ] = None  # type: ignore[assignment]  # depends on the kind
     tuners: Annotated[
         Several,
         Field(description="Tuners that count, the others being unknown too; by default all."),
@@ -224,9 +226,11 @@ class InputDesignTable:
     seed: Annotated[int, Field(ge=0, description="Of the random starts."), WHOLE] = 1
 
     def __post_init__(self) -> None:
+        if self.criterion is None:
+            object.__setattr__(self, "criterion", "D" if self.kind == "free" else "R")
         for key in ("vary", "robust"):
             for name, grid in getattr(self, key).items():
-                if not values_of(grid):
+                if not isinstance(grid, Span) and not grid:
                     raise wrong(
                         "Q032", f"{key}: {name}: the list is empty; give values to be tried"
                     )

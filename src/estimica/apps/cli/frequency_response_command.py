@@ -9,6 +9,7 @@ import typer
 
 from estimica.apps.cli.console import print_json, print_text, reported, say
 from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.resumable import require_page
 from estimica.base.show import text
 
 
@@ -43,6 +44,8 @@ def frequency_response(
         from estimica.data.readers import read_data
         from estimica.experiment.frequency_estimate import frequency_estimate
 
+        require_page(csv)
+        require_page(report)
         found = frequency_estimate(
             read_data(data),
             input=input,
