@@ -61,6 +61,23 @@ def test_new_writes_a_study_of_points_that_can_be_fitted(parts: Path, tmp_path: 
     assert found["parameters"]["R"]["value"] == pytest.approx(5.0)
 
 
+def test_new_offers_variables_where_no_column_is_called_like_one(
+    parts: Path, tmp_path: Path
+) -> None:
+    data = pd.DataFrame({"current": [1.0, 2.0, 3.0], "voltage": [5.0, 10.0, 15.0]})
+    data.to_csv(tmp_path / "points.csv", index=False)
+    study = tmp_path / "study.toml"
+    done = CliRunner().invoke(
+        app,
+        ["new", str(parts), "Parts.Resistor", str(tmp_path / "points.csv"), "--output", str(study)],
+    )
+    assert "C004: case 'points': has no outputs" in done.output  # what is left to do
+    text = study.read_text()
+    assert "`estimica inspect` shows which go together" in text
+    offered = text[text.index("[case.outputs]") :]
+    assert '# Take the # away where you know the column.\n# v = "…"\n# i = "…"\n' in offered
+
+
 def test_new_takes_points_of_a_model_with_states_as_steady(parts: Path, tmp_path: Path) -> None:
     data = pd.DataFrame({"T_in": [30.0, 60.0, 90.0], "m": [1.0, 2.0, 1.5], "T_out": [20.0, 50, 60]})
     data.to_csv(tmp_path / "rest.csv", index=False)

@@ -11,7 +11,8 @@ import pytest
 import estimica as es
 from estimica.base.errors import CaseError, EstimicaError
 from estimica.study.check import check, check_file
-from estimica.study.draft import Table, draft
+from estimica.study.draft import draft
+from estimica.study.draft_columns import Table
 from estimica.study.record import record
 from estimica.study.schema import study_schema
 

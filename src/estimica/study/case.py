@@ -213,7 +213,7 @@ class Case:
         if self.from_ is not None and self.to is not None and self.from_ >= self.to:
             raise wrong("C014", f"from {self.from_:g} is not before to {self.to:g}")
         for a, b in self.exclude:
-            if a >= b:
+            if a > b:
                 raise wrong("C015", f"exclude [{a:g}, {b:g}] does not go forward")
 
         if self.is_frequency:

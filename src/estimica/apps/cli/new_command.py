@@ -16,7 +16,7 @@ from estimica.apps.cli.options import AsJson, Libraries
 
 if TYPE_CHECKING:
     from estimica.compiled.model import Model
-    from estimica.study.draft import Table
+    from estimica.study.draft_columns import Table
 
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _DATA = {
@@ -60,13 +60,13 @@ def new(
         from estimica.experiment.case_starts import case_starts
         from estimica.study.check import check_file
         from estimica.study.draft import (
-            Table,
             draft,
             relative,
             require_new,
             require_one_class,
             write_study,
         )
+        from estimica.study.draft_columns import Table
 
         class_, files = _split(rest or [])
         path = output or Path(f"{_stem(source, class_)}.toml")
@@ -125,7 +125,7 @@ def _loaded(
 def _mode(model: Model, tables: Sequence[Table]) -> str:
     """How points are computed, where the data of a Modelica class have no time."""
     from estimica.simulate.modelica_model import ModelicaModel
-    from estimica.study.draft import has_time
+    from estimica.study.draft_columns import has_time
 
     if not isinstance(model, ModelicaModel) or not tables or any(map(has_time, tables)):
         return ""
