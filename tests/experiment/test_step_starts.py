@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.app import app
-from estimica.experiment.step_starts import StepSetting, StepStart, step_starts
+from estimica.experiment.start_quantities import Start
+from estimica.experiment.step_starts import StepSetting, step_starts
 
 TIMES = np.arange(801) * 0.05
 MODELICA = """
@@ -29,7 +31,7 @@ end Lag;
 """
 
 
-def found(model: es.Model, truth: dict[str, float]) -> dict[str, StepStart]:
+def found(model: es.Model, truth: dict[str, float]) -> dict[str, Start]:
     data = es.simulate_experiment(
         model, {"u": es.signals.Step(begin=5.0, amplitude=2)}, TIMES, truth, noise="1 %"
     )
@@ -150,6 +152,32 @@ def test_new_takes_a_python_function(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert 'source = "lag.py:lag"' in text
     assert "K = 3     # (start: gain of the step of u in step; the model has 1)" in text
     assert es.fit(es.read_study("study.toml")).values == pytest.approx([3, 4], rel=1e-3)
+
+
+@pytest.mark.parametrize("source", ["K*exp(-T*s)/(1 + tau*s)", "Lag.mo"])
+def test_new_starts_at_the_bode_plot_and_weighs_by_its_sigma(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f = np.geomspace(0.003, 3, 40)
+    truth = es.transfer_function("3*exp(-0.7*s)/(1 + 4*s)")
+    G = truth.frequency_response(2 * np.pi * f)
+    rows = np.column_stack([f, G.real, G.imag, np.full(40, 0.01)])
+    np.savetxt(tmp_path / "step.csv", rows, delimiter=",", header="f,Re,Im,sigma", comments="")
+    (tmp_path / "Lag.mo").write_text(
+        "model Lag\n  parameter Real T1 = 1;\n  parameter Real K(max = 2) = 1;\n  input Real u;\n"
+        "  output Real y(start = 0, fixed = true);\nequation\n  T1*der(y) = K*u - y;\nend Lag;\n",
+        encoding="utf-8",
+    )
+    text = drafted(tmp_path, source, monkeypatch)
+    assert 'y = { real = "Re", imag = "Im", sigma = "sigma" }' in text
+    if source == "Lag.mo":
+        assert re.search(r"T1 = 4 +# \(start: time constant of the Bode plot in step; the", text)
+        assert "K = { start = 1, max = 2 }" in text  # 3 is out of bounds
+        return
+    assert re.search(r"K = 3 +# \(start: gain of the Bode plot in step\)", text)
+    assert re.search(r"T = 0.7 +# \(start: delay of the Bode plot in step\)", text)
+    assert es.fit(es.read_study("study.toml")).values == pytest.approx([3, 0.7, 4], rel=1e-6)
+    assert "(start:" not in drafted(tmp_path, "K/((1 + a*s)*(1 + b*s))", monkeypatch)
 
 
 def test_a_transfer_function_has_no_class(tmp_path: Path) -> None:

@@ -197,6 +197,7 @@ end M;
     ("source", "message"),
     [
         ("nowhere.mo", "no such file: nowhere.mo"),
+        ("K/(1 + tau*S)", r"no such file: K/\(1 \+ tau\*S\); a transfer function is written in s"),
         ("Nothing.Here", "neither a file nor a class of a library: no library 'Nothing'"),
         (
             "model M\n  Real x;\nequation\n  der(x) = -;\nend M;",

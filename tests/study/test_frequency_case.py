@@ -102,6 +102,14 @@ def test_what_cannot_stand_in_a_frequency_case_is_told(given: Any, message: str)
     [
         ({"frequency": "minus"}, "frequency 'minus' of table is -1 in row 2"),
         ({"frequency": "freq"}, "no column 'freq'"),
+        (
+            {"outputs": {"y": "t"}},
+            "column 't' of table holds no complex numbers; write both parts, as in { real = \"t\"",
+        ),
+        (
+            {"outputs": {"y": {**PARTS, "weighting": "relativ"}}},
+            "weighting 'relativ' is no column; did you mean 'relative'?",
+        ),
         ({"outputs": {"y": {"real": "Re(H)", "imag": "f"}}}, "no column 'Re(H)' in table"),
         ({"outputs": {"y": {**PARTS, "input": "v"}}}, "the model has no input 'v'"),
         ({"outputs": {"y": {**PARTS, "weighting": "minus"}}}, "weighting 'minus' of table is -1"),

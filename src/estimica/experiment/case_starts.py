@@ -1,8 +1,8 @@
-"""Case starts: start values of tuners from the steps in the data of a case."""
+"""Case starts: start values of tuners from steps or frequency responses in the data of a case."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,13 @@ from estimica.base.errors import EstimicaError
 from estimica.base.signals import Vector
 from estimica.compiled.model import Model
 from estimica.data.table import Data
+from estimica.experiment.bode_guess import bode_guess
+from estimica.experiment.bode_starts import BodeSetting, bode_starts
 from estimica.experiment.first_guess import FirstGuess
 from estimica.experiment.step_remarks import step_guesses
 from estimica.experiment.step_starts import StepSetting, step_starts
 from estimica.study.case import Case, InputColumn, OutputColumn
+from estimica.study.frequency_record import examine_response
 
 
 @dataclass(frozen=True)
@@ -28,30 +31,65 @@ class CaseStart:
 def case_starts(
     model: Model, cases: Sequence[Case], candidates: Sequence[str]
 ) -> dict[str, CaseStart]:
-    """Start values for those of the `candidates` that clear steps in the data give.
+    """Start values for those of the `candidates` that clear steps or Bode plots give.
 
-    Only steps whose answer settles count; the first case that says something about a tuner;
-    and no values outside its bounds.
+    Only steps whose answer settles and corners within the measured frequencies count; the first
+    case that says something about a tuner; and no values outside its bounds.
     """
     bounds = {q.name: (q.min, q.max) for q in model.quantities()}
     found: dict[str, CaseStart] = {}
     for case in cases if model.has_time else ():
-        data = _in_units_of_the_model(case)
-        if data is None:
-            continue
-        inputs = [n for n in case.inputs if n in data.columns]
-        outputs = [n for n in case.outputs if n in data.columns]
-        clear = [g for g in step_guesses(data, inputs, outputs) if not g.notes]
-        for guess in clear:
-            setting = StepSetting(
-                guess.record.input, guess.record.output, _rest(data, guess, inputs)
-            )
-            for name, start in step_starts(model, guess, setting, candidates).items():
-                low, high = bounds[name]
-                if low <= start.value <= high and name not in found:
-                    source = f"{start.meaning} of the step of {setting.input} in {case.name}"
-                    found[name] = CaseStart(start.value, source)
+        told = (
+            _of_response(model, case, candidates)
+            if case.is_frequency
+            else _of_steps(model, case, candidates)
+        )
+        for name, start in told:
+            low, high = bounds[name]
+            if low <= start.value <= high:
+                found.setdefault(name, start)
     return found
+
+
+def _of_steps(
+    model: Model, case: Case, candidates: Sequence[str]
+) -> Iterator[tuple[str, CaseStart]]:
+    data = _in_units_of_the_model(case)
+    if data is None:
+        return
+    inputs = [n for n in case.inputs if n in data.columns]
+    outputs = [n for n in case.outputs if n in data.columns]
+    for guess in step_guesses(data, inputs, outputs):
+        if guess.notes:
+            continue
+        setting = StepSetting(guess.record.input, guess.record.output, _rest(data, guess, inputs))
+        for name, start in step_starts(model, guess, setting, candidates).items():
+            source = f"{start.meaning} of the step of {setting.input} in {case.name}"
+            yield name, CaseStart(start.value, source)
+
+
+def _of_response(
+    model: Model, case: Case, candidates: Sequence[str]
+) -> Iterator[tuple[str, CaseStart]]:
+    """From frequency responses; `case` may be wrong yet, which is told elsewhere."""
+    inputs = [q.name for q in model.quantities() if q.role == "input"]
+    record, _ = examine_response(case, inputs)
+    for measured in record.outputs if record else ():
+        transfer = measured.transfer
+        assert transfer is not None
+        point = {n: float(v) for n, v in case.inputs.items() if isinstance(v, (int, float))}
+        setting = BodeSetting(
+            transfer.output, transfer.input, point, case.operating_point or "steady"
+        )
+        try:
+            guess = bode_guess(transfer.omega, transfer.response(measured.value))
+        except EstimicaError:  # too few frequencies
+            continue
+        if guess.notes:
+            continue
+        for name, start in bode_starts(model, guess, setting, candidates).items():
+            source = f"{start.meaning} of the Bode plot in {case.name}"
+            yield name, CaseStart(start.value, source)
 
 
 def _in_units_of_the_model(case: Case) -> Data | None:

@@ -31,8 +31,10 @@ def by_welch(
             "W090",
             f"a segment of {length} samples is too short; take at least 8, or a longer record",
         )
-    U, Y = _segments(u, y, length) if length <= len(u) else ((), ())
-    count = len(U)
+    count = 0
+    if length <= len(u):
+        U, Y = _segments(u, y, length)
+        count = len(U)
     if count < 3:
         raise ExperimentError(
             "W091",

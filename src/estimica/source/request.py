@@ -68,7 +68,10 @@ def read_request(source: str | Path, class_name: str | None, extra: Sequence[Pat
         return _of_file(path, class_name, extra)
     if isinstance(source, str) and _CLASS_NAME.match(source) and path.suffix != ".mo":
         return _of_library(source if class_name is None else f"{source}.{class_name}", extra)
-    raise SourceError("S001", f"no such file: {path}{did_you_mean_file(path)}")
+    hint = did_you_mean_file(path)
+    if "(" in str(source):
+        hint = "; a transfer function is written in s, as in 'K/(1 + tau*s)'"
+    raise SourceError("S001", f"no such file: {source}{hint}")
 
 
 def is_text(source: str) -> bool:

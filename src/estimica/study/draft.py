@@ -146,7 +146,7 @@ def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> It
     tunable = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
     chosen = _chosen(model, tunable, cases)
     if suggest is not None:
-        ready = [as_case(c, model) for c in cases if c.outputs]
+        ready = [as_case(c, model) for c in cases if c.outputs or c.spectrum]
         starts = suggest(ready, [q.name for q in tunable if q.name in chosen or q.value is None])
         tunable = [_started(q, starts.get(q.name)) for q in tunable]
         chosen |= set(starts)

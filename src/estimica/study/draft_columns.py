@@ -11,7 +11,7 @@ from estimica.compiled.model import Model
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.frequency_columns import ResponseColumns
-from estimica.study.frequency_draft import Spectrum, spectrum_of
+from estimica.study.frequency_draft import Spectrum, spectrum_case, spectrum_of
 from estimica.study.matching import Match, match_columns
 from estimica.study.units import UnknownUnit, conversion
 
@@ -81,6 +81,8 @@ def _of_others(model: Model, data: Data) -> set[str]:
 
 def as_case(c: Columns, model: Model) -> Case:
     """The case that the study will have."""
+    if c.spectrum is not None:
+        return spectrum_case(model, c.name, c.table.data, c.spectrum)
     inputs: dict[str, str | float | InputColumn] = {
         n: InputColumn(m.column, scale=m.change.scale, offset=m.change.offset)
         for n, m in c.inputs.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -162,7 +163,20 @@ def _measured(
     )
 
 
+def _require_complex(columns: ResponseColumns, data: Data) -> None:
+    """The short form, `y = "Z"`, names a column of complex numbers."""
+    short = re.fullmatch(r"Re\((.*)\)", columns.real or "")
+    plain = short.group(1) if short else ""
+    if plain in data.names and columns.imag == f"Im({plain})" and columns.real not in data.names:
+        raise CaseError(
+            "C055",
+            f"column '{plain}' of {data.where} holds no complex numbers; write both parts, as in "
+            f'{{ real = "{plain}", imag = "…" }} or {{ magnitude = "…", phase = "…" }}',
+        )
+
+
 def _response(columns: ResponseColumns, data: Data) -> Complex:
+    _require_complex(columns, data)
     first, second = (data.column(c) for c in columns.columns)
     if columns.real is not None:
         imag = second if columns.imag_scale is None else second * columns.imag_scale
@@ -189,6 +203,9 @@ def _amplitude(
         with np.errstate(divide="ignore"):
             amplitude = 1 / np.abs(response)
     elif columns.weighting != "uniform":
+        hint = did_you_mean(columns.weighting, ("uniform", "relative"))
+        if hint and columns.weighting not in data.names:
+            raise CaseError("C056", f"weighting '{columns.weighting}' is no column{hint}")
         amplitude = _positive(data, columns.weighting, "weighting")
     if not isinstance(columns.sigma, str):
         return amplitude, columns.sigma

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import CaseError, ModelError
+from estimica.base.errors import CaseError, ModelError, SourceError
 from estimica.compiled.linear_control import is_state_space, is_transfer_function
 from estimica.study.prefilter import Prefilter
 
@@ -96,14 +96,16 @@ def _number(poles: Complex) -> str:
 def _continuous(given: Prefilter) -> PrefilterSystem:
     from estimica.simulate.linear_models import state_space, transfer_function
 
+    made_by = state_space if is_state_space(given.transfer) else transfer_function
     try:
-        made = (state_space if is_state_space(given.transfer) else transfer_function)(
-            given.transfer
-        )
+        made = made_by(given.transfer)
+    except (ModelError, SourceError) as error:
+        raise CaseError("C087", f"prefilter '{given.text}': {error.message}") from None
+    try:
         numbers = made.coefficients()
-    except ModelError as error:
-        hint = "" if error.code != "M124" else "; a prefilter holds numbers only"
-        raise CaseError("C087", f"prefilter '{given.text}': {error.message}{hint}") from None
+    except ModelError:
+        unknown = ", ".join(f"'{n}'" for n in made.parameter_names)
+        raise CaseError("C087", f"prefilter '{given.text}': write a number for {unknown}") from None
     if numbers.D.shape != (1, 1):
         raise CaseError("C088", "prefilter: it must have one input and one output")
     if numbers.T.any():
