@@ -151,6 +151,11 @@ def test_a_model_needs_cases(product):
     assert not found.ok
 
 
+def test_what_is_no_study_and_no_model_is_told(product):
+    with pytest.raises(es.InferError, match="I363: second model: give a study, or a model with"):
+        es.second_model(product, "step.toml")
+
+
 def test_it_shows_itself(product, tmp_path):
     found = es.second_model(product, _study("a*x", [], "factor"))
     assert "matters" in repr(found)

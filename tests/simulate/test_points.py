@@ -224,6 +224,8 @@ def test_modes_that_do_not_suit_are_refused() -> None:
     )
     with pytest.raises(EstimicaError, match="M174: mode 'fast' is none of static, steady"):
         points("Tanks", "fast")
+    with pytest.raises(EstimicaError, match=r"M174: mode 'steadi' .*; did you mean 'steady'"):
+        points("Tanks", "steadi")
     with pytest.raises(EstimicaError, match="M174: tolerance 0 is not positive"):
         points("Tanks", "steady", tolerance=0.0)
 
@@ -315,6 +317,10 @@ def test_inputs_of_points_are_checked() -> None:
         respond(model, {"i": np.array([1.0, np.nan]), "n.v": 0.0}, ["v"], [])
     with pytest.raises(EstimicaError, match="M172: input 'i': 3 values for 2 points"):
         model.response([0.0, 1.0], {"i": np.ones(3), "n.v": 0.0})
+    with pytest.raises(EstimicaError, match="M172: input 'i': give a number, or one for each poi"):
+        model.evaluate({"i": ["a", "b"], "n.v": 0.0})
+    with pytest.raises(EstimicaError, match=r"M172: input 'i': give one row .* shape \(1, 2\)"):
+        model.evaluate({"i": [[1.0, 2.0]], "n.v": 0.0})
 
 
 # --- how evaluations depend on each other --------------------------------------------------------

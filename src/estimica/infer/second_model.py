@@ -160,8 +160,12 @@ def _second(
                 "I363", "second model: a model needs cases that say its inputs and outputs"
             )
         study = Study(other, [], cases)
-    else:
+    elif isinstance(other, Study):
         study = other
+    else:
+        raise InferError(
+            "I363", f"second model: give a study, or a model with cases, not {other!r:.60}"
+        )
     known = {q.name for q in study.model.quantities()}
     own = {t.name: t for t in fit.study.tuners}
     shared = [t for n, t in own.items() if n in names and set(targets(t)) <= known]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -30,7 +30,7 @@ from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.steady import steady_state
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 from estimica.source.load import load_flat
-from estimica.structure.causality import Causality, slope_name
+from estimica.structure.causality import Causality, Names, slope_name
 from estimica.structure.causality_choice import Choice
 from estimica.structure.causality_sort import sort_redefined, sound_choice
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
@@ -50,9 +50,9 @@ def load_model(
     *,
     fix: Mapping[str, float | bool | int | str] | None = None,
     libraries: Sequence[str | PathLike[str]] = (),
-    inputs: Sequence[str] = (),
-    unknowns: Sequence[str] = (),
-    leave_out: Sequence[str] = (),
+    inputs: Names = (),
+    unknowns: Names = (),
+    leave_out: Names = (),
 ) -> ModelicaModel: ...
 
 
@@ -66,9 +66,9 @@ def load_model(
     *,
     fix: Mapping[str, float | bool | int | str] | None = None,
     libraries: Sequence[str | PathLike[str]] = (),
-    inputs: Sequence[str] = (),
-    unknowns: Sequence[str] = (),
-    leave_out: Sequence[str] = (),
+    inputs: Names = (),
+    unknowns: Names = (),
+    leave_out: Names = (),
 ) -> ModelicaModel | FunctionModel:
     """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
 
@@ -83,9 +83,11 @@ def load_model(
         return function_model(source)
     text = source if isinstance(source, str) else Path(source)
     folders = [Path(p) for p in libraries]
-    flat = load_flat(text, class_, fix=dict(fix or {}), libraries=folders, inputs=inputs)
-    chosen = () if flat.of_function else tuple(inputs)
-    causality = Causality(chosen, tuple(unknowns), tuple(leave_out))
+    causality = Causality.of(inputs, unknowns, leave_out)
+    named = causality.inputs
+    flat = load_flat(text, class_, fix=dict(fix or {}), libraries=folders, inputs=named)
+    if flat.of_function:
+        causality = replace(causality, inputs=())
     return ModelicaModel(flat, fix, causality)
 
 
@@ -157,7 +159,7 @@ class ModelicaModel(LinearisedModel):
     # -- other causalities -----------------------------------------------------------------------
 
     def with_inputs(
-        self, names: Sequence[str], *, unknowns: Sequence[str] = (), leave_out: Sequence[str] = ()
+        self, names: Names, *, unknowns: Names = (), leave_out: Names = ()
     ) -> ModelicaModel:
         """The same class with variables as inputs, taken alone as a component.
 
@@ -165,7 +167,7 @@ class ModelicaModel(LinearisedModel):
         are computed, `leave_out` are equations that do not hold (their text, or a name that
         stands in one of them only); each asks for one input more.
         """
-        causality = Causality(tuple(names), tuple(unknowns), tuple(leave_out))
+        causality = Causality.of(names, unknowns, leave_out)
         return ModelicaModel(self.original, self.fixed, causality)
 
     def driven_by(self, names: Sequence[str]) -> ModelicaModel:

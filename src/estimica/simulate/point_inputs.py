@@ -14,6 +14,21 @@ from estimica.base.suggest import did_you_mean
 Vector = npt.NDArray[np.float64]
 
 
+def array_of(name: str, given: object) -> Vector:
+    """A number, or a row of them."""
+    try:
+        found = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(
+            "M172", f"input '{name}': give a number, or one for each point, not {given!r:.40}"
+        ) from None
+    if found.ndim > 1:
+        raise ModelError(
+            "M172", f"input '{name}': give one row of numbers, not an array of shape {found.shape}"
+        )
+    return found
+
+
 def inputs_of_points(
     names: Sequence[str],
     given: Mapping[str, object],

@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
+from estimica.base.suggest import did_you_mean
 from estimica.compiled.model import Model
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.simulate.engine import Options
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.simulate.point_conserved import Balance, find_conserved
 from estimica.simulate.point_homotopy import homotopy_of
-from estimica.simulate.point_inputs import inputs_of_points
+from estimica.simulate.point_inputs import array_of, inputs_of_points
 from estimica.simulate.point_response import MovingPointResponse, PointResponse
 from estimica.simulate.point_search import PointSearch
 from estimica.simulate.point_settling import Settling
@@ -49,7 +50,8 @@ class PointSettings:
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
-            raise ModelError("M174", f"mode '{self.mode}' is none of {', '.join(MODES)}")
+            hint = did_you_mean(str(self.mode), MODES)
+            raise ModelError("M174", f"mode '{self.mode}' is none of {', '.join(MODES)}{hint}")
         for name in ("tolerance", "max_time"):
             if not getattr(self, name) > 0:
                 raise ModelError("M174", f"{name} {getattr(self, name):g} is not positive")
@@ -143,13 +145,13 @@ class PointModel(Model):
         """The outputs (or any variables) at points given by arrays and numbers, as a table."""
         import pandas as pd
 
-        arrays = {n: np.asarray(v, np.float64) for n, v in inputs.items()}
+        arrays = {n: array_of(n, v) for n, v in inputs.items()}
         size = max((a.size for a in arrays.values() if a.ndim), default=1)
         given = {n: a if a.ndim else float(a) for n, a in arrays.items()}
         response = self.response(np.arange(float(size)), given, parameters, start, outputs=outputs)
         run = response.at()
         if not run.ok:
-            raise SimulationError("R040", f"{self.name}: {run.text}")
+            raise SimulationError("R040", f"{self.name}: {run.text}; leave that point out")
         columns = {n: np.broadcast_to(a, (size,)) for n, a in arrays.items()}
         found = dict(zip(response.search.system.outputs, run.Y.T, strict=True))
         return pd.DataFrame({**columns, **found}, index=pd.Index(range(size), name="point"))

@@ -19,6 +19,8 @@ from estimica.structure.causality_graph import Augmenting, CausalityGraph, OpenF
 from estimica.structure.causality_reasons import refusal
 from estimica.structure.parameters import is_parameter
 
+Names = str | Sequence[str]
+
 
 @dataclass(frozen=True, slots=True)
 class Causality:
@@ -28,8 +30,25 @@ class Causality:
     unknowns: tuple[str, ...] = ()  # parameters that are computed
     leave_out: tuple[str, ...] = ()  # equations: their text, or a name that stands in one only
 
+    @staticmethod
+    def of(inputs: Names = (), unknowns: Names = (), leave_out: Names = ()) -> Causality:
+        """The same from what a user gives: a text is one name."""
+        return Causality(
+            _names_of("inputs", inputs),
+            _names_of("unknowns", unknowns),
+            _names_of("leave_out", leave_out),
+        )
+
     def __bool__(self) -> bool:
         return bool(self.inputs or self.unknowns or self.leave_out)
+
+
+def _names_of(what: str, given: Names) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise StructureError("E203", f"{what}: {name!r} is no name; write it in quotes")
+    return names
 
 
 def slope_name(name: str) -> str:
