@@ -38,7 +38,7 @@ def raise_all(problems: list[Problem]) -> None:
 
 
 def _error(problem: Problem) -> EstimicaError:
-    from estimica.base.errors import CaseError, DataError, TunerError
+    from estimica.base.errors import CaseError, DataError, DesignError, TunerError
 
-    kinds = {"T": TunerError, "C": CaseError, "D": DataError}
+    kinds = {"T": TunerError, "C": CaseError, "D": DataError, "O": DesignError}
     return kinds.get(problem.code[0], StudyError)(problem.code, problem.text)

@@ -14,6 +14,7 @@ from estimica.estimate.links import Links
 from estimica.estimate.setup import linked
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.optimise.experiments import bare_case, experiment_of
+from estimica.optimise.quick_scores import quick_scorer
 from estimica.optimise.score import DesignPoint, FailedDesign, Measure, Place, places_of
 from estimica.optimise.trajectory_scores import TrajectoryScorer
 from estimica.optimise.value_scores import ValueScorer
@@ -44,24 +45,26 @@ class Design:
         self.unknowns = unknowns
         self.places = tuple(places)
         self._scorers = tuple(scorers)
+        self._quick = self._scorers  # of values without slopes
         order = [p for s in scorers for p in s.places]
         self._order = np.array([order.index(p) for p in places], int)
         self.simulations = 0
         self.differenced: set[str] = set()  # labels of criteria without exact gradients
 
-    def keep_events(self) -> None:
-        """Expect events where they are at the start: quicker for values of many samples.
+    def make_quick(self) -> None:
+        """From now on values without slopes are as exact as the study's own tolerances.
 
-        Values without slopes then differ by rounding from those with slopes.
+        For many samples: each is one simulation then.
         """
-        for scorer in self._scorers:
-            if isinstance(scorer, TrajectoryScorer):
-                scorer.keeps_events = True
+        start = self.unknowns.values(self.unknowns.start)
+        self._quick = tuple(
+            quick_scorer(s, start) if isinstance(s, TrajectoryScorer) else s for s in self._scorers
+        )
 
     def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
         """The scores at coordinates `q`, or the case that could not be simulated."""
         tuners = self.unknowns.values(q)
-        measures = self._measured(tuners, slopes)
+        measures = self._measured(tuners, slopes, self._scorers if slopes else self._quick)
         if isinstance(measures, FailedDesign):
             return measures
         values = np.array([m.value for m in measures], float)
@@ -81,9 +84,11 @@ class Design:
         kept = {k: m.kept for k, m in enumerate(measures) if m.kept is not None}
         return DesignPoint(q.copy(), tuners, self.places, values, matrix, kept, factors)
 
-    def _measured(self, tuners: Vector, slopes: bool) -> list[Measure] | FailedDesign:
+    def _measured(
+        self, tuners: Vector, slopes: bool, scorers: Sequence[Scorer]
+    ) -> list[Measure] | FailedDesign:
         found: list[Measure] = []
-        for scorer in self._scorers:
+        for scorer in scorers:
             self.simulations += 1
             own = scorer.at(tuners, slopes=slopes)
             case = scorer.places[0].case if scorer.places else ""
@@ -107,7 +112,7 @@ class Design:
                 moved[j] = np.clip(
                     q[j] + sign * step, self.unknowns.lower[j], self.unknowns.upper[j]
                 )
-                other = self._measured(self.unknowns.values(moved), False)
+                other = self._measured(self.unknowns.values(moved), False, self._scorers)
                 if isinstance(other, FailedDesign):
                     ends.append(values)
                     widths.append(0.0)
@@ -129,7 +134,7 @@ def prepare_design(study: Study) -> Design:
             f"study '{study.name}' has no criterion; add a [[criterion]] with name, kind and of",
         )
     cases = [c.name for c in study.active_cases] or [""]
-    _require_cases(criteria, [c.name for c in study.cases])
+    require_cases(criteria, [c.name for c in study.cases])
     links, tuners, held = linked(study)
     places = places_of(criteria, cases)
     scorers: list[Scorer] = []
@@ -176,7 +181,8 @@ def _scorers(
     return found
 
 
-def _require_cases(criteria: Sequence[Criterion], cases: Sequence[str]) -> None:
+def require_cases(criteria: Sequence[Criterion], cases: Sequence[str]) -> None:
+    """Every case that a criterion names is there."""
     for criterion in criteria:
         named = [*criterion.cases]
         if isinstance(criterion.demand, dict):

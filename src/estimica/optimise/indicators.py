@@ -44,17 +44,19 @@ class Indicators:
     """All indicators of a study in all their cases."""
 
     def __init__(self, study: Study) -> None:
-        self._drawn: list[_Drawn] = []
+        self._drawn: list[DrawnIndicators] = []
         links, _, held = linked(study)
         cases = list(study.active_cases) or [bare_case()]
         for indicator in study.indicators:
-            _require_cases(indicator, [c.name for c in study.cases])
+            require_indicator_cases(indicator, [c.name for c in study.cases])
         for case in cases if study.model.has_time else ():
             own = [i for i in study.indicators if not i.cases or case.name in i.cases]
             if own:
                 experiment = experiment_of(study, case, held)
                 model = study.model_of(case)
-                self._drawn.append(_Drawn(model, experiment, links, own, study.solver.options))
+                self._drawn.append(
+                    DrawnIndicators(model, experiment, links, own, study.solver.options)
+                )
 
     def __bool__(self) -> bool:
         return bool(self._drawn)
@@ -64,7 +66,7 @@ class Indicators:
         return [one for drawn in self._drawn for one in drawn.at(tuners)]
 
 
-class _Drawn:
+class DrawnIndicators:
     """The indicators of one case."""
 
     def __init__(
@@ -88,6 +90,7 @@ class _Drawn:
         self._outputs = tuple(dict.fromkeys(wanted))
 
     def at(self, tuners: Vector) -> list[IndicatorCurves]:
+        """The curves of this case; none where it cannot be simulated."""
         e = self._experiment
         times = np.unique(np.append(np.linspace(e.begin, e.end, SAMPLES), e.breaks))
         parameters, _ = self._links.at(tuners)
@@ -156,7 +159,8 @@ def side_by_side(designs: Sequence[tuple[str, Sequence[IndicatorCurves]]]) -> li
     return [Curves(tuple(panels), name, "time") for name, panels in figures.items()]
 
 
-def _require_cases(indicator: Indicator, cases: Sequence[str]) -> None:
+def require_indicator_cases(indicator: Indicator, cases: Sequence[str]) -> None:
+    """Every case that an indicator names is there."""
     for name in indicator.cases:
         if name not in cases:
             raise DesignError(

@@ -21,9 +21,15 @@ StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file."
 def check(study: StudyPath, as_json: AsJson = False) -> None:
     """Tell everything that is wrong with a study, before any long work."""
     with reported("check", as_json):
+        from estimica.optimise.design_check import check_design
         from estimica.study.check import check_file
+        from estimica.study.study_file import examine_file
 
         problems = check_file(study)
+        asked = examine_file(study).study
+        if asked is not None:
+            known = {p.text for p in problems}
+            problems += [p for p in check_design(asked) if p.text not in known]
     errors = [p for p in problems if not p.warning]
     outcome = _outcome(len(errors), len(problems) - len(errors))
     if as_json:

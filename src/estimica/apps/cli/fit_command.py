@@ -20,7 +20,7 @@ from estimica.apps.cli.console import (
     say,
 )
 from estimica.apps.cli.options import AsJson
-from estimica.base.errors import EstimicaError, ReportError
+from estimica.base.errors import DesignError, EstimicaError, ReportError
 from estimica.base.show import ended, text
 
 if TYPE_CHECKING:
@@ -114,6 +114,12 @@ def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> Study
         _end_with(problems, as_json)
     if settings:
         study = study.with_(estimation=replace(study.estimation, **settings))  # type: ignore[arg-type]
+    if study.active_criteria and not any(c.data is not None for c in study.active_cases):
+        raise DesignError(
+            "O092",
+            f"study '{study.name}' has criteria but no case with data to fit: it is a design; use "
+            "`estimica optimise`",
+        )
     problems = check(study)
     if any(not p.warning for p in problems):
         _end_with(problems, as_json)

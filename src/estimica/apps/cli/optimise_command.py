@@ -93,12 +93,15 @@ def optimise(
 ) -> None:
     """Find the tuners that make the criteria of a study small, all demands at once."""
     with reported("optimise", as_json):
+        from estimica.base.problems import raise_all
+        from estimica.optimise.design_check import check_design
         from estimica.study.optimise_table import optimise_table
 
         for path in (report, csv, modelica, live):
             require_page(path)
         _refuse(pareto, modelica, live, criteria, points, front)
         asked = checked(study, "optimise", as_json)
+        raise_all(check_design(asked))
         given = _given(
             method=method,
             aggregate=aggregate,
