@@ -40,7 +40,7 @@ HOMES = {
     "rich": ("report", "apps/cli"),
     "typer": ("apps/cli",),
     "rumoca": ("source",),
-    "numba": ("compiled", "simulate"),
+    "numba": ("compiled", "simulate", "optimise"),
     "llvmlite": ("compiled", "simulate"),
     "lark": ("source", "study"),
     "fmpy": ("compiled",),

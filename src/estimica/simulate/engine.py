@@ -536,7 +536,7 @@ def _run(workspace: Workspace, seconds: float) -> int:
 def _load(workspace: Workspace, P: Reals, start: Start, pieces: Pieces, options: Options) -> None:
     """Puts everything about this run into the workspace."""
     assert pieces.values.shape[1] == workspace.nu
-    if options is not workspace.options:
+    if options is not workspace.options and options != workspace.options:
         workspace.set_options(options)
     workspace.P[:] = P
     workspace.z[:] = start.z

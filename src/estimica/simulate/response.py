@@ -116,10 +116,18 @@ class Response:
 
     def at(self, theta: Vector | None = None) -> Run:
         """Integrate at tuner values `theta`; a failed run is a value, with its status."""
+        return self.at_values(self.with_tuners(theta), self.times)
+
+    def at_values(self, values: Vector, times: Vector) -> Run:
+        """Integrate at values of all independent constants, sampled at `times` up to the end."""
         c = self.configuration
-        start = c.initialiser.start(self.with_tuners(theta), self.begin, self.pieces.values[0])
+        start = c.initialiser.start(values, self.begin, self.pieces.values[0])
         begun = engine.Start(start.x, start.S, start.z, start.d)
-        return integrate(c.kernel, start.P, begun, self.pieces, self.times, self.options)
+        return integrate(c.kernel, start.P, begun, self.pieces, times, self.options)
+
+    def place(self, parameter: str) -> int:
+        """Where a parameter that was set stands among the independent constants."""
+        return self.configuration.tuning.index[parameter]
 
 
 def _scaled(options: Options, tuning: Tuning, values: Vector) -> Options:
