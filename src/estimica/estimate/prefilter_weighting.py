@@ -89,15 +89,13 @@ class Weighting:
     def _panels(self) -> Iterator[show.Panel]:
         for o in self.outputs:
             group = f"{o.case}: {o.output}"
-            gain = show.Curve("|L|", o.frequency, np.maximum(o.gain, DEEP**0.5), colour=0)
+            gain = show.Curve("|L|", o.frequency, _drawn(o.gain, DEEP**0.5), colour=0)
             yield show.Panel("|L|", (gain,), log=True, group=group)
             for name, power in o.inputs.items():
                 peak = float((power / o.lines).max()) or 1.0
                 drawn = {"|U|²": (power, 5), "|L|²|U|²": (o.weighting(name), 1)}
                 curves = tuple(
-                    show.Curve(
-                        label, o.frequency, np.maximum(p / o.lines / peak, DEEP), colour=colour
-                    )
+                    show.Curve(label, o.frequency, _drawn(p / o.lines / peak, DEEP), colour=colour)
                     for label, (p, colour) in drawn.items()
                 )
                 yield show.Panel(f"power of {name}", curves, log=True, group=group)
@@ -114,6 +112,11 @@ WORDS = (
     "times the squared gain of the filter, which is scaled to a peak of one. Standard errors take "
     "the noise as white before the filter."
 )
+
+
+def _drawn(value: Vector, least: float) -> Vector:
+    """What is worth drawing: a curve ends where it falls below `least`."""
+    return np.where(value >= least, value, np.nan)
 
 
 def prefilter_weighting(given: Fit | Study) -> Weighting:

@@ -217,8 +217,9 @@ def _sections(found: FreeInput) -> Iterator[Section]:
     if len(found.scenarios) > 1:
         which = "the worst" if found.worst else "the mean"
         over = f", {which} of {len(found.scenarios)} sets of values"
+    said = ended(*outcome(found))
     text = (
-        f"{ended(*outcome(found))}.\n\n"
+        f"{said[:1].upper()}{said[1:]}.\n\n"
         f"The input was searched for {KINDS[found.criterion]}{over}, all other unknowns being "
         f"estimated too. The reference is the {found.reference.text}. Standard errors are those "
         "of the engine's own sensitivities at the nominal values."

@@ -338,7 +338,8 @@ def page(found: InputDesign) -> Page:
 
 def _sections(found: InputDesign) -> Iterator[Section]:
     status, message = outcome(found)
-    text = f"{ended(status, message)}."
+    said = ended(status, message)
+    text = f"{said[:1].upper()}{said[1:]}."
     if found.notes:
         text += "\n\n" + "\n\n".join(f"{n}." for n in found.notes)
     expected = errors(found)

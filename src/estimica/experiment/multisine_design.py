@@ -74,7 +74,8 @@ def _designed(empty: InputDesign, plain: Bench, lines: Lines, shared: Shared) ->
     bench, table = empty.bench, empty.settings
     used = [int(k) for k in np.flatnonzero(shared.power > 0)]
     wave = _wave(table, lines, shared.power, used)
-    best = Candidate(f"multisine of {len(used)} lines", {}, _judged(plain, lines, shared.power))
+    count = "one line" if len(used) == 1 else f"{len(used)} lines"
+    best = Candidate(f"multisine of {count}", {}, _judged(plain, lines, shared.power))
     exact = table.hold == "exact"
     signal = wave.signal(bench.times) if exact else wave.held(bench.times, table.hold)
     answer = bench.answer({bench.designed[0]: signal})
