@@ -159,6 +159,18 @@ def test_point_without_a_solution_is_told_by_number():
     assert found.column("a")[[0, 1, 3]] == pytest.approx(2)
 
 
+def test_points_without_a_solution_are_told_by_number_where_others_are_left_out():
+    model = es.load_model("model Root input Real u; Real x(start = 1); equation x^2 = u; end Root;")
+    frame = pd.DataFrame({"u": [np.nan, 4.0, -1.0, 9.0, -2.0, 16.0]})
+    case = es.Case("points", frame, inputs={"u": "u"}, exclude=[(1, 1)])
+    found = es.backcalculate(es.Study(model.at_points(), [], [case]), "x", against="u")
+    assert [(f.point, f.message.split(":")[0]) for f in found.failed] == [
+        (2.0, "point 2 (u = -1)"),
+        (4.0, "point 4 (u = -2)"),
+    ]
+    assert found.column("x") == pytest.approx([np.nan, 3.0, np.nan, 4.0], nan_ok=True)
+
+
 def test_study_that_only_calculates_backwards_is_checked_as_such():
     assert check_file(OHM.with_name("ohm.toml")) == []
 

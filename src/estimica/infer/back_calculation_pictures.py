@@ -172,5 +172,7 @@ def _adjusted(
     points = Curve(
         f"moved to {label}", x[shown], moved[shown], dotted=True, colour=colour, strength=0.8
     )
-    line = Curve(f"{law.label} at {label}", fine[kept], curve[kept], law.short, colour=colour)
+    line = Curve(
+        f"{law.label} at {label}", fine[kept], curve[kept], description=law.short, colour=colour
+    )
     return [points, line]

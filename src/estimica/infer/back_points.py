@@ -147,6 +147,8 @@ def _computed(
     options: object,
 ) -> tuple[Vector, dict[int, str]]:
     """(values, {point: why it failed}); where a model has no time, each point fails alone."""
+    from estimica.simulate.point_response import PointRun
+
     values = np.full((len(where), len(asked)), np.nan)
     failures: dict[int, str] = {}
     if not asked:
@@ -171,6 +173,9 @@ def _computed(
             failures.update({part.start + int(k): run.text for k in np.flatnonzero(~good)})
             if not run.ok and good.all():
                 failures[part.stop - 1] = run.text
+        elif isinstance(run, PointRun):  # which knows its points one by one
+            values[rows] = np.where(good[:, None], run.Y, np.nan)
+            failures.update({int(np.searchsorted(where, f.number)): f.text for f in run.failures})
         elif len(part) == 1:
             failures[part.start] = run.text
         else:

@@ -52,7 +52,7 @@ class PointSolution:
     def solve(self, order: Indices | None = None, parent: Indices | None = None) -> int:
         """Solve the points of `order` in place, each from its parent's solution; how many failed.
 
-        Modes are those of `d`; see `settle`.
+        Modes are those of `d`; see `implied_modes`.
         """
         return self._run(at.SOLVE, order, parent, self.d)
 
