@@ -43,6 +43,19 @@ def test_the_reference_of_the_drive_is_what_differential_evolution_finds() -> No
     assert value == pytest.approx(REFERENCE, rel=1e-3)
 
 
+@pytest.mark.slow
+def test_the_drive_has_a_front_of_overshoot_and_settling_time() -> None:
+    study = es.read_study(EXAMPLES / "drive" / "drive.toml")
+    found = es.pareto(study, ["overshoot", "settling time"], points=6)
+    overshoot, settling = found.weighted.T
+    assert len(found.designs) >= 4
+    assert (np.diff(overshoot) > 0).all()
+    assert (np.diff(settling) < 0).all()
+    assert found.weighted.max(axis=1).min() <= 1.01 * REFERENCE  # the min-max design is on it
+    assert overshoot.min() < 1.03
+    assert settling.min() < 0.6
+
+
 def test_the_filter_hardly_rings_for_any_load() -> None:
     found = es.optimise(es.read_study(EXAMPLES / "filter" / "filter.toml"))
     assert found.satisfied

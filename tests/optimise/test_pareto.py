@@ -9,6 +9,8 @@ import pytest
 from tests.optimise.formula_studies import formula_study
 
 import estimica as es
+from estimica.execute.run import Status
+from estimica.execute.store import Store
 from estimica.optimise.pareto import FrontProgress
 from estimica.optimise.pareto_result import not_dominated, well_spread
 
@@ -123,3 +125,28 @@ def test_what_is_wrong_with_a_front_is_told() -> None:
     assert told.value.message == (
         "pareto: a front has two or three criteria, not 1; name them with criteria = ['f1', 'f2']"
     )
+
+
+@pytest.mark.parametrize("method", ["epsilon", "nsga2"])
+def test_an_interrupted_front_is_taken_up_where_it_ended(tmp_path: Path, method: str) -> None:
+    study = zdt(ZDT2, 3)
+    settings = {"method": method, "points": 6, "population": 8, "max_iterations": 10}
+    whole = es.pareto(study, **settings)  # type: ignore[arg-type]
+    store = Store(tmp_path / "runs.sqlite")
+    first = store.begin("optimise", name="zdt", study="", settings={})
+
+    def stop(p: FrontProgress) -> None:
+        if p.evaluations > whole.evaluations // 2:
+            raise KeyboardInterrupt
+
+    with first as writer:
+        part = es.pareto(study, run=writer, progress=stop, **settings)  # type: ignore[arg-type]
+        writer.finish(Status.INTERRUPTED)
+    assert part.outcome.status == "interrupted"
+    with store.resume(first.id) as writer:
+        noted = len(writer.checkpoints())
+        again = es.pareto(study, run=writer, **settings)  # type: ignore[arg-type]
+    assert noted >= 3
+    assert again.values == pytest.approx(whole.values, rel=1e-12)
+    assert again.evaluations == whole.evaluations
+    assert again.simulations < whole.simulations

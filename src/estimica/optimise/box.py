@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.unknowns import Unknowns
+from estimica.study.optimise_table import OptimiseTable
 
 Vector = npt.NDArray[np.float64]
 REACH = 10.0  # how far to look where there is no bound, in coordinates of size one
@@ -42,3 +43,12 @@ def box_around(unknowns: Unknowns, start: Vector) -> Box:
     low = np.where(np.isfinite(unknowns.lower), unknowns.lower, start - reach)
     high = np.where(np.isfinite(unknowns.upper), unknowns.upper, start + reach)
     return Box(low, high)
+
+
+def starts_of(unknowns: Unknowns, table: OptimiseTable) -> list[Vector]:
+    """The given start, then seeded ones within the bounds."""
+    first = unknowns.start
+    box = box_around(unknowns, first)
+    rng = np.random.default_rng(table.seed)
+    drawn = [box.coordinates(rng.random(len(first))) for _ in range(table.starts - 1)]
+    return [first, *drawn]

@@ -16,7 +16,7 @@ from estimica.base.errors import DesignError
 from estimica.execute.executor import Executor, crew
 from estimica.execute.run_writer import NoRunWriter, RunWriter
 from estimica.optimise.beginning import Beginning, with_values
-from estimica.optimise.box import box_around
+from estimica.optimise.box import starts_of
 from estimica.optimise.generations import AnyDesign, Generations, builder
 from estimica.optimise.indicators import IndicatorCurves, Indicators
 from estimica.optimise.methods import METHODS
@@ -147,7 +147,7 @@ def search(
     outcome = Outcome("failed", "no design could be simulated")
     made = 0
     try:
-        for q in starts_of(design, table):
+        for q in starts_of(design.unknowns, table):
             number += 1
             if isinstance(design.at(q, slopes=False), FailedDesign):
                 continue
@@ -201,13 +201,3 @@ def _judged(outcome: Outcome, programme: Programme) -> Outcome:
         worst = f"a limit is missed by {best.violation:.2g} of its demand"
         return Outcome("infeasible", f"{worst}; ease a demand, or start elsewhere")
     return outcome
-
-
-def starts_of(design: AnyDesign, table: OptimiseTable) -> list[Vector]:
-    """The given start, then seeded ones within the bounds."""
-    unknowns = design.unknowns
-    first = unknowns.start
-    box = box_around(unknowns, first)
-    rng = np.random.default_rng(table.seed)
-    drawn = [box.coordinates(rng.random(len(first))) for _ in range(table.starts - 1)]
-    return [first, *drawn]

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.execute.run_writer import RunWriter
+from estimica.optimise.box import starts_of
 from estimica.optimise.generations import AnyDesign, plain, restored
 from estimica.optimise.patience import patience, tolerance
 from estimica.optimise.programme import Enough, Programme, Settled
@@ -53,14 +54,14 @@ class EpsilonSearch:
         names, count = self._names, self._table.pareto.points
         inner = max(count - len(names) - 1, 1)
         per_axis = inner if len(names) == 2 else max(round(inner ** (1 / (len(names) - 1))), 1)
-        planned = 2 * len(names) + 1 + per_axis ** (len(names) - 1)
-        start = self._design.unknowns.start
+        planned = (1 + self._table.starts) * len(names) + 1 + per_axis ** (len(names) - 1)
+        starts = starts_of(self._design.unknowns, self._table)
         alone = []
         for name in names:
-            alone.append(self._solve([name], {}, start))
+            alone.append(self._alone(name, starts))
             tell(self._solved / planned)
         ends = self._ends(alone, tell, planned)
-        middle = self._solve(names, {}, start)  # all at once
+        middle = self._solve(names, {}, starts[0])  # all at once
         self.found = [*ends, *([middle] if middle is not None else [])]
         values = np.array([largest_by_criterion(p, names) for p in ends])
         low, high = values.min(axis=0), values.max(axis=0)
@@ -72,6 +73,16 @@ class EpsilonSearch:
             if point is not None:
                 self.found.append(point)
             tell(min(self._solved / planned, 1.0))
+
+    def _alone(self, name: str, starts: Sequence[Vector]) -> DesignPoint | None:
+        """Where one criterion is least, of all starts."""
+        found: list[DesignPoint] = []
+        for k, q in enumerate(starts):
+            if k and isinstance(self._design.at(q, slopes=False), FailedDesign):
+                continue
+            point = self._solve([name], {}, q)
+            found += [point] if point is not None else []
+        return min(found, key=lambda p: float(largest_by_criterion(p, [name])[0]), default=None)
 
     def _ends(
         self, alone: Sequence[DesignPoint | None], tell: Callable[[float], None], planned: int
