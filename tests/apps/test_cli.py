@@ -257,3 +257,23 @@ def test_interrupt_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert stderr.strip() == "interrupted"
+
+
+def test_an_interrupt_that_python_would_only_print_ends_the_command() -> None:
+    code = (
+        "import signal, sys, time\n"
+        "import estimica.apps.cli as cli\n"
+        "import estimica.apps.cli.app as commands\n"
+        "class Callback:\n"
+        "    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
+        "def app():\n"
+        "    Callback()\n"
+        "    begin = time.monotonic()\n"
+        "    while time.monotonic() < begin + 5: pass\n"
+        "    print('went on')\n"
+        "commands.app = app\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert (done.stdout, done.stderr.strip()) == ("", "interrupted")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from _thread import interrupt_main
+from threading import Timer
+from typing import Any
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it with exit code 130 and no traceback."""
+    sys.unraisablehook = _raised_again
     try:
         from estimica.apps.cli.app import app
 
@@ -20,6 +24,15 @@ def main() -> None:
 
 
 INTERRUPTED = 130
+LATER = 0.01  # seconds
+
+
+def _raised_again(lost: Any) -> None:
+    """Ctrl-C within a callback or destructor, where Python only prints it, counts as well."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        Timer(LATER, interrupt_main).start()  # at once it would be lost here too
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _interrupted() -> None:
