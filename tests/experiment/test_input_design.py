@@ -425,6 +425,15 @@ def test_mistakes_are_told_with_what_to_write(settings: dict[str, object], messa
         designed({**SQUARE, **settings})
 
 
+def test_keys_of_another_kind_are_told() -> None:
+    free = {"min": -1.0, "pieces": 5}
+    assert 'Not used for kind = "class": min, pieces' in designed({**SQUARE, **free}).notes
+    sines = {**SQUARE, "kind": "multisine", "lines": [1, 3, 9000]}
+    notes = designed(sines).notes
+    assert 'Not used for kind = "multisine": vary' in notes
+    assert "Lines that are not below half the sampling frequency, 5 Hz, are left out (1)" in notes
+
+
 def test_a_model_without_input_is_told() -> None:
     model = es.load_model("model M\n parameter Real a = 1;\n Real x(start = 1, fixed = true);\n"
                           "equation\n der(x) = -a*x;\nend M;")  # fmt: skip

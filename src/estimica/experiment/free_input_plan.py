@@ -94,10 +94,6 @@ class Plan:
             for n, row in zip(self.designed, rows, strict=True)
         }
 
-    def at_samples(self, u: Vector) -> dict[str, Vector]:
-        """The designed inputs at the samples."""
-        return {n: s.at(self.times) for n, s in self.signals(u).items()}
-
     # -- what the engine says --------------------------------------------------------------------
 
     def theta(self, values: Vector) -> tuple[Vector, Vector]:

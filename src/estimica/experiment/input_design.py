@@ -179,4 +179,4 @@ def _notes(here: Place, best: Candidate) -> list[str]:
             )
     if np.ptp(waveform_of(here, best.settings).samples(here.bench.times)) == 0:
         found.append("The input does not change over the whole experiment")
-    return found
+    return found + here.table.idle_notes()

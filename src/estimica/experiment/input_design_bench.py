@@ -90,14 +90,6 @@ class Bench:
         """Units of all that the model has."""
         return {q.name: q.unit for q in self.model.quantities()}
 
-    def parameter_values(self) -> dict[str, float]:
-        """All parameters that have a value here, those that follow from tuners included."""
-        found, _ = self.links.at(self.values[: len(self.links.tuners)])
-        return {
-            **self.parameters,
-            **dict(zip(self.links.parameters, map(float, found), strict=True)),
-        }
-
     def answer(self, inputs: Mapping[str, Signal]) -> Answer:
         """What would be measured with these signals at the designed inputs."""
         m = len(self.links.tuners)

@@ -19,7 +19,6 @@ from estimica.experiment.input_design_bench import Answer, Bench
 from estimica.infer.measures import Measures, of_factor
 
 Vector = npt.NDArray[np.float64]
-LOWER_IS_BETTER = ("R", "A")
 
 
 @dataclass(frozen=True, eq=False)

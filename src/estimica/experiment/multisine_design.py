@@ -92,7 +92,7 @@ def _designed(empty: InputDesign, plain: Bench, lines: Lines, shared: Shared) ->
         inputs={bench.designed[0]: signal},
         Y=answer.Y,
         about=_about(wave),
-        notes=tuple(_notes(bench, lines, wave, shared)),
+        notes=tuple(_notes(bench, table, lines, wave, shared)),
         spectrum=Spectrum(
             lines.frequencies,
             lines.total * shared.power,
@@ -264,7 +264,9 @@ def _about(wave: Multisine) -> str:
     return f"multisine with amplitudes {told}"
 
 
-def _notes(bench: Bench, lines: Lines, wave: Multisine, shared: Shared) -> list[str]:
+def _notes(
+    bench: Bench, table: InputDesignTable, lines: Lines, wave: Multisine, shared: Shared
+) -> list[str]:
     rms = math.sqrt(lines.total)
     peak = wave.crest_factor * rms
     found = [
@@ -279,10 +281,14 @@ def _notes(bench: Bench, lines: Lines, wave: Multisine, shared: Shared) -> list[
         found.append("The lowest line is used: a longer experiment with lower ones may tell more")
     if len(lines.numbers) > 2 and lines.numbers[-1] in wave.lines:
         found.append("The highest line is used: allow higher ones")
+    above = len(_numbers(table)) - len(lines.numbers)
+    if above and table.lines is not None:
+        limit = f"half the sampling frequency, {0.5 / bench.step:g} Hz"
+        found.append(f"Lines that are not below {limit}, are left out ({above})")
     varying = [n for n, s in bench.others.items() if _varies(s)]
     if varying:
         found.append(f"Input '{varying[0]}' was taken at its first value")
-    return found
+    return found + table.idle_notes()
 
 
 def _percent(efficiency: float) -> str:

@@ -27,6 +27,7 @@ from estimica.study.settings import settings
 
 Count = Annotated[int, Field(ge=1), WHOLE]
 MOST = 200_000  # values of a span
+_FREE = ("min", "max", "rate", "limits", "pieces", "robust")  # keys of kind "free" alone
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -239,6 +240,12 @@ class InputDesignTable:
     def input_names(self) -> tuple[str, ...]:
         """The inputs to design; empty for the only one."""
         return names_of(self.input)
+
+    def idle_notes(self) -> list[str]:
+        """Which keys were given that mean nothing for this kind."""
+        keys = {"class": _FREE, "multisine": (*_FREE, "vary"), "free": ()}[self.kind]
+        given = [k for k in keys if getattr(self, k)]
+        return [f'Not used for kind = "{self.kind}": {", ".join(given)}'] if given else []
 
 
 def values_of(grid: tuple[float, ...] | Span) -> tuple[float, ...]:
