@@ -86,7 +86,7 @@ class Course:
     """Breaks of a run as it was at the start: those that stay, and events that may move."""
 
     breaks: Vector
-    kinds: Vector  # (events, 2): kind and number of the relation
+    log: Vector  # (events, 3): time, kind and number of the relation
     homes: Wholes  # the break that each event is
     stays: Mask  # breaks that are also ends of windows or turns of inputs
 
@@ -98,15 +98,16 @@ class Course:
         kept = times[np.append(True, np.diff(times) > near)]
         homes = np.abs(kept[None, :] - log[:, :1]).argmin(axis=1)
         stays = (np.abs(kept[:, None] - np.asarray(fixed, float)) <= near).any(axis=1)
-        return Course(kept, log[:, 1:].copy(), homes, stays)
+        return Course(kept, log.copy(), homes, stays)
 
     def breaks_at(self, log: Vector) -> Vector | None:
         """The breaks of another run: the same where nothing moved, None where events differ."""
-        if log.shape[0] != len(self.kinds):
+        if len(log) != len(self.log):
             return None
-        if not len(self.kinds):
+        same = log == self.log
+        if same.all():
             return self.breaks
-        if not np.array_equal(log[:, 1:], self.kinds):
+        if not same[:, 1:].all():
             return None
         span = float(self.breaks[-1] - self.breaks[0])
         shift = np.abs(log[:, 0] - self.breaks[self.homes])

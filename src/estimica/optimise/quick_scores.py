@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +43,7 @@ class Signals:
     links: Links
     fixed: dict[str, float]
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Whether all are outputs of the model."""
         return all(f.text in self.outputs for f in self.formulas)
@@ -186,7 +187,7 @@ def _events(run: Run) -> Vector:
     if not len(rows):
         return rows
     own = rows[:, 1] < 2
-    return rows if own.all() else rows[own]
+    return rows if own.all() else rows[own]  # not those of inputs and delays
 
 
 def _table(
