@@ -102,12 +102,13 @@ def test_the_most_seconds_are_kept_to() -> None:
     assert found.outcome.status == "time limit"
 
 
-def test_an_interrupted_search_keeps_the_best() -> None:
+@pytest.mark.parametrize("method", ["sqp", "genetic", "simplex"])
+def test_an_interrupted_search_keeps_the_best(method: str) -> None:
     def stop(p: Progress) -> None:
-        if p.evaluations == 4:
+        if p.evaluations >= 30:
             raise KeyboardInterrupt
 
-    found = es.optimise(min_max(CB2, (2.0, 2.0)), progress=stop)
+    found = es.optimise(min_max(CB2, (20.0, 20.0)), progress=stop, method=method)
     assert found.outcome.status == "interrupted"
     assert found.alpha < float(found.start.weighted.max())
 
