@@ -1,4 +1,5 @@
-"""CasADi SX functions as machine code, by LLVM: no C compiler, the same bits as CasADi itself.
+"""CasADi SX functions as machine code, by LLVM: no C compiler, the same bits as CasADi itself
+(only tanh may differ in the last place).
 
 A compiled function has the signature `void f(double** arg, double** res)`: tables of pointers to
 the nonzeros of its inputs and outputs. Unused inputs are never read.
@@ -19,9 +20,11 @@ from typing import Any
 import casadi as ca
 import llvmlite.binding as llvm
 
+from estimica.compiled import hyperbolic_tangent
+
 _LIBM = {  # unary functions of the C library
     ca.OP_SIN: "sin", ca.OP_COS: "cos", ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos",
-    ca.OP_ATAN: "atan", ca.OP_SINH: "sinh", ca.OP_COSH: "cosh", ca.OP_TANH: "tanh",
+    ca.OP_ATAN: "atan", ca.OP_SINH: "sinh", ca.OP_COSH: "cosh",
     ca.OP_ASINH: "asinh", ca.OP_ACOSH: "acosh", ca.OP_ATANH: "atanh", ca.OP_EXP: "exp",
     ca.OP_LOG: "log", ca.OP_LOG1P: "log1p", ca.OP_EXPM1: "expm1", ca.OP_ERF: "erf",
 }  # fmt: skip
@@ -285,6 +288,9 @@ class _Writer:
             return self.select(self.compare("olt", a[0], _ZERO), _constant(-1.0), positive)
         if op == ca.OP_ERFINV:
             return self.erfinv(a[0])
+        if op == ca.OP_TANH:
+            self.externals.update((*hyperbolic_tangent.NEEDS, hyperbolic_tangent.DEFINITION))
+            return self.value(f"call double @{hyperbolic_tangent.NAME}(double {a[0]})")
         raise NotImplementedError(f"CasADi operation {op} has no machine code")
 
     def polynomial(self, coefficients: Sequence[float], z: str) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.optimise.panels import Panels
+from estimica.simulate.engine import Run
+from estimica.simulate.layout import LOG_WIDTH
 
 Vector = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -86,29 +88,31 @@ class Course:
     """Breaks of a run as it was at the start: those that stay, and events that may move."""
 
     breaks: Vector
-    log: Vector  # (events, 3): time, kind and number of the relation
+    log: Vector  # as the engine wrote it
+    events: Vector  # (events, 3): time, kind and number of the relation
     homes: Wholes  # the break that each event is
     stays: Mask  # breaks that are also ends of windows or turns of inputs
 
     @staticmethod
-    def of(fixed: Sequence[float], log: Vector) -> Course:
-        """From breaks that stay and the log of the engine: (time, kind, number)."""
+    def of(fixed: Sequence[float], run: Run) -> Course:
+        """From breaks that stay and the events of a run."""
+        log = _events(run.log)
         times = np.sort(np.concatenate([np.asarray(fixed, float), log[:, 0]]))
         near = NEAR * (times[-1] - times[0])
         kept = times[np.append(True, np.diff(times) > near)]
         homes = np.abs(kept[None, :] - log[:, :1]).argmin(axis=1)
         stays = (np.abs(kept[:, None] - np.asarray(fixed, float)) <= near).any(axis=1)
-        return Course(kept, log.copy(), homes, stays)
+        return Course(kept, run.log, log, homes, stays)
 
-    def breaks_at(self, log: Vector) -> Vector | None:
+    def breaks_at(self, run: Run) -> Vector | None:
         """The breaks of another run: the same where nothing moved, None where events differ."""
-        if len(log) != len(self.log):
-            return None
-        same = log == self.log
-        if same.all():
+        if run.log.size == self.log.size and (run.log == self.log).all():
             return self.breaks
-        if not same[:, 1:].all():
+        log = _events(run.log)
+        if len(log) != len(self.events) or (log[:, 1:] != self.events[:, 1:]).any():
             return None
+        if not len(log):
+            return self.breaks
         span = float(self.breaks[-1] - self.breaks[0])
         shift = np.abs(log[:, 0] - self.breaks[self.homes])
         if shift.max() <= 1e-12 * span:
@@ -119,3 +123,9 @@ class Course:
         found[self.homes] = log[:, 0]
         together = np.abs(found[self.homes] - log[:, 0]).max() <= 1e-12 * span
         return found if together and (np.diff(found) > NEAR * span).all() else None
+
+
+def _events(log: Vector) -> Vector:
+    """(time, kind, number) of events of states and of time, not those of inputs and delays."""
+    rows = log.reshape(-1, LOG_WIDTH)
+    return rows[rows[:, 1] < 2]

@@ -25,6 +25,7 @@ from estimica.optimise.trajectory_measures import Window
 from estimica.optimise.trajectory_scores import Asked, TrajectoryScorer
 from estimica.optimise.trajectory_signals import SignalFormula, sampled
 from estimica.simulate.engine import LOG_SIZE, Run
+from estimica.simulate.layout import LOG_WIDTH
 from estimica.simulate.response import Response
 
 Vector = npt.NDArray[np.float64]
@@ -98,7 +99,7 @@ class QuickScorer:
         run = self._run(tuners, np.array([min(fixed), max(fixed)]))
         if run is None:
             return False
-        self._course = Course.of(fixed, _events(run))
+        self._course = Course.of(fixed, run)
         breaks = self._course.breaks
         near = np.abs(breaks[None, :] - np.array(ends)[:, None])
         if (near.min(axis=1) > 1e-9 * (breaks[-1] - breaks[0])).any():
@@ -123,7 +124,7 @@ class QuickScorer:
             run = self._run(tuners, mesh.sampling[0])
             if run is None:
                 return None
-            breaks = self._course.breaks_at(_events(run))
+            breaks = self._course.breaks_at(run)
             if breaks is None:
                 return None
             if breaks is not self._course.breaks and not np.array_equal(breaks, mesh.breaks):
@@ -156,7 +157,7 @@ class QuickScorer:
             run = self._response.at_values(values, times)
         except SimulationError:
             return None
-        return run if run.ok and run.log.size < LOG_SIZE else None
+        return run if run.ok and run.log.size < LOG_SIZE * LOG_WIDTH else None
 
 
 def quick_scorer(exact: TrajectoryScorer, start: Vector) -> QuickScorer | TrajectoryScorer:
@@ -179,15 +180,6 @@ def quick_scorer(exact: TrajectoryScorer, start: Vector) -> QuickScorer | Trajec
     table = _table(asked, windows, signals, exact.experiment.begin)
     scorer = QuickScorer(exact, response, parameters, signals, table)
     return scorer if scorer.settle(start, exact.breaks, windows) else exact
-
-
-def _events(run: Run) -> Vector:
-    """(time, kind, number) of state and time events."""
-    rows = run.log.reshape(-1, 3)
-    if not len(rows):
-        return rows
-    own = rows[:, 1] < 2
-    return rows if own.all() else rows[own]  # not those of inputs and delays
 
 
 def _table(

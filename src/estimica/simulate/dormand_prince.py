@@ -104,10 +104,13 @@ def stage(iw: Vector, rw: Vector, t: float, w: int, k: int, sens: bool, plain: b
     if not plain:
         return derivative(iw, rw, t, w, k, sens) == 0
     rw[iw[at.O_TIME]] = t
-    size, result = 8 * iw[at.NX], iw[at.BASE] + 8 * k
-    point = iw[at.BASE] + 8 * w
-    iw[at.X], iw[at.S] = point, point + size
-    iw[at.RESULT], iw[at.RESULT + 1] = result, result + size
+    point, result = iw[at.BASE] + 8 * w, iw[at.BASE] + 8 * k
+    iw[at.X], iw[at.RESULT] = point, result
+    if not sens:
+        call(iw, at.RHS)
+        return True
+    size = 8 * iw[at.NX]
+    iw[at.S], iw[at.RESULT + 1] = point + size, result + size
     call(iw, at.BOTH)
     return True
 
@@ -121,7 +124,7 @@ def attempt(iw: Vector, rw: Vector, t: float, h: float, sens: bool) -> bool:
     W0, Wt, W1 = part(rw, iw[at.O_W0]), part(rw, wt), part(rw, w1)
     K1, K2, K3 = part(rw, iw[at.O_K1]), part(rw, k2), part(rw, k3)
     K4, K5, K6 = part(rw, k4), part(rw, k5), part(rw, k6)
-    plain = sens and iw[at.DIRECT] != 0 and iw[at.SLOPED] + iw[at.NV] == 0
+    plain = iw[at.SLOPED] + iw[at.NV] == 0 and (iw[at.DIRECT] != 0 or not sens)
     iw[at.DENSE] = 0
     iw[at.EVALUATIONS] += 6
     _sum1(n, Wt, W0, h * A21, K1)
@@ -151,37 +154,36 @@ def _square(n: int, e: Vector, w0: Vector, w1: Vector, atol: Vector, rtol: float
         e[i] = q * q
 
 
-@loop_function
-def _square_error(
-    n: int, e: Vector, h: float, rtol: float, atol: Vector, w0: Vector, w1: Vector, k1: Vector,
-    k3: Vector, k4: Vector, k5: Vector, k6: Vector, k7: Vector,
-) -> None:  # fmt: skip
-    """e := (the difference of the two formulae of the pair / tolerance)^2."""
-    for i in range(n):
-        a = E1 * k1[i] + E3 * k3[i] + E4 * k4[i]
-        b = E5 * k5[i] + E6 * k6[i] + E7 * k7[i]
-        q = h * (a + b) / (atol[i] + rtol * max(abs(w0[i]), abs(w1[i])))
-        e[i] = q * q
-
-
-@engine_function
-def square_error(iw: Vector, rw: Vector, h: float) -> None:
-    """E := the squared local error in units of the tolerance."""
-    n = iw[at.N] if iw[at.ERROR_TEST] else iw[at.NX]
-    _square_error(
-        n, part(rw, iw[at.O_E]), h, rw[iw[at.O_SETTING] + at.RTOL], part(rw, iw[at.O_ATOL]),
-        part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]), part(rw, iw[at.O_K1]),
-        part(rw, iw[at.O_K3]), part(rw, iw[at.O_K4]), part(rw, iw[at.O_K5]),
-        part(rw, iw[at.O_K6]), part(rw, iw[at.O_K7]),
-    )  # fmt: skip
-
-
 @engine_function
 def square_given_error(iw: Vector, rw: Vector) -> None:
     """E := its elements in units of the tolerance, squared."""
     n = iw[at.N] if iw[at.ERROR_TEST] else iw[at.NX]
     _square(n, part(rw, iw[at.O_E]), part(rw, iw[at.O_W0]), part(rw, iw[at.O_W1]),
             part(rw, iw[at.O_ATOL]), rw[iw[at.O_SETTING] + at.RTOL])  # fmt: skip
+
+
+@loop_function
+def _error(
+    n: int, e: Vector, h: float, k1: Vector, k3: Vector, k4: Vector, k5: Vector, k6: Vector,
+    k7: Vector,
+) -> None:  # fmt: skip
+    """e := the difference of the two formulae of the pair."""
+    for i in range(n):
+        a = E1 * k1[i] + E3 * k3[i] + E4 * k4[i]
+        b = E5 * k5[i] + E6 * k6[i] + E7 * k7[i]
+        e[i] = h * (a + b)
+
+
+@engine_function
+def square_error(iw: Vector, rw: Vector, h: float) -> None:
+    """E := the squared local error in units of the tolerance."""
+    n = iw[at.N] if iw[at.ERROR_TEST] else iw[at.NX]
+    _error(
+        n, part(rw, iw[at.O_E]), h, part(rw, iw[at.O_K1]), part(rw, iw[at.O_K3]),
+        part(rw, iw[at.O_K4]), part(rw, iw[at.O_K5]), part(rw, iw[at.O_K6]),
+        part(rw, iw[at.O_K7]),
+    )  # fmt: skip
+    square_given_error(iw, rw)
 
 
 @loop_function

@@ -478,7 +478,9 @@ class Start:
 
 def _address(array: Reals) -> int:
     """Where the data are; NumPy's own way takes microseconds."""
-    if array.size and array.flags.writeable:
+    if not array.size:
+        return 0
+    if array.flags.writeable:
         return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     return int(array.ctypes.data)
 
