@@ -27,22 +27,21 @@ from estimica.optimise.design import Design, prepare_design
 from estimica.optimise.score import DesignPoint
 
 STUDY = Path(__file__).parents[1] / "examples" / "drive" / "assessment.toml"
-NAMES = ("mLoad", "c", "fCoulomb")
+NAMES = ("mLoad", "c", "fCoulomb", "kp", "ks", "Ts")
 CASES = ((90.0, 0.0, 0.0), (0.0, 30.0, 90.0))  # start, end, elbow in degrees
-KP, KS, TS = 15.2, 1.47, 0.045
+DESIGNS = {"found": (15.2, 1.47, 0.045), "start": (2.0, 1.0, 0.1)}  # kp, ks, Ts
 RTOL, ATOL = 1e-6, 1e-8  # what a study takes that says nothing else
 
 
-def samples(count: int, seed: int = 1) -> np.ndarray:
-    """Loads, stiffnesses and frictions as the study draws them."""
+def samples(count: int, design: str, seed: int = 1) -> np.ndarray:
+    """Loads, stiffnesses and frictions as the study draws them, with one controller."""
     rng = np.random.default_rng(seed)
-    return np.column_stack(
-        [
-            rng.uniform(0, 15, count),
-            rng.normal(150000, 15000, count),
-            rng.triangular(2, 5, 15, count),
-        ]
-    )
+    drawn = [
+        rng.uniform(0, 15, count),
+        rng.normal(150000, 15000, count),
+        rng.triangular(2, 5, 15, count),
+    ]
+    return np.column_stack([*drawn, *(np.full(count, v) for v in DESIGNS[design])])
 
 
 def reference(case: tuple[float, float, float]):
@@ -69,7 +68,7 @@ def inertia(case, load):
     return 6 + (8 / 3 + load) * (0.5**2 + 0.7**2 + 0.7 * math.cos(math.radians(case[2])))
 
 
-def plain(case, load, c, friction):
+def plain(case, load, c, friction, kp, ks, Ts):
     """Start and right-hand side in plain Python."""
     J = inertia(case, load)
     start, motion = reference(case)
@@ -78,30 +77,30 @@ def plain(case, load, c, friction):
     def f(t, x):
         phiM, phi, wM, w, xi, tau = x
         wRef, phiRef = motion(t)
-        e = wRef + KP * (phiRef - phiM) - wM
+        e = wRef + kp * (phiRef - phiM) - wM
         gear = c * (phiM - phi) + 200 * (wM - w)
         push = tau - gear - 30 * wM - friction * tanh(wM / 0.05)
-        return [wM, w, push / 14, gear / J, e, (8000 * KS * (e + xi / TS) - tau) / 0.004]
+        return [wM, w, push / 14, gear / J, e, (8000 * ks * (e + xi / Ts) - tau) / 0.004]
 
     return [start, start, 0.0, 0.0, 0.0, 0.0], f
 
 
-def vectors(case, load, c, friction):
+def vectors(case, load, c, friction, kp, ks, Ts):
     """Start and right-hand side with NumPy: ẋ = A x + B u + friction."""
     J = inertia(case, load)
     start, motion = reference(case)
-    k = 8000 * KS / 0.004
+    k = 8000 * ks / 0.004
     A = np.array(
         [
             [0, 0, 1, 0, 0, 0],
             [0, 0, 0, 1, 0, 0],
             [-c / 14, c / 14, -230 / 14, 200 / 14, 0, 1 / 14],
             [c / J, -c / J, 200 / J, -200 / J, 0, 0],
-            [-KP, 0, -1, 0, 0, 0],
-            [-k * KP, 0, -k, 0, k / TS, -1 / 0.004],
+            [-kp, 0, -1, 0, 0, 0],
+            [-k * kp, 0, -k, 0, k / Ts, -1 / 0.004],
         ]
     )
-    B = np.array([[0, 0], [0, 0], [0, 0], [0, 0], [1, KP], [k, k * KP]])
+    B = np.array([[0, 0], [0, 0], [0, 0], [0, 0], [1, kp], [k, k * kp]])
     rub = np.array([0, 0, friction / 14, 0, 0, 0])
 
     def f(t, x):
@@ -143,9 +142,10 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--share", type=float, default=0.02, help="of the samples for the loop")
+    parser.add_argument("--design", choices=DESIGNS, default="found")
     options = parser.parse_args()
     study = es.read_study(STUDY)
-    rows = samples(options.simulations // len(CASES))
+    rows = samples(options.simulations // len(CASES), options.design)
     parts = np.array_split(rows, options.rounds)
     prepared(study, rows)  # what is compiled once on a computer is compiled
     check(study, rows[:5])
@@ -159,7 +159,8 @@ def main() -> None:
         other += loop(plain, few) * len(part) / len(few)
         numpy += loop(vectors, few[: max(1, len(few) // 4)]) * len(part) / max(1, len(few) // 4)
         simulated += len(part) * len(CASES)
-    print(f"{simulated:.0f} simulations, rtol {RTOL:g}, atol {ATOL:g}, CPU time on one core")
+    told = f"{simulated:.0f} simulations of design '{options.design}'"
+    print(f"{told}, rtol {RTOL:g}, atol {ATOL:g}, CPU time on one core")
     print(f"  estimica, simulation and two criteria  {own:8.2f} s  {1e3 * own / simulated:.3f} ms")
     for name, t in (("plain Python", other), ("NumPy", numpy)):
         told = f"solve_ivp LSODA, {name}, simulation alone"
