@@ -65,7 +65,7 @@ def assess(
     begun = perf_counter()
     require_parameters(study, samples.names)
     if not len(samples):
-        raise DesignError("O055", "there is no sample; give values, or samples = 100")
+        raise DesignError("O069", "there is no sample; give values, or samples = 100")
     varied = sampled_study(study, samples.names, samples.values[:1])
     with one_thread():
         design = _prepared(varied)

@@ -222,7 +222,7 @@ def _refuse(pareto: bool, modelica: Path | None, live: Path | None, *front: obje
             "O090", "--modelica writes one design, --pareto finds many; leave one out"
         )
     if pareto and live:
-        raise DesignError("O090", "--live shows one design, --pareto finds many; leave one out")
+        raise DesignError("O093", "--live shows one design, --pareto finds many; leave one out")
     if not pareto and any(f is not None for f in front):
         raise DesignError("O091", "--criteria, --points and --front are of a front; add --pareto")
 
