@@ -125,14 +125,19 @@ class Design:
         return found
 
 
-def prepare_design(study: Study) -> Design:
-    """The criteria of a study, ready to be evaluated; every name is looked up."""
-    criteria = study.active_criteria
-    if not criteria:
+def require_criteria(study: Study) -> tuple[Criterion, ...]:
+    """What is asked of the design, which must be something."""
+    if not study.active_criteria:
         raise DesignError(
             "O010",
             f"study '{study.name}' has no criterion; add a [[criterion]] with name, kind and of",
         )
+    return study.active_criteria
+
+
+def prepare_design(study: Study) -> Design:
+    """The criteria of a study, ready to be evaluated; every name is looked up."""
+    criteria = require_criteria(study)
     cases = [c.name for c in study.active_cases] or [""]
     require_cases(criteria, [c.name for c in study.cases])
     links, tuners, held = linked(study)

@@ -32,7 +32,7 @@ def check_file(path: str | PathLike[str]) -> list[Problem]:
         problems += _check(found.study, complete=not problems)
     else:
         for case in found.cases:
-            problems += examine(case)[1] if case.active else []
+            problems += examine(case)[1] if case.active and case.data is not None else []
     return _unique(problems)
 
 
@@ -42,7 +42,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
     found = check_names(study)
     records: list[Record] = []
     for case in study.active_cases:
-        if study.active_criteria and case.data is None:
+        if study.is_design and case.data is None:
             continue  # of a design: nothing was measured
         of_case = known_in_case(study, case)
         inputs = [q.name for q in of_case.values() if q.role == "input"]
@@ -59,7 +59,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
     found += check_axes(study, records) + check_criterion(study)
     if study.is_backwards:
         return found
-    if complete and (records or not study.active_criteria):
+    if complete and (records or not study.is_design):
         found += _missing(study)
         if not _errors(found):
             found += _too_few(study, records)

@@ -105,6 +105,11 @@ class Study:
         return tuple(t for t in self.tuners if t.active)
 
     @property
+    def is_design(self) -> bool:
+        """Whether something is asked of a design, rightly or wrongly put."""
+        return bool(self.active_criteria) or "criterion" in self.tables
+
+    @property
     def active_criteria(self) -> tuple[Criterion, ...]:
         """Criteria of a design that are used."""
         return tuple(c for c in self.criteria if c.active)

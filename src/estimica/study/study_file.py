@@ -249,7 +249,8 @@ def _model(
         from estimica.compiled.formula import formula_model
 
         return formula_model(formulas, ())
-    if "model" not in tables and "static" not in tables:
+    unread = "criterion" in tables and not content.criterion  # told already; they may be formulas
+    if "model" not in tables and "static" not in tables and not unread:
         raise StudyError("Q006", 'there is no [model]; write [model] and source = "Model.mo"')
     return None
 

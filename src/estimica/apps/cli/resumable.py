@@ -35,6 +35,7 @@ Resume = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 EVERY = 2.0  # s between plain lines
+DESIGNING = ("optimise", "sweep", "montecarlo")  # commands about criteria of a design
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,10 @@ def checked(path: Path, command: str, as_json: bool) -> Study:
     from estimica.study.study_file import read_study
 
     study = read_study(path)
+    if command in DESIGNING:
+        from estimica.optimise.design import require_criteria
+
+        require_criteria(study)
     problems = check(study)
     raise_all(problems)
     for problem in problems:
