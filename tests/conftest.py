@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # started in the background of a shell: tests of Ctrl-C need the signal, their children too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def standard_library() -> Path | None:
