@@ -52,7 +52,7 @@ def test_sqp_finds_the_published_optimum(problem: Problem) -> None:
 @pytest.mark.parametrize("problem", FREE, ids=lambda p: f"HS{p.number}")
 @pytest.mark.parametrize("method", ["quasi-newton", "pattern"])
 def test_methods_with_bounds_find_it_too(method: str, problem: Problem) -> None:
-    found = optimise(study_of(problem), method=method, max_iterations=300)
+    found = optimise(study_of(problem), method=method, max_iterations=40)
     assert miss(found, problem) < 1e-3
 
 
