@@ -183,6 +183,7 @@ def simulated_system(equations: str, time: np.ndarray) -> np.ndarray:
     return found.value("y")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_estimated_spreads_agree_with_a_thousand_runs_of_example_14(name: str) -> None:
     equations, agreement, expected = SYSTEMS[name]
