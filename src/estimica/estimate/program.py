@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
 
 import casadi as ca
 import numpy as np
@@ -20,6 +16,7 @@ from estimica.estimate.collocated import CollocatedCase, Entries
 from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import Prediction
 from estimica.estimate.search import Limits
+from estimica.estimate.watch import Watch, interruptible
 
 Vector = npt.NDArray[np.float64]
 Told = Callable[[Vector, float], None]
@@ -179,7 +176,7 @@ class Program:
             told(q, cost)
 
         self._score.damping = damping
-        watch = _Watch(self.n, self.size, self.n_conditions, iterated)
+        watch = Watch(self.size, self.n_conditions, lambda w, f: iterated(w[: self.n], f))
         options = {
             **self._options,
             "print_time": False,
@@ -200,7 +197,7 @@ class Program:
         solver = ca.nlpsol("fit", "ipopt", self._problem, options)
         low, high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         low[: self.n], high[: self.n] = self.objective.unknowns.lower, self.objective.unknowns.upper
-        with _interruptible(watch):
+        with interruptible(watch):
             found = solver(x0=w, lbx=low, ubx=high, lbg=0.0, ubg=0.0)
         ended = "User_Requested_Stop" if watch.stopped else str(solver.stats()["return_status"])
         return self._solved(found, ended)
@@ -318,60 +315,3 @@ class _ScoreCallback(ca.Callback):  # type: ignore[misc]
         y = np.array(arguments[0], float).ravel()
         cost, slope, weight = self._score.of(y)
         return [ca.DM(v) for v in (cost, slope, weight, self._score.damping.at(y, weight))]
-
-
-class _Watch(ca.Callback):  # type: ignore[misc]
-    """Hears of the iterations, and stops the search where it was interrupted."""
-
-    def __init__(self, n: int, size: int, conditions: int, told: Told) -> None:
-        ca.Callback.__init__(self)
-        self._n, self._size, self._conditions = n, size, conditions
-        self._told = told
-        self.stopped = False
-        self.construct("watch", {})
-
-    def get_n_in(self) -> int:
-        return int(ca.nlpsol_n_out())
-
-    def get_n_out(self) -> int:
-        return 1
-
-    def get_name_in(self, i: int) -> str:
-        return str(ca.nlpsol_out(i))
-
-    def get_name_out(self, i: int) -> str:
-        return "stop"
-
-    def get_sparsity_in(self, i: int) -> ca.Sparsity:
-        sizes = {"f": 1, "x": self._size, "lam_x": self._size, "g": self._conditions,
-                 "lam_g": self._conditions}  # fmt: skip
-        return ca.Sparsity.dense(sizes.get(str(ca.nlpsol_out(i)), 0), 1)
-
-    def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
-        if not self.stopped:
-            found = dict(zip(ca.nlpsol_out(), arguments, strict=True))
-            q = np.array(found["x"][: self._n], float).ravel()
-            try:
-                self._told(q, float(found["f"]))
-            except KeyboardInterrupt:
-                self.stopped = True
-        return [ca.DM(int(self.stopped))]
-
-
-@contextmanager
-def _interruptible(watch: _Watch) -> Iterator[None]:
-    """Ctrl-C ends the search after its iteration; compiled code would swallow the exception."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if watch.stopped:  # a second time: at once
-            raise KeyboardInterrupt
-        watch.stopped = True
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Protocol
 
 import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.watch import Watch, interruptible
 from estimica.experiment.free_input_criterion import Measure
 from estimica.experiment.free_input_limits import Limits
 from estimica.experiment.free_input_plan import Information, Plan
@@ -137,7 +134,7 @@ class Search:
             last[-len(self.scenarios) :] = -1.0
             jac = ca.horzcat(jac, ca.DM(last))
         names = ["x", "p"]
-        watch = _Watch(n + extra, int(g.shape[0]), told)
+        watch = Watch(n + extra, int(g.shape[0]), lambda _, f: told(watch.count, f))
         options = {
             "grad_f": ca.Function("grad_f", [w, none], [f, ca.densify(by_w)], names,
                                   ["f", "grad_f_x"]),
@@ -169,7 +166,7 @@ class Search:
                      for b, s in ((scale.lower, -1), (scale.upper, 1)))  # fmt: skip
         bounds = [np.concatenate([getattr(p, side) for p in parts]) if parts else np.zeros(0)
                   for side in ("low", "high")]  # fmt: skip
-        with _interruptible(watch):
+        with interruptible(watch):
             found = solver(x0=begun, lbx=low, ubx=high, lbg=bounds[0], ubg=bounds[1])
         del keep
         ended = "User_Requested_Stop" if watch.stopped else str(solver.stats()["return_status"])
@@ -292,59 +289,3 @@ class _Courses(ca.Callback):  # type: ignore[misc]
             return [ca.DM((o.transcription.limited(u) / o.limits.spans).ravel())]
         found = o.transcription.limited_slope(u) / o.limits.spans[:, None] * o.scale.size
         return [ca.DM(found.reshape(-1, len(u)))]
-
-
-class _Watch(ca.Callback):  # type: ignore[misc]
-    """Hears of the iterations, and stops the search where it was interrupted."""
-
-    def __init__(self, size: int, conditions: int, told: Told) -> None:
-        ca.Callback.__init__(self)
-        self._size, self._conditions, self._told = size, conditions, told
-        self.stopped, self.count = False, 0
-        self.construct("watch", {})
-
-    def get_n_in(self) -> int:
-        return int(ca.nlpsol_n_out())
-
-    def get_n_out(self) -> int:
-        return 1
-
-    def get_name_in(self, i: int) -> str:
-        return str(ca.nlpsol_out(i))
-
-    def get_name_out(self, i: int) -> str:
-        return "stop"
-
-    def get_sparsity_in(self, i: int) -> ca.Sparsity:
-        sizes = {"f": 1, "x": self._size, "lam_x": self._size, "g": self._conditions,
-                 "lam_g": self._conditions}  # fmt: skip
-        return ca.Sparsity.dense(sizes.get(str(ca.nlpsol_out(i)), 0), 1)
-
-    def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
-        if not self.stopped:
-            self.count += 1
-            found = dict(zip(ca.nlpsol_out(), arguments, strict=True))
-            try:
-                self._told(self.count, float(found["f"]))
-            except KeyboardInterrupt:
-                self.stopped = True
-        return [ca.DM(int(self.stopped))]
-
-
-@contextmanager
-def _interruptible(watch: _Watch) -> Iterator[None]:
-    """Ctrl-C ends the search after its iteration; compiled code would swallow the exception."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if watch.stopped:  # a second time: at once
-            raise KeyboardInterrupt
-        watch.stopped = True
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

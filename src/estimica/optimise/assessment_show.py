@@ -24,6 +24,7 @@ from estimica.optimise.assessment_pictures import (
     scatter,
     sensitivity_bars,
 )
+from estimica.optimise.score import Place
 
 MOST_MAPS = 9
 MOST_CLOUDS = 4  # criteria that have a cloud of their own
@@ -71,8 +72,8 @@ def _short(value: float) -> Rounded | float:
     return Rounded(value, max(0, 3 - math.floor(math.log10(abs(value)))))
 
 
-def _named(place: object) -> str:
-    criterion = place.criterion  # type: ignore[attr-defined]
+def _named(place: Place) -> str:
+    criterion = place.criterion
     return labelled(criterion.name, criterion.unit)
 
 

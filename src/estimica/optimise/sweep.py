@@ -87,8 +87,8 @@ def _bounds(study: Study, count: int) -> dict[str, Span]:
                 f"tuner '{tuner.name}' has no bounds to go between; give them, or say what is "
                 f"swept: vary = {{ {tuner.name} = {{ from = …, to = … }} }}",
             )
-        spacing = "log" if tuner.scale == "log" and tuner.min > 0 else "linear"
-        found[tuner.name] = Span(tuner.min, tuner.max, count, spacing)  # type: ignore[arg-type]
+        log = tuner.scale == "log" and tuner.min > 0
+        found[tuner.name] = Span(tuner.min, tuner.max, count, "log" if log else "linear")
     if not found:
         raise DesignError("O057", "there is nothing to sweep; give vary = { parameter = [ … ] }")
     return found

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import DesignError, SimulationError
+from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model import Evaluation, Model, Respond
 from estimica.estimate.links import Links
@@ -269,18 +270,18 @@ def _tight(atol: float | tuple[float, ...]) -> float | tuple[float, ...]:
 
 
 def _asked(
-    criterion: Criterion, known: Mapping[str, object], links: Links, folder: Path | None
+    criterion: Criterion, known: Mapping[str, Quantity], links: Links, folder: Path | None
 ) -> Asked:
     where = f"criterion '{criterion.name}'"
     if criterion.kind == "function":
         assert criterion.function is not None
         return Asked(criterion, None, None, trajectory_function(criterion, folder))
-    of = SignalFormula(criterion.of, where, known, links)  # type: ignore[arg-type]
+    of = SignalFormula(criterion.of, where, known, links)
     reference = None
     if criterion.reference is not None:
         text = criterion.reference
         text = text if isinstance(text, str) else repr(float(text))
-        reference = SignalFormula(text, f"{where}, reference", known, links)  # type: ignore[arg-type]
+        reference = SignalFormula(text, f"{where}, reference", known, links)
     elif criterion.kind == "steady-state-error":
         raise DesignError("O035", f"{where}: kind 'steady-state-error' needs a reference")
     return Asked(criterion, of, reference, None)
