@@ -334,7 +334,7 @@ def test_newer_store_is_refused(store: Store) -> None:
             use()
         assert str(raised.value) == (
             f"B007: the store of runs '{store.path}' has version 99, made by a newer Estimica; "
-            "this one reads up to version 1; update Estimica, or give another file with --store"
+            "this one reads up to version 2; update Estimica, or give another file with --store"
         )
 
 
@@ -426,3 +426,39 @@ def test_thousand_iterations_cost_less_than_a_fifth_of_a_second(store: Store) ->
             return time.perf_counter() - start
 
     assert min(seconds() for _ in range(3)) < 0.2
+
+
+def test_progress_and_page_are_kept_and_the_newest_counts(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    with store.begin("bootstrap", name="b", study={}, settings={}) as writer:
+        assert store.progress(writer.id) is None
+        writer.progress(0.25, "1 of 4")
+        writer.progress(None, "2 of ?")
+        writer.flush()
+        found = store.progress(writer.id)
+        assert found is not None
+        assert (found.share, found.text) == (None, "2 of ?")
+        writer.keep_page({"title": "old"})
+        writer.keep_page({"title": "new"})
+        writer.iteration(0, 3.0, {})
+        writer.iteration(1, 2.0, {})
+    assert store.page(writer.id) == {"title": "new"}
+    assert store.summary(writer.id).iterations == 2
+    assert [i.cost for i in store.iterations(writer.id, after=0)] == [2.0]
+    store.delete([writer.id])
+    with store.begin("fit", name="b", study={}, settings={}) as other:
+        assert store.page(other.id) is None
+
+
+def test_a_store_of_version_1_is_read_and_renewed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    with store.begin("fit", name="old", study={}, settings={}) as old:
+        pass
+    for statement in ("DROP TABLE page", "DROP TABLE progress", "PRAGMA user_version = 1"):
+        changed(store, statement)
+    assert store.page(old.id) is None
+    assert store.progress(old.id) is None
+    assert [r.id for r in store.runs()] == [old.id]
+    with store.begin("fit", name="new", study={}, settings={}) as new:
+        new.keep_page({"title": "page"})
+    assert store.page(new.id) == {"title": "page"}

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from estimica.base.errors import StoreError
 
 APPLICATION = 0x45737469  # "Esti": what kind of SQLite file this is
-VERSION = 1
+VERSION = 2
 PATIENCE = 10.0  # s, while another process writes
 
 SCHEMA = """
@@ -35,6 +35,16 @@ CREATE TABLE checkpoint (
     PRIMARY KEY (run, key)
 ) WITHOUT ROWID;
 """
+#: what version 2 has more: how far a run is, and the page about its result
+SECOND = """
+CREATE TABLE progress (
+    run TEXT PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    share REAL, text TEXT NOT NULL, at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE page (
+    run TEXT PRIMARY KEY REFERENCES run ON DELETE CASCADE, payload TEXT NOT NULL
+);
+"""
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
@@ -51,6 +61,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         undo.callback(connection.close)
         if not _is_made(connection, path):
             _make(connection, path)
+        _renew(connection)
         connection.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing
         connection.execute("PRAGMA foreign_keys = ON")
         undo.pop_all()
@@ -136,10 +147,27 @@ def _make(connection: sqlite3.Connection, path: Path) -> None:
     with transaction(connection):
         if _is_made(connection, path):  # another process was quicker
             return
-        for statement in SCHEMA.split(";"):
+        for statement in (SCHEMA + SECOND).split(";"):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _renew(connection: sqlite3.Connection) -> None:
+    """A store of version 1 gets the tables of version 2."""
+    if version_of(connection) >= VERSION:
+        return
+    with transaction(connection):
+        if version_of(connection) >= VERSION:  # another process was quicker
+            return
+        for statement in SECOND.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of the tables; a store that is only read may still have an older one."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:

@@ -48,6 +48,15 @@ class StoredIteration:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredProgress:
+    """How far a run is: the share that is done, None where nobody can tell, and a few words."""
+
+    share: float | None
+    text: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class StoredRun:
     """A run with all that was stored of it; `result` is the JSON object its command printed."""
 

@@ -38,6 +38,14 @@ class RunWriter(ABC):
         """Note one step; it is written within half a second."""
 
     @abstractmethod
+    def progress(self, share: float | None, text: str) -> None:
+        """Note how far the work is, for those who watch from elsewhere; the newest counts."""
+
+    @abstractmethod
+    def keep_page(self, page: Mapping[str, object]) -> None:
+        """Keep the page about the result, as data, so that it can be shown at any time."""
+
+    @abstractmethod
     def checkpoint(self, key: str, payload: object) -> None:
         """Note a part that need not be done again; the same key replaces. See `flush`."""
 
@@ -89,6 +97,12 @@ class NoRunWriter(RunWriter):
     def iteration(self, number: int, cost: float, payload: Mapping[str, object]) -> None:
         """Nothing is noted."""
 
+    def progress(self, share: float | None, text: str) -> None:
+        """Nothing is noted."""
+
+    def keep_page(self, page: Mapping[str, object]) -> None:
+        """Nothing is kept."""
+
     def checkpoint(self, key: str, payload: object) -> None:
         """Kept as long as this process lives."""
         self._checkpoints[key] = read(written(payload))
@@ -121,6 +135,7 @@ class StoreRunWriter(RunWriter):
         self._queue = threading.Lock()  # held for moments only: nobody waits for the disk
         self._iterations: list[tuple[object, ...]] = []
         self._checkpoints: list[tuple[object, ...]] = []
+        self._progress: list[tuple[object, ...]] = []  # the newest, or none
         self._beaten = time.time()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name=f"run {run_id}", daemon=True)
@@ -132,6 +147,22 @@ class StoreRunWriter(RunWriter):
         row = (self.id, int(number), shown, time.time(), written(payload))
         with self._queue:
             self._iterations.append(row)
+
+    def progress(self, share: float | None, text: str) -> None:
+        """Note how far the work is; it is written within half a second."""
+        with self._queue:
+            self._progress = [(self.id, share, clean(text), time.time())]
+
+    def keep_page(self, page: Mapping[str, object]) -> None:
+        """Keep the page about the result; trouble with it is no trouble of the run."""
+        text = written(page)
+        try:
+            with self._file, told(self._path), transaction(self._connection):
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO page VALUES (?, ?)", (self.id, text)
+                )
+        except StoreError as error:
+            self.trouble = str(error)
 
     def checkpoint(self, key: str, payload: object) -> None:
         """Note a part that need not be done again; it is written within half a second."""
@@ -173,7 +204,8 @@ class StoreRunWriter(RunWriter):
 
     def _keep(self) -> None:
         while not self._ended.wait(BATCH):
-            if self._iterations or self._checkpoints or time.time() - self._beaten > HEARTBEAT:
+            waiting = self._iterations or self._checkpoints or self._progress
+            if waiting or time.time() - self._beaten > HEARTBEAT:
                 self._write(None)
 
     def _write(self, end: tuple[object, ...] | None) -> None:
@@ -182,11 +214,13 @@ class StoreRunWriter(RunWriter):
             with self._queue:
                 iterations, self._iterations = self._iterations, []
                 checkpoints, self._checkpoints = self._checkpoints, []
+                progress, self._progress = self._progress, []
             try:
                 with told(self._path), transaction(self._connection):
                     run = self._connection.executemany
                     run("INSERT OR REPLACE INTO iteration VALUES (?, ?, ?, ?, ?)", iterations)
                     run("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)", checkpoints)
+                    run("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", progress)
                     run("UPDATE run SET heartbeat = ? WHERE id = ?", [(time.time(), self.id)])
                     if end is not None:
                         run(_END, [end])
@@ -196,6 +230,7 @@ class StoreRunWriter(RunWriter):
                 with self._queue:
                     self._iterations[:0] = iterations
                     self._checkpoints[:0] = checkpoints
+                    self._progress = self._progress or progress
                 if not isinstance(error, StoreError):
                     raise
                 self.trouble = str(error)

@@ -7,14 +7,15 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from estimica.base.errors import StoreError
 from estimica.base.suggest import did_you_mean
-from estimica.execute.database import open_to_read, open_to_write, told, transaction
+from estimica.execute.database import open_to_read, open_to_write, told, transaction, version_of
 from estimica.execute.environment import environment as this_environment
 from estimica.execute.payload import clean, read, written
 from estimica.execute.process_identity import ProcessIdentity, this_process
-from estimica.execute.run import RunSummary, Status, StoredIteration, StoredRun
+from estimica.execute.run import RunSummary, Status, StoredIteration, StoredProgress, StoredRun
 from estimica.execute.run_id import new_run_id
 from estimica.execute.run_writer import NoRunWriter, RunWriter, StoreRunWriter
 
@@ -154,6 +155,47 @@ class Store:
             tuple(_iteration(i) for i in iterations),
             {key: read(payload) for key, payload in checkpoints},
         )
+
+    def summary(self, which: str) -> RunSummary:
+        """What a list says of a run."""
+        run_id = self._named(which)
+        row = self._row(f"{_SUMMARY} WHERE id = ?", run_id)
+        if row is None:
+            raise self._unknown(which, [])
+        return _summary(row)
+
+    def iterations(self, which: str, after: int = -1) -> tuple[StoredIteration, ...]:
+        """The steps of a run whose number is above `after`."""
+        run_id = self._named(which)
+        with self._reading() as connection:
+            rows = (
+                connection.execute(
+                    "SELECT number, cost, at, payload FROM iteration WHERE run = ? AND number > ? "
+                    "ORDER BY number",
+                    (run_id, after),
+                ).fetchall()
+                if connection
+                else []
+            )
+        return tuple(_iteration(row) for row in rows)
+
+    def progress(self, which: str) -> StoredProgress | None:
+        """How far a run said last that it is; None where it said nothing."""
+        row = self._row("SELECT * FROM progress WHERE run = ?", self._named(which), since=2)
+        return None if row is None else StoredProgress(row["share"], row["text"], row["at"])
+
+    def page(self, which: str) -> dict[str, Any] | None:
+        """The page about the result as data; None where none was kept."""
+        row = self._row("SELECT payload FROM page WHERE run = ?", self._named(which), since=2)
+        return None if row is None else dict(read(row["payload"]))
+
+    def _row(self, question: str, run_id: str, since: int = 1) -> sqlite3.Row | None:
+        """The one answer to a question about a run; none from tables that are not there yet."""
+        with self._reading() as connection:
+            if connection is None or version_of(connection) < since:
+                return None
+            found: sqlite3.Row | None = connection.execute(question, (run_id,)).fetchone()
+            return found
 
     def delete(self, which: Iterable[str]) -> list[str]:
         """Remove runs that are not running, with all that was stored of them; their ids."""
