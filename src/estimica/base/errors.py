@@ -78,3 +78,7 @@ class ExperimentError(EstimicaError):
 
 class DesignError(EstimicaError):
     """O…: a design criterion, an optimisation or an assessment that cannot be."""
+
+
+class WebError(EstimicaError):
+    """G…: something the workbench refuses: a name, an upload, an address, a job."""

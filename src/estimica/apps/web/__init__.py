@@ -1,0 +1,1 @@
+"""The workbench: studies set up, watched and read in the browser."""
