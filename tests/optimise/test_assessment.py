@@ -13,13 +13,13 @@ from scipy import stats
 
 import estimica as es
 from estimica.base.show import Parallel, Upright, figure, text
+from estimica.base.thin import MOST_LINES, thinned_lines
 from estimica.compiled.formula import formula_model
 from estimica.optimise.assess import PIECE, Progress, _Board, assess
 from estimica.optimise.assessment import share_of
 from estimica.optimise.assessment_pictures import maps, parallel, picture, scatter
 from estimica.optimise.assessment_show import local_table, sensitivity_table
 from estimica.optimise.samples import Samples, grid
-from estimica.report.parallel import MOST, thinned_lines
 
 PI = math.pi
 DECAY = """model Decay
@@ -415,8 +415,8 @@ def test_thinned_lines_keep_the_extremes_of_every_axis() -> None:
     rng = np.random.default_rng(0)
     values = rng.normal(size=(50_000, 3))
     shown = Parallel(tuple(Upright(f"a{k}", values[:, k]) for k in range(3)), values[:, 0] > 0)
-    kept = thinned_lines(shown, MOST)
-    assert len(kept) <= MOST
+    kept = thinned_lines(shown, MOST_LINES)
+    assert len(kept) <= MOST_LINES
     for k in range(3):
         assert {int(values[:, k].argmin()), int(values[:, k].argmax())} <= set(kept.tolist())
     assert len(figure(shown).data[0].dimensions[0]["values"]) == len(kept)

@@ -157,6 +157,7 @@ class Parallel:
     good: npt.NDArray[np.bool_]  # lines in the strong colour
     labels: tuple[str, str] = ("good", "not good")  # of lines that are, and that are not
     title: str = ""
+    counts: tuple[int, int] | None = None  # of lines, where only some of them are here
 
 
 class Rounded(float):
@@ -187,7 +188,16 @@ class Table:
     note: str = ""
 
 
-Shown = Curves | Table | Heat | Bars | Parallel
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Text as it was typed: a file, a command. A folded one is opened by a click."""
+
+    text: str
+    title: str = ""
+    folded: bool = False
+
+
+Shown = Curves | Table | Heat | Bars | Parallel | Listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +207,7 @@ class Section:
     heading: str
     text: str = ""  # paragraphs have an empty line between them
     shown: tuple[Shown, ...] = ()
+    chapter: bool = False  # a page within a document of several: its sections follow
 
 
 @dataclass(frozen=True, slots=True)

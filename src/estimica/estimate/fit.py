@@ -298,6 +298,12 @@ class Fit:
 
         return show.figure(picture(self, kind, iterations, against, by))
 
+    def page(self, *, against: str | None = None, by: str | None = None) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.estimate.fit_page import page
+
+        return page(self, against, by)
+
     def report(
         self, path: str | PathLike[str], *, against: str | None = None, by: str | None = None
     ) -> Path:
@@ -305,9 +311,7 @@ class Fit:
 
         Fits are drawn `against` a variable and in groups `by` another where these are given.
         """
-        from estimica.estimate.fit_page import page
-
-        return show.write(page(self, against, by), path)
+        return show.write(self.page(against=against, by=by), path)
 
     def _repr_html_(self) -> str:
         return show.html(self.table()) + show.html(self.quality())

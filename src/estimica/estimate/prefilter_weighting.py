@@ -81,10 +81,14 @@ class Weighting:
         """A Plotly figure of the gains and weightings."""
         return show.figure(self.curves())
 
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        section = show.Section("Prefilters", WORDS, (self.table(), self.curves()))
+        return show.Page(f"Prefilters: {self.study}", (section,))
+
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page."""
-        section = show.Section("Prefilters", WORDS, (self.table(), self.curves()))
-        return show.write(show.Page(f"Prefilters: {self.study}", (section,)), path)
+        return show.write(self.page(), path)
 
     def _panels(self) -> Iterator[show.Panel]:
         for o in self.outputs:

@@ -136,11 +136,15 @@ class FreeInput:
 
         return show.figure(picture(self))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page with tables and plots."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.experiment.free_input_show import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page with tables and plots."""
+        return show.write(self.page(), path)
 
     def write_csv(self, path: str | PathLike[str]) -> Path:
         """Write the designed inputs, one row a sample, units in the headers."""

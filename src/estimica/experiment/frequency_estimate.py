@@ -124,11 +124,15 @@ class FrequencyEstimate:
 
         return show.figure(curves(self))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.experiment.frequency_estimate_show import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""

@@ -99,11 +99,15 @@ class BackCalculation:
 
         return show.figure(picture(self, name, against, axes))
 
-    def report(self, path: str | PathLike[str], *, axes: str | None = None) -> Path:
-        """Write a self-contained HTML page, with all axes or only these; returns where it is."""
+    def page(self, *, axes: str | None = None) -> show.Page:
+        """All of it as a page, with all axes or only these."""
         from estimica.infer.back_calculation_show import page
 
-        return show.write(page(self, axes), path)
+        return page(self, axes)
+
+    def report(self, path: str | PathLike[str], *, axes: str | None = None) -> Path:
+        """Write a self-contained HTML page, with all axes or only these; returns where it is."""
+        return show.write(self.page(axes=axes), path)
 
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the points as CSV, or as Parquet where the path ends so."""

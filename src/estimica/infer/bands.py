@@ -130,11 +130,15 @@ class Bands:
         """A Plotly figure of the outputs with both bands."""
         return show.figure(self.curves())
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         shown = (replace(self.table(), title=""), replace(self.curves(), title=""))
         section = show.Section("Bands of the outputs", _TEXT, shown)
-        return show.write(show.Page(f"Bands: {self.fit.study.name}", (section,)), path)
+        return show.Page(f"Bands: {self.fit.study.name}", (section,))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """The bands as plain values; what is not finite is None."""

@@ -151,11 +151,15 @@ class Bootstrap:
 
         return show.figure(picture(self, kind, names))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.infer.bootstrap_show import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: the JSON of `estimica bootstrap --json`."""

@@ -106,11 +106,15 @@ class Covariance:
         label = ", ".join(f"{k}: {n}" for k, n in enumerate(self.names, start=1))
         return show.figure(show.Curves((panel,), self.table().title, label, 300, whole=True))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page with both tables."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         shown = (self.table(), self.correlations())
         section = show.Section("Covariance of the estimate", KINDS[self.kind] + ".", shown)
-        return show.write(show.Page(f"Covariance: {self.fit.study.name}", (section,)), path)
+        return show.Page(f"Covariance: {self.fit.study.name}", (section,))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page with both tables."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """The covariance as plain values; what is not finite is None."""

@@ -139,11 +139,15 @@ class CrossValidation:
 
         return show.figure(picture(self, kind))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page with tables and plots; returns where it is."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.infer.cross_validation_show import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page with tables and plots; returns where it is."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """The results as plain values: the JSON of `estimica crossvalidate --json`."""

@@ -157,11 +157,15 @@ class Identifiability:
 
         return show.figure(picture(self, kind))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.infer.identifiability_show import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """The JSON of `estimica identifiability --json`."""

@@ -92,8 +92,8 @@ class Region:
         """A Plotly figure of both curves."""
         return show.figure(self.curves())
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         shown = (replace(self.curves(), title=""), replace(self.table(), title=""))
         text = (
             "The ellipse follows from the covariance, which is exact for linear models. The "
@@ -101,7 +101,11 @@ class Region:
             f"{OTHERS[self.others]}."
         )
         section = show.Section("Joint region", text, shown)
-        return show.write(show.Page(self.table().title, (section,)), path)
+        return show.Page(self.table().title, (section,))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """The region as plain values; what is not finite is None."""

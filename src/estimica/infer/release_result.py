@@ -179,11 +179,15 @@ class Release:
 
         return show.figure(picture(self, kind, step))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page with a table and plots for each step."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.infer.release_page import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page with a table and plots for each step."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """The release as plain values: the JSON of `estimica release --json`."""

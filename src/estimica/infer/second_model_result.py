@@ -137,10 +137,14 @@ class SecondModel:
         shown = (self.table(), self.bars()) if self.directions else ()
         return (show.Section(f"Second model: {self.other}", words, shown),)
 
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        title = f"Second model: {self.fit.study.name} and {self.other}"
+        return show.Page(title, self.sections())
+
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page; returns where it is."""
-        title = f"Second model: {self.fit.study.name} and {self.other}"
-        return show.write(show.Page(title, self.sections()), path)
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""

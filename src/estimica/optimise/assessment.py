@@ -175,11 +175,15 @@ class Assessment:
 
         return show.figure(picture(self, kind, names))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.optimise.assessment_show import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
 
     def write(self, path: str | PathLike[str]) -> Path:
         """All samples as CSV, or as Parquet where the path ends so; returns where it is."""

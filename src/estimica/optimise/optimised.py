@@ -163,11 +163,15 @@ class Optimised:
 
         return write_designed_model(self, path, name)
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page about the design and return where it is."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.optimise.optimised_show import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page about the design and return where it is."""
+        return show.write(self.page(), path)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: what `estimica optimise --json` prints."""

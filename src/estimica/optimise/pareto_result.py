@@ -124,11 +124,15 @@ class Front:
 
         return show.figure(front_curves(self))
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page about the front and return where it is."""
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
         from estimica.optimise.pareto_show import page
 
-        return show.write(page(self), path)
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page about the front and return where it is."""
+        return show.write(self.page(), path)
 
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the designs as a CSV table."""

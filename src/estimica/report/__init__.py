@@ -11,6 +11,7 @@ from estimica.base.show import (
     Curves,
     Form,
     Heat,
+    Listing,
     Page,
     Parallel,
     Table,
@@ -43,4 +44,7 @@ register(Bars, Form.TEXT, _on_use("estimica.report.bars", "bars_text"))
 register(Parallel, Form.FIGURE, _on_use("estimica.report.parallel", "figure"))
 register(Parallel, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
 register(Parallel, Form.TEXT, _on_use("estimica.report.parallel", "parallel_text"))
+register(Listing, Form.FIGURE, _on_use("estimica.report.plots", "listing_figure"))
+register(Listing, Form.HTML, _on_use("estimica.report.document", "listing_fragment"))
+register(Listing, Form.TEXT, _on_use("estimica.report.text", "listing_text"))
 register_writer(Page, _on_use("estimica.report.document", "write_shown"))

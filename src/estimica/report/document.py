@@ -15,7 +15,7 @@ from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
 from estimica.base.errors import ReportError
-from estimica.base.show import Bars, Curves, Heat, Page, Parallel, Section, Shown, Table
+from estimica.base.show import Bars, Curves, Heat, Listing, Page, Parallel, Section, Shown, Table
 from estimica.report import bars, heat, parallel, plots
 from estimica.report.text import printed
 
@@ -47,6 +47,8 @@ def fragment(shown: Shown) -> Markup:
     """A figure or a table as HTML for a page that has plotly.js."""
     if isinstance(shown, Table):
         return Markup(table_fragment(shown))
+    if isinstance(shown, Listing):
+        return Markup(listing_fragment(shown))
     return Markup(_html(shown, plotly=False))
 
 
@@ -73,6 +75,11 @@ def table_fragment(table: Table) -> str:
     rows = [[(printed(c), isinstance(c, (int, float))) for c in row] for row in table.rows]
     columns = [(n, any(row[k][1] for row in rows)) for k, n in enumerate(table.columns)]
     return _template("table.html.jinja").render(table=table, columns=columns, rows=rows)
+
+
+def listing_fragment(listing: Listing) -> str:
+    """A text as it was typed, as HTML."""
+    return _template("listing.html.jinja").render(listing=listing)
 
 
 def _paragraphs(text: str) -> list[str]:

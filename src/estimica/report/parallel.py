@@ -9,18 +9,18 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from estimica.base.show import Parallel, Table, Upright
+from estimica.base.thin import thinned_shown
 from estimica.report.plots import PALETTE, mixed, styled
 from estimica.report.text import table_text
 
 GOOD, OTHER = PALETTE[2], mixed(PALETTE[7], 0.35)
-MOST = 1500  # lines; more only make a carpet
 HEIGHT = 460
 
 
 def figure(parallel: Parallel) -> go.Figure:
     """Lines that can be picked by dragging along an axis."""
-    kept = thinned_lines(parallel, MOST)
-    good = parallel.good[kept]
+    parallel = thinned_shown(parallel)
+    good = parallel.good
     order = np.argsort(good, kind="stable")  # the good ones are drawn last
     fig = go.Figure(
         go.Parcoords(
@@ -30,7 +30,7 @@ def figure(parallel: Parallel) -> go.Figure:
                 "cmax": 1,
                 "colorscale": [[0, OTHER], [0.5, OTHER], [0.5, GOOD], [1, GOOD]],
             },
-            dimensions=[_dimension(a, kept[order]) for a in parallel.axes],
+            dimensions=[_dimension(a, order) for a in parallel.axes],
             labelside="top",
             labelangle=-18 if len(parallel.axes) > 6 else 0,
             domain={"y": [0, 0.86]},
@@ -40,7 +40,7 @@ def figure(parallel: Parallel) -> go.Figure:
     words = zip(
         parallel.labels,
         (GOOD, PALETTE[7]),
-        (parallel.good.sum(), (~parallel.good).sum()),
+        parallel.counts or (parallel.good.sum(), (~parallel.good).sum()),
         strict=True,
     )
     told = "   ".join(
@@ -53,23 +53,6 @@ def figure(parallel: Parallel) -> go.Figure:
     fig.update_xaxes(visible=False)
     fig.update_yaxes(visible=False)
     return fig
-
-
-def thinned_lines(parallel: Parallel, most: int) -> npt.NDArray[np.int64]:
-    """Numbers of at most about `most` lines: the extremes of every axis, others from all over."""
-    n = len(parallel.good)
-    if n <= most:
-        return np.arange(n)
-    keep = {0, n - 1}
-    each = max(1, most // (20 * len(parallel.axes)))
-    for axis in parallel.axes:
-        order = np.argsort(np.nan_to_num(axis.value))
-        keep |= set(order[:each].tolist()) | set(order[-each:].tolist())
-    rest = most - len(keep)
-    keep |= set(
-        np.floor(np.arange(1, rest + 1) * 0.6180339887498949 % 1.0 * n).astype(int).tolist()
-    )
-    return np.array(sorted(keep), np.int64)
 
 
 def _dimension(axis: Upright, kept: npt.NDArray[np.int64]) -> dict[str, object]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
-from estimica.base.show import Across, Band, Curve, Curves, Panel, Ribbon, Table, labelled
+from estimica.base.show import Across, Band, Curve, Curves, Listing, Panel, Ribbon, Table, labelled
+from estimica.base.thin import thinned_shown
 from estimica.report.text import printed
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, and two more.
@@ -27,9 +27,6 @@ FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 GRID = "#E4E8EC"
 INK = "#24313C"
 
-MOST_POINTS = 4000  # of one curve; more cannot be seen and make the page slow
-MOST_IN_FIGURE = 16_000
-FEWEST = 250  # of one curve, however many there are
 FEW = 100  # points that are drawn larger
 
 # pixels
@@ -42,17 +39,17 @@ AXIS_TITLE = 24  # where an axis between groups is named
 
 def figure(curves: Curves) -> go.Figure:
     """Panels one below the other; those of one group move together along the horizontal axis."""
+    curves = thinned_shown(curves)
     panels = curves.panels
     heights = [p.height or curves.panel_height for p in panels]
     gaps = [_gap(curves, k) for k in range(len(panels) - 1)]
     top = (56 if curves.title else 24) + (HEADING if panels and panels[0].group else 0)
     inner = (sum(heights) or curves.panel_height) + sum(gaps)
     fig = go.Figure()
-    most = min(MOST_POINTS, max(FEWEST, MOST_IN_FIGURE // max(_count(panels), 1)))
     upper = float(inner)
     for k, panel in enumerate(panels, start=1):
         domain = (max(0.0, (upper - heights[k - 1]) / inner), upper / inner)
-        _draw(fig, panel, _number(k), domain, most)
+        _draw(fig, panel, _number(k), domain)
         upper -= heights[k - 1] + (gaps[k - 1] if k <= len(gaps) else 0)
     styled(fig, curves.title, top + inner + BOTTOM, top)
     _join_axes(fig, panels)
@@ -103,10 +100,6 @@ def _number(k: int) -> str:
     return "" if k == 1 else str(k)
 
 
-def _count(panels: Sequence[Panel]) -> int:
-    return sum(len(p.curves) for p in panels)
-
-
 def _unit_steps(panels: Sequence[Panel]) -> dict[str, int]:
     ends = [float(np.max(c.time)) for p in panels for c in p.curves if len(c.time)]
     return {"dtick": 1} if ends and max(ends) <= 20 else {}
@@ -155,49 +148,21 @@ def table_figure(table: Table) -> go.Figure:
     return styled(fig, table.title, 120 + 26 * len(table.rows))
 
 
-def thinned(
-    time: npt.NDArray[np.float64], value: npt.NDArray[np.float64], most: int = MOST_POINTS
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """At most about `most` samples that keep the ends and every extreme that can be seen."""
-    n = len(time)
-    if n <= most:
-        return time, value
-    width = int(np.ceil(2 * n / most))
-    whole = n // width * width
-    buckets = np.nan_to_num(value[:whole], nan=0.0).reshape(-1, width)
-    first = np.arange(0, whole, width)
-    keep = np.concatenate(
-        [[0, n - 1], first + buckets.argmin(axis=1), first + buckets.argmax(axis=1)]
-    )
-    keep = np.unique(keep)
-    return time[keep], value[keep]
+def listing_figure(listing: Listing) -> go.Figure:
+    """A text as a figure: a table of its lines."""
+    lines = tuple((line,) for line in listing.text.splitlines())
+    return table_figure(Table((listing.title,), lines))
 
 
-def scattered(
-    time: npt.NDArray[np.float64], value: npt.NDArray[np.float64], most: int = MOST_POINTS
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """At most about `most` points: a tenth of them extremes, the others from all over the cloud."""
-    n = len(time)
-    if n <= most:
-        return time, value
-    extremes, _ = thinned(np.arange(n, dtype=np.float64), value, most // 10)
-    # multiples of the golden ratio meet no period of the signal
-    inner = np.floor(np.arange(1, most - most // 10 + 1) * 0.6180339887498949 % 1.0 * n)
-    keep = np.unique(np.concatenate([extremes, inner]).astype(np.int64))
-    return time[keep], value[keep]
-
-
-def _draw(
-    fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float], most: int
-) -> None:
+def _draw(fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float]) -> None:
     legend = f"legend{number}"
     several = len(panel.curves) + len(panel.bands) + len(panel.ribbons) > 1
     for ribbon in panel.ribbons:
-        trace = _filled(ribbon, most)
+        trace = _filled(ribbon)
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
-        trace = _trace(curve, mixed(colour, curve.strength), several and curve.listed, most)
+        trace = _trace(curve, mixed(colour, curve.strength), several and curve.listed)
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for band in panel.bands:
         fig.add_shape(_shape(band, number))
@@ -247,12 +212,10 @@ def _shape(band: Band, number: str) -> dict[str, object]:
     }
 
 
-def _filled(ribbon: Ribbon, most: int) -> go.Scatter:
-    every = max(1, len(ribbon.time) // most)
-    time, low, high = (v[::every] for v in (ribbon.time, ribbon.low, ribbon.high))
+def _filled(ribbon: Ribbon) -> go.Scatter:
     return go.Scatter(
-        x=np.concatenate([time, time[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
+        x=np.concatenate([ribbon.time, ribbon.time[::-1]]),
+        y=np.concatenate([ribbon.high, ribbon.low[::-1]]),
         name=escape(ribbon.name),
         mode="lines",
         line={"width": 0},
@@ -270,8 +233,8 @@ def mixed(colour: str, strength: float) -> str:
     return "#" + "".join(f"{round(255 - share * (255 - p)):02X}" for p in parts)
 
 
-def _trace(curve: Curve, colour: str, listed: bool, most: int) -> go.Scatter:
-    time, value = (scattered if curve.dotted else thinned)(curve.time, curve.value, most)
+def _trace(curve: Curve, colour: str, listed: bool) -> go.Scatter:
+    time, value = curve.time, curve.value
     label = escape(labelled(curve.name, curve.unit))
     about = f"<br>{escape(curve.description)}" if curve.description else ""
     mode = "markers" if curve.dotted else "lines+markers" if curve.marked else "lines"

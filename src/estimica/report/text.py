@@ -11,7 +11,7 @@ import rich.table
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from estimica.base.show import Curve, Curves, Rounded, Table
+from estimica.base.show import Curve, Curves, Listing, Rounded, Table
 
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -48,6 +48,11 @@ def rich_table(table: Table) -> RenderableType:
 def table_text(table: Table) -> str:
     """A table as plain text."""
     return plain(rich_table(table))
+
+
+def listing_text(listing: Listing) -> str:
+    """A text as it is, below its title."""
+    return f"{listing.title}\n{listing.text}" if listing.title else listing.text
 
 
 def curves_text(curves: Curves) -> str:

@@ -19,6 +19,7 @@ from estimica.apps.cli.console import (
     reported,
     say,
 )
+from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.options import AsJson
 from estimica.base.errors import DesignError, EstimicaError, ReportError
 from estimica.base.show import ended, text
@@ -202,6 +203,7 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
     interrupted = found.outcome.status is Ended.INTERRUPTED
     status = Status.INTERRUPTED if interrupted else Status.FAILED
     status = Status.DONE if found.outcome.ok else status
+    keep_page(found, writer)
     writer.finish(status, found.outcome.message, found.to_dict())
     return found
 

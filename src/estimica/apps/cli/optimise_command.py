@@ -10,6 +10,7 @@ import typer
 
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
+from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.live_page import LivePage
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
@@ -192,6 +193,7 @@ def _ended(found: Any, writer: Any) -> Any:
     found = replace(found, run=writer.id)
     ends = {"interrupted": Status.INTERRUPTED, "failed": Status.FAILED}
     status = ends.get(found.outcome.status, Status.DONE)
+    keep_page(found, writer)
     writer.finish(status, found.outcome.message, found.to_dict())
     return found
 

@@ -12,6 +12,7 @@ import typer
 
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
+from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     ExecutorName,
@@ -136,6 +137,7 @@ def _run(
         )
     found = replace(found, run=writer.id)
     status = Status.INTERRUPTED if found.outcome.status is Ending.INTERRUPTED else Status.DONE
+    keep_page(found, writer)
     writer.finish(status, found.outcome.message, found.to_dict())
     return found
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from estimica.apps.cli.console import print_json, say
+from estimica.apps.cli.kept_page import keep_page
 from estimica.base.errors import ReportError, StoreError
 from estimica.base.show import ended
 
@@ -195,6 +196,7 @@ def finished(found: Any, writer: RunWriter) -> Any:
     found = replace(found, run=writer.id)
     status, message = found.outcome()
     ends = {"interrupted": Status.INTERRUPTED, "failed": Status.FAILED}
+    keep_page(found, writer)
     writer.finish(ends.get(status, Status.DONE), message, found.to_dict())
     return found
 
