@@ -43,7 +43,7 @@ class Settings:
         folder = self.folder.expanduser()
         if not folder.is_dir():
             why = "it is a file" if folder.exists() else "there is no such folder"
-            raise WebError("G006", f"cannot serve '{self.folder}': {why}")
+            raise WebError("G001", f"cannot serve '{self.folder}': {why}")
         object.__setattr__(self, "folder", folder.resolve())
         if not 0 < self.port < 65536:
             raise WebError("G002", f"port {self.port}: choose one between 1 and 65535")
