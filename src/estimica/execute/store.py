@@ -189,6 +189,16 @@ class Store:
         row = self._row("SELECT payload FROM page WHERE run = ?", self._named(which), since=2)
         return None if row is None else dict(read(row["payload"]))
 
+    def run_of(self, pid: int, since: float) -> str:
+        """The run that a process of this machine began or took up; empty where there is none."""
+        with self._reading() as connection:
+            row = connection and connection.execute(
+                "SELECT id FROM run WHERE pid = ? AND host = ? AND heartbeat >= ? "
+                "ORDER BY heartbeat DESC LIMIT 1",
+                (pid, this_process().host, since),
+            ).fetchone()
+        return str(row["id"]) if row else ""
+
     def _row(self, question: str, run_id: str, since: int = 1) -> sqlite3.Row | None:
         """The one answer to a question about a run; none from tables that are not there yet."""
         with self._reading() as connection:
