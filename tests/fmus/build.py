@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ finally:
     sys.path.pop(0)
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="fmus")
+atexit.register(_FOLDER.cleanup)
 
 NAMES = ("vanDerPol", "bouncingBall", "rcThermal", "stiff", "pulsed")
 STATUSES = {"discard": 2, "error": 3, "fatal": 4}
