@@ -129,6 +129,14 @@ def test_report_csv_and_modelica_are_written(folder: Path) -> None:
     assert f"wrote {page}" in result.stderr
 
 
+def test_a_parameter_set_is_written(folder: Path) -> None:
+    path = folder / "tank.ssv"
+    result = estimica("fit", folder / "tank.toml", "--ssv", path, "--no-store")
+    assert result.exit_code == 0, result.output
+    assert f"wrote {path}" in result.stderr
+    assert '<ssv:Parameter name="a"' in path.read_text(encoding="utf-8")
+
+
 def test_settings_of_the_command_line_go_before_those_of_the_study(folder: Path) -> None:
     arguments = ("--criterion", "oe", "--method", "gauss-newton", "--starts", 3, "--seed", 7)
     found = fitted(folder / "tank.toml", *arguments)

@@ -368,6 +368,15 @@ class Fit:
 
         return write_modelica(self, path, name)
 
+    def write_ssv(self, path: str | PathLike[str], name: str | None = None) -> Path:
+        """Write the estimates and what the study fixes as a parameter set of SSP 1.0 (.ssv).
+
+        Tools that import FMUs apply it to one; its `name` is that of the study where none is given.
+        """
+        from estimica.estimate.parameter_set import write_ssv
+
+        return write_ssv(self, path, name)
+
     def write_csv(self, path: str | PathLike[str], case: str | None = None) -> tuple[Path, ...]:
         """Write inputs, measured and simulated outputs and residuals over time.
 

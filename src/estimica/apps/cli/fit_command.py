@@ -47,6 +47,9 @@ def fit(
     modelica: Annotated[
         Path | None, typer.Option(help="Write the fitted model to this Modelica file.")
     ] = None,
+    ssv: Annotated[
+        Path | None, typer.Option(help="Write the estimates to this SSP parameter set (.ssv).")
+    ] = None,
     store: Annotated[
         Path | None, typer.Option(help="The store of runs; by default beside the study.")
     ] = None,
@@ -65,7 +68,7 @@ def fit(
 ) -> None:
     """Find the tuners of a study from its data and say how far to trust them."""
     with reported("fit", as_json):
-        _require_folders(report, csv, modelica)
+        _require_folders(report, csv, modelica, ssv)
         if (against or by) and not report:
             option = "--against" if against else "--by"
             raise ReportError("P010", f"{option} shapes the page: say where with --report")
@@ -82,7 +85,7 @@ def fit(
             found = _run(asked, writer, workers, quiet)
         if writer.trouble:
             say(f"warning: the run is not stored: {writer.trouble}")
-        written = _write(found, report, csv, modelica, against, by)
+        written = _write(found, report, csv, modelica, ssv, against, by)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -197,7 +200,7 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
         count += 1
         line(progress)
 
-    with ProgressLine(study.estimation, quiet=quiet) as line:
+    with ProgressLine(study.estimation, quiet=quiet, writer=writer) as line:
         found = estimate(study, progress=note, workers=workers or 1)
     found = replace(found, run=writer.id)
     interrupted = found.outcome.status is Ended.INTERRUPTED
@@ -213,6 +216,7 @@ def _write(
     report: Path | None,
     csv: Path | None,
     modelica: Path | None,
+    ssv: Path | None,
     against: str | None,
     by: str | None,
 ) -> list[Path]:
@@ -223,6 +227,8 @@ def _write(
         written += found.write_csv(csv)
     if modelica and any(c.outputs for c in found.cases):
         written.append(found.write_modelica(modelica))
+    if ssv and any(c.outputs for c in found.cases):
+        written.append(found.write_ssv(ssv))
     return written
 
 
