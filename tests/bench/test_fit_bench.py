@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCH = Path(__file__).parents[2] / "bench" / "fit.py"
 
 
@@ -17,6 +19,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_benchmark_of_the_circuit_runs_and_all_reach_the_same_cost(tmp_path):
     figures = tmp_path / "figures.json"
     done = run("--cases", "circuit", "--repeat", "1", "--only-fits", "--json", str(figures))

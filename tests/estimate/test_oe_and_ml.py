@@ -45,6 +45,7 @@ def test_likelihood_scatters_less_where_the_noises_differ() -> None:
     assert (ml.std(axis=0) < oe.std(axis=0)).all()
 
 
+@pytest.mark.slow
 def test_both_scatter_alike_where_the_noises_are_equal() -> None:
     oe, ml = (estimates(c, 0.01, 0.01) for c in ("oe", "ml"))
     assert spread(ml) == pytest.approx(spread(oe), rel=0.1)

@@ -72,6 +72,7 @@ def check_growth(small: int, large: int) -> None:
     assert many["bytes"] / large < 3 * 8 * 2 * (1 + 7)
 
 
+@pytest.mark.slow
 def test_time_and_memory_grow_linearly_to_a_hundred_thousand_samples():
     check_growth(1_000, 10_000)
     check_growth(10_000, 100_000)

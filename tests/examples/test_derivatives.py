@@ -43,7 +43,10 @@ def difference_error(response: Response) -> np.ndarray:
     return errors
 
 
-@pytest.mark.parametrize("name", list(REFERENCES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n == "heat rod" else ()) for n in REFERENCES],
+)
 def test_sensitivities_agree_with_central_differences(name):
     reference = REFERENCES[name]
     errors = difference_error(response_of(reference, load(reference)))

@@ -201,6 +201,7 @@ def test_a_crew_of_ones_own_stays_for_the_next_call() -> None:
     assert np.array_equal(first.values, es.bootstrap(fit, 20).values)
 
 
+@pytest.mark.slow
 def test_four_dask_workers_give_the_same_bits() -> None:
     pytest.importorskip("distributed")
     fit = boiler()

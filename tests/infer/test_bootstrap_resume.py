@@ -123,6 +123,7 @@ def test_twenty_kills_of_a_bootstrap_all_resume(study: Path, tmp_path: Path) -> 
     kill_and_resume(study, tmp_path, kills=20, seed=2)
 
 
+@pytest.mark.slow
 def test_a_killed_profile_resumes_to_the_uninterrupted_result(study: Path, tmp_path: Path) -> None:
     more = ("profile", "T_D", "A4", "w_E")
     whole = ran("profile", str(study), *more[1:], "--no-store", "--quiet")

@@ -143,6 +143,7 @@ def test_with_coloured_noise_only_the_hac_interval_covers():
     assert 0.90 * 300 <= hits["hac"] <= 0.975 * 300
 
 
+@pytest.mark.slow
 def test_with_uneven_noise_only_the_sandwich_interval_covers():
     """95 % intervals of the slope over 500 experiments; the noise is largest at both ends."""
     random = np.random.default_rng(4)

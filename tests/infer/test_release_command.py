@@ -192,6 +192,7 @@ def uninterrupted(study: Path) -> tuple[object, float]:
     return plain(json.loads(out)), time.monotonic() - begin
 
 
+@pytest.mark.slow
 def test_killed_release_is_taken_up_and_ends_as_if_nothing_had_been(boiler: Path):
     whole, duration = uninterrupted(boiler)
     survives(boiler, whole, [0.7, 0.85], duration)

@@ -187,6 +187,7 @@ def compared(found: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in found.items() if k not in ("run", "seconds")}
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_resumes_to_the_uninterrupted_result(study: Path, tmp_path: Path) -> None:
     options = ("sweep", "--vary", "d=0.1:0.9:15", "--vary", "w=1:4:60")
     store = tmp_path / "k.sqlite"

@@ -69,6 +69,7 @@ def done(folder: Path, *arguments: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_genetic_search_goes_on_to_the_same_design(folder: Path) -> None:
     whole = done(folder, "--no-store")
     begun = subprocess.Popen(

@@ -60,7 +60,7 @@ def test_odd_values_are_told(study: Callable[..., Path], monkeypatch: pytest.Mon
     # the model is not what is tried here
     monkeypatch.setattr(study_file, "_loaded", lambda *_: None)
     chance = random.Random(1)
-    for _ in range(1500):
+    for _ in range(500):
         odd = changed(changed(tables, chance), chance)
         monkeypatch.setattr(study_file, "_tables", lambda _, odd=odd: odd)
         check_file(path)
