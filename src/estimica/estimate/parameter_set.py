@@ -62,7 +62,8 @@ def _parameter_set(fit: Fit, name: str) -> ElementTree.Element:
         if unit is None and quantity.unit:
             told.append(f"in {quantity.unit}")
         described = {"description": "; ".join(t for t in told if t)} if any(told) else {}
-        one = ElementTree.SubElement(inside, f"{{{SSV}}}Parameter", name=parameter, **described)
+        named = {"name": parameter, **described}
+        one = ElementTree.SubElement(inside, f"{{{SSV}}}Parameter", named)
         kind, attributes = _value(quantity, value, unit is not None)
         ElementTree.SubElement(one, f"{{{SSV}}}{kind}", attributes)
     if units:
