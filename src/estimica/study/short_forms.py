@@ -17,6 +17,7 @@ SHORT: Mapping[tuple[str, ...], str] = {
     ("case", "*", "prefilter"): TRANSFER,
     ("case", "*", "outputs", "*", "prefilter"): TRANSFER,
 }
+KINDS = ("number", "text", "column")
 NAMES = ("case", "*", "free_start")
 DRIVES = ("tune", "*", "drives")
 SWITCH = ("case", "*", "outputs", "*", "disturbance")
@@ -70,3 +71,11 @@ def narrowed(place: Place, value: object) -> object:
 
 def _is_frequency(case: Mapping[str, Any]) -> bool:
     return "frequency" in case or "angular_frequency" in case
+
+
+def is_short(pattern: Place, kind: str) -> bool:
+    """Whether a number, text or list at a place only is the short form of a table."""
+    if matches(NAMES, pattern):
+        return kind == "list"
+    key = short_key(pattern)
+    return key is not None and (kind == "number") is (key == START) and kind in KINDS

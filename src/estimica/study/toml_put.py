@@ -6,7 +6,7 @@ What is already there stays as it is written; a table or list is changed key by 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from estimica.base.errors import StudyError
 from estimica.study.short_forms import narrowed
@@ -61,9 +61,8 @@ def put(text: str, place: Place, value: object) -> str:
         return text
     if isinstance(current, dict) and isinstance(value, Mapping):
         return _put_table(text, place, current, value)
-    if isinstance(current, list) and current and isinstance(value, (list, tuple)) and value:
-        if _is_tables(value) or not _is_tables(current):
-            return _put_list(text, place, current, list(value))
+    if _are_alike(current, value):
+        return _put_list(text, place, current, list(cast("Sequence[object]", value)))
     found = find(sections_of(text), place)
     if found is not None and found.node is not None:
         headed = len(place) == 1 and _is_tables(value)
@@ -184,6 +183,13 @@ def removed(text: str, place: Place) -> str:
     for _, take_out, what in sorted(gone, key=lambda g: g[0], reverse=True):
         text = take_out(text, what)
     return text
+
+
+def _are_alike(current: object, value: object) -> bool:
+    """Whether two lists can be changed item by item."""
+    if not (isinstance(current, list) and current and isinstance(value, (list, tuple)) and value):
+        return False
+    return _is_tables(value) or not _is_tables(current)
 
 
 def _is_tables(value: object) -> bool:
