@@ -10,6 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+os.environ["ESTIMICA_TRUST"] = (
+    "all"  # studies of tests run their own code; tests of asking unset it
+)
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # started in the background of a shell: tests of Ctrl-C need the signal, their children too
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -29,6 +29,7 @@ from estimica.apps.cli.schema_command import schema
 from estimica.apps.cli.signal_command import signal
 from estimica.apps.cli.simulate_command import simulate
 from estimica.apps.cli.sweep_command import sweep
+from estimica.apps.cli.trusted import asking
 
 app = typer.Typer(
     name="estimica",
@@ -37,28 +38,28 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(backcalculate)
-app.command()(bootstrap)
-app.command()(check)
-app.command()(crossvalidate)
+app.command()(asking(backcalculate))
+app.command()(asking(bootstrap))
+app.command()(asking(check))
+app.command()(asking(crossvalidate))
 app.command()(demo)
-app.command("design-input")(design_input)
-app.command()(fit)
+app.command("design-input")(asking(design_input))
+app.command()(asking(fit))
 app.command("frequency-response")(frequency_response)
-app.command()(identifiability)
+app.command()(asking(identifiability))
 app.command()(inspect)
-app.command("map")(map_)
-app.command()(montecarlo)
+app.command("map")(asking(map_))
+app.command()(asking(montecarlo))
 app.command()(new)
-app.command()(optimise)
-app.command()(profile)
-app.command()(release)
-app.command()(residuals)
+app.command()(asking(optimise))
+app.command()(asking(profile))
+app.command()(asking(release))
+app.command()(asking(residuals))
 app.add_typer(runs_app, name="runs")
 app.command()(schema)
 app.command()(signal)
 app.command()(simulate)
-app.command()(sweep)
+app.command()(asking(sweep))
 
 
 def _print_version(wanted: bool) -> None:
