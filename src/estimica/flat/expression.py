@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 from weakref import WeakValueDictionary
 
 Argument = "Expression | float | str | int"
@@ -128,6 +129,27 @@ def node(op: str, *args: object) -> Expression:
         found.op, found.args = op, args
         _nodes[key] = found
     return found
+
+
+def read_nodes(rows: Iterable[list[Any]]) -> list[Expression]:
+    """The nodes of a table of [operation, arguments]; operands are numbers of earlier rows."""
+    made: list[Expression] = []
+    known = _nodes
+    for row in rows:
+        op = row[0]
+        if op in LEAVES:
+            made.append(node(op, *row[1:]))
+            continue
+        args = tuple([made[k] for k in row[1:]])
+        key = (op, *map(id, args))
+        found = known.get(key)
+        if found is None:
+            assert op in OPERATIONS, op
+            found = Expression()
+            found.op, found.args = op, args
+            known[key] = found
+        made.append(found)
+    return made
 
 
 def const(value: float) -> Expression:

@@ -133,11 +133,7 @@ _EXPRESSIONS = ("binding", "start", "minimum", "maximum", "nominal")
 class _Reader:
     def __init__(self, nodes: list[list[Any]], origins: list[list[Any]]) -> None:
         self._origins = [Origin(*o) for o in origins]
-        self._nodes: list[Expression] = []
-        for op, *arguments in nodes:
-            if op not in ex.LEAVES:
-                arguments = [self._nodes[a] for a in arguments]
-            self._nodes.append(ex.node(op, *arguments))
+        self._nodes = ex.read_nodes(nodes)
 
     def all(
         self, read: Callable[[dict[str, Any]], T], raw: Iterable[dict[str, Any]]

@@ -165,6 +165,14 @@ class FlatSystem:
     source: str = ""  # the file or text the class was read from, for messages
     of_function: bool = False  # a function, with a model written around its call
     by_name: dict[str, Variable] = field(init=False, repr=False, compare=False)
+    #: a name for this content in caches, "" where it has none; a changed copy never has it
+    key: str = field(init=False, repr=False, compare=False, default="")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_name", {v.name: v for v in self.variables})
+        object.__setattr__(self, "key", "")
+
+    def named(self, key: str) -> FlatSystem:
+        """This very system, known to caches as `key`."""
+        object.__setattr__(self, "key", key)
+        return self

@@ -27,12 +27,14 @@ from estimica.simulate.linear import Linearisation, linearise
 from estimica.simulate.linearised import LinearisedModel
 from estimica.simulate.modelica_quantities import Attributes, quantities_of, roles_of
 from estimica.simulate.response import Configurations, Response, numbers
+from estimica.simulate.sorted_cache import sort_or_recall
 from estimica.simulate.steady import steady_state
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
+from estimica.source.cache import content_key
 from estimica.source.load import load_flat
 from estimica.structure.causality import Causality, Names, slope_name
 from estimica.structure.causality_choice import Choice
-from estimica.structure.causality_sort import sort_redefined, sound_choice
+from estimica.structure.causality_sort import sound_choice
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
 from estimica.structure.sorted_system import SortedSystem
 
@@ -108,7 +110,7 @@ class ModelicaModel(LinearisedModel):
         self._variants: dict[frozenset[str], ModelicaModel] = {}
         self._points: dict[PointSettings, PointModel] = {}
         self.fixed = dict(fixed or {})  # values that it was loaded with
-        self.flat, system = sort_redefined(flat, causality)
+        self.flat, system = sort_or_recall(flat, causality)
         self.name = flat.name
         self.description = flat.description
         self.system: SortedSystem = system
@@ -434,4 +436,4 @@ class ModelicaModel(LinearisedModel):
 def _from_text(
     text: str, fixed: Mapping[str, float | bool | int | str], causality: Causality = _AS_DECLARED
 ) -> ModelicaModel:
-    return ModelicaModel(from_json(text), fixed, causality)
+    return ModelicaModel(from_json(text).named(content_key(text)), fixed, causality)

@@ -1,10 +1,11 @@
-"""Flat systems on disk, keyed by everything they depend on."""
+"""What is kept on disk of models: flat systems and more, by keys of everything they depend on."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -12,12 +13,17 @@ from functools import lru_cache
 from pathlib import Path
 
 from estimica import flat
+from estimica.base.collector import collector_paused
 from estimica.flat.serialise import FORMAT, from_json, to_json
 from estimica.flat.system import FlatSystem
 from estimica.source.flattener import RUMOCA_VERSION
 
-#: entries beyond this number are dropped, those not used for longest first
+#: entries beyond this number, or beyond so many bytes, are dropped: those not used for longest
 MAX_ENTRIES = 400
+MAX_BYTES = 500_000_000
+_SUFFIX = {"flat": ".json", "sorted": ".json", "code": ".o"}
+#: what reading a damaged entry may raise
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, AssertionError)
 
 
 def cache_folder() -> Path:
@@ -34,15 +40,20 @@ def cache_folder() -> Path:
 
 def key_of(*parts: object) -> str:
     """A name for an entry that depends on `parts` and on the versions of all that made it."""
-    versions = (FORMAT, _own_version(), RUMOCA_VERSION)
+    rooms = Path(__file__).parent, Path(flat.__file__).parent
+    versions = (FORMAT, code_version(*rooms), RUMOCA_VERSION)
     return hashlib.sha256(repr((versions, parts)).encode()).hexdigest()
 
 
-@lru_cache(maxsize=1)
-def _own_version() -> str:
-    """Changes whenever the code that makes flat systems does."""
+def content_key(text: str) -> str:
+    """A name for a text that depends on nothing else."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=16)
+def code_version(*rooms: Path) -> str:
+    """Changes whenever the code in these folders does."""
     digest = hashlib.sha256()
-    rooms = Path(__file__).parent, Path(flat.__file__).parent
     for path in sorted(f for room in rooms for f in room.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -58,45 +69,88 @@ def fingerprint(files: Iterable[Path]) -> str:
 
 
 def stored(key: str) -> FlatSystem | None:
-    """The entry of that name; None where there is none that can be read."""
-    path = _path(key)
+    """The flat system of that name; None where there is none that can be read."""
+    content = read_entry("flat", key)
+    if content is None:
+        return None
     try:
-        system = from_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        with collector_paused():
+            return from_json(content.decode()).named(key)
+    except UNREADABLE:
+        drop_entry("flat", key)
         return None
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AssertionError):
-        with contextlib.suppress(OSError):
-            path.unlink()
-        return None
-    with contextlib.suppress(OSError):
-        os.utime(path)
-    return system
 
 
 def store(key: str, system: FlatSystem) -> None:
-    """Write an entry; where the disk does not let us, do without."""
-    path = _path(key)
+    """Keep a flat system under that name; where the disk does not let us, do without."""
+    write_entry("flat", key, to_json(system).encode())
+
+
+def read_entry(kind: str, key: str) -> bytes | None:
+    """What is kept of that kind under that name."""
+    path = _path(kind, key)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        content = path.read_bytes()
+    except OSError:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return content
+
+
+def write_entry(kind: str, key: str, content: bytes) -> None:
+    """Keep an entry; where the disk does not let us, do without."""
+    path = _path(kind, key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # written beside and renamed, so that nobody ever sees half an entry
         handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(to_json(system))
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         os.replace(name, path)
         _drop_old(path.parent)
     except OSError:
         return
 
 
-def _path(key: str) -> Path:
-    return cache_folder() / "flat" / f"{key}.json"
+def drop_entry(kind: str, key: str) -> None:
+    """Forget an entry that cannot be used."""
+    with contextlib.suppress(OSError):
+        _path(kind, key).unlink()
+
+
+def is_private(kind: str) -> bool:
+    """Whether nobody but this user can have written the entries of that kind.
+
+    Machine code is kept and run only where this holds.
+    """
+    if not hasattr(
+        os, "getuid"
+    ):  # pragma: no cover  # Windows: the folder is in the user's profile
+        return "ESTIMICA_CACHE" not in os.environ
+    folder = cache_folder() / kind
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return all(_only_ours(path) for path in (folder.resolve(), folder.resolve().parent))
+    except OSError:
+        return False
+
+
+def _only_ours(path: Path) -> bool:
+    status = path.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _path(kind: str, key: str) -> Path:
+    return cache_folder() / kind / f"{key}{_SUFFIX[kind]}"
 
 
 def _drop_old(folder: Path) -> None:
-    entries = [e for e in os.scandir(folder) if e.name.endswith(".json")]
-    if len(entries) <= MAX_ENTRIES:
-        return
-    entries.sort(key=lambda e: e.stat().st_mtime)
-    for entry in entries[: len(entries) - MAX_ENTRIES]:
-        with contextlib.suppress(OSError):
-            os.unlink(entry.path)
+    entries = [(e.path, e.stat()) for e in os.scandir(folder) if not e.name.endswith(".tmp")]
+    entries.sort(key=lambda e: e[1].st_mtime, reverse=True)
+    total = 0
+    for k, (path, status) in enumerate(entries):
+        total += status.st_size
+        if k >= MAX_ENTRIES or total > MAX_BYTES:
+            with contextlib.suppress(OSError):
+                os.unlink(path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from estimica.source.outline import head_names, outline
@@ -34,13 +36,31 @@ class Library:
 
     def files(self) -> list[Path]:
         """All its Modelica files, in a fixed order."""
+        return [Path(entry.path) for entry in self._entries()]
+
+    def has_more_than(self, count: int) -> bool:
+        """Whether it is made of more files than that; no more are looked at."""
+        return next(islice(self._entries(), count, None), None) is not None
+
+    def state(self) -> str:
+        """Changes whenever a file does: its path, size and time of change, not the content."""
+        digest = hashlib.sha256()
+        for entry in self._entries():
+            status = entry.stat()
+            digest.update(f"{entry.path}|{status.st_size}|{status.st_mtime_ns}\n".encode())
+        return digest.hexdigest()
+
+    def _entries(self) -> Iterator[os.DirEntry[str]]:
         if not self.root.is_dir():
-            return [self.root]
-        found = []
-        for folder, inner, files in os.walk(self.root):
-            inner[:] = sorted(n for n in inner if n != "Resources")
-            found += [os.path.join(folder, f) for f in sorted(files) if f.endswith(".mo")]
-        return [Path(f) for f in found]
+            name = self.root.name
+            yield from (e for e in os.scandir(self.root.parent) if e.name == name)
+            return
+        pending = [str(self.root)]
+        while pending:
+            entries = sorted(os.scandir(pending.pop()), key=lambda e: e.name)
+            yield from (e for e in entries if e.name.endswith(".mo") and e.is_file())
+            inner = [e.path for e in entries if e.name != "Resources" and e.is_dir()]
+            pending.extend(reversed(inner))
 
 
 def library_folders() -> list[Path]:

@@ -11,7 +11,7 @@ from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem, Variability
 from estimica.source.attempt import Attempt
-from estimica.source.cache import fingerprint, key_of, store, stored
+from estimica.source.cache import key_of, store, stored
 from estimica.source.decode import decode
 from estimica.source.diagnostics import explained
 from estimica.source.flattener import Refusal, flatten
@@ -57,7 +57,8 @@ def load_flat(
             store(key, system)
     if function:
         system = _of_function(system, function)
-    return system
+        key = key_of("function", key)
+    return system.named(key if cache else "")
 
 
 def _of_function(system: FlatSystem, name: str) -> FlatSystem:
@@ -72,13 +73,12 @@ def _of_function(system: FlatSystem, name: str) -> FlatSystem:
 
 
 def _key(request: Request, fix: Mapping[str, Fixed]) -> str:
-    files = [f for library in request.libraries for f in library.files()]
     return key_of(
         request.class_name,
         request.document,
         request.label,
         sorted((k, type(v).__name__, v) for k, v in fix.items()),
-        fingerprint(files),
+        [library.state() for library in request.libraries],
     )
 
 

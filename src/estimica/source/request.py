@@ -150,7 +150,7 @@ def _joined(
     """`text` with small libraries written below it; the others are left to the compiler."""
     roots = []
     for library in libraries:
-        if library.name in _WITH_STANDARD or len(library.files()) > SMALL_PACKAGE:
+        if library.name in _WITH_STANDARD or library.has_more_than(SMALL_PACKAGE):
             roots.append(library)
             continue
         package = read_package(library.root)
@@ -171,7 +171,7 @@ def _of_library(name: str, extra: Sequence[Path]) -> Request:
             f"'{name}' is neither a file nor a class of a library: no library '{top}' in the "
             f"library folders ({folders})",
         )
-    if library.root.is_dir() and len(library.files()) <= SMALL_PACKAGE:
+    if library.root.is_dir() and not library.has_more_than(SMALL_PACKAGE):
         return _in_package(library.root, name, extra)
     if not library.root.is_dir():
         return _of_text(read_text(library.root), str(library.root), name, extra)

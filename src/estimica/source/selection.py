@@ -51,7 +51,7 @@ def selected(
 
     `changed` are the texts of files that the compiler shall see in another form.
     """
-    large = [lib for lib in libraries if lib.root.is_dir() and len(lib.files()) > _SMALL]
+    large = [lib for lib in libraries if lib.root.is_dir() and lib.has_more_than(_SMALL)]
     if not large:
         return None
     finder = _Finder(libraries)
