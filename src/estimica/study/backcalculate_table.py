@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from estimica.study.fields import STRICT, WHOLE
+from estimica.study.form_offer import VariableName
 from estimica.study.settings import settings
 
 LawName = Literal[
@@ -28,7 +29,7 @@ def _several(value: object) -> object:
 
 
 Names = Annotated[
-    tuple[str, ...],
+    tuple[VariableName, ...],
     BeforeValidator(_several),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]

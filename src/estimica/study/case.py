@@ -28,6 +28,15 @@ from estimica.study.fields import (
     spoken,
     wrong,
 )
+from estimica.study.form_offer import (
+    SECONDS,
+    ColumnName,
+    InputName,
+    Offer,
+    OutputName,
+    ParameterName,
+    StateName,
+)
 from estimica.study.frequency_case import require_frequency, require_time
 from estimica.study.frequency_columns import RESPONSE, ResponseColumns, kind_of_output
 from estimica.study.prefilter import PrefilterField
@@ -40,7 +49,7 @@ from estimica.study.tuner import Prior
 class InputColumn:
     """Where an input comes from: value = scale · column + offset."""
 
-    column: Annotated[str, Field(description="The column of the data.")]
+    column: Annotated[ColumnName, Field(description="The column of the data.")]
     hold: Annotated[Hold, Field(description="What it does between two stamps.")] = Hold.PREVIOUS
     scale: Annotated[Finite | None, Field(description="Factor to the model's unit.")] = None
     offset: Annotated[Finite | None, Field(description="Added after scaling.")] = None
@@ -89,7 +98,7 @@ Disturbance = Annotated[
 class OutputColumn:
     """What an output is compared with: scale · column + offset, and how much it counts."""
 
-    column: Annotated[str, Field(description="The column of the data.")]
+    column: Annotated[ColumnName, Field(description="The column of the data.")]
     weight: Annotated[Positive | None, Field(description="Multiplies the residual.")] = None
     sigma: Annotated[
         Noise | None,
@@ -130,11 +139,13 @@ Start = Annotated[
     either("a number, or a table { start, min, max }"),
 ]
 FreeStart = Annotated[
-    Annotated[tuple[str, ...], Tag(LIST)] | Annotated[dict[str, Start], Tag(TABLE)],
+    Annotated[tuple[StateName, ...], Tag(LIST)] | Annotated[dict[StateName, Start], Tag(TABLE)],
     either("a list of names, or a table { name = start }"),
 ]
 Columns = Annotated[
-    object, WithJsonSchema({"type": "string", "description": "The file with the measurements."})
+    object,
+    WithJsonSchema({"type": "string", "description": "The file with the measurements."}),
+    Offer("path", "data"),
 ]
 
 
@@ -151,11 +162,11 @@ class Case:
     name: Annotated[str, Field(description="What it is called in tables and plots.", min_length=1)]
     data: Columns = None
     inputs: Annotated[
-        dict[str, Input],
+        dict[InputName, Input],
         Field(description="Inputs of the model: a column, a number, or a table of details."),
     ] = Field(default_factory=dict)
     outputs: Annotated[
-        dict[str, Output],
+        dict[OutputName, Output],
         Field(description="Variables that were measured: a column, or a table of details."),
     ] = Field(default_factory=dict)
     free_start: Annotated[
@@ -163,23 +174,23 @@ class Case:
         Field(description="Start values that are found along: names, or starts and bounds."),
     ] = ()
     fix: Annotated[
-        dict[str, Finite],
+        dict[ParameterName, Finite],
         Field(description="Parameters and start values of this case."),
     ] = Field(default_factory=dict)
     role: Annotated[
         Literal["calibrate", "validate"],
         Field(description="Whether the tuners are found from it, or only tried on it."),
     ] = "calibrate"
-    time: Annotated[str | None, Field(description="The column with the time stamps.")] = None
+    time: Annotated[ColumnName | None, Field(description="The column with the time stamps.")] = None
     time_scale: Annotated[
-        Positive | None, Field(description="Seconds in one unit of the time column.")
+        Positive | None, SECONDS, Field(description="Seconds in one unit of the time column.")
     ] = None
     frequency: Annotated[
-        str | None,
+        ColumnName | None,
         Field(description="The column with the frequencies in Hz: a frequency response."),
     ] = None
     angular_frequency: Annotated[
-        str | None, Field(description="The same with the frequencies in rad/s.")
+        ColumnName | None, Field(description="The same with the frequencies in rad/s.")
     ] = None
     operating_point: Annotated[
         OperatingPoint | None,

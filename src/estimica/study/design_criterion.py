@@ -21,6 +21,7 @@ from estimica.study.fields import (
     spoken,
     wrong,
 )
+from estimica.study.form_offer import CaseName, VariableName
 
 Kind = Literal[
     "overshoot",
@@ -45,11 +46,11 @@ Kind = Literal[
 Role = Literal["minimise", "at-most", "equal", "watch"]
 
 Reference = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[Finite, Tag(NUMBER)],
+    Annotated[VariableName, Tag(TEXT)] | Annotated[Finite, Tag(NUMBER)],
     either("a variable or an expression in quotes, or a number"),
 ]
 Demand = Annotated[
-    Annotated[Positive, Tag(NUMBER)] | Annotated[dict[str, Positive], Tag(TABLE)],
+    Annotated[Positive, Tag(NUMBER)] | Annotated[dict[CaseName, Positive], Tag(TABLE)],
     either("a positive number, or a table { case = number }"),
 ]
 
@@ -61,7 +62,7 @@ class Criterion:
 
     name: Annotated[str, Field(min_length=1, description="What it is called in tables and plots.")]
     of: Annotated[
-        str,
+        VariableName,
         Field(
             description="The variable, or an expression in variables, parameters and time. For "
             "kind 'value' an expression in tuners needs no model."
@@ -101,7 +102,7 @@ class Criterion:
         str | None, Field(description="Kind 'function': `file.py:function` of the trajectory.")
     ] = None
     cases: Annotated[
-        tuple[str, ...], Field(description="Cases that it is taken in; by default all.")
+        tuple[CaseName, ...], Field(description="Cases that it is taken in; by default all.")
     ] = ()
     unit: Annotated[str, Field(description="Its unit, for tables.")] = ""
     active: Annotated[Truth, Field(description="If false it is left out.")] = True

@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import StudyError
 from estimica.study.fields import REAL, STRICT, WHOLE, Positive, called, spoken
+from estimica.study.form_offer import SECONDS
 
 if TYPE_CHECKING:
     from estimica.simulate.engine import Options
@@ -53,7 +54,10 @@ class Estimation:
         REAL,
     ] = 1e-8
     max_seconds: Annotated[
-        float, Field(gt=0, description="Most seconds on the clock; then the best so far."), REAL
+        float,
+        SECONDS,
+        Field(gt=0, description="Most seconds on the clock; then the best so far."),
+        REAL,
     ] = math.inf
     segments: Annotated[
         Annotated[int, Field(ge=2), WHOLE] | None,
@@ -78,12 +82,15 @@ class Solver:
     method: Annotated[
         Literal["auto", "explicit", "implicit"], Field(description="Integration method.")
     ] = "auto"
-    max_step: Annotated[float, Field(gt=0, description="Longest step."), REAL] = math.inf
+    max_step: Annotated[float, SECONDS, Field(gt=0, description="Longest step."), REAL] = math.inf
     max_steps: Annotated[int, Field(ge=1, description="Most steps between two samples."), WHOLE] = (
         100_000
     )
     max_seconds: Annotated[
-        float, Field(gt=0, description="Most seconds on the clock for one simulation."), REAL
+        float,
+        SECONDS,
+        Field(gt=0, description="Most seconds on the clock for one simulation."),
+        REAL,
     ] = math.inf
 
     @property

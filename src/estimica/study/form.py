@@ -21,7 +21,10 @@ __all__ = ["Field", "Form", "Option", "every_field", "form_of", "option_for"]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of one table; `options` where it may be written in several ways."""
+    """The fields of one table; `options` where it may be written in several ways.
+
+    The fields are then those of the first way that is a table.
+    """
 
     title: str
     description: str
@@ -46,7 +49,7 @@ def form_of(place: Place) -> Form:
     steps = tuple("*" if isinstance(step, int) else step for step in place)
     field = _field_at(steps)
     about = field.description or (_field_at(steps[:-1]).description if steps else "")
-    return Form(field.label, about, in_full(field), field.options, field.pattern)
+    return Form(field.label, about, _fields(field), field.options, field.pattern)
 
 
 def every_field() -> Iterator[Field]:
@@ -81,6 +84,11 @@ def _field_at(place: tuple[str, ...]) -> Field:
             raise StudyError("Q080", f"there is no '{step}' in {where}{did_you_mean(step, known)}")
         field = inner
     return field
+
+
+def _fields(field: Field) -> tuple[Field, ...]:
+    tables = [o.fields for o in field.options if o.kind == "table"]
+    return field.fields or (tables[0] if tables else ())
 
 
 def _inside(field: Field, step: str) -> Field | None:

@@ -103,7 +103,7 @@ def field_of_type(name: str, annotation: object, pattern: tuple[str, ...]) -> Fi
         elif isinstance(note, Unit):
             field = replace(field, unit_hint=note.symbol)
         elif isinstance(note, Offer) and field.kind == "text":
-            field = replace(field, kind=note.kind, offers=note.of)
+            field = replace(field, kind=note.kind, offers=note.of or note.kind)
         elif isinstance(note, WithJsonSchema) and note.json_schema and field.kind == "any":
             schema = note.json_schema
             told = field.description or str(schema.get("description", ""))

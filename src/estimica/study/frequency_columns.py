@@ -21,12 +21,15 @@ from estimica.study.fields import (
     spoken,
     wrong,
 )
+from estimica.study.form_offer import ColumnName, InputName
 from estimica.study.sigma import Sigma
 
 RESPONSE = "<response>"
 RESPONSE_KEYS = ("real", "imag", "magnitude", "phase")
 Noisy = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[Positive, Tag(NUMBER)] | Annotated[Sigma, Tag(TABLE)],
+    Annotated[ColumnName, Tag(TEXT)]
+    | Annotated[Positive, Tag(NUMBER)]
+    | Annotated[Sigma, Tag(TABLE)],
     either('a positive number, a column "…", or bounds { min, max }'),
 ]
 
@@ -36,10 +39,14 @@ Noisy = Annotated[
 class ResponseColumns:
     """A measured frequency response: real and imaginary part, or magnitude and phase."""
 
-    real: Annotated[str | None, Field(description="The column of the real part.")] = None
-    imag: Annotated[str | None, Field(description="The column of the imaginary part.")] = None
-    magnitude: Annotated[str | None, Field(description="The column of the magnitude.")] = None
-    phase: Annotated[str | None, Field(description="The column of the phase.")] = None
+    real: Annotated[ColumnName | None, Field(description="The column of the real part.")] = None
+    imag: Annotated[ColumnName | None, Field(description="The column of the imaginary part.")] = (
+        None
+    )
+    magnitude: Annotated[ColumnName | None, Field(description="The column of the magnitude.")] = (
+        None
+    )
+    phase: Annotated[ColumnName | None, Field(description="The column of the phase.")] = None
     magnitude_unit: Annotated[
         Literal["1", "dB"], Field(description="How the magnitude is written.")
     ] = "1"
@@ -47,7 +54,7 @@ class ResponseColumns:
         "deg"
     )
     input: Annotated[
-        str | None,
+        InputName | None,
         Field(description="The input that was excited; not needed where there is one only."),
     ] = None
     weight: Annotated[Positive | None, Field(description="Multiplies the residual.")] = None

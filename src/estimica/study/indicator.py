@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import DesignError
 from estimica.study.fields import STRICT, Finite, called, spoken, wrong
+from estimica.study.form_offer import CaseName, VariableName
 
 
 @spoken(DesignError, "O001", called("indicator", "name"))
@@ -18,10 +19,10 @@ class Indicator:
 
     name: Annotated[str, Field(min_length=1, description="The title of the plot.")]
     show: Annotated[
-        tuple[str, ...], Field(description="Variables or expressions, drawn in one panel.")
+        tuple[VariableName, ...], Field(description="Variables or expressions, drawn in one panel.")
     ] = ()
     cases: Annotated[
-        tuple[str, ...], Field(description="Cases that it is drawn for; by default all.")
+        tuple[CaseName, ...], Field(description="Cases that it is drawn for; by default all.")
     ] = ()
     from_: Annotated[Finite | None, Field(alias="from", description="Where it begins.")] = None
     to: Annotated[Finite | None, Field(description="Where it ends.")] = None

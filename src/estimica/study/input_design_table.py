@@ -23,6 +23,15 @@ from estimica.study.fields import (
     either,
     wrong,
 )
+from estimica.study.form_offer import (
+    HERTZ,
+    SECONDS,
+    CaseName,
+    InputName,
+    OutputName,
+    TunerName,
+    VariableName,
+)
 from estimica.study.settings import settings
 
 Count = Annotated[int, Field(ge=1), WHOLE]
@@ -69,20 +78,26 @@ class Limits:
             raise wrong("Q031", f"min {self.min:g} is not below max {self.max:g}; swap them")
 
 
-Several = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[tuple[str, ...], Tag(LIST)],
-    either("a name, or a list of names"),
+NAMES = either("a name, or a list of names")
+SeveralInputs = Annotated[
+    Annotated[InputName, Tag(TEXT)] | Annotated[tuple[InputName, ...], Tag(LIST)], NAMES
+]
+SeveralOutputs = Annotated[
+    Annotated[OutputName, Tag(TEXT)] | Annotated[tuple[OutputName, ...], Tag(LIST)], NAMES
+]
+SeveralTuners = Annotated[
+    Annotated[TunerName, Tag(TEXT)] | Annotated[tuple[TunerName, ...], Tag(LIST)], NAMES
 ]
 Grid = Annotated[
     Annotated[tuple[Finite, ...], Tag(LIST)] | Annotated[Span, Tag(TABLE)],
     either("a list of values, or a table { from, to, count, spacing }"),
 ]
 PerInput = Annotated[
-    Annotated[Finite, Tag(NUMBER)] | Annotated[dict[str, Finite], Tag(TABLE)],
+    Annotated[Finite, Tag(NUMBER)] | Annotated[dict[InputName, Finite], Tag(TABLE)],
     either("a number, or a table { input = number }"),
 ]
 PerOutput = Annotated[
-    Annotated[Positive, Tag(NUMBER)] | Annotated[dict[str, Positive], Tag(TABLE)],
+    Annotated[Positive, Tag(NUMBER)] | Annotated[dict[OutputName, Positive], Tag(TABLE)],
     either("a standard deviation, or a table { output = standard deviation }"),
 ]
 Other = Annotated[
@@ -116,28 +131,32 @@ class InputDesignTable:
         ),
     ] = "class"
     input: Annotated[
-        Several, Field(description="The input to design, or several; by default the only one.")
+        SeveralInputs,
+        Field(description="The input to design, or several; by default the only one."),
     ] = ()
     outputs: Annotated[
-        Several, Field(description="What is measured; by default the outputs of the case or model.")
+        SeveralOutputs,
+        Field(description="What is measured; by default the outputs of the case or model."),
     ] = ()
     case: Annotated[
-        str,
+        CaseName,
         Field(
             description="The case whose other inputs, fixed parameters and start values hold; "
             "by default the first."
         ),
     ] = ""
     others: Annotated[
-        dict[str, Other],
+        dict[InputName, Other],
         Field(description="The other inputs: a number, or a signal with its parameters."),
     ] = Field(default_factory=dict)
     step: Annotated[
         Positive | None,
+        SECONDS,
         Field(description="Seconds between samples; by default as in the data of the case."),
     ] = None
     duration: Annotated[
         Positive | None,
+        SECONDS,
         Field(description="Seconds of the whole experiment: duration/step samples from 0 on."),
     ] = None
     hold: Annotated[
@@ -154,11 +173,11 @@ class InputDesignTable:
         ),
     ] = None  # type: ignore[assignment]  # depends on the kind
     tuners: Annotated[
-        Several,
+        SeveralTuners,
         Field(description="Tuners that count, the others being unknown too; by default all."),
     ] = ()
     weights: Annotated[
-        dict[str, Positive],
+        dict[TunerName, Positive],
         Field(description="How much the sensitivity of a tuner counts; 1 where none is given."),
     ] = Field(default_factory=dict)
     sigma: Annotated[
@@ -184,7 +203,7 @@ class InputDesignTable:
     ] = False
     # -- a sum of sines
     fundamental: Annotated[
-        Positive | None, Field(description="Hz between lines; by default 1/duration.")
+        Positive | None, HERTZ, Field(description="Hz between lines; by default 1/duration.")
     ] = None
     lines: Annotated[
         Lines | None,
@@ -205,7 +224,7 @@ class InputDesignTable:
         PerInput | None, Field(description="Largest change of the input, per second.")
     ] = None
     limits: Annotated[
-        dict[str, Limits],
+        dict[VariableName, Limits],
         Field(description="Outputs and other variables that must stay within { min, max }."),
     ] = Field(default_factory=dict)
     pieces: Annotated[
@@ -214,7 +233,7 @@ class InputDesignTable:
         WHOLE,
     ] = None
     robust: Annotated[
-        dict[str, Grid],
+        dict[TunerName, Grid],
         Field(
             description="Tuners that may lie in a range: values to be counted, or "
             "{ from, to, count, spacing }; the design is good on average over them."

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.study.fields import REAL, STRICT, WHOLE
+from estimica.study.form_offer import ParameterName
 from estimica.study.optimise_table import Distribution
 from estimica.study.settings import settings
 
@@ -18,7 +19,7 @@ class MontecarloTable:
     """How the parameters are drawn."""
 
     draw: Annotated[
-        dict[str, Distribution], Field(description="Parameters and how each is spread.")
+        dict[ParameterName, Distribution], Field(description="Parameters and how each is spread.")
     ] = Field(default_factory=dict)
     source: Annotated[
         str | None,

@@ -10,6 +10,7 @@ from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.study.fields import LIST, REAL, STRICT, TABLE, WHOLE, Finite, Truth, either
+from estimica.study.form_offer import SECONDS, CriterionName, ParameterName
 from estimica.study.settings import settings
 
 Aggregate = Literal["max", "smooth-max", "sum"]
@@ -43,7 +44,7 @@ class RobustTable:
     """Which parameters are uncertain, and what counts of the designs' scatter."""
 
     uncertain: Annotated[
-        dict[str, Uncertain],
+        dict[ParameterName, Uncertain],
         Field(description="Parameters: a list of values, or a distribution."),
     ] = Field(default_factory=dict)
     measure: Annotated[
@@ -67,7 +68,8 @@ class ParetoTable:
     """Which criteria are traded against each other."""
 
     criteria: Annotated[
-        tuple[str, ...], Field(description="Two or three criteria; by default all of them.")
+        tuple[CriterionName, ...],
+        Field(description="Two or three criteria; by default all of them."),
     ] = ()
     method: Annotated[
         Literal["nsga2", "epsilon"],
@@ -101,7 +103,10 @@ class OptimiseTable:
         ),
     ] = None
     max_seconds: Annotated[
-        float, Field(gt=0, description="Most seconds on the clock; then the best so far."), REAL
+        float,
+        SECONDS,
+        Field(gt=0, description="Most seconds on the clock; then the best so far."),
+        REAL,
     ] = math.inf
     starts: Annotated[
         int, Field(ge=1, description="Number of starts; the first is given."), WHOLE

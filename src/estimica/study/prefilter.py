@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
 from estimica.study.fields import STRICT, WHOLE, Positive, called, spoken, wrong
+from estimica.study.form_offer import HERTZ
 
 MOST = 8  # order of a Butterworth filter
 KINDS = ("band", "lowpass", "highpass", "transfer")
@@ -25,10 +26,15 @@ class Prefilter:
 
     band: Annotated[
         tuple[Positive, Positive] | None,
+        HERTZ,
         Field(description="What passes, from … to, in Hz (Butterworth)."),
     ] = None
-    lowpass: Annotated[Positive | None, Field(description="What is below passes, in Hz.")] = None
-    highpass: Annotated[Positive | None, Field(description="What is above passes, in Hz.")] = None
+    lowpass: Annotated[
+        Positive | None, HERTZ, Field(description="What is below passes, in Hz.")
+    ] = None
+    highpass: Annotated[
+        Positive | None, HERTZ, Field(description="What is above passes, in Hz.")
+    ] = None
     order: Annotated[
         int, Field(ge=1, le=MOST, description="Order of the Butterworth filter."), WHOLE
     ] = 2

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.study.fields import REAL, STRICT, WHOLE
+from estimica.study.form_offer import TunerName
 from estimica.study.settings import settings
 
 
@@ -17,7 +18,8 @@ class ProfileTable:
     """How the profiles of unknowns are walked."""
 
     unknowns: Annotated[
-        tuple[str, ...], Field(description="Tuners, start values or disturbances; by default all.")
+        tuple[TunerName, ...],
+        Field(description="Tuners, start values or disturbances; by default all."),
     ] = ()
     level: Annotated[float, Field(gt=0, lt=1, description="Confidence of the intervals."), REAL] = (
         0.95

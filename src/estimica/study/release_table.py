@@ -19,18 +19,19 @@ from estimica.study.fields import (
     Positive,
     either,
 )
+from estimica.study.form_offer import OutputName, TunerName
 from estimica.study.settings import settings
 
 Together = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[tuple[str, ...], Tag(LIST)],
+    Annotated[TunerName, Tag(TEXT)] | Annotated[tuple[TunerName, ...], Tag(LIST)],
     either("a name, or a list of names that are released together"),
 ]
 Stage = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[tuple[Together, ...], Tag(LIST)],
+    Annotated[TunerName, Tag(TEXT)] | Annotated[tuple[Together, ...], Tag(LIST)],
     either("a name, or a list of candidates"),
 ]
 Variances = Annotated[
-    Annotated[Positive, Tag(NUMBER)] | Annotated[dict[str, Positive], Tag(TABLE)],
+    Annotated[Positive, Tag(NUMBER)] | Annotated[dict[OutputName, Positive], Tag(TABLE)],
     either("a variance, or a table { output = variance }"),
 ]
 
@@ -59,7 +60,7 @@ class ReleaseTable:
         ),
     ] = ()
     groups: Annotated[
-        tuple[tuple[str, ...], ...], Field(description="Tuners that are released together.")
+        tuple[tuple[TunerName, ...], ...], Field(description="Tuners that are released together.")
     ] = ()
     starts: Annotated[
         int, Field(ge=1, description="Starts of the search for a candidate."), WHOLE

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.study.fields import STRICT, WHOLE
+from estimica.study.form_offer import ParameterName
 from estimica.study.input_design_table import Grid
 from estimica.study.settings import settings
 
@@ -18,7 +19,7 @@ class SweepTable:
     """How the parameters are varied."""
 
     vary: Annotated[
-        dict[str, Grid],
+        dict[ParameterName, Grid],
         Field(description="Parameters: a list of values, or a range. By default the tuners."),
     ] = Field(default_factory=dict)
     design: Annotated[

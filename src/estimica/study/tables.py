@@ -26,6 +26,7 @@ from estimica.study.fields import (
     finite,
     wrong,
 )
+from estimica.study.form_offer import SECONDS, Offer, OutputName, ParameterName, VariableName
 from estimica.study.indicator import Indicator
 from estimica.study.input_design_table import InputDesignTable
 from estimica.study.montecarlo_table import MontecarloTable
@@ -64,7 +65,7 @@ Value = Annotated[
     either("a number, true, false or a text"),
 ]
 Expressions = Annotated[
-    Annotated[str, Tag(TEXT)] | Annotated[dict[str, str], Tag(TABLE)],
+    Annotated[str, Tag(TEXT)] | Annotated[dict[OutputName, str], Tag(TABLE)],
     either('an expression "…", or a table { output = "…" }'),
 ]
 
@@ -75,6 +76,7 @@ class ModelTable:
 
     source: Annotated[
         str,
+        Offer("path", "model"),
         Field(
             min_length=1,
             description=(
@@ -89,10 +91,11 @@ class ModelTable:
         Field(alias="class", description="The class, where the source holds several."),
     ] = None
     libraries: Annotated[
-        tuple[str, ...], Field(description="Further folders of Modelica packages.")
+        tuple[Annotated[str, Offer("path", "folder")], ...],
+        Field(description="Further folders of Modelica packages."),
     ] = ()
     fix: Annotated[
-        dict[str, Value],
+        dict[ParameterName, Value],
         Field(description="Values of parameters for all cases; also sizes and switches."),
     ] = Field(default_factory=dict)
     frontend: Annotated[
@@ -112,11 +115,11 @@ class StaticTable:
         ),
     ] = None
     against: Annotated[
-        str | None,
+        VariableName | None,
         Field(description="An input, output or column that fits are drawn against."),
     ] = None
     by: Annotated[
-        str | None,
+        VariableName | None,
         Field(description="A variable by whose values points are grouped in such plots."),
     ] = None
     mode: Annotated[
@@ -131,7 +134,9 @@ class StaticTable:
         Field(description="A simulated point is at rest when no state moves more, relatively."),
     ] = 1e-8
     max_time: Annotated[
-        Positive, Field(description="How long a point may be simulated, in seconds of the model.")
+        Positive,
+        SECONDS,
+        Field(description="How long a point may be simulated, in seconds of the model."),
     ] = 1e7
 
 
@@ -145,7 +150,7 @@ class StudyFile:
         Field(description="Points without time: of a formula, or of the model."),
     ] = None
     tune: Annotated[
-        dict[str, Tuner],
+        dict[ParameterName, Tuner],
         BeforeValidator(_named),
         Field(description="Parameters to be found: name = start, or name = { … }."),
     ] = Field(default_factory=dict)

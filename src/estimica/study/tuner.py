@@ -24,13 +24,15 @@ from estimica.study.fields import (
     spoken,
     wrong,
 )
+from estimica.study.form_offer import ParameterName
 
 Scale = Annotated[
     Annotated[Literal["auto", "log"], Tag(TEXT)] | Annotated[Positive, Tag(NUMBER)],
     either("'auto', 'log' or a positive number"),
 ]
 Drives = Annotated[
-    Annotated[tuple[str, ...], Tag(LIST)] | Annotated[dict[str, str], Tag(TABLE)],
+    Annotated[tuple[ParameterName, ...], Tag(LIST)]
+    | Annotated[dict[ParameterName, str], Tag(TABLE)],
     either('a list of parameters, or a table { parameter = "expression" }'),
 ]
 
