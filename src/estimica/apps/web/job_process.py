@@ -24,7 +24,8 @@ class JobProcess:
         flags = subprocess.CREATE_NEW_PROCESS_GROUP if WINDOWS else 0  # type: ignore[attr-defined,unused-ignore]
         with output.open("wb") as printed:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "estimica", *arguments],
+                # -P: a file of the study's folder must not stand in for a module
+                [sys.executable, "-P", "-m", "estimica", *arguments],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=printed,

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from estimica.apps.web.inside import require_safe
 from estimica.apps.web.job import Job, State, printed
 from estimica.apps.web.job_options import arguments
 from estimica.apps.web.job_process import JobProcess, ending
@@ -62,6 +63,7 @@ class Jobs:
         path = self._folder.at(self._within(Path(study)))
         if not path.is_file():
             raise WebError("G045", f"there is no study '{study}'")
+        require_safe(path, self._folder.root)
         with self._lock:
             if self._closed:
                 raise WebError("G046", "the workbench is shutting down; no run begins any more")
