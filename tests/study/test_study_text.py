@@ -382,12 +382,12 @@ def one_edit(text: str, dice: random.Random) -> tuple[str, dict[str, Any], bool]
         return renamed(text, place, name), expected, False
     if kind == "move" and isinstance(outer, list):
         to = dice.randrange(len(outer))
-        outer.insert(to, outer.pop(key))
+        outer.insert(to, outer.pop(int(key)))
         return moved(text, place, to), expected, not isinstance(current, dict)
     if kind == "remove":
         del outer[key]
         if place[:-1] and len(place) == 2 and not outer and isinstance(outer, list):
-            del expected[place[0]]  # the last [[table]] takes the name along
+            del expected[str(place[0])]  # the last [[table]] takes the name along
         return without(text, place), expected, True
     value = invented(dice)
     if len(place) == 2 and isinstance(outer, list):
