@@ -61,9 +61,10 @@ def _names(tables: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
         certain = place[:2] in (("model", "source"), ("model", "libraries")) or (
             place[0] == "case" and place[2:] == ("data",)
         )
-        yield where, text, certain
-        for file in python_files(text):
-            yield where, file, True
+        files = python_files(text)
+        yield from ((where, file, True) for file in files)
+        if not files:
+            yield where, text, certain
 
 
 def _is_inside(folder: Path, name: str, root: Path, must: bool) -> bool:
