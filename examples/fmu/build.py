@@ -116,10 +116,12 @@ def build(
         library = _compile(model, source, Path(folder), fmi, macros, include)
         out.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(
-                "modelDescription.xml", text(model, guid, kinds, directional != "none")
-            )
-            archive.write(library, f"binaries/{binary_folder(fmi)}/{library.name}")
+            description = text(model, guid, kinds, directional != "none")
+            for name, content in (
+                ("modelDescription.xml", description.encode()),
+                (f"binaries/{binary_folder(fmi)}/{library.name}", library.read_bytes()),
+            ):  # without the time of day: the same sources give the same file
+                archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return out
 
 
