@@ -95,6 +95,7 @@ EXPORTED = {
     "likelihood_ratio",
     "release",
     "bootstrap",
+    "by_hand",
     "criterion_map",
     "identifiability",
     "measures",

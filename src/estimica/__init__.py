@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from estimica.compiled.linear_frequency_function import frequency_function
     from estimica.compiled.model import Model
     from estimica.data.readers import read_data
+    from estimica.estimate.by_hand import by_hand
     from estimica.estimate.estimator import fit
     from estimica.estimate.fit import Fit
     from estimica.estimate.prefilter_weighting import prefilter_weighting
@@ -130,6 +131,7 @@ _HOMES = {
     "bands": "infer.bands",
     "bode_guess": "experiment.bode_guess",
     "bootstrap": "infer.bootstrap",
+    "by_hand": "estimate.by_hand",
     "covariance": "infer.covariance",
     "criterion_map": "infer.criterion_map",
     "crossvalidate": "infer.cross_validation",
@@ -204,6 +206,7 @@ __all__ = [
     "bands",
     "bode_guess",
     "bootstrap",
+    "by_hand",
     "covariance",
     "criterion_map",
     "crossvalidate",

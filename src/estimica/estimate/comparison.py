@@ -19,20 +19,21 @@ Vector = npt.NDArray[np.float64]
 
 def compare(setup: Setup, objective: Objective, point: Point | None) -> tuple[CaseFit, ...]:
     """Every case in the study's order; validating cases find their own start values first."""
-    calibrated = {} if point is None else _calibrated(objective, point)
+    known = {} if point is None else calibrated(objective, point)
     found = []
     for one in setup.records:
         name, role = one.case.name, one.case.role
         if point is None:
             found.append(CaseFit(name, role, (), failure="no estimate to simulate with"))
         elif role == "calibrate":
-            found.append(calibrated[name])
+            found.append(known[name])
         else:
             found.append(_validated(setup, one, point.values[: len(setup.tuners)]))
     return tuple(found)
 
 
-def _calibrated(objective: Objective, point: Point) -> dict[str, CaseFit]:
+def calibrated(objective: Objective, point: Point) -> dict[str, CaseFit]:
+    """The calibrating cases of an objective at one point, by name."""
     compared = _compared(objective, point)
     found = {}
     for predictor in objective.predictors:

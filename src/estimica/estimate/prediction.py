@@ -125,6 +125,10 @@ class CasePredictor(Predictor):
             options=options,
         )
 
+    def rows(self, k: int) -> Rows:
+        """Which of all stamps output `k` has."""
+        return self._rows[k]
+
     def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
         """Values and slopes of output `k` at its own stamps."""
         rows = self._rows[k]

@@ -54,6 +54,10 @@ class Setup:
         """The objective over all tuners and the own unknowns of the calibrating cases."""
         return self._objective(self.of_role("calibrate"), self.tuners, self.links, {}, solver)
 
+    def unfitted(self) -> Objective:
+        """Like `calibration`, of the validating cases: to look at them, not to fit them."""
+        return self._objective(self.of_role("validate"), self.tuners, self.links, {}, None)
+
     def validation(self, one: Record, tuners: Vector) -> Objective:
         """The objective of one case over its own unknowns, the tuners held at the given values."""
         parameters, _ = self.links.at(tuners)

@@ -1,0 +1,198 @@
+"""By hand: the tuners set to any values, and at once how well the model then meets the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import show
+from estimica.base.errors import FitError
+from estimica.base.suggest import did_you_mean
+from estimica.base.thin import thinned_shown
+from estimica.estimate.accuracy import Accuracy
+from estimica.estimate.comparison import calibrated
+from estimica.estimate.fit import CaseFit, Fit, Identifiability, Outcome
+from estimica.estimate.objective import Evaluations, Objective, Point
+from estimica.estimate.pictures import picture
+from estimica.estimate.plain_prediction import without_derivatives
+from estimica.estimate.prediction import Failure
+from estimica.estimate.search import Status
+from estimica.estimate.setup import prepare
+from estimica.estimate.unknowns import Unknown
+from estimica.execute.threads import one_thread
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+POINTS = 600  # of a curve
+
+
+@dataclass(frozen=True, eq=False)
+class HandFit:
+    """Measured and simulated curves at some values, and how far they are apart."""
+
+    study: str
+    values: Mapping[str, float]  # of all tuners, start values and disturbances
+    cost: float  # infinite where a simulation failed
+    errn: Mapping[str, Mapping[str, float]]  # normed error in percent, by case and output
+    curves: show.Curves = field(repr=False)
+    failure: str = ""  # why there is nothing to see
+
+    def table(self) -> show.Table:
+        """The normed error of every output."""
+        rows = tuple(
+            (case, output, show.Rounded(percent, 3))
+            for case, outputs in self.errn.items()
+            for output, percent in outputs.items()
+        )
+        note = f"cost {self.cost:.7g}" if not self.failure else self.failure
+        return show.Table(("case", "output", "errn %"), rows, f"{self.study}, by hand", note)
+
+    def plot(self) -> Any:
+        """A Plotly figure of the curves."""
+        return show.figure(self.curves)
+
+    def to_dict(self) -> dict[str, object]:
+        """All but the curves as plain values; what is not finite is None."""
+        return {
+            "values": dict(self.values),
+            "cost": self.cost if math.isfinite(self.cost) else None,
+            "errn": {
+                case: {o: p if math.isfinite(p) else None for o, p in outputs.items()}
+                for case, outputs in self.errn.items()
+            },
+            "failure": self.failure,
+        }
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+
+class ByHand:
+    """A study prepared once; each look at other values is one simulation of every case."""
+
+    def __init__(self, study: Study, *, points: int = POINTS) -> None:
+        self._points = points
+        self._setup = setup = prepare(study)
+        self._fitted = without_derivatives(study, setup.calibration(), setup.held)
+        self._others: Objective | None = None
+        if setup.of_role("validate"):
+            self._others = without_derivatives(study, setup.unfitted(), setup.held)
+        self._adapted = False
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """What can be set: tuners, and start values and disturbances of calibrating cases."""
+        return self._fitted.unknowns.items
+
+    def at(self, values: Mapping[str, float] | None = None) -> HandFit:
+        """The model beside the data at these values; what is not named keeps its start.
+
+        A simulation that fails is a value too: `failure` says why.
+        """
+        chosen = self._chosen(values or {})
+        with one_thread():
+            return self._look(chosen)
+
+    def _chosen(self, values: Mapping[str, float]) -> Vector:
+        unknowns = self._fitted.unknowns
+        labels = [u.label for u in unknowns.items]
+        found = unknowns.values(unknowns.clipped(unknowns.start))
+        for name, value in values.items():
+            if name not in labels:
+                hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
+                raise FitError("F140", f"by hand: there is no '{name}' to be set{hint}")
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+                raise FitError("F141", f"by hand: '{name}' is set to {value!r}, which is no number")
+            if not math.isfinite(value):
+                raise FitError("F141", f"by hand: '{name}' is set to {value}; give a finite number")
+            found[labels.index(name)] = value
+        return found
+
+    def _look(self, values: Vector) -> HandFit:
+        named = self._fitted.unknowns.named(values)
+        name = self._setup.study.name
+        cost = self._cost(values)
+        if isinstance(cost, Failure):
+            words = f"case '{cost.case}' cannot be simulated at these values: {cost.message}"
+            return HandFit(name, named, math.inf, {}, show.Curves(()), words)
+        cases = self._cases(values, cost)
+        errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in cases if c.outputs}
+        curves = picture(self._as_fit(values, cost, cases))
+        return HandFit(name, named, cost, errn, thinned_shown(curves, self._points))
+
+    def _cost(self, values: Vector) -> float | Failure:
+        """The criterion with its priors; robust scales are taken once, so that costs compare."""
+        one = self._fitted
+        predictions = one.predict(values)
+        if isinstance(predictions, Failure):
+            return predictions
+        residuals = one.residuals(predictions)
+        for block, residual in zip(one.blocks, residuals, strict=True):
+            if not np.isfinite(residual).all():
+                return Failure(block.case, f"output '{block.name}' is not finite", {})
+        if one.criterion.adapts and not self._adapted:
+            one.criterion, self._adapted = one.criterion.adapted(residuals), True
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = one.criterion.score(residuals).cost
+        for unknown, value in zip(one.unknowns.items, values, strict=True):
+            if unknown.prior is not None:
+                cost += float((value - unknown.prior.mean) / unknown.prior.sigma) ** 2
+        return float(cost)
+
+    def _cases(self, values: Vector, cost: float) -> tuple[CaseFit, ...]:
+        """All cases in the study's order; own start values of validating ones stay as they are."""
+        known = calibrated(self._fitted, _point(values, cost))
+        if self._others is not None:
+            others = self._others.unknowns
+            theirs = others.values(others.clipped(others.start))
+            n = len(self._setup.tuners)
+            theirs[:n] = values[:n]
+            known |= calibrated(self._others, _point(theirs, math.nan))
+        return tuple(known[r.case.name] for r in self._setup.records)
+
+    def _as_fit(self, values: Vector, cost: float, cases: tuple[CaseFit, ...]) -> Fit:
+        """What the pictures of a fit are drawn from, without anything that a search tells."""
+        n = len(values)
+        nothing = Identifiability(0, n, np.zeros(0), 0.0, (), ())
+        return Fit(
+            study=self._setup.study,
+            outcome=Outcome(Status.CONVERGED, "set by hand"),
+            criterion=self._fitted.criterion.name,
+            cost=cost,
+            unknowns=self._fitted.unknowns,
+            values=values,
+            at_bound=("",) * n,
+            accuracy=Accuracy.none(n),
+            noise={},
+            n_samples=self._fitted.n_samples,
+            aic=math.nan,
+            bic=math.nan,
+            identifiability=nothing,
+            cases=cases,
+            iterations=(),
+            evaluations=Evaluations(),
+            starts=(),
+            seconds=0.0,
+            setup=self._setup,
+        )
+
+
+def by_hand(study: Study, *, points: int = POINTS) -> ByHand:
+    """Prepare a study for fitting by hand: `.at({"tau": 2.0})` shows the model beside the data.
+
+    `points` is about how many a curve has at most.
+    """
+    return ByHand(study, points=points)
+
+
+def _point(values: Vector, cost: float) -> Point:
+    nothing = np.zeros((0, 0))
+    return Point(values, values, cost, nothing, np.zeros(0), math.nan)

@@ -1,0 +1,93 @@
+"""Plain prediction: a case simulated without derivatives, which is quicker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import SimulationError
+from estimica.compiled.model import Evaluation, Model
+from estimica.estimate.objective import Objective
+from estimica.estimate.prediction import CasePredictor, Prediction, Predictor, split
+from estimica.simulate.response import Response, numbers
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+
+
+def without_derivatives(study: Study, objective: Objective, held: Mapping[str, float]) -> Objective:
+    """The same objective for `predict` alone; cases that know no other way keep theirs.
+
+    `held` are the parameters that inactive tuners set.
+    """
+    start = objective.unknowns.values(objective.unknowns.start)
+    predictors = []
+    for one in objective.predictors:
+        fixed = {**held, **one.record.case.fix}
+        predictors.append(_plain(study.model_of(one.record.case), one, fixed, start))
+    return Objective(objective.unknowns, predictors, objective.blocks, objective.criterion)
+
+
+def _plain(model: Model, one: Predictor, fixed: Mapping[str, float], start: Vector) -> Predictor:
+    if type(one) is not CasePredictor or not isinstance(one.response, Response):
+        return one
+    return PlainPredictor(model, one, fixed, start)
+
+
+class PlainPredictor(Predictor):
+    """A case over time whose tuners are set like any other parameter."""
+
+    def __init__(
+        self, model: Model, of: CasePredictor, fixed: Mapping[str, float], start: Vector
+    ) -> None:
+        super().__init__(of.record, of.links, of.places)
+        self.times, self._of = of.times, of
+        tuned, _ = self.links.at(start[self._tuners])
+        parameters, starts = split(model, fixed)
+        parameters |= dict(zip(self.links.parameters, map(float, tuned), strict=True))
+        starts |= dict(zip(self.places.starts, map(float, start[self._starts]), strict=True))
+        assert isinstance(of.response, Response)
+        response = model.response(
+            self.times,
+            dict(self.record.inputs),
+            parameters,
+            starts,
+            outputs=[m.name for m in self.record.outputs],
+            begin=self.record.begin,
+            options=replace(of.response.options, tuner_scales=()),
+        )
+        assert isinstance(response, Response)
+        self.response: Response = response
+        entries = numbers(
+            response.configuration.tuning.equations,
+            dict.fromkeys(self.links.parameters, 1.0),
+            dict.fromkeys(self.places.starts, 1.0),
+        )
+        self._entries = np.array([response.place(n) for n in entries], int)
+        self._signs = np.array(list(entries.values()))
+
+    def at(self, values: Vector) -> list[Prediction] | str:
+        """Outputs of the case at values of all unknowns, or why there are none."""
+        parameters, _ = self.links.at(values[self._tuners])
+        constants = self.response.values.copy()
+        own = np.concatenate([parameters, values[self._starts]])
+        constants[self._entries] = own * self._signs
+        try:
+            run = self.response.at_values(constants, self.times)
+        except SimulationError as error:
+            return error.message
+        if not run.ok:
+            return run.text
+        found = []
+        for k, extra in enumerate(self.extras):
+            value, slope = self.picked(run, k)
+            found.append(Prediction(value if extra is None else value + values[extra], slope))
+        return found
+
+    def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
+        """Values of output `k` at its own stamps; there are no slopes."""
+        value = run.Y[self._of.rows(k), k]
+        return value, np.empty((len(value), 0))
