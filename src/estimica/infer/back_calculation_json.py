@@ -21,6 +21,7 @@ def as_object(found: BackCalculation) -> dict[str, object]:
     plain = finite(
         {
             "command": "backcalculate",
+            "run": found.run,
             "study": found.study,
             "outcome": {"status": status, "message": message},
             "compute": list(found.compute),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.infer.back_points import CasePoints, FailedPoint
 from estimica.infer.laws import Laws
+from estimica.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,8 @@ class BackCalculation:
     without_laws: Mapping[str, str]  # computed variables without laws, and why
     has_time: bool
     seconds: float = 0.0
+    run: str = ""  # its number in the run store
+    origin: Study | None = field(default=None, repr=False)  # what was asked
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +28,14 @@ from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.execute.context import Context
 from estimica.execute.executor import executor as executor_of
+from estimica.execute.outcome import Outcome
+from estimica.infer.criterion_curvature import Kind, curvature
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
-Kind = Literal["gauss-newton", "differences"]
 VALLEY = 1e-3  # ratio of the eigenvalues, in relative units, below which there is a valley
 HALF_WIDTH = 0.5  # of the map, relative to the value
 DECADES = math.log(4.0)  # half width on a logarithmic scale
-STEP = 1e-4  # relative, of differences
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class CriterionMap:
     hessian: Vector  # of the cost by the two, in their units
     kind: Kind
     run: str = ""  # its number in the run store
+    origin: Study | None = field(default=None, repr=False)  # what was asked
 
     @property
     def eigenvalues(self) -> Vector:
@@ -185,12 +187,14 @@ def criterion_map(
     hessian: Kind = "gauss-newton",
     workers: int | None = 1,
     executor: str = "local",
+    progress: Callable[[int, int], None] | None = None,
 ) -> CriterionMap:
     """The cost over a grid of two tuners around the estimate; a study is fitted first.
 
     `ranges` gives the ends of the grid by name. The other unknowns keep their values, or are found
     anew at every point with `refit`. With `at_start` the map is around the start values. The
     Hessian is Gauss and Newton's, or by differences of the exact gradient ("differences").
+    `progress` is told how many of how many rows are done.
     """
     setup, values = _centre(study, at_start)
     objective = setup.calibration()
@@ -207,7 +211,7 @@ def criterion_map(
     _require_names(ranges, (first, second))
     start = objective.unknowns.coordinates(values)
     places = (chosen[0], chosen[1])
-    rows = _rows(_Task(setup, objective, start, places, x, refit), y, executor, workers)
+    rows = _rows(_Task(setup, objective, start, places, x, refit), y, executor, workers, progress)
     cost, H = curvature(setup, start, places, hessian, refit)
     units = [objective.unknowns.items[k].unit for k in chosen]
     return CriterionMap(
@@ -224,6 +228,7 @@ def criterion_map(
         refitted=refit,
         hessian=H,
         kind=hessian,
+        origin=setup.study,
     )
 
 
@@ -291,11 +296,24 @@ class _Task:
     refit: bool
 
 
-def _rows(task: _Task, y: Vector, name: str, workers: int | None) -> list[Row]:
+def _rows(
+    task: _Task,
+    y: Vector,
+    name: str,
+    workers: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[Row]:
     """All rows of the grid; each begins at the centre, so that it does not matter who does it."""
     build = partial(_task, task.setup.study, task.start, task.places, task.x, task.refit)
+    count = itertools.count(1)
+
+    def tell(index: int, outcome: Outcome[Row]) -> None:
+        if progress:
+            progress(next(count), len(y))
+
+    context = Context(build=build, built=task)
     with executor_of(name, workers) as many:
-        outcomes = many.map(_row, [float(v) for v in y], context=Context(build=build, built=task))
+        outcomes = many.map(_row, [float(v) for v in y], context=context, on_done=tell)
     return [o.result() for o in outcomes]
 
 
@@ -339,59 +357,3 @@ def _cost(task: _Task, q: Vector) -> Point | Failure:
     if task.objective.evaluations.failed > before and failures:
         return failures[-1]
     return Failure("", searched.message, {})
-
-
-# --- the Hessian ---------------------------------------------------------------------------------
-
-
-def curvature(
-    setup: Setup, q: Vector, places: tuple[int, int], kind: Kind, adapted: bool
-) -> tuple[float, Vector]:
-    """(cost, Hessian of the cost by two unknowns in their units).
-
-    Gauss and Newton's is 2 JᵀJ of the weighted residuals; with `adapted`, the other unknowns
-    follow (the Schur complement).
-    """
-    solver = setup.study.solver
-    tight = replace(solver, rtol=max(solver.rtol / 1e4, 1e-12), atol=solver.atol / 1e4)
-    objective = setup.calibration(tight)
-    point = objective.at(q)
-    if isinstance(point, Failure):
-        raise FitError(
-            "F085", f"case '{point.case}' cannot be simulated at the centre: {point.message}"
-        )
-    H = 2 * point.R.T @ point.R if kind == "gauss-newton" else _by_differences(objective, point)
-    slopes = objective.unknowns.slopes(q)
-    H = H / np.outer(slopes, slopes)
-    chosen = list(places)
-    others = [k for k in range(len(q)) if k not in chosen]
-    block = H[np.ix_(chosen, chosen)]
-    if adapted and others:
-        cross = H[np.ix_(chosen, others)]
-        inner = np.linalg.pinv(H[np.ix_(others, others)], rcond=1e-12, hermitian=True)
-        block = block - cross @ inner @ cross.T
-    found: Vector = (block + block.T) / 2
-    return point.cost, found
-
-
-def _by_differences(objective: Objective, point: Point) -> Vector:
-    """The Hessian by the coordinates from central differences of the exact gradient."""
-    n = len(point.q)
-    H = np.zeros((n, n))
-    for k in range(n):
-        step = STEP * max(abs(float(point.q[k])), 1.0 if objective.unknowns.items[k].log else 1e-3)
-        sides = []
-        for sign in (1, -1):
-            q = point.q.copy()
-            q[k] += sign * step
-            there = objective.at(q)
-            if isinstance(there, Failure):
-                raise FitError(
-                    "F086",
-                    f"differences: case '{there.case}' cannot be simulated beside the centre; "
-                    "use hessian='gauss-newton'",
-                )
-            sides.append(2 * there.gradient)
-        H[:, k] = (sides[0] - sides[1]) / (2 * step)
-    found: Vector = (H + H.T) / 2
-    return found

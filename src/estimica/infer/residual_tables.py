@@ -65,6 +65,7 @@ def as_object(analysis: ResidualAnalysis) -> dict[str, object]:
     """Everything but the residuals themselves; what is not finite is None."""
     found: dict[str, object] = {
         "command": "residuals",
+        "run": analysis.run,
         "study": analysis.fit.study.name,
         "outcome": {"status": "done", "message": analysis.verdict},
         "verdict": analysis.verdict,

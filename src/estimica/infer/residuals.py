@@ -31,6 +31,7 @@ class ResidualAnalysis:
     level: float  # chance of any complaint about white Gaussian residuals
     outputs: tuple[OutputResiduals, ...]
     inflation: Mapping[str, float]  # what coloured residuals do to the standard error of each tuner
+    run: str = ""  # its number in the run store
 
     def __getitem__(self, name: str) -> OutputResiduals:
         """The first output of that name; `output` finds the one of a case."""
@@ -65,6 +66,10 @@ class ResidualAnalysis:
     def verdicts(self) -> dict[tuple[str, str], str]:
         """The verdict on each output, by case and name."""
         return {(one.case, one.name): verdict(one) for one in self.outputs}
+
+    def outcome(self) -> tuple[str, str]:
+        """How it ended."""
+        return "done", self.verdict
 
     # -- how it shows itself --------------------------------------------------------------------
 

@@ -111,8 +111,12 @@ def test_a_fit_runs_and_its_result_and_run_are_found(jobs: Jobs, folder: Path) -
     done = ended(jobs, job)
     assert (done.state, done.options) == (State.DONE, ("--starts=1",)), done
     assert done.result()["parameters"]["a"]["value"] == pytest.approx(0.7, rel=1e-4)
-    run = Store.beside(folder / "tank.toml").run(done.run)
+    store = Store.beside(folder / "tank.toml")
+    run = store.run(done.run)
     assert (run.summary.command, run.status) == ("fit", Status.DONE)
+    noted = store.progress(done.run)
+    assert noted is not None
+    assert noted.text.startswith(f"iteration {run.iterations[-1].number}  cost ")
     assert jobs.job_of(done.run) == done
 
 
@@ -124,7 +128,7 @@ def test_cancel_keeps_the_best_so_far_and_the_next_in_the_queue_begins(
     monkeypatch.setenv("PYTHONPATH", str(folder))
     store = Store.beside(folder / "tank.toml")
     first = jobs.submit("fit", "tank.toml")
-    second, third = jobs.submit("fit", "tank.toml"), jobs.submit("identifiability", "tank.toml")
+    second, third = jobs.submit("fit", "tank.toml"), jobs.submit("residuals", "tank.toml")
     assert [jobs.job(j.id).state for j in (first, second, third)] == ["running", "queued", "queued"]
     jobs.cancel(second.id)
     assert jobs.job(second.id).state is State.INTERRUPTED
@@ -139,7 +143,8 @@ def test_cancel_keeps_the_best_so_far_and_the_next_in_the_queue_begins(
     assert stopped.message.startswith("interrupted; these are the best values so far")
     assert store.run(stopped.run).status is Status.INTERRUPTED
     assert 0.3 < stopped.result()["parameters"]["a"]["value"] < 1.0
-    assert ended(jobs, third).state is State.DONE
+    last = ended(jobs, third)
+    assert (last.state, store.run(last.run).summary.command) == (State.DONE, "residuals")
     jobs.cancel(first.id)  # has ended: nothing happens
     assert jobs.job(first.id) == stopped
 

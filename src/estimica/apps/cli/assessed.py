@@ -42,7 +42,7 @@ def as_stored(value: object) -> object:
 
 def assessed(run: Run, quiet: bool, work: Callable[..., Assessment]) -> Assessment:
     """The result of a run, with its progress told and its end noted."""
-    with run.writer as writer, Line(quiet, "preparing …") as line:
+    with run.writer as writer, Line(quiet, "preparing …", writer) as line:
 
         def tell(p: Progress) -> None:
             failed = f", {p.failed} failed" if p.failed else ""

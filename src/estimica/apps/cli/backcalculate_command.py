@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
 from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.resumable import Quiet, ReportPath, require_page
+from estimica.apps.cli.resumable import (
+    Line,
+    NoStore,
+    Quiet,
+    ReportPath,
+    StorePath,
+    begun,
+    finished,
+    require_page,
+)
 from estimica.base.show import ended, text
 
 if TYPE_CHECKING:
@@ -42,6 +51,8 @@ def backcalculate(
         Path | None, typer.Option(help="Write the points to this CSV or Parquet file.")
     ] = None,
     report: ReportPath = None,
+    store: StorePath = None,
+    no_store: NoStore = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -49,18 +60,36 @@ def backcalculate(
     with reported("backcalculate", as_json):
         from estimica.infer.back_calculation import backcalculate as calculate
         from estimica.infer.back_calculation_pictures import require_axes
+        from estimica.study.backcalculate_table import backcalculate_table
+        from estimica.study.study_file import read_study
 
         require_page(report)
         if axes is not None:
             require_axes(axes)
-        found = calculate(
+        given: dict[str, Any] = {
+            "compute": compute or None,
+            "against": against or None,
+            "leave_out": leave_out or None,
+            "laws": law or None,
+            "errors": errors,
+        }
+        given = {n: v for n, v in given.items() if v is not None}
+        backcalculate_table(given)  # complains before a file is read
+        asked = read_study(study, asked={"backcalculate": given})
+        run = begun(
+            "backcalculate",
+            asked,
             study,
-            compute or None,
-            against=against or None,
-            leave_out=leave_out or None,
-            laws=law or None,
-            errors=errors,
+            store=store,
+            no_store=no_store,
+            resume=None,
+            given={},
+            settings=given,
         )
+        with run.writer as writer, Line(quiet, "computing …", writer):
+            found = finished(calculate(asked, **given), writer)
+        if writer.trouble:
+            say(f"warning: the run is not stored: {writer.trouble}")
         wrote = [found.write(csv)] if csv else []
         wrote += [found.report(report, axes=axes)] if report else []
     if as_json:
@@ -69,6 +98,8 @@ def backcalculate(
         _show(found)
     for path in wrote if not quiet else ():
         say(f"wrote {path}")
+    if found.run and not quiet:
+        say(f"stored as run {found.run}")
     status, message = found.outcome()
     if status != "done":
         if as_json:

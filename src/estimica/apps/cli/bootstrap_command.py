@@ -77,7 +77,7 @@ def bootstrap(
             settings=asdict(bootstrap_table(table if isinstance(table, dict) else {}, given)),
         )
         settings = bootstrap_table(run.settings)
-        with run.writer as writer, Line(quiet) as line:
+        with run.writer as writer, Line(quiet, writer=run.writer) as line:
             fit = estimate(asked, writer, workers)
 
             def tell(p: Progress) -> None:

@@ -68,7 +68,7 @@ def crossvalidate(
             settings=asdict(crossvalidate_table(table if isinstance(table, dict) else {}, given)),
         )
         settings = crossvalidate_table(run.settings)
-        with run.writer as writer, Line(quiet) as line:
+        with run.writer as writer, Line(quiet, writer=run.writer) as line:
             fit = estimate(asked, writer, workers)
 
             def tell(p: Progress) -> None:

@@ -80,7 +80,7 @@ def design_input(
             given={**given, **({} if values is None else {"values": values})},
             settings={**_noted(asked, given), "values": values},
         )
-        with run.writer as writer, Line(quiet) as line:
+        with run.writer as writer, Line(quiet, writer=run.writer) as line:
 
             def tell(p: Progress) -> None:
                 line.tell(f"{p.done} of {p.count}  {p.text}".strip(), p.done / max(p.count, 1))

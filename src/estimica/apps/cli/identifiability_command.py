@@ -11,6 +11,7 @@ from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import reported, say
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
+    Line,
     NoStore,
     Quiet,
     ReportPath,
@@ -19,6 +20,7 @@ from estimica.apps.cli.resumable import (
     begun,
     checked,
     finished,
+    fitting,
     require_page,
     shown,
 )
@@ -64,8 +66,9 @@ def identifiability(
                 "second": str(second) if second else None,
             },
         )
-        with run.writer as writer:
-            fitted = fit(asked, workers=workers or 1)
+        with run.writer as writer, Line(quiet, writer=writer) as line:
+            fitted = fit(asked, workers=workers or 1, progress=fitting(writer))
+            line.tell("looking at what the data determine", 0.5)
             found = judge(fitted, structural=structural, seed=seed, second=other)
             found = finished(found, writer)
         if run.writer.trouble:

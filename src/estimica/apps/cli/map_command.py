@@ -11,6 +11,7 @@ from estimica.apps.cli.console import reported, say
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     ExecutorName,
+    Line,
     NoStore,
     Quiet,
     ReportPath,
@@ -70,7 +71,7 @@ def map_(
             given={},
             settings={**settings, "at_start": at_start, "differences": differences},
         )
-        with run.writer as writer:
+        with run.writer as writer, Line(quiet, "fitting …", writer) as line:
             found = criterion_map(
                 asked,
                 first,
@@ -82,6 +83,7 @@ def map_(
                 hessian="differences" if differences else "gauss-newton",
                 workers=workers or 1,
                 executor=executor,
+                progress=lambda done, count: line.tell(f"{done} of {count} rows", done / count),
             )
             found = finished(found, writer)
         if run.writer.trouble:

@@ -160,7 +160,7 @@ def _design_found(
         per_start if own["method"] == "genetic" else 2 * own["max_iterations"] * own["starts"]
     )
     page = LivePage(live, study) if live else None
-    with run.writer as writer, Line(quiet, "preparing …") as line:
+    with run.writer as writer, Line(quiet, "preparing …", writer) as line:
 
         def tell(p: Progress) -> None:
             share = min(p.evaluations / most, 1.0)
@@ -175,7 +175,7 @@ def _design_found(
 def _front_found(study: Study, run: Run, quiet: bool, options: dict[str, Any]) -> Front:
     from estimica.optimise.pareto import pareto
 
-    with run.writer as writer, Line(quiet, "preparing …") as line:
+    with run.writer as writer, Line(quiet, "preparing …", writer) as line:
 
         def tell(p: FrontProgress) -> None:
             line.tell(f"{p.evaluations} designs  {p.found} on the front", p.share)

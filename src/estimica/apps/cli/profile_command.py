@@ -75,7 +75,7 @@ def profile(
             settings={**settings, "unknowns": list(settings["unknowns"])},
         )
         terms = profile_table(run.settings)
-        with run.writer as writer, Line(quiet) as line:
+        with run.writer as writer, Line(quiet, writer=run.writer) as line:
             fit = estimate(asked, writer, workers)
 
             def tell(p: Progress) -> None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from estimica.estimate.estimator import Progress
+    from estimica.execute.run_writer import RunWriter
     from estimica.study.estimation import Estimation
 
 SHOWN = 4  # unknowns whose values are told
@@ -36,21 +37,29 @@ class TimeLeft:
 
 
 class ProgressLine:
-    """Tells iteration, cost, its change, a few values, and the time that is left."""
+    """Tells iteration, cost, its change, a few values, and the time that is left.
 
-    def __init__(self, estimation: Estimation, *, quiet: bool) -> None:
+    A writer notes the same for those who watch the run from elsewhere.
+    """
+
+    def __init__(
+        self, estimation: Estimation, *, quiet: bool, writer: RunWriter | None = None
+    ) -> None:
         self._estimation = estimation
         self._quiet = quiet
+        self._writer = writer
         self._begun = self._told = monotonic()
         self._best = math.inf
         self._steps: list[float] = []
-        self._ended = 0  # starts of a multistart
+        self._ended, self._starts = 0, 1  # starts of a multistart
         self._starts_left = TimeLeft()
         console = Console(stderr=True)
         live = console.is_terminal and not quiet
         self._status = Status("simulating …", console=console) if live else None
 
     def __enter__(self) -> Self:
+        if self._writer:
+            self._writer.progress(None, "simulating …")
         if self._status:
             self._status.start()
         return self
@@ -82,13 +91,14 @@ class ProgressLine:
         values = zip(progress.names, i.values, strict=True)
         told = [f"{name} {value:.4g}" for name, value in list(values)[:SHOWN]]
         if progress.starts > 1:
-            self._ended += 1
+            self._ended, self._starts = self._ended + 1, progress.starts
             head = f"start {self._ended} of {progress.starts}"
             left = self._starts_left.seconds(seconds, self._ended / progress.starts)
         else:
             head = f"iteration {i.number}"
             self._steps.append(i.step)
             left = self._left(seconds)
+        self._note(head, i.cost, left)
         change = i.cost - self._best if math.isfinite(self._best) else math.nan
         self._best = min(self._best, i.cost)
         parts = [head, f"cost {i.cost:.7g}"]
@@ -98,6 +108,16 @@ class ProgressLine:
         if math.isfinite(left) and left >= 1:
             parts.append(f"about {left:.0f} s left")
         return "  ".join([*parts, *told])
+
+    def _note(self, head: str, cost: float, left: float) -> None:
+        """Note how far it is; the share that is done is a guess unless starts are counted."""
+        if self._writer is None:
+            return
+        seconds = monotonic() - self._begun
+        share = seconds / (seconds + left) if math.isfinite(left) and left > 0 else None
+        if self._ended:
+            share = self._ended / self._starts
+        self._writer.progress(share, f"{head}  cost {cost:.7g}")
 
     def _left(self, seconds: float) -> float:
         """Seconds left if steps go on shrinking as they do, at most to the iteration limit."""

@@ -125,7 +125,7 @@ def _run(
     from estimica.infer.release import release as step_by_step
     from estimica.infer.release_result import Ending
 
-    with _Line(quiet or choose is not None) as line:
+    with _Line(quiet or choose is not None, writer) as line:
         found = step_by_step(
             study,
             settings=settings,
@@ -176,11 +176,12 @@ class _Asker:
 class _Line:
     """Progress on stderr: a line that renews itself, and one for each step that has ended."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, writer: RunWriter) -> None:
         from rich.console import Console
         from rich.status import Status
 
         self._quiet = quiet
+        self._writer = writer
         console = Console(stderr=True)
         live = console.is_terminal and not quiet
         self._status = Status("simulating …", console=console) if live else None
@@ -201,15 +202,20 @@ class _Line:
 
     def __call__(self, progress: Progress) -> None:
         """Tell of a search, or of a step that has ended."""
-        if self._quiet:
-            return
         step = progress.chosen
         if step is not None:
             took = step.choice
             gained = f"{took.name}: cost {took.cost:.7g}" if took else "nothing is worth releasing"
-            say(f"step {step.number}  {gained}")
-        elif self._status:
-            self._status.update(
+            line = f"step {step.number}  {gained}"
+        else:
+            line = (
                 f"step {progress.step}  {progress.done} of {progress.count} searches for "
                 f"{progress.candidates} candidates  null model's cost {progress.cost:.7g}"
             )
+        self._writer.progress(None, line)  # nobody knows how many steps there will be
+        if self._quiet:
+            return
+        if step is not None:
+            say(line)
+        elif self._status:
+            self._status.update(line)

@@ -9,7 +9,19 @@ import typer
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import print_json, print_text, reported, say
 from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.resumable import Quiet, ReportPath, Workers, checked, require_page
+from estimica.apps.cli.resumable import (
+    Line,
+    NoStore,
+    Quiet,
+    ReportPath,
+    StorePath,
+    Workers,
+    begun,
+    checked,
+    finished,
+    fitting,
+    require_page,
+)
 from estimica.base.show import text
 
 if TYPE_CHECKING:
@@ -28,6 +40,8 @@ def residuals(
     ] = None,
     report: ReportPath = None,
     workers: Workers = None,
+    store: StorePath = None,
+    no_store: NoStore = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,11 +58,25 @@ def residuals(
         if covariance is not None:
             require_kind(covariance)
         asked = checked(study, "residuals", as_json)
-        fitted = fit(asked, workers=workers or 1)
-        if not fitted.outcome.ok:
-            say(f"warning: the fit ended early: {fitted.outcome.message}")
-        found = analyse(fitted, level=level)
-        known = None if covariance is None else errors(fitted, covariance)
+        run = begun(
+            "residuals",
+            asked,
+            study,
+            store=store,
+            no_store=no_store,
+            resume=None,
+            given={},
+            settings={"level": level, "covariance": covariance},
+        )
+        with run.writer as writer, Line(quiet, writer=writer):
+            fitted = fit(asked, workers=workers or 1, progress=fitting(writer))
+            if not fitted.outcome.ok:
+                say(f"warning: the fit ended early: {fitted.outcome.message}")
+            found = analyse(fitted, level=level)
+            known = None if covariance is None else errors(fitted, covariance)
+            found = finished(found, writer)
+        if writer.trouble:
+            say(f"warning: the run is not stored: {writer.trouble}")
         page = found.report(report) if report else None
     if as_json:
         more = {} if known is None else {"covariance": known.to_dict()}
@@ -57,6 +85,8 @@ def residuals(
         _show(found, known)
     if page and not quiet:
         say(f"wrote {page}")
+    if found.run and not quiet:
+        say(f"stored as run {found.run}")
 
 
 def _show(found: ResidualAnalysis, known: Covariance | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -18,6 +18,7 @@ from estimica.base.errors import ReportError, StoreError
 from estimica.base.show import ended
 
 if TYPE_CHECKING:
+    from estimica.estimate.estimator import Progress as FitProgress
     from estimica.estimate.fit import Fit
     from estimica.execute.run_writer import RunWriter
     from estimica.study.study import Study
@@ -136,7 +137,7 @@ def estimate(study: Study, writer: RunWriter, workers: int | None) -> Fit:
     known = writer.checkpoints().get(key)
     if known is not None:
         return restored(study, known)
-    found = fit(study, workers=workers or 1)
+    found = fit(study, workers=workers or 1, progress=fitting(writer))
     note = noted(found)
     if note is None:
         return found
@@ -145,16 +146,33 @@ def estimate(study: Study, writer: RunWriter, workers: int | None) -> Fit:
     return restored(study, writer.checkpoints().get(key, note))
 
 
-class Line:
-    """Progress on stderr: a line that renews itself, or plain lines now and then."""
+def fitting(writer: RunWriter) -> Callable[[FitProgress], None]:
+    """Note the iterations of a fit that only comes first."""
 
-    def __init__(self, quiet: bool, first: str = "fitting …") -> None:
+    def note(progress: FitProgress) -> None:
+        one = progress.iteration
+        writer.progress(None, f"fitting: iteration {one.number}  cost {one.cost:.7g}")
+
+    return note
+
+
+class Line:
+    """Progress on stderr: a line that renews itself, or plain lines now and then.
+
+    A writer notes it too, for those who watch the run from elsewhere.
+    """
+
+    def __init__(
+        self, quiet: bool, first: str = "fitting …", writer: RunWriter | None = None
+    ) -> None:
         from rich.console import Console
         from rich.status import Status
 
         from estimica.apps.cli.progress import TimeLeft
 
         self._quiet = quiet
+        self._writer = writer
+        self._first = first
         self._told = monotonic()
         self._left = TimeLeft()
         console = Console(stderr=True)
@@ -162,6 +180,8 @@ class Line:
         self._status = Status(first, console=console) if live else None
 
     def __enter__(self) -> Self:
+        if self._writer:
+            self._writer.progress(None, self._first)
         if self._status:
             self._status.start()
         return self
@@ -177,6 +197,8 @@ class Line:
 
     def tell(self, text: str, share: float) -> None:
         """Tell how far it is; `share` of the work is done."""
+        if self._writer:
+            self._writer.progress(share, text)
         now = monotonic()
         left = self._left.seconds(now, share)
         if self._quiet or (not self._status and now - self._told < EVERY):

@@ -1,0 +1,71 @@
+"""The Hessian of the criterion by two unknowns: Gauss and Newton's, or by differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import FitError
+from estimica.estimate.objective import Objective, Point
+from estimica.estimate.prediction import Failure
+from estimica.estimate.setup import Setup
+
+Vector = npt.NDArray[np.float64]
+Kind = Literal["gauss-newton", "differences"]
+STEP = 1e-4  # relative, of differences
+
+
+def curvature(
+    setup: Setup, q: Vector, places: tuple[int, int], kind: Kind, adapted: bool
+) -> tuple[float, Vector]:
+    """(cost, Hessian of the cost by two unknowns in their units).
+
+    Gauss and Newton's is 2 JᵀJ of the weighted residuals; with `adapted`, the other unknowns
+    follow (the Schur complement).
+    """
+    solver = setup.study.solver
+    tight = replace(solver, rtol=max(solver.rtol / 1e4, 1e-12), atol=solver.atol / 1e4)
+    objective = setup.calibration(tight)
+    point = objective.at(q)
+    if isinstance(point, Failure):
+        raise FitError(
+            "F085", f"case '{point.case}' cannot be simulated at the centre: {point.message}"
+        )
+    H = 2 * point.R.T @ point.R if kind == "gauss-newton" else _by_differences(objective, point)
+    slopes = objective.unknowns.slopes(q)
+    H = H / np.outer(slopes, slopes)
+    chosen = list(places)
+    others = [k for k in range(len(q)) if k not in chosen]
+    block = H[np.ix_(chosen, chosen)]
+    if adapted and others:
+        cross = H[np.ix_(chosen, others)]
+        inner = np.linalg.pinv(H[np.ix_(others, others)], rcond=1e-12, hermitian=True)
+        block = block - cross @ inner @ cross.T
+    found: Vector = (block + block.T) / 2
+    return point.cost, found
+
+
+def _by_differences(objective: Objective, point: Point) -> Vector:
+    """The Hessian by the coordinates from central differences of the exact gradient."""
+    n = len(point.q)
+    H = np.zeros((n, n))
+    for k in range(n):
+        step = STEP * max(abs(float(point.q[k])), 1.0 if objective.unknowns.items[k].log else 1e-3)
+        sides = []
+        for sign in (1, -1):
+            q = point.q.copy()
+            q[k] += sign * step
+            there = objective.at(q)
+            if isinstance(there, Failure):
+                raise FitError(
+                    "F086",
+                    f"differences: case '{there.case}' cannot be simulated beside the centre; "
+                    "use hessian='gauss-newton'",
+                )
+            sides.append(2 * there.gradient)
+        H[:, k] = (sides[0] - sides[1]) / (2 * step)
+    found: Vector = (H + H.T) / 2
+    return found
