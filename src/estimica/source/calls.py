@@ -12,6 +12,7 @@ from estimica.flat import expression as ex
 from estimica.source import library_functions, statements
 from estimica.source.nodes import Node, argument_name, argument_value
 from estimica.source.values import (
+    FunctionValue,
     Value,
     ValueMismatch,
     broadcast,
@@ -86,6 +87,9 @@ def call(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(interpreter, content["args"], frame)
+    held = frame.get(name)
+    if isinstance(held, FunctionValue):
+        content = {**content, "name": {"name": held.name}}
     function = interpreter.functions.find(content["name"])
     if function is None:
         raise UnsupportedError(
@@ -93,7 +97,17 @@ def call(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
             f"{interpreter.place}: the function '{name}' is not supported: its body is not part of "
             "the model; write it as a Modelica function with an algorithm section",
         )
-    return _evaluate(interpreter, function, content["args"], frame)
+    given = held.given if isinstance(held, FunctionValue) else {}
+    return _evaluate(interpreter, function, content["args"], frame, given)
+
+
+def handed_on(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
+    """A function as an argument: by its name, or `function f(a = 1)`."""
+    held = frame.get(content["name"])
+    if isinstance(held, FunctionValue):
+        return held
+    given = {argument_name(a) or "": interpreter.value(a, frame) for a in content["args"]}
+    return FunctionValue(content["name"], given)
 
 
 def call_statement(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
@@ -101,8 +115,14 @@ def call_statement(interpreter: Interpreter, content: Node, frame: Frame) -> Val
     return call(interpreter, {"name": content["comp"], "args": content["args"]}, frame)
 
 
-def _evaluate(interpreter: Interpreter, function: Node, nodes: list[Any], frame: Frame) -> Value:
-    arguments = _bound_arguments(interpreter, function, nodes, frame)
+def _evaluate(
+    interpreter: Interpreter,
+    function: Node,
+    nodes: list[Any],
+    frame: Frame,
+    already: Mapping[str, Value],
+) -> Value:
+    arguments = _bound_arguments(interpreter, function, nodes, frame, already)
     arguments.update(_FIRST_GUESSES.get(function["name"], {}))
     if function["is_constructor"]:
         return arguments
@@ -164,10 +184,14 @@ def _applied(interpreter: Interpreter, function: Node, arguments: Frame) -> Valu
 
 
 def _bound_arguments(
-    interpreter: Interpreter, function: Node, nodes: list[Any], frame: Frame
+    interpreter: Interpreter,
+    function: Node,
+    nodes: list[Any],
+    frame: Frame,
+    already: Mapping[str, Value],
 ) -> Frame:
-    inputs = function["inputs"]
-    given: Frame = {}
+    inputs = [i for i in function["inputs"] if i["name"] not in already]
+    given: Frame = dict(already)
     position = 0
     for node in nodes:
         name = argument_name(node)
@@ -190,7 +214,7 @@ def _bound_arguments(
         given[name or inputs[position]["name"]] = value
         position += 1
     bound: Frame = {}
-    for declaration in inputs:
+    for declaration in function["inputs"]:
         name = declaration["name"]
         if name in given:
             bound[name] = given[name]
@@ -245,7 +269,9 @@ def _unassigned(interpreter: Interpreter, declaration: Node, local: Frame) -> Va
     if None in shape:
         return None
     if declaration.get("type_class") == "Record":
-        return {} if not shape else full([n for n in shape if n is not None], {})
+        fields = declaration.get("fields") or ()
+        record: Value = {f["name"]: _unassigned(interpreter, f, local) for f in fields}
+        return record if not shape else full([n for n in shape if n is not None], record)
     return full([n for n in shape if n is not None], None) if shape else None
 
 

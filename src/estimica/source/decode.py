@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from estimica.base.errors import SourceError
 from estimica.flat.expression import names_in
@@ -19,7 +19,7 @@ from estimica.source.equations import (
     decode_initial_equations,
 )
 from estimica.source.flattener import RUMOCA_VERSION
-from estimica.source.hidden import Hidden, HiddenSections, is_generated
+from estimica.source.hidden import HiddenSections, is_generated
 from estimica.source.interpreter import Interpreter
 from estimica.source.origins import SourceFiles
 from estimica.source.variables import decode_variables
@@ -71,16 +71,23 @@ _IGNORED = frozenset(
 )
 
 
+class Sections(Protocol):
+    """Code that stands beside the flat model."""
+
+    def sections(self, interpreter: Interpreter) -> HiddenSections:
+        """The code, with the names of the flat model."""
+
+
 def decode(
     flat: Mapping[str, Any],
     name: str,
     files: SourceFiles,
     source: str = "",
-    hidden: Hidden | None = None,
+    hidden: Sections | None = None,
 ) -> FlatSystem:
     """The flat model `flat` of class `name` as scalar variables and equations.
 
-    `hidden` are the sections that were kept from the compiler.
+    `hidden` are sections that the flat model does not hold.
     """
     check_keys(flat)
     interpreter = Interpreter(flat)

@@ -41,7 +41,7 @@ def placed(hidden: Hidden, interpreter: Interpreter) -> HiddenSections:
         raise OuterNames(missing)
     result = HiddenSections()
     for kind, nodes, prefix in named:
-        _distribute(interpreter, kind, nodes, prefix, result)
+        distribute(interpreter, kind, nodes, prefix, result)
     return result
 
 
@@ -193,9 +193,10 @@ def _renamed_component(
     return {**component, "parts": parts}
 
 
-def _distribute(
+def distribute(
     interpreter: Interpreter, kind: str, nodes: list[Node], prefix: str, result: HiddenSections
 ) -> None:
+    """Add the nodes of a section of the instance `prefix` to `result`."""
     match kind:
         case "algorithm":
             result.algorithms.append(Section(nodes, prefix))
@@ -262,6 +263,8 @@ def _place_if(
     simple: list[Node],
 ) -> None:
     cases = _cases(interpreter, content, prefix)
+    if len(cases) > 1:
+        result.assertions += _guarded_assertions(cases)
     rows = [_rows(interpreter, case) for case in cases] if len(cases) > 1 else []
     if len(cases) > 1 and not _alike(cases, rows):
         # such branches are allowed where parameters decide, whatever their kind
@@ -274,7 +277,24 @@ def _place_if(
         simple.extend(cases[0].simple)
         return
     pairs = _joined_rows([case.truth for case in cases], rows)
-    simple.append({**cases[0].simple[0], "pairs": pairs})
+    if pairs:
+        simple.append({**cases[0].simple[0], "pairs": pairs})
+
+
+def _guarded_assertions(cases: Sequence[_Case]) -> list[Node]:
+    """The assertions of branches, each counting only where its branch is the one that holds."""
+    found: list[Node] = []
+    excused: list[Node] = []
+    for case in cases:
+        own = [] if case.condition is None else [{"Unary": {"op": "Not", "rhs": case.condition}}]
+        for assertion in case.placed.assertions:
+            condition = assertion["condition"]
+            for reason in [*own, *excused]:
+                condition = {"Binary": {"op": "Or", "lhs": reason, "rhs": condition}}
+            found.append({**assertion, "condition": condition})
+        case.placed.assertions.clear()
+        excused += [case.condition] if case.condition is not None else []
+    return found
 
 
 def _rows(interpreter: Interpreter, case: _Case) -> list[tuple[Expression, Expression]]:
@@ -414,6 +434,8 @@ def _actions(interpreter: Interpreter, body: Sequence[Node]) -> list[Node]:
             case "ForEquation":
                 for unrolled in _unrolled(interpreter, content):
                     actions += _actions(interpreter, unrolled)
+            case "Call":
+                interpreter.notes.append(f"a call without a result is left out: {content['name']}")
             case _:
                 actions.append({kind: content})
     return actions

@@ -93,6 +93,8 @@ class Interpreter:
                 return builtin_functions.call(self, content["function"], content["args"], frame)
             case "FunctionCall":
                 return calls.call(self, content, frame)
+            case "FunctionReference":
+                return calls.handed_on(self, content, frame)
             case "Array":
                 return self._array(content, frame)
             case "Index":

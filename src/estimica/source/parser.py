@@ -168,7 +168,7 @@ class Parser:
         if token.kind == "number":
             return _number(token.text)
         if token.kind == "string":
-            return {"Literal": {"value": {"String": _unescaped(token.text)}}}
+            return {"Literal": {"value": {"String": unescaped(token.text)}}}
         match token.text:
             case "true" | "false":
                 return {"Literal": {"value": {"Boolean": token.text == "true"}}}
@@ -548,7 +548,8 @@ def _number(text: str) -> Node:
     return {"Literal": {"value": {"Real": float(text)}}}
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """The text of a string literal in its quotes."""
     result, escaped = [], False
     for c in text[1:-1]:
         if escaped:

@@ -16,7 +16,10 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 
 Array: TypeAlias = NDArray[Any]
-Value: TypeAlias = "Expression | str | Array | dict[str, Value] | tuple[Value, ...] | Handle | None"
+Value: TypeAlias = (
+    "Expression | str | Array | dict[str, Value] | tuple[Value, ...] | Handle | FunctionValue"
+    " | None"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,14 @@ class Handle:
     """An external object, such as a table: the arguments of its constructor."""
 
     arguments: dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue:
+    """A function that is handed on, perhaps with some of its inputs given."""
+
+    name: str
+    given: dict[str, Value]
 
 
 class ValueMismatch(Exception):
