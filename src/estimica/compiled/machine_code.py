@@ -21,6 +21,7 @@ import casadi as ca
 import llvmlite.binding as llvm
 
 from estimica.compiled import hyperbolic_tangent
+from estimica.compiled.object_code import loaded
 
 _LIBM = {  # unary functions of the C library
     ca.OP_SIN: "sin", ca.OP_COS: "cos", ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos",
@@ -384,17 +385,7 @@ def compile_functions(
     declarations = sorted(set().union(*(w.externals for w in writers)))
     size = max((f.n_instructions() for f in functions), default=0)
     level = 2 if size < _LARGE else 1 if size < _HUGE else 0
-    module = llvm.parse_assembly("\n".join(declarations + bodies))
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        opt=level, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
-    )
-    if level > 0:
-        tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-        tuning.slp_vectorization = level == 2
-        builder = llvm.create_pass_builder(machine, tuning)
-        builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    engine = loaded("\n".join(declarations + bodies), level)
     addresses = {name: engine.get_function_address(name) for name in names}
     return MachineCode(addresses, engine, n_constants)
 

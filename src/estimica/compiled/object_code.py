@@ -1,0 +1,76 @@
+"""LLVM assembly to machine code in memory, kept on disk where nobody else can put anything.
+
+What is kept is found by a hash of the assembly, the processor and the version of LLVM, so that it
+is the code that compiling would give again. Machine code is as good as a program: it is kept and
+run only from a folder that this user alone can write to, and only where its checksum is right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from estimica.source.cache import drop_entry, is_private, read_entry, write_entry
+
+_KIND = "code"
+#: shorter assembly compiles as quickly as it is found
+_SHORT = 30_000
+_CHECKSUM = hashlib.sha256().digest_size
+
+
+def loaded(assembly: str, level: int) -> Any:
+    """The engine that holds the functions of `assembly`, optimised to `level`."""
+    machine = _machine(level)
+    if len(assembly) < _SHORT or not is_private(_KIND):
+        return _compiled(assembly, level, machine, "")
+    key = _key(assembly, level)
+    content = read_entry(_KIND, key)
+    if content is None:
+        return _compiled(assembly, level, machine, key)
+    code = content[_CHECKSUM:]
+    if hashlib.sha256(code).digest() != content[:_CHECKSUM]:
+        drop_entry(_KIND, key)
+        return _compiled(assembly, level, machine, key)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
+
+
+def _key(assembly: str, level: int) -> str:
+    features = llvm.get_host_cpu_features().flatten()
+    versions = (
+        llvmlite.__version__,
+        llvm.llvm_version_info,
+        llvm.get_process_triple(),
+    )
+    parts = (level, llvm.get_host_cpu_name(), features, versions)
+    return hashlib.sha256(f"{parts!r}\n{assembly}".encode()).hexdigest()
+
+
+def _machine(level: int) -> Any:
+    return llvm.Target.from_default_triple().create_target_machine(
+        opt=level, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
+    )
+
+
+def _compiled(assembly: str, level: int, machine: Any, key: str) -> Any:
+    """Compile, and keep the result under `key` where there is one."""
+    module = llvm.parse_assembly(assembly)
+    if level > 0:
+        tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+        tuning.slp_vectorization = level == 2
+        builder = llvm.create_pass_builder(machine, tuning)
+        builder.getModulePassManager().run(module, builder)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    if key:
+        engine.set_object_cache(lambda _, code: _keep(key, code), None)
+    engine.finalize_object()
+    return engine
+
+
+def _keep(key: str, code: bytes) -> None:
+    write_entry(_KIND, key, hashlib.sha256(code).digest() + code)
