@@ -187,6 +187,7 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
     from estimica.estimate.estimator import fit as estimate
     from estimica.estimate.search import Status as Ended
     from estimica.execute.run import Status
+    from estimica.infer.noted_fit import noted
 
     count = 0
 
@@ -207,6 +208,9 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
     status = Status.INTERRUPTED if interrupted else Status.FAILED
     status = Status.DONE if found.outcome.ok else status
     keep_page(found, writer)
+    note = noted(found)
+    if note is not None:  # so that the curves and the fitted model can be made later
+        writer.checkpoint("estimate", note)
     writer.finish(status, found.outcome.message, found.to_dict())
     return found
 
