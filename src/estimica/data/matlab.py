@@ -54,9 +54,14 @@ def _new(path: Path) -> dict[str, Any]:
 
     def taken(group: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for name, item in group.items():
+        for name in group:
             if name.startswith("#"):
                 continue
+            if isinstance(group.get(name, getlink=True), h5py.ExternalLink):
+                raise ValueError(f"'{name}' is kept in another file")
+            item = group[name]
+            if isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
+                raise ValueError(f"'{name}' is kept in another file")
             if isinstance(item, h5py.Group):
                 found[name] = taken(item)
             elif item.attrs.get("MATLAB_class", b"double") not in (b"char", b"cell"):

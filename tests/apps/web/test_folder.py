@@ -405,3 +405,25 @@ def test_code_of_a_served_study_runs_after_agreement_only(
     (root / "own.py").write_text("import os\n")
     with pytest.raises(WebError, match="agree first"):
         require_safe_tables(tables, root, root)
+
+
+def test_a_matlab_file_does_not_fetch_what_is_kept_in_another(folder: Folder, root: Path) -> None:
+    """HDF5 can name raw bytes of any file as its data: a way out of the folder."""
+    h5py = pytest.importorskip("h5py")
+    from estimica.base.errors import DataError
+    from estimica.data.readers import read_data
+
+    outside = root.parent / "secret.txt"
+    with h5py.File(root.parent / "other.mat", "w") as file:
+        file["x"] = [1.0, 2.0]
+    with h5py.File(root / "raw.mat", "w") as file:
+        file.create_dataset("x", (6,), "u1", external=[(str(outside), 0, 6)])
+    with h5py.File(root / "link.mat", "w") as file:
+        file["x"] = h5py.ExternalLink(str(root.parent / "other.mat"), "/x")
+    with h5py.File(root / "virtual.mat", "w") as file:
+        layout = h5py.VirtualLayout((2,), "f8")
+        layout[:] = h5py.VirtualSource(str(root.parent / "other.mat"), "x", (2,))
+        file.create_virtual_dataset("x", layout)
+    for name in ("raw.mat", "link.mat", "virtual.mat"):
+        with pytest.raises(DataError, match="'x' is kept in another file"):
+            read_data(folder.at(name))
