@@ -14,6 +14,7 @@ import pytest
 from estimica.base.errors import SourceError
 from estimica.source import flattener
 from estimica.source.flattener import Refusal, flatten
+from estimica.source.limits import Watch
 from estimica.source.load import load_flat
 
 MODEL = "model M\n  Real x(start=1);\nequation\n  der(x) = -x;\nend M;"
@@ -58,7 +59,7 @@ def test_a_warm_load_of_a_small_model_is_quick() -> None:
 
 
 def test_a_hang_is_an_error_and_the_next_request_works(worker: None) -> None:
-    with pytest.raises(SourceError, match=r"did not finish 'Hang' within 0\.3 s"):
+    with pytest.raises(SourceError, match=r"'Hang' was given up after 0\.3 s, while the Modelica"):
         flatten("", "Hang", [], 0.3)
     assert flatten("", "Fine", [], 5.0) == {"model": 1}
 
@@ -135,6 +136,8 @@ def test_a_worker_that_went_home_is_replaced(tmp_path: Path, monkeypatch) -> Non
     monkeypatch.setattr(flattener, "_WORKER", script)
     monkeypatch.setattr(flattener, "_processes", {})
     with pytest.raises(flattener._Retired):
-        flattener._process_for(False).ask({"text": "", "model": "Die", "roots": []}, 5.0)
+        flattener._process_for(False).ask(
+            {"text": "", "model": "Die", "roots": []}, Watch("Die", 5.0)
+        )
     assert flatten("", "Fine", [], 5.0) == {"model": 1}
     flattener.stop_flatteners()

@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base.errors import SourceError
+from estimica.source.limits import Watch, resident_bytes
 
 #: the only version whose flat JSON this package understands
 RUMOCA_VERSION = "0.10.2"
+#: seconds between two looks at the clock and at the memory of the compiler
+_LOOK_EVERY = 0.2
 _WORKER = Path(__file__).with_name("flattener_worker.py")
 
 
@@ -31,16 +34,19 @@ class Refusal(Exception):
         self.findings = tuple(findings)
 
 
-def flatten(text: str, model: str, roots: Sequence[Path], time_limit: float) -> dict[str, Any]:
+def flatten(text: str, model: str, roots: Sequence[Path], limit: float | Watch) -> dict[str, Any]:
     """The flat JSON of class `model` of `text`, which may refer to the libraries under `roots`.
 
-    Raises Refusal where the compiler refuses the source, SourceError where it hangs or crashes.
+    `limit` are seconds, or the watch over a whole loading. Raises Refusal where the compiler
+    refuses the source, SourceError where it hangs, crashes or wants too much memory.
     """
+    watch = limit if isinstance(limit, Watch) else Watch(model, limit)
     request = {"text": text, "model": model, "roots": [str(r) for r in roots]}
     try:
-        kind, content = _process_for(bool(roots)).ask(request, time_limit)
+        kind, content = _process_for(bool(roots)).ask(request, watch)
     except _Retired:
-        kind, content = _process_for(bool(roots)).ask(request, time_limit)
+        kind, content = _process_for(bool(roots)).ask(request, watch)
+    model = watch.what
     answer: dict[str, Any] = json.loads(content)
     if kind == "refused":
         raise Refusal(answer["message"], answer["findings"])
@@ -86,18 +92,18 @@ class _Process:
     def alive(self) -> bool:
         return self._popen.poll() is None
 
-    def ask(self, request: dict[str, Any], time_limit: float) -> tuple[str, bytes]:
+    def ask(self, request: dict[str, Any], watch: Watch) -> tuple[str, bytes]:
         with self._lock:
             if not self._greeted:
-                self._wait("its start", 60.0)
+                self._wait(Watch("the start of the Modelica compiler", 60.0))
                 self._greeted = True
             assert self._popen.stdin is not None
             try:
                 self._popen.stdin.write(json.dumps(request).encode() + b"\n")
                 self._popen.stdin.flush()
             except OSError:
-                raise self._ended(f"'{request['model']}'") from None
-            return self._wait(f"'{request['model']}'", time_limit)
+                raise self._ended(watch.what) from None
+            return self._wait(watch)
 
     def stop(self) -> None:
         if self.alive:
@@ -107,18 +113,19 @@ class _Process:
             with contextlib.suppress(OSError):
                 self._popen.stdin.close()
 
-    def _wait(self, what: str, time_limit: float) -> tuple[str, bytes]:
-        try:
-            kind, content = self._answers.get(timeout=time_limit)
-        except queue.Empty:
-            self.stop()
-            raise SourceError(
-                "S005",
-                f"the Modelica compiler did not finish {what} within {time_limit:g} s and was "
-                "stopped; raise time_limit, or simplify the class",
-            ) from None
+    def _wait(self, watch: Watch) -> tuple[str, bytes]:
+        while True:
+            try:
+                kind, content = self._answers.get(timeout=min(_LOOK_EVERY, watch.left + 0.001))
+                break
+            except queue.Empty:
+                try:
+                    watch.look(resident_bytes(self._popen.pid))
+                except SourceError:
+                    self.stop()
+                    raise
         if kind == "ended":
-            raise self._ended(what)
+            raise self._ended(watch.what)
         return kind, content
 
     def _ended(self, what: str) -> Exception:
@@ -152,7 +159,7 @@ def _environment() -> dict[str, str]:
 def _died(what: str) -> SourceError:
     return SourceError(
         "S006",
-        f"the process of the Modelica compiler died on {what}; it may have run out of memory: "
+        f"the process of the Modelica compiler died on '{what}'; it may have run out of memory: "
         "close other programs, or load a smaller class",
     )
 

@@ -14,6 +14,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Kind, Origin, Variability
 from estimica.source import builtin_functions, calls
+from estimica.source.limits import look
 from estimica.source.names import Declared, NameTable
 from estimica.source.nodes import Node
 from estimica.source.operators import as_text, binary, choose, unary
@@ -29,6 +30,8 @@ from estimica.source.values import (
 )
 
 Frame = dict[str, Value]
+#: nodes between two looks at the clock
+_LOOK_EVERY = 5000
 
 
 class Interpreter:
@@ -49,6 +52,7 @@ class Interpreter:
         self._clocks: dict[str, Node] | None = None
         self._guards: list[Expression] = []
         self.depth = 0
+        self._steps = 0
 
     # --- nodes ---------------------------------------------------------------------------------
 
@@ -67,6 +71,9 @@ class Interpreter:
 
     def value(self, node: Node, frame: Frame) -> Value:
         """The value of an expression node."""
+        self._steps += 1
+        if not self._steps % _LOOK_EVERY:
+            look()
         kind, content = next(iter(node.items()))
         if self._owner is not None and content.get("span"):
             passed_on = self._passed_on(node, content["span"])
