@@ -366,6 +366,14 @@ def test_studies_that_point_outside_the_folder_are_refused(root: Path, text: str
     assert error.value.code == "G020"
 
 
+def test_a_store_of_runs_that_is_a_link_leading_out_is_refused(root: Path) -> None:
+    (root / "sub" / "boiler.toml").write_text("[tune]\n")
+    require_safe(root / "sub" / "boiler.toml", root)
+    (root / "sub" / ".estimica").symlink_to(root.parent)
+    with pytest.raises(WebError, match=r"the store of runs '.estimica' is outside the folder"):
+        require_safe(root / "sub" / "boiler.toml", root)
+
+
 def test_studies_of_subfolders_may_use_the_whole_folder(root: Path) -> None:
     tables: dict[str, Any] = tomllib.loads(
         """

@@ -10,6 +10,7 @@ from typing import Any
 
 from estimica.base.errors import WebError
 from estimica.base.problems import Problem
+from estimica.execute.store import Store
 from estimica.study.named_code import code_of, in_words, python_files, texts
 from estimica.study.trust import not_trusted
 
@@ -19,6 +20,9 @@ def require_safe(study: Path, root: Path) -> None:
 
     What is no TOML passes: it names nothing, and whoever reads it says what is wrong.
     """
+    store = Store.beside(study).path  # where the run is written
+    if not Path(os.path.realpath(store)).is_relative_to(os.path.realpath(root)):
+        raise WebError("G020", f"the store of runs '{store.parent.name}' is outside the folder")
     try:
         tables = tomllib.loads(study.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
