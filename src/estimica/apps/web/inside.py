@@ -63,7 +63,7 @@ def _names(tables: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
     for place, text in texts(tables):
         where = in_words(place, tables)
         certain = place[:2] in (("model", "source"), ("model", "libraries")) or (
-            place[0] == "case" and place[2:] == ("data",)
+            place[0] == "case" and place[2:3] == ("data",)
         )
         files = python_files(text)
         yield from ((where, file, True) for file in files)
