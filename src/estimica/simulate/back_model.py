@@ -16,9 +16,11 @@ def load_back_model(
     fix: Mapping[str, float | bool | int | str],
     libraries: Sequence[Path],
     causality: BackCausality,
+    *,
+    frontend: str = "rumoca",
 ) -> ModelicaModel:
-    """Load a class, taken alone as a component, that data drive."""
-    flat = load_flat(source, class_, fix=dict(fix), libraries=list(libraries))
+    """Load a class, taken alone as a component, that data drive; `frontend` reads Modelica."""
+    flat = load_flat(source, class_, fix=dict(fix), libraries=list(libraries), frontend=frontend)
     return ModelicaModel(flat, fix, causality.of(flat))
 
 

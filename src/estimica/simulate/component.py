@@ -22,13 +22,17 @@ def load_for_inputs(
     fix: Mapping[str, float | bool | int | str],
     libraries: Sequence[Path] = (),
     inputs: Mapping[str, Sequence[str]],
+    frontend: str = "rumoca",
 ) -> ModelicaModel:
     """Load a class as it is or, where it is open, with the inputs of the first case.
 
-    `inputs` are the names that each case gives, by case.
+    `inputs` are the names that each case gives, by case; `frontend` is what reads Modelica.
     """
     named = list(dict.fromkeys(n for names in inputs.values() for n in names))
-    flat = load_flat(source, class_, fix=dict(fix), libraries=list(libraries), inputs=named)
+    folders = list(libraries)
+    flat = load_flat(
+        source, class_, fix=dict(fix), libraries=folders, inputs=named, frontend=frontend
+    )
     try:
         return ModelicaModel(flat, fix)
     except StructureError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,19 +12,33 @@ from estimica.flat import expression as ex
 from estimica.flat.system import Experiment, FlatSystem, Variability
 from estimica.source.base_modelica_document import Class, Document, Modification, Node
 from estimica.source.base_modelica_flat import FlatModel, flat_model
-from estimica.source.base_modelica_parser import parse
+from estimica.source.base_modelica_parser import grammar, parse
+from estimica.source.base_modelica_text import BaseText
+from estimica.source.cache import key_of, store, stored
 from estimica.source.decode import decode
 from estimica.source.modifiers import Fixed, check_names
 from estimica.source.origins import SourceFiles
 
-_HEADER = re.compile(r"\ufeff?\s*//!\s*base\b[ \t]*([\w.]*)")
 _BUILT_IN = "OpenModelica has built its value into the equations"
 _UNUSED = "no equation uses it; OpenModelica may have built its value in"
 
 
-def is_base_modelica(text: str) -> bool:
-    """Whether a text says in its first line that it is Base Modelica."""
-    return _HEADER.match(text) is not None
+def load_base_modelica(
+    source: BaseText,
+    class_name: str | None = None,
+    *,
+    fix: Mapping[str, Fixed] | None = None,
+    cache: bool = True,
+) -> FlatSystem:
+    """The model of a Base Modelica text; arguments as those of `load_flat`."""
+    fixed = sorted((k, type(v).__name__, v) for k, v in (fix or {}).items())
+    key = key_of("base modelica", grammar(), class_name, source.text, source.label, fixed)
+    system = stored(key) if cache else None
+    if system is None:
+        system = base_modelica_system(source.text, source.label, class_name, fix)
+        if cache:
+            store(key, system)
+    return system.named(key if cache else "")
 
 
 def base_modelica_system(

@@ -48,15 +48,20 @@ def parse(text: str, label: str) -> Document:
 
 
 @lru_cache(maxsize=1)
+def grammar() -> str:
+    """The grammar, which the meaning of a text depends on."""
+    return _GRAMMAR.read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
 def _lark() -> Lark:
-    grammar = _GRAMMAR.read_text(encoding="utf-8")
     options: dict[str, Any] = {"parser": "lalr", "propagate_positions": True}
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
-        return Lark(grammar, cache=str(folder / "base_modelica.grammar"), **options)
+        return Lark(grammar(), cache=str(folder / "base_modelica.grammar"), **options)
     except (OSError, LarkError):
-        return Lark(grammar, **options)
+        return Lark(grammar(), **options)
 
 
 # --- errors --------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Equations and statements of Base Modelica as the nodes of our own parser."""
 
-# ruff: noqa: D102  (one method for each rule of the grammar, of the same name)
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,32 +25,40 @@ class Statements(Expressions):
     """The rules of the grammar for sections."""
 
     def equations(self, *nodes: Node) -> Section:
+        """An equation section."""
         return Section("equation", nodes)
 
     def initial_equations(self, *nodes: Node) -> Section:
+        """An initial equation section."""
         return Section("initial equation", nodes)
 
     def algorithm(self, *nodes: Node) -> Section:
+        """An algorithm section."""
         return Section("algorithm", nodes)
 
     def initial_algorithm(self, *nodes: Node) -> Section:
+        """An initial algorithm section."""
         return Section("initial algorithm", nodes)
 
     def equation_list(self, *nodes: Node) -> _Block:
+        """The equations of a branch or loop."""
         return _Block(nodes)
 
     def statement_list(self, *nodes: Node) -> _Block:
+        """The statements of a branch or loop."""
         return _Block(nodes)
 
     # --- equations ---
 
     @v_args(meta=True)
     def equality(self, meta: Meta, children: list[Any]) -> Node:
+        """`a = b`."""
         left, right, _ = children
         return {"Equation": {"lhs": left, "rhs": right, "span": span_of_text(meta)}}
 
     @v_args(meta=True)
     def call_equation(self, meta: Meta, children: list[Any]) -> Node:
+        """A call where an equation may stand."""
         call = children[0].get("FunctionCall") or children[0].get("BuiltinCall")
         if call is None:
             return {"NoEquation": {"span": span_of_text(meta)}}
@@ -63,18 +69,21 @@ class Statements(Expressions):
 
     @v_args(meta=True)
     def if_equation(self, meta: Meta, children: list[Any]) -> Node:
+        """`if … then … end if`."""
         branches, other = _branches(children)
         content = {"branches": branches, "else": other or [], "span": span_of_text(meta)}
         return {"IfEquation": content}
 
     @v_args(meta=True)
     def for_equation(self, meta: Meta, children: list[Any]) -> Node:
+        """`for … loop … end for`."""
         indices, body, _ = children
         content = {"indices": _identified(indices), "body": body, "span": span_of_text(meta)}
         return {"ForEquation": content}
 
     @v_args(meta=True)
     def when_equation(self, meta: Meta, children: list[Any]) -> Node:
+        """`when … then … end when`."""
         branches = _pairs(children[:-1])
         return {"WhenEquation": {"branches": branches, "span": span_of_text(meta)}}
 
@@ -82,12 +91,14 @@ class Statements(Expressions):
 
     @v_args(meta=True)
     def assignment(self, meta: Meta, children: list[Any]) -> Node:
+        """`a := b`."""
         target, value, _ = children
         comp = component_node(target.parts)
         return {"Assignment": {"comp": comp, "value": value, "span": span_of_text(meta)}}
 
     @v_args(meta=True)
     def call_statement(self, meta: Meta, children: list[Any]) -> Node:
+        """A call as a statement."""
         reference, arguments, _ = children
         span = span_of_text(meta)
         name = "Reinit" if reference.name == "reinit" else reference.name
@@ -95,40 +106,48 @@ class Statements(Expressions):
 
     @v_args(meta=True)
     def several_assignment(self, meta: Meta, children: list[Any]) -> Node:
+        """`(a, b) := f(c)`."""
         *targets, reference, arguments, _ = children
         return _assigned(targets, reference, arguments, span_of_text(meta))
 
     def target(self, reference: Reference | None) -> Reference:
+        """What is assigned, or nothing."""
         return reference or Reference([], False, {})
 
     @v_args(meta=True)
     def break_statement(self, meta: Meta, _: list[Any]) -> Node:
+        """`break`."""
         return {"Break": {"span": span_of_text(meta)}}
 
     @v_args(meta=True)
     def return_statement(self, meta: Meta, _: list[Any]) -> Node:
+        """`return`."""
         return {"Return": {"span": span_of_text(meta)}}
 
     @v_args(meta=True)
     def if_statement(self, meta: Meta, children: list[Any]) -> Node:
+        """`if … then … end if`."""
         branches, other = _branches(children)
         blocks = [{"cond": condition, "stmts": body} for condition, body in branches]
         return {"If": {"cond_blocks": blocks, "else_block": other, "span": span_of_text(meta)}}
 
     @v_args(meta=True)
     def for_statement(self, meta: Meta, children: list[Any]) -> Node:
+        """`for … loop … end for`."""
         indices, body, _ = children
         content = {"indices": _identified(indices), "equations": body, "span": span_of_text(meta)}
         return {"For": content}
 
     @v_args(meta=True)
     def while_statement(self, meta: Meta, children: list[Any]) -> Node:
+        """`while … loop … end while`."""
         condition, body, _ = children
         block = {"cond": condition, "stmts": body}
         return {"While": {"block": block, "span": span_of_text(meta)}}
 
     @v_args(meta=True)
     def when_statement(self, meta: Meta, children: list[Any]) -> Node:
+        """`when … then … end when`."""
         blocks = [{"cond": c, "stmts": body} for c, body in _pairs(children[:-1])]
         return {"When": {"blocks": blocks, "span": span_of_text(meta)}}
 

@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base.errors import SourceError, UnsupportedError
+from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem, Variability
 from estimica.source.attempt import Attempt
+from estimica.source.base_modelica_text import base_text
 from estimica.source.cache import key_of, store, stored
 from estimica.source.decode import decode
 from estimica.source.diagnostics import explained
 from estimica.source.flattener import Refusal, flatten
 from estimica.source.function_wrapper import is_function, wrapped
 from estimica.source.hidden import OuterNames
+from estimica.source.limits import Watch, load_seconds, watched
 from estimica.source.modifiers import Fixed, check_names
 from estimica.source.origins import SourceFiles, source_number
 from estimica.source.outline import experiment_of
@@ -31,19 +34,44 @@ def load_flat(
     fix: Mapping[str, Fixed] | None = None,
     libraries: Sequence[Path] = (),
     inputs: Sequence[str] = (),
+    frontend: str = "rumoca",
     cache: bool = True,
-    time_limit: float = 120.0,
+    time_limit: float | None = None,
 ) -> FlatSystem:
     """The class `class_name` of `source` as scalar variables and equations.
 
-    source: a .mo file, a package's folder, Modelica text, or the name of a library's class.
+    source: a .mo file, a package's folder, Modelica text, or the name of a library's class; also
+    a file (.bmo) or text of Base Modelica.
     class_name: dotted; without it the last class of the file.
     fix: parameter values, by dotted name, put in as modifiers.
     libraries: more places of libraries, besides MODELICAPATH and the usual folders.
     inputs: of a function: those of its inputs that vary; the others become parameters.
+    frontend: what reads Modelica: `rumoca`, or `openmodelica` where `omc` is on the PATH.
     cache: keep the result on disk and use it again while nothing has changed.
-    time_limit: seconds that the compiler may take.
+    time_limit: seconds that it may take; without it ESTIMICA_LOAD_SECONDS, or 120.
     """
+    base = base_text(source)
+    if base is not None:
+        from estimica.source.base_modelica import load_base_modelica
+
+        return load_base_modelica(base, class_name, fix=fix, cache=cache)
+    if frontend == "openmodelica":
+        from estimica.source.openmodelica import load_with_openmodelica
+
+        folders = [Path(p) for p in libraries]
+        return load_with_openmodelica(
+            source,
+            class_name,
+            fix=fix,
+            libraries=folders,
+            cache=cache,
+            time_limit=time_limit or load_seconds(),
+        )
+    if frontend != "rumoca":
+        hint = did_you_mean(frontend, ["rumoca", "openmodelica"])
+        raise SourceError(
+            "S224", f"no front end '{frontend}'{hint}; there are rumoca, openmodelica"
+        )
     request = read_request(source, class_name, [Path(p) for p in libraries])
     function = request.class_name if is_function(request) else ""
     if function:
@@ -52,7 +80,8 @@ def load_flat(
     key = _key(request, fixed)
     system = stored(key) if cache else None
     if system is None:
-        system = _loaded(request, fixed, cache, time_limit)
+        with watched(request.class_name, time_limit) as watch:
+            system = _loaded(request, fixed, cache, watch)
         if cache:
             store(key, system)
     if function:
@@ -82,31 +111,29 @@ def _key(request: Request, fix: Mapping[str, Fixed]) -> str:
     )
 
 
-def _loaded(
-    request: Request, fix: Mapping[str, Fixed], cache: bool, time_limit: float
-) -> FlatSystem:
+def _loaded(request: Request, fix: Mapping[str, Fixed], cache: bool, watch: Watch) -> FlatSystem:
     if not request.document:
         check_class(request)
     if not fix:
-        return _flattened(request, {}, None, time_limit)
-    plain = _plain_or_none(request, cache, time_limit)
+        return _flattened(request, {}, None, watch)
+    plain = _plain_or_none(request, cache, watch)
     if plain is not None:
         check_names(fix, plain)
     whole = {k: v for k, v in fix.items() if "[" not in k}
     elements = {k: v for k, v in fix.items() if "[" in k}
     system = plain
     if whole or system is None:
-        system = _flattened(request, whole, plain, time_limit)
+        system = _flattened(request, whole, plain, watch)
     return _with_elements(system, elements)
 
 
-def _plain_or_none(request: Request, cache: bool, time_limit: float) -> FlatSystem | None:
+def _plain_or_none(request: Request, cache: bool, watch: Watch) -> FlatSystem | None:
     """The class without modifiers; None where it needs them to make sense."""
     key = _key(request, {})
     system = stored(key) if cache else None
     if system is None:
         try:
-            system = _flattened(request, {}, None, time_limit)
+            system = _flattened(request, {}, None, watch)
         except (SourceError, UnsupportedError):
             return None
         if cache:
@@ -115,7 +142,7 @@ def _plain_or_none(request: Request, cache: bool, time_limit: float) -> FlatSyst
 
 
 def _flattened(
-    request: Request, fix: Mapping[str, Fixed], plain: FlatSystem | None, time_limit: float
+    request: Request, fix: Mapping[str, Fixed], plain: FlatSystem | None, watch: Watch
 ) -> FlatSystem:
     everything = whole(request.libraries)
     first, _ = Attempt(request).document(fix, plain)
@@ -128,8 +155,9 @@ def _flattened(
             part = selected(request.libraries, [first], attempt.changed_files)
         selection = part or everything
         try:
-            flat = flatten(text, model, selection.roots, time_limit)
-            return _decoded(flat, attempt, text, selection)
+            flat = flatten(text, model, selection.roots, watch)
+            with watch.at("Estimica reads the equations"):
+                return _decoded(flat, attempt, text, selection)
         except OuterNames as unknown:
             following = attempt.knowing(unknown.names)
         except Refusal as refusal:
@@ -137,6 +165,7 @@ def _flattened(
             if "failed in ToDae" not in refusal.message and attempt.level == 0 and part is not None:
                 # something may be missing that only inheritance leads to
                 part, attempt = None, Attempt(request)
+                watch.stage = "the Modelica compiler reads whole libraries"
                 continue
             following = attempt.after(refusal.message)
         if following is None:

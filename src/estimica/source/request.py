@@ -27,6 +27,7 @@ from estimica.source.package_text import Piece, read_package, read_text
 SMALL_PACKAGE = 300
 #: small, but belonging to the standard library
 _WITH_STANDARD = frozenset({"Complex", "ModelicaServices"})
+_FILES = (".mo", ".bmo")
 _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 
 
@@ -66,7 +67,7 @@ def read_request(source: str | Path, class_name: str | None, extra: Sequence[Pat
         return _of_package(path if path.is_dir() else path.parent, class_name, extra)
     if path.is_file():
         return _of_file(path, class_name, extra)
-    if isinstance(source, str) and _CLASS_NAME.match(source) and path.suffix != ".mo":
+    if isinstance(source, str) and _CLASS_NAME.match(source) and path.suffix not in _FILES:
         return _of_library(source if class_name is None else f"{source}.{class_name}", extra)
     hint = did_you_mean_file(path)
     if "(" in str(source):

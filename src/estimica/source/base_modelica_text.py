@@ -1,0 +1,37 @@
+"""Which sources are Base Modelica: by the first line, or by the file's ending."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from estimica.source.package_text import read_text
+
+SUFFIX = ".bmo"
+_HEADER = re.compile(r"\ufeff?\s*//!\s*base\b")
+#: enough of a file to hold its first line
+_BEGINNING = 200
+
+
+@dataclass(frozen=True, slots=True)
+class BaseText:
+    """A Base Modelica text; `label` is its file, "" where it has none."""
+
+    text: str
+    label: str
+
+
+def base_text(source: str | Path) -> BaseText | None:
+    """The text of a source that is Base Modelica; None for any other source."""
+    if isinstance(source, str) and "\n" in source:
+        return BaseText(source, "") if _HEADER.match(source) else None
+    path = Path(source)
+    if path.suffix.lower() not in (SUFFIX, ".mo") or not path.is_file():
+        return None
+    if path.suffix.lower() == ".mo":
+        with path.open("rb") as file:
+            beginning = file.read(_BEGINNING).decode("utf-8", errors="replace")
+        if _HEADER.match(beginning) is None:
+            return None
+    return BaseText(read_text(path), str(path))
