@@ -39,6 +39,7 @@ HOMES = {
     "nicegui": ("apps/web",),
     "rich": ("report", "apps/cli"),
     "typer": ("apps/cli",),
+    "matplotlib": ("report",),
     "rumoca": ("source",),
     "numba": ("compiled", "simulate", "optimise"),
     "llvmlite": ("compiled", "simulate"),

@@ -291,7 +291,7 @@ def test_page_says_everything_and_needs_no_network(plain: es.Fit, tmp_path: Path
         "Iterations",
         "Identifiability",
     ):
-        assert f"<h2>{heading}</h2>" in text
+        assert f">{heading}</a></h2>" in text
     assert "Converged: " in text
     assert "The data determine all 3 unknowns" in text
     assert re.search(r"<td>seed</td><td[^>]*>1</td>", text)

@@ -236,8 +236,21 @@ def register_writer(kind: type[T], writer: Callable[[T, str | PathLike[str]], Pa
 
 
 def write(page: Page, path: str | PathLike[str]) -> Path:
-    """Write a self-contained HTML page and return where it is."""
+    """Write a page and return where it is: self-contained HTML, or Markdown where it is an .md."""
     return _writers[type(page)](page, path)
+
+
+_figures: list[Callable[[Page, str | PathLike[str], str], list[Path]]] = []
+
+
+def register_figures(writer: Callable[[Page, str | PathLike[str], str], list[Path]]) -> None:
+    """Have `writer` put the figures of pages into files."""
+    _figures[:] = [writer]
+
+
+def write_figures(page: Page, folder: str | PathLike[str], format: str = "svg") -> list[Path]:
+    """Write every figure of a page into a folder, as svg, png or pdf, and return where they are."""
+    return _figures[0](page, folder, format)
 
 
 _additions: dict[str, list[Callable[[Any], Iterable[Section]]]] = {}

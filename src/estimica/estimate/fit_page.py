@@ -5,37 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+
+import numpy as np
 
 from estimica.base.show import Curves, Page, Section, Table, added_sections
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import ranked
-from estimica.estimate.fit_tables import estimates, quality, short, without_empty
+from estimica.estimate.fit_tables import estimates, quality, short
 from estimica.estimate.pictures import picture
 from estimica.estimate.point_pictures import chosen, residual_panels
 from estimica.estimate.prefilter_weighting import WORDS, prefilter_weighting
+from estimica.execute.repeat import ANSWER, framed
+from estimica.study.asked import asked
 from estimica.study.axis import input_along
-from estimica.study.case import Case
 
-VERSIONS = ("estimica", "casadi", "numba", "rumoca", "numpy", "scipy")
 MOST_FAILURES = 10
+MOST_TOLD = 8  # unknowns and outputs that are told in words
 
 
 def page(fit: Fit, against: str | None = None, by: str | None = None) -> Page:
     """Everything about a fit on one page; `against` what and `by` what the outputs are drawn."""
-    return Page(f"Fit: {fit.study.name}", tuple(_sections(fit, against, by)), _lead(fit))
+    more = added_sections("fit", fit) if any(c.outputs for c in fit.cases) else []
+    told = Page(f"Fit: {fit.study.name}", tuple(_sections(fit, against, by, more)), _lead(fit))
+    first = (asked(fit.study, "fit"), Section(ANSWER, answer(fit, more)))
+    seed = fit.study.estimation.seed
+    return framed(told, "fit", fit.study, first=first, seed=seed, run=fit.run)
 
 
-def _sections(fit: Fit, against: str | None, by: str | None) -> Iterator[Section]:
+def _sections(
+    fit: Fit, against: str | None, by: str | None, more: list[Section]
+) -> Iterator[Section]:
     yield Section("Outcome", outcome_in_words(fit))
     yield Section(
         "Estimates", _estimates_in_words(fit), (replace(estimates(fit), title="", note=""),)
     )
-    yield Section("Quality", "", tuple(_quality(fit)))
+    yield Section("Quality", _QUALITY, tuple(_quality(fit)))
     if any(c.outputs for c in fit.cases):
         shown = replace(picture(fit, "fit", None, against, by), title="")
-        yield Section("Measured and simulated", "", (shown,))
+        yield Section("Measured and simulated", _CURVES, (shown,))
         filtered = any(o.prefilter for c in fit.cases for o in c.outputs)
         words = _RESIDUALS + (_FILTERED if filtered else "")
         yield Section("Residuals", words, tuple(_residuals(fit, against, by)))
@@ -46,7 +53,7 @@ def _sections(fit: Fit, against: str | None, by: str | None) -> Iterator[Section
             weighting = prefilter_weighting(fit)
             shown = replace(weighting.curves(), title="")
             yield Section("Prefilters", WORDS, (replace(weighting.table(), title=""), shown))
-        yield from added_sections("fit", fit)
+        yield from more
     if len(fit.iterations) > 1:
         yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))
     if len(fit.starts) > 1:
@@ -54,9 +61,14 @@ def _sections(fit: Fit, against: str | None, by: str | None) -> Iterator[Section
     yield Section("Identifiability", identifiability_in_words(fit), tuple(_directions(fit)))
     if fit.evaluations.failed:
         yield Section("Failed simulations", _failures_in_words(fit), (_failures(fit),))
-    yield Section("What was asked", "", tuple(_asked(fit)))
+    yield Section("Settings of the search", "", (_settings(fit),))
 
 
+_QUALITY = "How close the simulated outputs come to the measured ones, output by output."
+_CURVES = (
+    "Points are measurements, lines the simulation with the estimates. Drag to zoom into a part, "
+    "double-click to see all again."
+)
 _RESIDUALS = (
     "Simulated − measured. Where the model explains the data, residuals look like noise within the "
     "band and have no course of their own."
@@ -79,6 +91,65 @@ def _lead(fit: Fit) -> str:
         f"Model {fit.study.model.name}, {_plural(fit.n_free, 'unknown')}, {fit.n_samples} samples "
         f"of {_plural(cases, 'case')}; {seconds} s."
     )
+
+
+def answer(fit: Fit, more: list[Section]) -> str:
+    """What came out, in plain words; `more` is what other rooms say of it."""
+    if fit.outcome.status == "failed":
+        return f"There is no estimate: {fit.outcome.message}."
+    words = [_found(fit), _met(fit), _determined(fit)]
+    words += [s.text.split("\n\n")[0] for s in more if s.heading == "Residual verdict"]
+    return "\n\n".join(w[:1].upper() + w[1:] for w in words if w)
+
+
+def _found(fit: Fit) -> str:
+    if not fit.outcome.ok:
+        return f"The search has not ended well: {fit.outcome.message}. These are the best values."
+    told = [
+        f"{u.label} = {v:.5g}{f' {u.unit}' if u.unit not in ('', '1') else ''}"
+        f"{f' ± {e:.2g}' if math.isfinite(e) else ''}"
+        for u, v, e in zip(fit.unknowns.items, fit.values, fit.accuracy.stderr, strict=True)
+    ]
+    some = f"{', '.join(told[:MOST_TOLD])}{' and more below' if len(told) > MOST_TOLD else ''}"
+    return f"The best values were found: {some} (± one standard error)." if told else ""
+
+
+def _met(fit: Fit) -> str:
+    parts = []
+    for role, word in (("calibrate", "fitted"), ("validate", "not fitted, only compared")):
+        own = [(c, o) for c in fit.cases if c.role == role for o in c.outputs if not o.is_input]
+        own = [(c, o) for c, o in own if math.isfinite(o.fit_percent)]
+        percent = [f"{o.name} {o.fit_percent:.1f} %" for _, o in own]
+        if percent and len(percent) <= MOST_TOLD:
+            parts.append(f"{', '.join(percent)} ({word})")
+        elif percent:
+            worst = min(own, key=lambda co: co[1].fit_percent)
+            parts.append(
+                f"{worst[1].fit_percent:.1f} % or more in all {len(percent)} outputs ({word})"
+            )
+    if not parts:
+        return ""
+    scale = "where 100 % is a perfect match and 0 % no better than a constant"
+    return f"The simulation meets the measurements with a fit of {'; '.join(parts)}, {scale}."
+
+
+def _determined(fit: Fit) -> str:
+    if not fit.n_free:
+        return ""
+    i = fit.identifiability
+    if i.rank < i.n:
+        return (
+            f"The data determine only {i.rank} of {_plural(i.n, 'unknown')} or combinations of "
+            "them; see “Identifiability” below."
+        )
+    sizes = np.abs(fit.values) > 0
+    share = np.where(sizes, fit.accuracy.stderr / np.where(sizes, np.abs(fit.values), 1.0), np.nan)
+    known = np.where(np.isfinite(share), share, -1.0)
+    said = f"The data determine all {i.n} unknowns" if i.n > 1 else "The data determine it"
+    if known.max() <= 0:
+        return f"{said}."
+    worst = fit.unknowns.items[int(known.argmax())].label
+    return f"{said}, the least certain of them {worst} to {100 * known.max():.2g} %."
 
 
 def outcome_in_words(fit: Fit) -> str:
@@ -204,70 +275,18 @@ def _failures(fit: Fit) -> Table:
     return Table(("case", "what happened", "at"), rows)
 
 
-def _asked(fit: Fit) -> Iterator[Table]:
-    study, e = fit.study, fit.study.estimation
+def _settings(fit: Fit) -> Table:
+    e, solver = fit.study.estimation, fit.study.solver
     rows: list[tuple[object, ...]] = [
-        ("study", study.path.name if study.path else study.name),
-        ("model", study.model.name),
         ("criterion", e.criterion),
         ("loss", e.loss),
         ("method", e.method),
         ("transcription", e.transcription),
         ("starts", e.starts),
-        ("seed", e.seed),
         ("tolerance of the search", e.tolerance),
-        ("tolerance of the simulation", study.solver.rtol),
+        ("tolerance of the simulation", solver.rtol),
     ]
-    if fit.run:
-        rows.append(("run", fit.run))
-    rows.append(("versions", ", ".join(_versions())))
-    yield Table(("what", "is"), tuple((name, str(value)) for name, value in rows))
-    tuners = tuple(
-        (
-            t.name,
-            u.start,
-            _bound(u.min),
-            _bound(u.max),
-            t.scale,
-            ", ".join(map(str, t.drives)),
-            u.description,
-        )
-        for t, u in zip(study.active_tuners, fit.setup.tuners, strict=True)
-    )
-    if tuners:
-        columns = ("tuner", "start", "min", "max", "scale", "drives", "description")
-        yield without_empty(Table(columns, tuners), "min", "max", "drives", "description")
-    cases = tuple(_case(c) for c in study.active_cases)
-    columns = ("case", "role", "data", "inputs", "outputs", "free start values", "fixed")
-    yield without_empty(Table(columns, cases), "inputs", "free start values", "fixed")
-
-
-def _case(case: Case) -> tuple[object, ...]:
-    from estimica.data.table import Data
-
-    source = case.data.source if isinstance(case.data, Data) else case.data
-    inputs = [
-        f"{n}: {c if isinstance(c, float) else c.column}" for n, c in case.columns_of_inputs.items()
-    ]
-    outputs = [f"{n}: {c.column}" for n, c in case.columns_of_outputs.items()]
-    outputs += [f"{n}: {c.text}" for n, c in case.columns_of_responses.items()]
-    return (
-        case.name,
-        case.role,
-        Path(str(source)).name,
-        ", ".join(inputs),
-        ", ".join(outputs),
-        ", ".join(case.start_values),
-        ", ".join(f"{n} = {v:g}" for n, v in case.fix.items()),
-    )
-
-
-def _versions() -> Iterator[str]:
-    for package in VERSIONS:
-        try:
-            yield f"{package} {version(package)}"
-        except PackageNotFoundError:
-            continue
+    return Table(("what", "is"), tuple((name, str(value)) for name, value in rows))
 
 
 def _sentence(advice: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from estimica.base import show
 from estimica.base.signals import Signal
 from estimica.data.writers import write_csv
 from estimica.experiment.free_input_limits import Limits
+from estimica.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +72,7 @@ class FreeInput:
     interrupted: bool = False
     seconds: float = 0.0
     run: str = ""
+    origin: Study | None = field(default=None, repr=False)  # what was asked
 
     @property
     def gain(self) -> Vector:

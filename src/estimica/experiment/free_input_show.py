@@ -24,8 +24,10 @@ from estimica.base.show import (
 )
 from estimica.base.signals import Hold, Signal
 from estimica.estimate.fit_tables import short, without_empty
+from estimica.execute.repeat import ANSWER, framed
 from estimica.experiment.free_input_limits import KEPT
 from estimica.experiment.free_input_result import Attempt, FreeInput
+from estimica.study.asked import asked
 
 Vector = npt.NDArray[np.float64]
 STRONG, GREY = 1, 7  # of the palette
@@ -209,7 +211,11 @@ def page(found: FreeInput) -> Page:
         f"Input {', '.join(found.designed)} of {len(found.stamps)} pieces over "
         f"{len(found.times)} samples, criterion {found.criterion}; {short(found.seconds):g} s."
     )
-    return Page(f"Input design: {found.study}", tuple(_sections(found)), lead)
+    told = Page(f"Input design: {found.study}", tuple(_sections(found)), lead)
+    said = ended(*outcome(found))
+    answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}.")
+    first = (asked(found.origin, "design-input"), answer) if found.origin else (answer,)
+    return framed(told, "design-input", found.origin, first=first, run=found.run)
 
 
 def _sections(found: FreeInput) -> Iterator[Section]:
@@ -217,9 +223,7 @@ def _sections(found: FreeInput) -> Iterator[Section]:
     if len(found.scenarios) > 1:
         which = "the worst" if found.worst else "the mean"
         over = f", {which} of {len(found.scenarios)} sets of values"
-    said = ended(*outcome(found))
     text = (
-        f"{said[:1].upper()}{said[1:]}.\n\n"
         f"The input was searched for {KINDS[found.criterion]}{over}, all other unknowns being "
         f"estimated too. The reference is the {found.reference.text}. Standard errors are those "
         "of the engine's own sensitivities at the nominal values."

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.show import Curve, Curves, Page, Panel, Ribbon, Rounded, Section, Table, labelled
+from estimica.execute.repeat import ANSWER, framed
 from estimica.experiment.frequency_estimate import FrequencyEstimate
 
 Vector = npt.NDArray[np.float64]
@@ -72,10 +73,23 @@ def page(estimate: FrequencyEstimate) -> Page:
         f"By {estimate.method}: {estimate.text}. The ribbon holds the response with 95 % "
         "probability at each frequency."
     )
-    shown = (curves(estimate), table(estimate))
-    return Page(
-        f"Frequency response: {estimate.output}/{estimate.input}", (Section("", words, shown),)
+    purpose = (
+        f"To find from a record over time how {estimate.output} responds to {estimate.input} at "
+        "each frequency: by how much it is amplified (gain) and shifted (phase)."
     )
+    first = (Section("What was asked", purpose), Section(ANSWER, words))
+    sections = (
+        Section("The response", _BODE, (curves(estimate),)),
+        Section("Numbers", "", (table(estimate),)),
+    )
+    title = f"Frequency response: {estimate.output}/{estimate.input}"
+    return framed(Page(title, sections), "frequency-response", None, first=first)
+
+
+_BODE = (
+    "A Bode plot: gain and phase over frequency. Coherence, where it is drawn, is the share of the "
+    "output's power that the input explains: near 1 the estimate is good."
+)
 
 
 def _line(f: Vector, value: Vector) -> Curve:

@@ -66,14 +66,14 @@ def design_input(
     table = input_design_table(_own(study), settings or {})
     asked, nominal, sigma = _asked(study, table, values)
     if table.kind == "free":
-        return _free(asked, table, nominal, sigma, progress)
+        return replace(_free(asked, table, nominal, sigma, progress), origin=asked)
     here = Place(bench(asked, table, nominal, sigma), table)
     many = Crew(executor, workers, run or NoRunWriter(), progress)
     if table.kind == "multisine":
         found = multisine_design(here.bench, table)
     else:
         found = _of_class(here, asked, nominal, sigma, many)
-    return replace(found, seconds=perf_counter() - begun)
+    return replace(found, seconds=perf_counter() - begun, origin=asked)
 
 
 def _free(

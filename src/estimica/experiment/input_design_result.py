@@ -18,6 +18,7 @@ from estimica.data.writers import write_csv
 from estimica.experiment.input_design_bench import Bench
 from estimica.experiment.input_design_judgement import Judgement
 from estimica.study.input_design_table import InputDesignTable
+from estimica.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +68,7 @@ class InputDesign:
     interrupted: bool = False
     seconds: float = 0.0
     run: str = ""
+    origin: Study | None = field(default=None, repr=False)  # what was asked
 
     @property
     def best(self) -> Candidate:

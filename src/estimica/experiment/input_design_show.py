@@ -26,8 +26,10 @@ from estimica.base.show import (
 from estimica.base.signals import Hold
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_tables import short, without_empty
+from estimica.execute.repeat import ANSWER, framed
 from estimica.experiment.input_design_judgement import Judgement, mean_variance
 from estimica.experiment.input_design_result import Candidate, InputDesign
+from estimica.study.asked import asked
 
 Vector = npt.NDArray[np.float64]
 MOST_ROWS = 30  # of a printed table; of more candidates the best are shown
@@ -333,15 +335,19 @@ def page(found: InputDesign) -> Page:
         f"{len(found.tried)} candidates for input {', '.join(bench.designed)}, "
         f"{len(bench.times)} samples {bench.step:g} s apart; {short(found.seconds):g} s."
     )
-    return Page(f"Input design: {bench.name}", tuple(_sections(found)), lead)
+    told = Page(f"Input design: {bench.name}", tuple(_sections(found)), lead)
+    said = ended(*outcome(found))
+    answer = Section(ANSWER, "\n\n".join([f"{said[:1].upper()}{said[1:]}.", *_dotted(found.notes)]))
+    first = (asked(found.origin, "design-input"), answer) if found.origin else (answer,)
+    return framed(told, "design-input", found.origin, first=first, run=found.run)
+
+
+def _dotted(notes: tuple[str, ...]) -> list[str]:
+    return [f"{n}." for n in notes]
 
 
 def _sections(found: InputDesign) -> Iterator[Section]:
-    status, message = outcome(found)
-    said = ended(status, message)
-    text = f"{said[:1].upper()}{said[1:]}."
-    if found.notes:
-        text += "\n\n" + "\n\n".join(f"{n}." for n in found.notes)
+    text = f"Candidates are compared by the {WORDS[found.settings.criterion]}."
     expected = errors(found)
     shown = (replace(table(found), title="", note=""),)
     yield Section("Result", text, shown if expected is None else (*shown, expected))

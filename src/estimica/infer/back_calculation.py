@@ -76,6 +76,7 @@ def backcalculate(
         {n: why for n, why in tried.items() if isinstance(why, str)},
         driven[0][0].has_time,
         seconds,
+        origin=study,
     )
 
 

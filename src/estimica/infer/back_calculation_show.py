@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from estimica.base.show import Page, Section, Table, labelled
+from estimica.base.show import Page, Section, Table, ended, labelled
 from estimica.estimate.fit_tables import short
+from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.back_calculation_pictures import (
     HEADINGS,
     picture,
@@ -17,6 +18,7 @@ from estimica.infer.back_calculation_pictures import (
 from estimica.infer.back_calculation_result import BackCalculation
 from estimica.infer.law import Law
 from estimica.infer.laws import told
+from estimica.study.asked import asked
 
 MOST_POINTS = 30  # rows of a table
 MOST_FAILED = 8
@@ -77,7 +79,11 @@ def page(found: BackCalculation, axes: str | None = None) -> Page:
         require_axes(axes)
     what = "samples" if found.has_time else "points"
     lead = f"{', '.join(found.compute)} at {found.n_points} {what}."
-    return Page(f"Back-calculation: {found.study}", tuple(_sections(found, axes)), lead)
+    told = Page(f"Back-calculation: {found.study}", tuple(_sections(found, axes)), lead)
+    said = ended(*outcome(found))
+    answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}.")
+    first = (asked(found.origin, "backcalculate"), answer) if found.origin else (answer,)
+    return framed(told, "backcalculate", found.origin, first=first, run=found.run)
 
 
 def _sections(found: BackCalculation, only: str | None) -> Iterator[Section]:

@@ -18,10 +18,12 @@ from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import percent, short
 from estimica.estimate.frequency_pictures import across
+from estimica.execute.repeat import framed
 from estimica.infer.bands_spread import noise_of, parameter_spread, slopes_of
 from estimica.infer.covariance import require_kind
 from estimica.infer.covariance_rows import Linearised, linearised
 from estimica.infer.input_errors import refuse_input_errors
+from estimica.study.asked import asked
 
 Vector = npt.NDArray[np.float64]
 
@@ -134,7 +136,9 @@ class Bands:
         """All of it as a page, for files, the store and the workbench."""
         shown = (replace(self.table(), title=""), replace(self.curves(), title=""))
         section = show.Section("Bands of the outputs", _TEXT, shown)
-        return show.Page(f"Bands: {self.fit.study.name}", (section,))
+        told = show.Page(f"Bands: {self.fit.study.name}", (section,))
+        study = self.fit.study
+        return framed(told, "bands", study, first=(asked(study, "bands"),))
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page."""

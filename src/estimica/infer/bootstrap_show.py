@@ -13,8 +13,10 @@ from estimica.base.errors import InferError
 from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended, labelled
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_tables import aligned, percent, rounded, without_empty
+from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.bootstrap_intervals import Spread
 from estimica.infer.bootstrap_result import Bootstrap
+from estimica.study.asked import asked
 
 PICTURES = ("scatter", "distribution")
 MOST_PAIRS = 8
@@ -188,14 +190,26 @@ def page(found: Bootstrap) -> Page:
         f"{found.requested} replicates with {DRAWN[found.kind]}, seed {found.seed}; "
         f"{found.seconds:.3g} s."
     )
-    return Page(f"Bootstrap: {found.fit.study.name}", tuple(_sections(found)), lead)
+    study = found.fit.study
+    told = Page(f"Bootstrap: {study.name}", tuple(_sections(found)), lead)
+    first = (asked(study, "bootstrap"), Section(ANSWER, _answer(found)))
+    return framed(told, "bootstrap", study, first=first, seed=found.seed, run=found.run)
+
+
+def _answer(found: Bootstrap) -> str:
+    said = ended(*outcome(found))
+    words = [f"{said[:1].upper()}{said[1:]}."]
+    if found.replicates > 1:
+        ends = np.percentile(found.values, [2.5, 97.5], axis=0).T
+        rows = zip(found.fit.unknowns.items, found.fit.values, ends, strict=True)
+        told = [f"{u.label} = {v:.5g} (95 % between {a:.4g} and {b:.4g})" for u, v, (a, b) in rows]
+        more = f" and {len(told) - MOST_TOLD} more below" if len(told) > MOST_TOLD else ""
+        words.append(f"{'; '.join(told[:MOST_TOLD])}{more}.")
+    return "\n\n".join(words)
 
 
 def _sections(found: Bootstrap) -> Iterator[Section]:
-    status, message = outcome(found)
-    said = ended(status, message)
-    text = f"{said[:1].upper()}{said[1:]}.\n\n{_WORDS}"
-    yield Section("Estimates", text, (replace(estimates(found), title="", note=""),))
+    yield Section("Estimates", _WORDS, (replace(estimates(found), title="", note=""),))
     if found.replicates > 1 and found.fit.n_free > 1:
         shown = (replace(picture(found, "scatter"), title=""),)
         yield Section("Pairs", _PAIRS, shown)
@@ -209,6 +223,7 @@ def _sections(found: Bootstrap) -> Iterator[Section]:
         yield Section("Failed replicates", _FAILED, (Table(("count", "what happened"), told),))
 
 
+MOST_TOLD = 8  # unknowns whose intervals are told in words
 _WORDS = (
     "Each replicate simulates the model at the estimate, adds noise and fits again. The bias is "
     "the mean of the new estimates minus the value that they were simulated with. The first "

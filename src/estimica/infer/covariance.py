@@ -18,9 +18,11 @@ from estimica.estimate.accuracy import Accuracy, accuracy
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import rounded, short, without_empty
+from estimica.execute.repeat import framed
 from estimica.infer.covariance_meat import along_time, by_sample, pooled
 from estimica.infer.covariance_rows import Linearised, linearised, require_estimate
 from estimica.infer.input_errors import refuse_input_errors
+from estimica.study.asked import asked
 
 Vector = npt.NDArray[np.float64]
 KINDS = {
@@ -110,7 +112,9 @@ class Covariance:
         """All of it as a page, for files, the store and the workbench."""
         shown = (self.table(), self.correlations())
         section = show.Section("Covariance of the estimate", KINDS[self.kind] + ".", shown)
-        return show.Page(f"Covariance: {self.fit.study.name}", (section,))
+        told = show.Page(f"Covariance: {self.fit.study.name}", (section,))
+        study = self.fit.study
+        return framed(told, "covariance", study, first=(asked(study, "covariance"),))
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page with both tables."""

@@ -11,7 +11,9 @@ from estimica.base.errors import FitError
 from estimica.base.show import Curve, Heat, Page, Section, Table, labelled
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_json import finite
+from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.criterion_map import CriterionMap
+from estimica.study.asked import asked
 
 Vector = npt.NDArray[np.float64]
 KINDS = ("map",)
@@ -91,15 +93,28 @@ def _valley(found: CriterionMap) -> Vector:
 
 def page(found: CriterionMap) -> Page:
     """The map, the eigen-analysis, and what failed."""
+    answer = Section(ANSWER, found.text[:1].upper() + found.text[1:] + ".")
     sections = [
-        Section("Map", found.text[:1].upper() + found.text[1:] + ".", (picture(found),)),
-        Section("Eigen-analysis", "", (table(found),)),
+        Section("Map", _MAP, (picture(found),)),
+        Section("Eigen-analysis", _EIGEN, (table(found),)),
     ]
     if found.holes:
         rows = tuple((h.first, h.second, h.message) for h in found.holes[:MOST_HOLES])
         said = f"{len(found.holes)} of {found.cost.size} points could not be simulated."
         sections.append(Section("Holes", said, (Table((*found.names, "what happened"), rows),)))
-    return Page(f"Criterion map: {found.study}", tuple(sections))
+    told = Page(f"Criterion map: {found.study}", tuple(sections))
+    first = (asked(found.origin, "map"), answer) if found.origin else (answer,)
+    return framed(told, "map", found.origin, first=first, run=found.run)
+
+
+_MAP = (
+    "Contours are lines of equal cost, the number that the fit makes small: the darker, the better "
+    "the model meets the data. The dashed line is the direction in which the cost changes least."
+)
+_EIGEN = (
+    "The curvature of the cost at the centre, along its two main directions: a small eigenvalue "
+    "belongs to a combination of the tuners that the data hardly determine."
+)
 
 
 def as_object(found: CriterionMap) -> dict[str, object]:

@@ -14,7 +14,9 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import percent, short, without_empty
 from estimica.estimate.frequency_pictures import across
+from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.cross_validation_result import CrossValidation, FoldResult, Prediction
+from estimica.study.asked import asked
 
 KINDS = ("predictions", "tuners")
 
@@ -167,17 +169,27 @@ def _tuners(found: CrossValidation) -> Curves:
 
 def page(found: CrossValidation) -> Page:
     """Everything about a cross-validation on one page."""
-    return Page(
-        f"Cross-validation: {found.fit.study.name}", tuple(_sections(found)), found.outcome()[1]
-    )
+    study = found.fit.study
+    told = Page(f"Cross-validation: {study.name}", tuple(_sections(found)), found.outcome()[1])
+    answer = Section(ANSWER, f"{found.verdict[:1].upper()}{found.verdict[1:]}.")
+    first = (asked(study, "crossvalidate"), answer)
+    return framed(told, "crossvalidate", study, first=first, run=found.run)
 
 
 def _sections(found: CrossValidation) -> Iterator[Section]:
     shown = (errors(found), replace(_predictions(found), title=""))
-    yield Section("Predictions", f"{found.verdict}.", shown)
+    yield Section("Predictions", _PREDICTIONS, shown)
     if len(found.values):
-        yield Section("Tuners", "", (scatter(found), replace(_tuners(found), title="")))
+        yield Section("Tuners", _TUNERS, (scatter(found), replace(_tuners(found), title="")))
     yield Section("Folds", "", (fold_table(found),))
+
+
+_PREDICTIONS = (
+    "RMSE is the typical size of the difference to the measurement. “Left out” is that of samples "
+    "which the fit had not seen: a ratio near 1 says that the model predicts as well as it fits; "
+    "a large one that it has been fitted to the noise."
+)
+_TUNERS = "How much the tuners depend on which part of the data is left out."
 
 
 def as_object(found: CrossValidation) -> dict[str, object]:

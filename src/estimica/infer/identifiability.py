@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,7 @@ class Identifiability:
     measures: SensitivityMeasures
     run: str = ""  # its number in the run store
     second: SecondModel | None = None  # what is left open, in another model
+    origin: Study | None = field(default=None, repr=False)  # what was asked
 
     @property
     def rank(self) -> int:
@@ -217,6 +218,7 @@ def identifiability(
         structural=judge(found.setup, objective, found.values, seed) if structural else None,
         measures=sensed,
         second=None if second is None else second_model(found, second),
+        origin=found.study,
     )
 
 

@@ -12,8 +12,10 @@ from estimica.base.show import Curves, Heat, Page, Section, Table
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import short, without_empty
+from estimica.execute.repeat import ANSWER, framed
 from estimica.infer import measures_show
 from estimica.infer.identifiability import Identifiability
+from estimica.study.asked import asked
 
 KINDS = ("correlation", "ellipses")
 MOST_ELLIPSES = 5  # unknowns up to which the page has ellipses
@@ -73,14 +75,17 @@ def picture(found: Identifiability, kind: str = "correlation") -> Heat | Curves:
 
 def page(found: Identifiability) -> Page:
     """Verdict, unknowns, directions, structure, measures."""
-    return Page(f"Identifiability: {found.study}", tuple(_sections(found)))
+    told = Page(f"Identifiability: {found.study}", tuple(_sections(found)))
+    said = [found.text[:1].upper() + found.text[1:] + "."]
+    said += [a[:1].upper() + a[1:] + "." for a in found.advice]
+    answer = Section(ANSWER, "\n\n".join(said))
+    first = (asked(found.origin, "identifiability"), answer) if found.origin else (answer,)
+    return framed(told, "identifiability", found.origin, first=first, run=found.run)
 
 
 def _sections(found: Identifiability) -> Iterator[Section]:
-    said = [found.text[:1].upper() + found.text[1:] + "."]
-    said += [a[:1].upper() + a[1:] + "." for a in found.advice]
     shown = replace(table(found), title="", note="")
-    yield Section("Verdict", "\n\n".join(said), (shown,))
+    yield Section("Verdict on each unknown", _UNKNOWNS, (shown,))
     if found.null_directions:
         rows = tuple(
             (k, name, short(share))
@@ -102,10 +107,32 @@ def _sections(found: Identifiability) -> Iterator[Section]:
         )
         yield Section("Whatever the data", text)
     if np.isfinite(found.correlation).sum() > len(found.names):
-        yield Section("Correlation", "", (replace(picture(found, "correlation"), title=""),))
-    yield Section("Sensitivity measures", "", (measures_show.table(found.measures),))
+        yield Section(
+            "Correlation", _CORRELATION, (replace(picture(found, "correlation"), title=""),)
+        )
+    yield Section("Sensitivity measures", _MEASURES, (measures_show.table(found.measures),))
     if 2 <= len(found.measures.measures.names) <= MOST_ELLIPSES:
-        yield Section("Sensitivity ellipses", "", (measures_show.picture(found.measures),))
+        yield Section("Sensitivity ellipses", _ELLIPSES, (measures_show.picture(found.measures),))
+
+
+_CORRELATION = (
+    "How the errors of two unknowns go together: red together, blue against one another. Cells "
+    "near ±1 off the diagonal are pairs that the data hardly tell apart."
+)
+_MEASURES = (
+    "How strongly the outputs change with each tuner. S_i is the sensitivity of a tuner alone, "
+    "S_i,min what is left of it while the others adapt; R_i is the ratio of both: 1 is a tuner "
+    "that nothing else can replace, a large number one that others can."
+)
+_ELLIPSES = (
+    "Relative changes of two tuners that all change the outputs by the same amount: a long ellipse "
+    "is a combination that hardly shows."
+)
+_UNKNOWNS = (
+    "“By these data” says whether the data of this study determine an unknown at the estimate, “by "
+    "any data” whether the best imaginable data would. The correlation is the strongest with "
+    "another unknown: near 1 or −1, an error of one is made up for by the other."
+)
 
 
 def as_object(found: Identifiability) -> dict[str, object]:

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, labelled
+from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended, labelled
 from estimica.estimate.fit_tables import rounded, short, without_empty
+from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.profile_branch import Ending
 from estimica.infer.profile_result import Profile, ProfileCurve
+from estimica.study.asked import asked
 
 GREY, STRONG = 7, 1  # of the palette
 
@@ -131,12 +133,26 @@ def _parabola(
 def page(found: Profile) -> Page:
     """Everything about profiles on one page."""
     lead = f"{len(found.curves)} profiles at {100 * found.level:g} %; {short(found.seconds):g} s."
-    return Page(f"Profiles: {found.fit.study.name}", tuple(_sections(found)), lead)
+    study = found.fit.study
+    told = Page(f"Profiles: {study.name}", tuple(_sections(found)), lead)
+    first = (asked(study, "profile"), Section(ANSWER, _answer(found)))
+    return framed(told, "profile", study, first=first, run=found.run)
+
+
+def _answer(found: Profile) -> str:
+    said = ended(*outcome(found))
+    words = [f"{said[:1].upper()}{said[1:]}."]
+    percent = f"{100 * found.level:g} %"
+    for c in found.curves[:MOST_TOLD]:
+        low, high = c.low, c.high
+        below = f"from {short(low.value):g}" if low.found else f"below: {low.message}"
+        above = f"to {short(high.value):g}" if high.found else f"above: {high.message}"
+        words.append(f"{c.unknown.label} = {short(c.value):g}, {percent} {below}, {above}.")
+    return "\n\n".join(words)
 
 
 def _sections(found: Profile) -> Iterator[Section]:
-    status, message = outcome(found)
-    text = f"{status.capitalize()}: {message}.\n\n{_WORDS} The threshold is {found.threshold}."
+    text = f"{_WORDS} The threshold is {found.threshold}."
     yield Section("Intervals", text, (replace(intervals(found), title="", note=""),))
     yield Section("Profiles", _PICTURE, (replace(picture(found), title=""),))
     failures = tuple(
@@ -150,6 +166,7 @@ def _sections(found: Profile) -> Iterator[Section]:
         yield Section("Failed refits", _FAILED, (table,))
 
 
+MOST_TOLD = 8  # unknowns whose intervals are told in words
 _WORDS = (
     "Each unknown is held at values around its estimate and all others are fitted again. The "
     "interval holds the values for which the cost stays below the threshold."

@@ -16,8 +16,10 @@ from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import finite
+from estimica.execute.repeat import framed
 from estimica.infer.covariance_rows import Linearised, linearised
 from estimica.infer.regions_contour import Contour, Plane, trace
+from estimica.study.asked import asked
 
 Vector = npt.NDArray[np.float64]
 OTHERS = {
@@ -101,7 +103,9 @@ class Region:
             f"{OTHERS[self.others]}."
         )
         section = show.Section("Joint region", text, shown)
-        return show.Page(self.table().title, (section,))
+        told = show.Page(self.table().title, (section,))
+        study = self.fit.study
+        return framed(told, "region", study, first=(asked(study, "region"),))
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page."""

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from estimica.base.show import Bars, Curves, Page, Section, Table
+from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.release_pictures import picture
 from estimica.infer.release_result import Release, Step
 from estimica.infer.release_tables import overview, step_table
+from estimica.study.asked import asked
 
 _ABOUT = (
     "In each step the null model, what has been found so far, is compared with candidates in which "
@@ -24,12 +26,25 @@ def page(release: Release) -> Page:
         f"Model {release.study.model.name}, {len(release.steps)} steps, {release.n_samples} "
         f"samples, criterion {release.criterion}; {release.seconds:.2g} s."
     )
-    return Page(f"Release: {release.study.name}", tuple(_sections(release)), lead)
+    told = Page(f"Release: {release.study.name}", tuple(_sections(release)), lead)
+    first = (asked(release.study, "release"), Section(ANSWER, _answer(release)))
+    return framed(told, "release", release.study, first=first, seed=release.seed, run=release.run)
+
+
+def _answer(release: Release) -> str:
+    said = str(release.outcome.status).capitalize()
+    words = [f"{said}: {release.outcome.message}."]
+    if release.released:
+        words.append(f"Worth freeing, in this order: {', '.join(release.released)}.")
+    else:
+        words.append("Nothing is worth freeing: the model as it is explains the data as well.")
+    if release.held:
+        words.append(f"Not worth it: {', '.join(release.held)} stay as they are.")
+    return " ".join(words)
 
 
 def _sections(release: Release) -> Iterator[Section]:
-    said = str(release.outcome.status).capitalize()
-    text = "\n\n".join([f"{said}: {release.outcome.message}.", _ABOUT, *_advice(release)])
+    text = "\n\n".join([_ABOUT, *_advice(release)])
     shown: list[Curves | Table | Bars] = [replace(overview(release), title="", note="")]
     if release.steps:
         shown.append(replace(picture(release), title=""))

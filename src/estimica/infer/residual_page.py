@@ -8,9 +8,11 @@ from dataclasses import replace
 from estimica.base.errors import EstimicaError
 from estimica.base.show import Page, Section
 from estimica.estimate.fit import Fit
+from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.residual_pictures import picture, shown
 from estimica.infer.residual_tables import details, outlier_table
 from estimica.infer.residuals import ResidualAnalysis, residuals
+from estimica.study.asked import asked
 
 HEADINGS = {
     "residuals": ("Over time", "Simulated − measured, with the band of two standard deviations."),
@@ -32,8 +34,20 @@ HEADINGS = {
 
 def page(analysis: ResidualAnalysis) -> Page:
     """Everything about the residuals on one page."""
-    sections = tuple(_sections(analysis))
-    return Page(f"Residuals: {analysis.fit.study.name}", sections, f"{analysis.verdict}.")
+    study = analysis.fit.study
+    told = Page(f"Residuals: {study.name}", tuple(_sections(analysis)))
+    first = (asked(study, "residuals"), Section(ANSWER, _answer(analysis)))
+    return framed(told, "residuals", study, first=first, run=analysis.run)
+
+
+def _answer(analysis: ResidualAnalysis) -> str:
+    said = f"{analysis.verdict[:1].upper()}{analysis.verdict[1:]}."
+    if analysis.clean:
+        return f"{said} So the model explains the data, and its standard errors can be trusted."
+    return (
+        f"{said} So there is something in the data that the model does not explain; what to look "
+        "at is told below. Until that is mended, standard errors tend to be too small."
+    )
 
 
 def _sections(analysis: ResidualAnalysis) -> Iterator[Section]:

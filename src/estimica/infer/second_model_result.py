@@ -12,6 +12,8 @@ from estimica.base import show
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import short, without_empty
+from estimica.execute.repeat import framed
+from estimica.study.asked import asked
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,9 @@ class SecondModel:
     def page(self) -> show.Page:
         """All of it as a page, for files, the store and the workbench."""
         title = f"Second model: {self.fit.study.name} and {self.other}"
-        return show.Page(title, self.sections())
+        study = self.fit.study
+        first = (asked(study, "identifiability"),)
+        return framed(show.Page(title, self.sections()), "second_model", study, first=first)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page; returns where it is."""

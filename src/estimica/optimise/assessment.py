@@ -53,6 +53,7 @@ class Assessment:
     levels: tuple[float, ...] = (0.05, 0.5, 0.95)  # of the quantiles that are told
     local: LocalSensitivity | None = None
     sensitivity: GlobalSensitivity | None = None
+    seed: int | None = None  # of the samples
 
     def named(self, command: str, design: str, levels: Sequence[float] = ()) -> Assessment:
         """The same as the result of a command."""

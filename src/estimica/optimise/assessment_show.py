@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from estimica.base.show import Page, Rounded, Section, Table, ended, labelled
+from estimica.execute.repeat import ANSWER, framed
 from estimica.optimise.assessment import Assessment, share_of
 from estimica.optimise.assessment_effects import effects, effects_table, tornado
 from estimica.optimise.assessment_pictures import (
@@ -25,6 +26,7 @@ from estimica.optimise.assessment_pictures import (
     sensitivity_bars,
 )
 from estimica.optimise.score import Place
+from estimica.study.asked import asked
 
 MOST_MAPS = 9
 MOST_CLOUDS = 4  # criteria that have a cloud of their own
@@ -152,7 +154,10 @@ def failure_table(found: Assessment) -> Table:
 def page(found: Assessment) -> Page:
     """The page of `estimica sweep --report` and `estimica montecarlo --report`."""
     what = "Monte Carlo" if found.command == "montecarlo" else "Sweep"
-    return Page(f"{what} of {found.study.name}", tuple(_sections(found)), verdict(found))
+    told = Page(f"{what} of {found.study.name}", tuple(_sections(found)))
+    first = (asked(found.study, found.command), Section(ANSWER, verdict(found)))
+    seed = found.seed
+    return framed(told, found.command, found.study, first=first, seed=seed, run=found.run)
 
 
 def _sections(found: Assessment) -> Iterator[Section]:

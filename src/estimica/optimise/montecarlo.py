@@ -65,7 +65,7 @@ def montecarlo(
         centre=_centre(samples, spread, known),
     )
     how = "sobol" if chosen.sensitivity == "sobol" else chosen.sampling
-    found = found.named("montecarlo", how, chosen.quantiles)
+    found = replace(found.named("montecarlo", how, chosen.quantiles), seed=chosen.seed)
     if plan is not None:
         labels = [p.label for p in found.places]
         indices = analysed(plan, samples.names, labels, found.values)

@@ -16,7 +16,9 @@ from estimica.base.show import (
     ended,
     labelled,
 )
+from estimica.execute.repeat import ANSWER, framed
 from estimica.optimise.optimised import Optimised, at_bound
+from estimica.study.asked import asked
 
 ROLES = {
     "minimise": "made small",
@@ -187,4 +189,21 @@ def page(found: Optimised) -> Page:
         failed = Table(("case", "what happened", "tuners"), rows)
         told = f"{len(found.failures)} designs could not be simulated; the search stepped back."
         sections.append(Section("Designs that failed", told, (failed,)))
-    return Page(f"Design of {found.study.name}", tuple(sections))
+    made = Page(f"Design of {found.study.name}", tuple(sections))
+    first = (asked(found.study, "optimise"), Section(ANSWER, _answer(found)))
+    seed = found.settings.seed
+    return framed(made, "optimise", found.study, first=first, seed=seed, run=found.run)
+
+
+def _answer(found: Optimised) -> str:
+    said = ended(found.outcome.status, found.outcome.message)
+    words = [f"{said[:1].upper()}{said[1:]}."]
+    words.append("All demands are met." if found.satisfied else "Not all demands can be met.")
+    if np.isfinite(found.alpha):
+        words.append(
+            f"The largest criterion is {found.alpha:.4g} of its demand; at the start it was "
+            f"{found.start.largest:.4g}."
+        )
+    rows = zip(found.unknowns.items, found.best.tuners, strict=True)
+    words.append("Tuners: " + ", ".join(f"{u.name} = {v:.5g}" for u, v in rows) + ".")
+    return " ".join(words)

@@ -7,7 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from estimica.base.show import Across, Curve, Curves, Page, Panel, Section, Table, ended, labelled
+from estimica.execute.repeat import ANSWER, framed
 from estimica.optimise.pareto_result import Front
+from estimica.study.asked import asked
 
 MOST = 6  # tuners that a table has columns for
 
@@ -92,4 +94,23 @@ def page(found: Front) -> Page:
             for k, u in enumerate(found.unknowns.items)
         )
         sections.append(Section("The tuners along it", "", (Curves(panels, "", found.labels[0]),)))
-    return Page(f"Front of {found.study.name}", tuple(sections))
+    page = Page(f"Front of {found.study.name}", tuple(sections))
+    first = (asked(found.study, "pareto"), Section(ANSWER, _answer(found)))
+    seed = found.settings.seed
+    return framed(page, "pareto", found.study, first=first, seed=seed, run=found.run)
+
+
+def _answer(found: Front) -> str:
+    said = ended(found.outcome.status, found.outcome.message)
+    words = [f"{said[:1].upper()}{said[1:]}."]
+    if found.designs:
+        good = sum(d.point.satisfied() for d in found.designs)
+        words.append(f"{good} of {len(found.designs)} designs on the front keep all demands.")
+        for k, label in enumerate(found.labels):
+            low, high = found.values[:, k].min(), found.values[:, k].max()
+            words.append(f"{label} can be had between {low:.4g} and {high:.4g}.")
+    if found.knee is not None:
+        rows = zip(found.labels, found.values[found.knee], strict=True)
+        words.append("A good compromise is the knee: " + ", ".join(f"{n} {v:.4g}" for n, v in rows))
+        words[-1] += "."
+    return " ".join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from estimica.base.errors import DesignError
@@ -55,7 +56,7 @@ def sweep(
             study, {n: tuple(samples.values[:, k]) for k, n in enumerate(samples.names)}
         ),
     )
-    return found.named("sweep", chosen.design)
+    return replace(found.named("sweep", chosen.design), seed=chosen.seed)
 
 
 def samples_of(study: Study, table: SweepTable) -> Samples:

@@ -16,6 +16,7 @@ from estimica.base.show import (
     Parallel,
     Table,
     register,
+    register_figures,
     register_writer,
 )
 
@@ -47,4 +48,5 @@ register(Parallel, Form.TEXT, _on_use("estimica.report.parallel", "parallel_text
 register(Listing, Form.FIGURE, _on_use("estimica.report.plots", "listing_figure"))
 register(Listing, Form.HTML, _on_use("estimica.report.document", "listing_fragment"))
 register(Listing, Form.TEXT, _on_use("estimica.report.text", "listing_text"))
-register_writer(Page, _on_use("estimica.report.document", "write_shown"))
+register_writer(Page, _on_use("estimica.report.written", "write_shown"))
+register_figures(_on_use("estimica.report.static", "write_figures"))

@@ -18,7 +18,9 @@ LONGEST = 48  # characters of a name
 def figure(bars: Bars) -> go.Figure:
     """Horizontal bars, the first one on top."""
     shown = [(group, bar) for group, members in bars.groups for bar in members]
-    names = [escape(_short(f"{group}: {bar.name}" if group else bar.name)) for group, bar in shown]
+    names = [
+        escape(short_name(f"{group}: {bar.name}" if group else bar.name)) for group, bar in shown
+    ]
     fig = go.Figure(
         go.Bar(
             x=[bar.value - bar.base for _, bar in shown],
@@ -60,5 +62,6 @@ def bars_text(bars: Bars) -> str:
     return table_text(Table(("", "", bars.label), rows, bars.title))
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
+    """A name that fits beside a bar."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

@@ -2,62 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from importlib.metadata import version
+import gzip
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
 from estimica.base.errors import ReportError
 from estimica.base.show import Bars, Curves, Heat, Listing, Page, Parallel, Section, Shown, Table
+from estimica.base.thin import thinned_page
 from estimica.report import bars, heat, parallel, plots
+from estimica.report.figure_json import figure_json
+from estimica.report.glossary import words_by_section
+from estimica.report.made import made
 from estimica.report.text import printed
+
+FEW_SECTIONS = 4  # that need no contents list
+Drawn = Curves | Heat | Bars | Parallel
 
 
 def write_page(path: str | Path, title: str, sections: Sequence[Section], lead: str = "") -> Path:
     """Write a self-contained page to `path` and return where it is."""
+    return write_html(Page(title, tuple(sections), lead), Path(path))
+
+
+def write_html(page: Page, path: str | PathLike[str]) -> Path:
+    """Write a self-contained page to `path` and return where it is."""
     path = Path(path)
-    page = _template("page.html.jinja").render(
-        title=title,
-        lead=lead,
-        sections=[(s.heading, _paragraphs(s.text), list(map(fragment, s.shown))) for s in sections],
-        plotly=Markup(get_plotlyjs()),
-        made=f"estimica {version('estimica')}, {datetime.now():%Y-%m-%d %H:%M}",
-    )
     try:
         # a name may hold half a surrogate pair, which is no text in UTF-8
-        path.write_text(page, encoding="utf-8", errors="replace")
+        path.write_text(page_html(page), encoding="utf-8", errors="replace")
     except OSError as error:
         raise ReportError("P001", f"cannot write '{path}': {error.strerror}") from None
     return path
 
 
-def write_shown(page: Page, path: str | PathLike[str]) -> Path:
-    """Write what a result says of itself."""
-    return write_page(Path(path), page.title, page.sections, page.lead)
+def page_html(page: Page) -> str:
+    """The whole page as HTML: figures drawn by plotly.js, which is packed into it."""
+    page = thinned_page(page)
+    figures: list[tuple[str, Markup]] = []
+    sections = list(_parts(page, figures))
+    return _template("page.html.jinja").render(
+        title=page.title,
+        lead=page.lead,
+        sections=sections,
+        contents=sections if len(sections) > FEW_SECTIONS else (),
+        figures=figures,
+        plotly=Markup(_packed_plotly()),
+        style=Markup(_source("page.css")),
+        script=Markup(_source("page.js")),
+        made=made(),
+    )
 
 
-def fragment(shown: Shown) -> Markup:
-    """A figure or a table as HTML for a page that has plotly.js."""
+@dataclass(frozen=True)
+class _Part:
+    """A section as the template wants it."""
+
+    id: str
+    heading: str
+    chapter: bool
+    within: bool  # a chapter
+    paragraphs: tuple[str, ...]
+    shown: tuple[Markup, ...]
+    words: tuple[tuple[str, str], ...]
+
+
+def _parts(page: Page, figures: list[tuple[str, Markup]]) -> Iterator[_Part]:
+    chapters = any(s.chapter for s in page.sections)
+    for k, (s, words) in enumerate(zip(page.sections, words_by_section(page), strict=True), 1):
+        shown = tuple(_item(item, figures) for item in s.shown)
+        paragraphs = tuple(_paragraphs(s.text))
+        within = chapters and not s.chapter
+        yield _Part(f"s{k}", s.heading, s.chapter, within, paragraphs, shown, words)
+
+
+def _item(shown: Shown, figures: list[tuple[str, Markup]]) -> Markup:
     if isinstance(shown, Table):
-        return Markup(table_fragment(shown))
+        return Markup(_table(shown, copy=len(shown.rows) > 1))
     if isinstance(shown, Listing):
-        return Markup(listing_fragment(shown))
-    return Markup(_html(shown, plotly=False))
+        return Markup(_listing(shown, copy=True))
+    drawn = drawn_figure(shown)
+    number = len(figures) + 1
+    figures.append((f"f{number}", Markup(figure_json(drawn))))
+    height = drawn.layout.height or 450
+    words = escape(shown.title or "figure")
+    return Markup(
+        f'<figure class="plot" id="figure-{number}" data-of="f{number}" aria-label="{words}" '
+        f'style="height:{height:.0f}px"><p class="waiting">drawing …</p></figure>'
+    )
 
 
-def curves_fragment(shown: Curves | Heat | Bars | Parallel) -> str:
-    """A figure as HTML that brings plotly.js along, for notebooks."""
-    return _html(shown, plotly=True)
-
-
-def _figure(shown: Curves | Heat | Bars | Parallel) -> Figure:
+def drawn_figure(shown: Drawn) -> Figure:
+    """An interactive figure of anything that is no text."""
     if isinstance(shown, Heat):
         return heat.figure(shown)
     if isinstance(shown, Parallel):
@@ -65,21 +110,31 @@ def _figure(shown: Curves | Heat | Bars | Parallel) -> Figure:
     return bars.figure(shown) if isinstance(shown, Bars) else plots.figure(shown)
 
 
-def _html(shown: Curves | Heat | Bars | Parallel, plotly: bool) -> str:
-    figure = _figure(shown)
-    return str(figure.to_html(include_plotlyjs=plotly, full_html=False, config=_BUTTONS))
+def curves_fragment(shown: Drawn) -> str:
+    """A figure as HTML that brings plotly.js along, for notebooks."""
+    figure = drawn_figure(shown)
+    return str(figure.to_html(include_plotlyjs=True, full_html=False, config=_BUTTONS))
 
 
 def table_fragment(table: Table) -> str:
     """A table as HTML."""
-    rows = [[(printed(c), isinstance(c, (int, float))) for c in row] for row in table.rows]
-    columns = [(n, any(row[k][1] for row in rows)) for k, n in enumerate(table.columns)]
-    return _template("table.html.jinja").render(table=table, columns=columns, rows=rows)
+    return _table(table, copy=False)
 
 
 def listing_fragment(listing: Listing) -> str:
     """A text as it was typed, as HTML."""
-    return _template("listing.html.jinja").render(listing=listing)
+    return _listing(listing, copy=False)
+
+
+def _table(table: Table, copy: bool) -> str:
+    rows = [[(printed(c), isinstance(c, (int, float))) for c in row] for row in table.rows]
+    columns = [(n, any(row[k][1] for row in rows)) for k, n in enumerate(table.columns)]
+    told = {"table": table, "columns": columns, "rows": rows, "copy": copy}
+    return _template("table.html.jinja").render(told)
+
+
+def _listing(listing: Listing, copy: bool) -> str:
+    return _template("listing.html.jinja").render(listing=listing, copy=copy)
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -89,7 +144,18 @@ def _paragraphs(text: str) -> list[str]:
 _BUTTONS = {"displaylogo": False, "responsive": True}
 
 
+@lru_cache(maxsize=1)
+def _packed_plotly() -> str:
+    """plotly.js, a third as long: the page unpacks it."""
+    return b64encode(gzip.compress(get_plotlyjs().encode(), 9, mtime=0)).decode("ascii")
+
+
+@lru_cache
+def _source(name: str) -> str:
+    return files("estimica.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@lru_cache
 def _template(name: str) -> jinja2.Template:
-    source = files("estimica.report").joinpath("templates", name).read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(source)
+    return environment.from_string(_source(name))

@@ -78,7 +78,7 @@ def _cells(heat: Heat) -> go.Figure:
             zmax=1,
             colorscale="RdBu",
             reversescale=True,
-            text=[[_cell(v) for v in row] for row in heat.value],
+            text=[[cell_text(v) for v in row] for row in heat.value],
             texttemplate="%{text}" if few else "",
             hovertemplate="%{y} and %{x}: %{z:.4f}<extra></extra>",
             colorbar={"title": {"text": escape(heat.value_label)}},
@@ -90,7 +90,7 @@ def _cells(heat: Heat) -> go.Figure:
     return fig
 
 
-def _cell(value: float) -> str:
+def cell_text(value: float) -> str:
     """Two decimals, more where they would make it one."""
     if np.isnan(value):
         return ""
@@ -98,11 +98,16 @@ def _cell(value: float) -> str:
     return short.replace("-", "−")
 
 
-def _ends(axis: np.ndarray) -> dict[str, object]:
-    """A logarithmic axis where the grid is one."""
-    logarithmic = len(axis) > 2 and axis[0] > 0 and bool(
+def is_logarithmic(axis: np.ndarray) -> bool:
+    """Whether the grid is evenly spaced in the logarithm."""
+    return len(axis) > 2 and axis[0] > 0 and bool(
         np.allclose(np.diff(np.log(axis)), np.log(axis[1] / axis[0]))
     )  # fmt: skip
+
+
+def _ends(axis: np.ndarray) -> dict[str, object]:
+    """A logarithmic axis where the grid is one."""
+    logarithmic = is_logarithmic(axis)
     ends = np.array([axis[0], axis[-1]])
     return {
         "type": "log" if logarithmic else "linear",
