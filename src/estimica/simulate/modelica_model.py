@@ -16,11 +16,13 @@ from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
 from estimica.compiled.equations import Equations, assemble
+from estimica.compiled.fmu_description import Interface
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment, FlatSystem
 from estimica.simulate.engine import Options, Run
 from estimica.simulate.failure import describe
+from estimica.simulate.fmu_model import FmuModel, is_fmu, load_fmu
 from estimica.simulate.function_model import FunctionModel, function_model
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.linear import Linearisation, linearise
@@ -55,7 +57,18 @@ def load_model(
     inputs: Names = (),
     unknowns: Names = (),
     leave_out: Names = (),
+    frontend: str = "rumoca",
 ) -> ModelicaModel: ...
+
+
+@overload
+def load_model(
+    source: str | PathLike[str],
+    *,
+    fix: Mapping[str, float | bool | int | str] | None = None,
+    interface: Interface,
+    communication_step: float | None = None,
+) -> FmuModel: ...
 
 
 @overload
@@ -71,23 +84,33 @@ def load_model(
     inputs: Names = (),
     unknowns: Names = (),
     leave_out: Names = (),
-) -> ModelicaModel | FunctionModel:
+    frontend: str = "rumoca",
+    interface: Interface | None = None,
+    communication_step: float | None = None,
+) -> ModelicaModel | FunctionModel | FmuModel:
     """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
 
-    A Python function f(u, t, K=1, tau=3) is a model too; see `function_model`.
+    A Python function f(u, t, K=1, tau=3) is a model too; see `function_model`. So is an .fmu file:
+    `interface` is then "me" (Model Exchange) or "cs" (Co-Simulation), and `communication_step` that
+    of Co-Simulation in seconds.
 
     `class_` is the class where the source holds several, `fix` sets parameters (dotted names
     included) before anything is evaluated, `libraries` are further Modelica folders. `inputs`,
     `unknowns` and `leave_out` take a component unconnected, as it is; see `with_inputs`. Of a
     Modelica function, `inputs` are those of its inputs that vary; the others are parameters.
+    A file of Base Modelica (.bmo) is read as it is; `frontend="openmodelica"` has `omc` write it.
     """
     if callable(source):
         return function_model(source)
+    if is_fmu(source):
+        return load_fmu(source, fix=fix, interface=interface, communication_step=communication_step)
     text = source if isinstance(source, str) else Path(source)
     folders = [Path(p) for p in libraries]
     causality = Causality.of(inputs, unknowns, leave_out)
     named = causality.inputs
-    flat = load_flat(text, class_, fix=dict(fix or {}), libraries=folders, inputs=named)
+    flat = load_flat(
+        text, class_, fix=dict(fix or {}), libraries=folders, inputs=named, frontend=frontend
+    )
     if flat.of_function:
         causality = replace(causality, inputs=())
     return ModelicaModel(flat, fix, causality)

@@ -42,6 +42,12 @@ def read_study(
     return found.study
 
 
+def examine_tables(tables: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the tables of a study alone, before any model or data is read."""
+    content, problems = _content(tables)
+    return problems + doubled(content.tune.values(), content.case, content.criterion)
+
+
 @dataclass(frozen=True)
 class Examined:
     """What could be made of a study file, and what is wrong with it."""
@@ -147,7 +153,7 @@ def _content(tables: Mapping[str, Any]) -> tuple[StudyFile, list[Problem]]:
             order = list(tables)  # as the user wrote them
             found = complaints(error, StudyFile)
             found.sort(key=lambda c: order.index(str(c.place[0])) if c.place else -1)
-            problems += [_problem(c, rest) for c in found]
+            problems += [_problem(c, rest, tables) for c in found]
             rest = _pruned(rest, error)
         except EstimicaError as error:
             problems.append(Problem(error.code, "", error.message))
@@ -166,13 +172,20 @@ def _without_odd_data(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[P
         if isinstance(case, dict) and not isinstance(case.get("data", ""), str)
     ]
     told = [
-        Problem("C001", _case(tables, k), "data: write the path of a file, in quotes") for k in odd
+        Problem(
+            "C001",
+            _case(tables, k),
+            "data: write the path of a file, in quotes",
+            place=("case", k, "data"),
+        )
+        for k in odd
     ]
     kept = [case for k, case in enumerate(cases) if k not in odd]
     return {**tables, "case": kept}, told
 
 
-def _problem(complaint: Complaint, tables: Mapping[str, Any]) -> Problem:
+def _problem(complaint: Complaint, tables: Mapping[str, Any], whole: Mapping[str, Any]) -> Problem:
+    """A complaint about `tables`, which are what is left of the whole file."""
     place = complaint.place
     if len(place) >= 2 and place[0] == "tune":
         where, code, depth = f"[tune] {place[1]}", "T001", 2
@@ -183,7 +196,10 @@ def _problem(complaint: Complaint, tables: Mapping[str, Any]) -> Problem:
     else:
         where, code, depth = "", "Q002", 0
     inner = Complaint(place[depth:], complaint.message)
-    return Problem(complaint.code or code, where, inner.text)
+    if depth == 2 and place[0] == "case":
+        case = tables["case"][int(place[1])]
+        place = ("case", next(k for k, c in enumerate(whole["case"]) if c is case), *place[2:])
+    return Problem(complaint.code or code, where, inner.text, place=place)
 
 
 def _case(tables: Mapping[str, Any], k: int) -> str:
@@ -322,9 +338,7 @@ def _loaded(
     from estimica.simulate.component import load_for_inputs
     from estimica.simulate.linear_models import is_transfer_function_text
 
-    if table.frontend != "rumoca":
-        raise StudyError("Q005", f"frontend '{table.frontend}' is not supported yet; leave it out")
-    kinds = {".fmu": "an FMU", ".bmo": "a Base Modelica file"}
+    kinds = {".fmu": "an FMU"}
     kind = kinds.get(Path(table.source).suffix.lower())
     if kind:
         raise StudyError(
@@ -335,12 +349,34 @@ def _loaded(
     if is_function_source(table.source):
         return _function(table, folder)
     path = folder / table.source
-    by_name = not path.exists() and _CLASS.match(table.source) and path.suffix != ".mo"
+    is_file = path.exists() or path.suffix in (".mo", ".bmo")
+    by_name = not is_file and _CLASS.match(table.source)
     source: str | Path = table.source if by_name else path
     libraries = [folder / library for library in table.libraries]
     if causality is not None:
-        return load_back_model(source, table.class_, table.fix, libraries, causality)
-    return load_for_inputs(source, table.class_, fix=table.fix, libraries=libraries, inputs=inputs)
+        return load_back_model(
+            source, table.class_, table.fix, libraries, causality, frontend=table.frontend
+        )
+    return load_for_inputs(
+        source,
+        table.class_,
+        fix=table.fix,
+        libraries=libraries,
+        inputs=inputs,
+        frontend=table.frontend,
+    )
+
+
+def _fmu(table: ModelTable, folder: Path) -> Model:
+    from estimica.simulate.fmu_model import load_fmu
+
+    _require_no_class(table, "an FMU")
+    return load_fmu(
+        folder / table.source,
+        fix=table.fix,
+        interface=table.interface,
+        communication_step=table.communication_step,
+    )
 
 
 def _transfer_function(table: ModelTable) -> Model:

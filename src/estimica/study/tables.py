@@ -80,7 +80,7 @@ class ModelTable:
         Field(
             min_length=1,
             description=(
-                "A Modelica file, the folder of a package, a class of a library, a Python "
+                "A Modelica file, the folder of a package, a class of a library, an FMU, a Python "
                 'function as `"file.py:function"`, or a transfer function as '
                 '`"K*exp(-T*s)/(1 + tau*s)"` from input `u` to output `y`.'
             ),
@@ -101,6 +101,16 @@ class ModelTable:
     frontend: Annotated[
         Literal["rumoca", "openmodelica"], Field(description="What reads the Modelica text.")
     ] = "rumoca"
+    interface: Annotated[
+        Literal["me", "cs"] | None,
+        Field(
+            description="Of an FMU: Model Exchange or Co-Simulation; where it has both, the former."
+        ),
+    ] = None
+    communication_step: Annotated[
+        Positive | None,
+        Field(description="Step of Co-Simulation in seconds; otherwise what the FMU suggests."),
+    ] = None
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)

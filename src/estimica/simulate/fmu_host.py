@@ -1,0 +1,105 @@
+"""The host process of an FMU: answers requests on its standard streams until they are closed.
+
+A request is (binary, experiment or None, key, points); the answer is a list of runs, or an error
+as (code, message). Run as `python -m estimica.simulate.fmu_host`.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import sys
+import threading
+import time
+from typing import IO, Any
+
+from estimica.base.errors import EstimicaError
+from estimica.compiled.fmu_library import FmuBinary, FmuLibrary
+from estimica.simulate import fmu_layout as at
+from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
+from estimica.simulate.fmu_workspace import FmuWorkspace
+
+MOST = 64  # experiments that are remembered
+_SIZE = struct.Struct("<Q")
+
+
+def write_message(stream: IO[bytes], content: Any) -> None:
+    """One message: its length, then the pickled content."""
+    data = pickle.dumps(content, protocol=5)
+    stream.write(_SIZE.pack(len(data)) + data)
+    stream.flush()
+
+
+def read_message(stream: IO[bytes]) -> Any:
+    """The next message; EOFError where there is none."""
+    head = stream.read(_SIZE.size)
+    if len(head) < _SIZE.size:
+        raise EOFError
+    (size,) = _SIZE.unpack(head)
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return pickle.loads(data)
+
+
+class Host:
+    """The library and the experiments that this process knows."""
+
+    def __init__(self) -> None:
+        self._library: FmuLibrary | None = None
+        self._experiments: dict[int, FmuExperiment] = {}
+        self._workspaces: dict[tuple[int, int], FmuWorkspace] = {}
+
+    def answer(self, request: tuple[FmuBinary, FmuExperiment | None, int, list[FmuPoint]]) -> Any:
+        """Runs, or (code, message)."""
+        binary, experiment, key, points = request
+        try:
+            if self._library is None:
+                self._library = FmuLibrary(binary, at.FUNCTIONS)
+            if experiment is not None:
+                self._remember(experiment)
+            return [self._run(key, point, self._library) for point in points]
+        except EstimicaError as error:
+            return error.code, error.message
+        except Exception as error:  # whatever it is, the parent tells it
+            return "M219", f"the process of the FMU failed: {type(error).__name__}: {error}"
+
+    def _remember(self, experiment: FmuExperiment) -> None:
+        self._experiments[experiment.key] = experiment
+        while len(self._experiments) > MOST:
+            oldest = next(iter(self._experiments))
+            del self._experiments[oldest]
+            self._workspaces = {k: w for k, w in self._workspaces.items() if k[0] != oldest}
+
+    def _run(self, key: int, point: FmuPoint, library: FmuLibrary) -> FmuRun:
+        m = len(point.deltas)
+        if (key, m) not in self._workspaces:
+            self._workspaces[key, m] = FmuWorkspace(self._experiments[key], library, m)
+        return self._workspaces[key, m].run(point)
+
+
+def _watch_parent(parent: int) -> None:
+    """Ends this process when its parent is gone, also while native code hangs."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def main() -> None:
+    """Serve until the parent closes the stream."""
+    wire = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what the FMU prints must not get between the messages
+    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    host = Host()
+    while True:
+        try:
+            request = read_message(sys.stdin.buffer)
+        except EOFError:
+            break
+        write_message(wire, host.answer(request))
+    os._exit(0)  # an FMU's own cleaning up may hang
+
+
+if __name__ == "__main__":
+    main()

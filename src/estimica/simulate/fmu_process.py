@@ -1,0 +1,152 @@
+"""FmuProcess: the host process of an FMU as its parent sees it: asked, timed, buried, replaced."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from typing import IO, Any
+
+from estimica.base.errors import ModelError
+from estimica.compiled.fmu_library import FmuBinary
+from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
+from estimica.simulate.fmu_host import read_message, write_message
+
+FIRST_LIMIT = 600.0  # s, while nothing is known about how long the FMU takes
+LEAST_LIMIT = 30.0
+PATIENCE = 100.0  # times the longest run so far
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class FmuLostError(Exception):
+    """The host process died or was ended; the text says how."""
+
+
+class FmuProcess:
+    """One warm process with one FMU; it is started when it is first needed."""
+
+    def __init__(self, binary: FmuBinary) -> None:
+        self._binary = binary
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._known: dict[int, None] = {}
+        self._longest: float | None = None
+        self.deaths = 0
+        _ALL.add(self)
+
+    def ask(self, experiment: FmuExperiment, points: list[FmuPoint], limit: float) -> list[FmuRun]:
+        """Runs of an experiment; FmuLostError where the process did not survive them."""
+        with self._lock:
+            new = self._child is None
+            child = self._started()
+            sent = experiment if experiment.key not in self._known else None
+            begun = time.perf_counter()
+            try:
+                assert child.stdin is not None
+                write_message(child.stdin, (self._binary, sent, experiment.key, points))
+                answer = self._heard(child, self._limit(limit, len(points), new))
+            except (EOFError, OSError):
+                raise FmuLostError(self._buried()) from None
+            except BaseException:  # Ctrl-C: the answer would come to the next question
+                self._end()
+                raise
+            if isinstance(answer, tuple):
+                raise ModelError(*answer)
+            self._known[experiment.key] = None
+            if any(run.fmi_status >= 4 for run in answer):  # after fatal nothing may be called
+                self._end()
+            if not new:
+                each = (time.perf_counter() - begun) / len(points)
+                self._longest = max(self._longest or 0.0, each)
+            return list(answer)
+
+    def close(self) -> None:
+        """Ends the process."""
+        with self._lock:
+            self._end()
+
+    def _limit(self, limit: float, count: int, new: bool) -> float:
+        if limit < float("inf"):
+            return limit * count + (60.0 if new else 0.0)  # loading and compiling do not count
+        if self._longest is None:
+            return FIRST_LIMIT
+        return max(LEAST_LIMIT, PATIENCE * self._longest) * count
+
+    def _heard(self, child: subprocess.Popen[bytes], limit: float) -> Any:
+        assert child.stdout is not None
+        if not _readable(child.stdout, limit):
+            self._end()
+            raise FmuLostError(f"the FMU did not answer within {limit:.3g} s and was ended")
+        return read_message(child.stdout)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._child is None:
+            environment = {**dict.fromkeys(_THREADS, "1"), **os.environ}
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "estimica.simulate.fmu_host"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the parent
+            )
+            self._known = {}
+        return self._child
+
+    def _buried(self) -> str:
+        """How the process ended, in words."""
+        child = self._child
+        self._child = None
+        self.deaths += 1
+        if child is None:
+            return "the FMU took its process down"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(5.0)
+        _close(child)
+        code = child.returncode
+        if code is None:
+            child.kill()
+            return "the FMU took its process down"
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return f"the FMU took its process down (signal {signal.Signals(-code).name})"
+        return f"the FMU ended its process (exit code {code})"
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.wait()
+            _close(child)
+
+
+def _close(child: subprocess.Popen[bytes]) -> None:
+    for stream in (child.stdin, child.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+def _readable(stream: IO[bytes], limit: float) -> bool:
+    if sys.platform == "win32":
+        return True
+    found, _, _ = select.select([stream], [], [], limit)
+    return bool(found)
+
+
+_ALL: weakref.WeakSet[FmuProcess] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for process in list(_ALL):
+        process.close()
+
+
+atexit.register(_close_all)
