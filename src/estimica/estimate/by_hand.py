@@ -23,7 +23,7 @@ from estimica.estimate.plain_prediction import without_derivatives
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Status
 from estimica.estimate.setup import prepare
-from estimica.estimate.unknowns import Unknown
+from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.execute.threads import one_thread
 from estimica.study.study import Study
 
@@ -97,36 +97,58 @@ class ByHand:
 
         A simulation that fails is a value too: `failure` says why.
         """
-        chosen = self._chosen(values or {})
+        chosen, theirs = self._chosen(values or {})
+        named, name = self._fitted.unknowns.named(chosen), self._setup.study.name
         with one_thread():
-            return self._look(chosen)
+            found = self._fit(chosen, theirs)
+            if isinstance(found, Failure):
+                words = f"case '{found.case}' cannot be simulated at these values: {found.message}"
+                return HandFit(name, named, math.inf, {}, show.Curves(()), words)
+            curves = thinned_shown(picture(found), self._points)
+        errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in found.cases}
+        return HandFit(name, named, found.cost, {c: o for c, o in errn.items() if o}, curves)
 
-    def _chosen(self, values: Mapping[str, float]) -> Vector:
-        unknowns = self._fitted.unknowns
+    def fit(self, values: Mapping[str, float] | None = None) -> Fit:
+        """A fit that ends at these values without a search: to be drawn and written, not judged."""
+        with one_thread():
+            found = self._fit(*self._chosen(values or {}))
+        if isinstance(found, Failure):
+            raise FitError(
+                "F142", f"case '{found.case}' cannot be simulated at these values: {found.message}"
+            )
+        return found
+
+    def _chosen(self, values: Mapping[str, float]) -> tuple[Vector, Vector]:
+        """Values of all unknowns, and of those of the validating cases."""
+        unknowns, others = self._fitted.unknowns, self._others and self._others.unknowns
+        chosen, theirs = _starts(unknowns), _starts(others) if others else np.zeros(0)
         labels = [u.label for u in unknowns.items]
-        found = unknowns.values(unknowns.clipped(unknowns.start))
+        further = [u.label for u in others.items] if others else []
         for name, value in values.items():
-            if name not in labels:
+            if name not in labels and name not in further:
                 hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
                 raise FitError("F140", f"by hand: there is no '{name}' to be set{hint}")
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
                 raise FitError("F141", f"by hand: '{name}' is set to {value!r}, which is no number")
             if not math.isfinite(value):
                 raise FitError("F141", f"by hand: '{name}' is set to {value}; give a finite number")
-            found[labels.index(name)] = value
-        return found
+            if name in labels:
+                chosen[labels.index(name)] = value
+            if name in further:
+                theirs[further.index(name)] = value
+        n = len(self._setup.tuners)
+        theirs[:n] = chosen[:n] if len(theirs) else theirs
+        return chosen, theirs
 
-    def _look(self, values: Vector) -> HandFit:
-        named = self._fitted.unknowns.named(values)
-        name = self._setup.study.name
+    def _fit(self, values: Vector, theirs: Vector) -> Fit | Failure:
         cost = self._cost(values)
         if isinstance(cost, Failure):
-            words = f"case '{cost.case}' cannot be simulated at these values: {cost.message}"
-            return HandFit(name, named, math.inf, {}, show.Curves(()), words)
-        cases = self._cases(values, cost)
-        errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in cases if c.outputs}
-        curves = picture(self._as_fit(values, cost, cases))
-        return HandFit(name, named, cost, errn, thinned_shown(curves, self._points))
+            return cost
+        known = calibrated(self._fitted, _point(values, cost))
+        if self._others is not None:
+            known |= calibrated(self._others, _point(theirs, math.nan))
+        cases = tuple(known[r.case.name] for r in self._setup.records)
+        return self._as_fit(values, cost, cases)
 
     def _cost(self, values: Vector) -> float | Failure:
         """The criterion with its priors; robust scales are taken once, so that costs compare."""
@@ -146,17 +168,6 @@ class ByHand:
             if unknown.prior is not None:
                 cost += float((value - unknown.prior.mean) / unknown.prior.sigma) ** 2
         return float(cost)
-
-    def _cases(self, values: Vector, cost: float) -> tuple[CaseFit, ...]:
-        """All cases in the study's order; own start values of validating ones stay as they are."""
-        known = calibrated(self._fitted, _point(values, cost))
-        if self._others is not None:
-            others = self._others.unknowns
-            theirs = others.values(others.clipped(others.start))
-            n = len(self._setup.tuners)
-            theirs[:n] = values[:n]
-            known |= calibrated(self._others, _point(theirs, math.nan))
-        return tuple(known[r.case.name] for r in self._setup.records)
 
     def _as_fit(self, values: Vector, cost: float, cases: tuple[CaseFit, ...]) -> Fit:
         """What the pictures of a fit are drawn from, without anything that a search tells."""
@@ -191,6 +202,10 @@ def by_hand(study: Study, *, points: int = POINTS) -> ByHand:
     `points` is about how many a curve has at most.
     """
     return ByHand(study, points=points)
+
+
+def _starts(unknowns: Unknowns) -> Vector:
+    return unknowns.values(unknowns.clipped(unknowns.start))
 
 
 def _point(values: Vector, cost: float) -> Point:

@@ -269,9 +269,12 @@ def test_what_a_page_may_not_ask_for_is_refused(
     assert jobs.jobs() == ()
 
 
-def test_a_study_that_is_not_there_is_refused(jobs: Jobs) -> None:
+def test_a_study_that_is_not_there_or_leads_outside_is_refused(jobs: Jobs) -> None:
     with pytest.raises(WebError, match=r"G045: there is no study 'none\.toml'"):
         jobs.submit("fit", "none.toml")
+    (jobs._folder.root / "out.toml").write_text(STUDY.replace("run1", "/tmp/x"), encoding="utf-8")
+    with pytest.raises(WebError, match=r"G020: case 'run 1'.*'/tmp/x.csv' is outside"):
+        jobs.submit("fit", "out.toml")
     with pytest.raises(WebError, match="G047: there is no job 'x'"):
         jobs.job("x")
 

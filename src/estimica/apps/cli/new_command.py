@@ -5,18 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from estimica.apps.cli.check_command import show_problems
 from estimica.apps.cli.console import print_json, reported, say
-from estimica.apps.cli.first_guesses import with_first_guesses
 from estimica.apps.cli.options import AsJson, Libraries
-
-if TYPE_CHECKING:
-    from estimica.compiled.model import Model
-    from estimica.study.draft_columns import Table
 
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _DATA = {
@@ -56,38 +51,14 @@ def new(
 ) -> None:
     """Write a commented study file from a model and the columns of its data."""
     with reported("new", as_json):
-        from estimica.data.readers import read_data
-        from estimica.experiment.case_starts import case_starts
+        from estimica.apps.drafted import drafted
         from estimica.study.check import check_file
-        from estimica.study.draft import (
-            draft,
-            relative,
-            require_new,
-            require_one_class,
-            write_study,
-        )
-        from estimica.study.draft_columns import Table
+        from estimica.study.draft import require_new, write_study
 
         class_, files = _split(rest or [])
         path = output or Path(f"{_stem(source, class_)}.toml")
         require_new(path, force=force)
-        tables = [Table(relative(f, path.parent), read_data(f)) for f in files]
-        if class_ is None:
-            require_one_class(source)
-        columns = [name for t in tables for name in t.data.names]
-        model, named = _loaded(source, class_, library or [], path.parent, columns)
-        mode = _mode(model, tables)
-        folders = [relative(f, path.parent) for f in library or []]
-        text = draft(
-            model if not mode else _at_points(model, mode),
-            named,
-            class_,
-            tables,
-            folders,
-            None if mode else lambda *given: case_starts(model, *given),
-            mode=mode,
-        )
-        write_study(path, with_first_guesses(text, [t.data for t in tables]))
+        write_study(path, drafted(source, class_, files, path.parent, library or []))
         problems = check_file(path)
     if as_json:
         told = {"status": "done", "message": f"wrote {path}"}
@@ -97,46 +68,6 @@ def new(
         if problems:
             say("What is left to do:")
             show_problems(problems)
-
-
-def _loaded(
-    source: str,
-    class_: str | None,
-    libraries: Sequence[Path],
-    folder: Path,
-    columns: Sequence[str],
-) -> tuple[Model, str]:
-    """The model, and how a study file in `folder` names it."""
-    from estimica.compiled.function_file import is_function_source
-    from estimica.simulate.component import load_component
-    from estimica.simulate.function_model import function_model_of_file
-    from estimica.simulate.linear_models import is_transfer_function_text, model_in_s
-    from estimica.study.draft import relative
-
-    if is_transfer_function_text(source):
-        return model_in_s(source), source
-    if is_function_source(source):
-        file, mark, name = source.partition(".py")
-        return function_model_of_file(source, Path()), f"{relative(file, folder)}{mark}{name}"
-    named = relative(source, folder) if Path(source).exists() else source
-    return load_component(source, class_, libraries=libraries, measured=columns), named
-
-
-def _mode(model: Model, tables: Sequence[Table]) -> str:
-    """How points are computed, where the data of a Modelica class have no time."""
-    from estimica.simulate.modelica_model import ModelicaModel
-    from estimica.study.draft_columns import has_time
-
-    if not isinstance(model, ModelicaModel) or not tables or any(map(has_time, tables)):
-        return ""
-    return "steady" if model.system.states else "static"
-
-
-def _at_points(model: Model, mode: str) -> Model:
-    from estimica.simulate.modelica_model import ModelicaModel
-
-    assert isinstance(model, ModelicaModel)
-    return model.at_points(mode)
 
 
 def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:

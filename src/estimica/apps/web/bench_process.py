@@ -1,0 +1,55 @@
+"""The inside of a bench's process: it answers one question after the other, in JSON.
+
+A question and an answer are a line with their length in bytes, then as many bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+NICE = 5  # a run has precedence over curves for those who watch
+
+
+def main() -> None:
+    """Answer until the other side closes."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not stand between the answers
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    study = Path(sys.argv[1])
+    while (question := read(sys.stdin.buffer)) is not None:
+        content = json.dumps(_answer(study, question), allow_nan=False).encode()
+        answers.write(b"%d\n" % len(content) + content)
+        answers.flush()
+
+
+def read(stream: IO[bytes]) -> dict[str, Any] | None:
+    """The next question; None at the end."""
+    head = stream.readline()
+    if not head:
+        return None
+    found: dict[str, Any] = json.loads(stream.read(int(head)))
+    return found
+
+
+def _answer(study: Path, question: dict[str, Any]) -> dict[str, Any]:
+    from estimica.apps.web.bench_tasks import TASKS
+    from estimica.base.errors import EstimicaError
+    from estimica.execute.outcome import described
+
+    try:
+        import estimica.report  # noqa: F401  # how results show themselves
+
+        return {"found": TASKS[question["task"]](study, **question["args"])}
+    except EstimicaError as error:
+        return {"code": error.code, "message": error.message}
+    except Exception as error:  # a fault of ours must not end the process
+        return {"code": "G060", "message": f"'{question['task']}' failed: {described(error)}"}
+
+
+if __name__ == "__main__":
+    main()
