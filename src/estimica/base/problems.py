@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from estimica.base.errors import EstimicaError, StudyError
 
@@ -16,6 +16,7 @@ class Problem:
     message: str
     suggestion: str = ""
     warning: bool = False
+    place: tuple[str | int, ...] = field(default=(), compare=False)  # in the file, where known
 
     @property
     def text(self) -> str:

@@ -1,0 +1,184 @@
+"""Problems stand at the field where they are mended, in the words of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from estimica.base.problems import Problem
+from estimica.study.check import check_file
+from estimica.study.placed import Placed, as_placed, placed, problems_of_text
+
+BROKEN = Path(__file__).parent / "broken"
+TEXT = """
+[model]
+source = "Tank.mo"
+class = "Tnk"
+fix = { bb = 1 }
+[static]
+by = "x"
+[tune]
+a = 1
+b = { start = 2, max = 1 }
+[[case]]
+name = "run 1"
+data = "run1.csv"
+time = "t"
+inputs = { u = "current" }
+outputs = { y = "level", "n.v" = { column = "temp" } }
+free_start = ["x", "T"]
+fix = { b = 2 }
+[[case]]
+name = "run 1"
+[[criterion]]
+name = "speed"
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "place", "message"),
+    [
+        ('[tune]\nb = "x"', ("tune", "b", "start"), "'x' is not a number"),
+        ("[tune]\na = { min = 5, max = 0 }", ("tune", "a", "min"), "min 5 is above max 0; swap them"),
+        ("[tune]\na = { start = 7, max = 5 }", ("tune", "a", "start"), "start 7 is above max 5; move one of them"),
+        ("[tune]\na = { strat = 7 }", ("tune", "a"), "unknown key 'strat'; did you mean 'start'?"),
+        ("[tune]\na = { prior = { mean = 1 } }", ("tune", "a", "prior", "sigma"), "'sigma' is missing"),
+        ("[solver]\nrtol = 1", ("solver", "rtol"), "1 is wrong, it must be below 1"),
+        ("[sweep]\nvary = { a = { from = 1 } }", ("sweep", "vary", "a", "to"), "'to' is missing"),
+        ('[release]\norder = [["a"], 3]', ("release", "order", 1), "write a name, or a list of candidates"),
+        ("[[case]]\ndata = 'x'", ("case", 0, "name"), "'name' is missing"),
+        ("[[case]]\nname = 'x'\ndata = 3", ("case", 0, "data"), "write the path of a file, in quotes"),
+        ("[[case]]\nname = 'x'\nfrom = 5\nto = 1", ("case", 0, "from"), "from 5 is not before to 1"),
+        (
+            "[[case]]\nname = 'x'\noutputs = { y = { column = 'c', weight = -1 } }",
+            ("case", 0, "outputs", "y", "weight"),
+            "-1 is wrong, it must be above 0",
+        ),
+        (
+            "[[case]]\nname = 'x'\ninputs = { 'a.b' = { hold = 'linear' } }",
+            ("case", 0, "inputs", "a.b", "column"),
+            "'column' is missing",
+        ),
+        (
+            "[[case]]\nname = 'x'\ninputs = { u = true }",
+            ("case", 0, "inputs", "u"),
+            'write a column "…", a number, or a table { column = "…", … }',
+        ),
+        (
+            "[[case]]\nname = 'x'\nfree_start = { x = { min = 2, max = 1 } }",
+            ("case", 0, "free_start", "x", "min"),
+            "min 2 is not below max 1; swap them",
+        ),
+        (
+            "[[case]]\nname = 'x'\noutputs = { y = { real = 'r', imag = 'i' } }",
+            ("case", 0, "outputs", "y"),
+            "output 'y' is a frequency response; say which column holds the frequency, as in "
+            'frequency = "f" (Hz) or angular_frequency = "w" (rad/s)',
+        ),
+        ("tunes = 3", (), "unknown key 'tunes'; did you mean 'tune'?"),
+        ("[case]\nname = 'x'", ("case",), "write [[case]] with two brackets: there may be several"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_text_stands_at_its_field(
+    written: str, place: tuple[str | int, ...], message: str
+) -> None:
+    (found,) = problems_of_text(written)
+    assert (found.place, found.message) == (place, message)
+
+
+def test_all_problems_of_a_text_are_told_at_the_cases_they_are_in() -> None:
+    text = (
+        "[[case]]\nname = 'a'\ndata = 3\n[[case]]\nname = 'b'\nto = 'x'\n[[case]]\nname = 'c'\n"
+        "from = 2\nto = 1\nbegin = 'y'\n[[case]]\nname = 'd'\n[[case]]\nname = 'd'\n[estimate]\nstarts = 0\n"
+    )
+    assert [(p.place, p.code) for p in problems_of_text(text)] == [
+        (("case", 0, "data"), "C001"),
+        (("case", 1, "to"), "C001"),
+        (("case", 2, "begin"), "C001"),
+        (("estimate", "starts"), "Q002"),
+        (("case", 4, "name"), "C003"),
+    ]
+
+
+def test_a_right_text_has_no_problems() -> None:
+    assert problems_of_text("[tune]\na = 1\n") == ()
+    assert problems_of_text("") == ()
+
+
+def test_a_text_that_is_no_toml_has_one_problem_with_its_line() -> None:
+    assert problems_of_text("[tune]\na = \n") == (
+        Placed((), "Q070", "line 2, column 5: Invalid value"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "where", "message", "place"),
+    [
+        ("T016", "tuner 'a'", "the model has no parameter 'a'", ("tune", "a")),
+        ("T012", "tuner 'a'", "has no start, and the model has no value for it", ("tune", "a", "start")),
+        ("T011", "tuner 'a'", "drives 'b': 'm' in 'k*m' is no tuner", ("tune", "a", "drives")),
+        ("T001", "[tune] b", "start: '1.5' is a text", ("tune", "b", "start")),
+        ("C003", "case 'run 1'", "is given 2 times", ("case", 1, "name")),
+        ("C020", "case 'run 1'", "the model has no input 'u'", ("case", 0, "inputs", "u")),
+        ("C021", "case 'run 1'", "the model has no variable 'n.v'", ("case", 0, "outputs", "n.v")),
+        ("C021", "case 'run 1'", "output 'y' is a parameter", ("case", 0, "outputs", "y")),
+        ("C022", "case 'run 1'", "free_start: 'T' is no state", ("case", 0, "free_start", "T")),
+        ("C024", "case 'run 1'", "fix: 'b' is tuned too", ("case", 0, "fix", "b")),
+        ("C025", "case 'run 1'", "input 'w' is not given", ("case", 0, "inputs")),
+        ("C004", "case 'run 1'", "has no outputs", ("case", 0, "outputs")),
+        ("C008", "case 'run 1'", "time 't' of 'x' is 3 twice", ("case", 0, "time")),
+        ("C029", "case 'run 1'", "output 'y': column 'level' is in K", ("case", 0, "outputs", "y", "column")),
+        ("C095", "[[case]] 2", "'data' is missing; write data", ("case", 1, "data")),
+        ("D001", "case 'run 1'", "there is no file 'run1.csv'", ("case", 0, "data")),
+        ("D004", "case 'run 1'", "no column 't' in 'run1.csv'", ("case", 0, "time")),
+        ("D004", "case 'run 1'", "input 'u': no column 'current' in 'x'", ("case", 0, "inputs", "u", "column")),
+        ("C031", "case 'run 1'", "the simulation fails", ("case", 0)),
+        ("S001", "[model]", "no such file: Tank.mo", ("model", "source")),
+        ("S002", "[model]", "no class 'Tnk' in Tank.mo", ("model", "class")),
+        ("S021", "[model]", "fix, class Tank: no parameter 'bb'", ("model", "fix", "bb")),
+        ("Q041", "[static]", "by needs against: which variable to draw against", ("static", "by")),
+        ("S040", "[static]", "formula of output 'y': an operator is missing", ("static", "expression")),
+        ("Q010", "[estimate]", "criterion 'lm' is neither 'oe' nor 'ml'", ("estimate", "criterion")),
+        ("O003", "criterion 'speed'", "kind 'value' needs of", ("criterion", 0, "kind")),
+        ("Q006", "", "there is no [model]; write [model]", ("model",)),
+        ("Q015", "", "too few samples", ()),
+    ],
+)  # fmt: skip
+def test_problems_of_a_check_are_brought_to_their_fields(
+    code: str, where: str, message: str, place: tuple[str | int, ...]
+) -> None:
+    assert placed(Problem(code, where, message), TEXT) == place
+
+
+def test_the_words_that_name_the_place_are_left_out() -> None:
+    found = as_placed(
+        Problem("C021", "case 'run 1'", "output 'y': prefilter: 1 Hz", "lower it"), TEXT
+    )
+    assert found == Placed(("case", 0, "outputs", "y", "prefilter"), "C021", "1 Hz", "lower it")
+    assert found.text == "1 Hz; lower it"
+    advised = Problem("T005", "tuner 'b'", "the model's value 2 is above max 1", "give a start")
+    assert placed(advised, TEXT) == ("tune", "b", "start")
+
+
+def test_a_text_that_is_no_toml_still_places_a_problem() -> None:
+    assert placed(Problem("T016", "tuner 'a'", "the model has no parameter 'a'"), "[") == (
+        "tune",
+        "a",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("unknown_input", ("case", 0, "inputs", "v")),
+        ("missing_column", ("case", 0, "inputs", "u", "column")),
+        ("swapped_bounds", ("tune", "a", "min")),
+    ],
+)
+def test_broken_studies_have_their_problem_at_its_field(
+    name: str, place: tuple[str | int, ...]
+) -> None:
+    path = BROKEN / f"{name}.toml"
+    text = path.read_text(encoding="utf-8")
+    assert [placed(p, text) for p in check_file(path) if not p.warning] == [place]
