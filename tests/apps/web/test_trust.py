@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -299,6 +300,27 @@ def test_a_file_of_the_folder_does_not_stand_in_for_a_module(folder: Path) -> No
     process = JobProcess(["check", str(folder / "study.toml"), "--json"], folder, output)
     assert process.wait() == 2
     assert json.loads(output.read_text())["outcome"]["code"] == "Q050"
+    assert not ran(folder)
+
+
+def test_a_bench_refuses_code_and_imports_nothing_of_the_folder(folder: Path) -> None:
+    from estimica.apps.web.bench import Bench
+    from estimica.base.errors import WebError
+
+    for name in ("json", "pydantic", "numpy", "estimica"):
+        (folder / f"{name}.py").write_text(MARK)
+    (folder / "plain.toml").write_text('[static]\nexpression = "a*x"\n[tune]\na = 1\n')
+
+    async def asked(study: str) -> dict[str, Any]:
+        bench = Bench(folder / study, folder)
+        try:
+            return await bench.ask("check")
+        finally:
+            await bench.close()
+
+    with pytest.raises(WebError, match="agree first"):
+        asyncio.run(asked("study.toml"))
+    assert "problems" in asyncio.run(asked("plain.toml"))
     assert not ran(folder)
 
 
