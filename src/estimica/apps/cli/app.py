@@ -23,9 +23,11 @@ from estimica.apps.cli.new_command import new
 from estimica.apps.cli.optimise_command import optimise
 from estimica.apps.cli.profile_command import profile
 from estimica.apps.cli.release_command import release
+from estimica.apps.cli.report_command import report
 from estimica.apps.cli.residuals_command import residuals
 from estimica.apps.cli.runs_command import runs_app
 from estimica.apps.cli.schema_command import schema
+from estimica.apps.cli.serve_command import serve
 from estimica.apps.cli.signal_command import signal
 from estimica.apps.cli.simulate_command import simulate
 from estimica.apps.cli.sweep_command import sweep
@@ -57,6 +59,7 @@ app.command()(asking(release))
 app.command()(asking(residuals))
 app.add_typer(runs_app, name="runs")
 app.command()(schema)
+app.command()(serve)
 app.command()(signal)
 app.command()(simulate)
 app.command()(asking(sweep))

@@ -1,0 +1,60 @@
+"""Makes the pictures of docs/workbench.md: python docs/workbench_pictures.py (needs Chromium)."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from estimica.apps.cli.demo.boiler_data import write_boiler  # noqa: E402
+from tests.apps.web.browser import CHROMIUM, FLAGS, served  # noqa: E402
+
+OUT = ROOT / "docs" / "assets" / "workbench"
+
+
+def main() -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        write_boiler(folder, 1)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        page = browser.new_page(viewport={"width": 1280, "height": 860})
+        page.set_default_timeout(60_000)
+        with served(folder) as address:
+            study = f"{address}/study/boiler.toml"
+            page.goto(study)
+            page.get_by_text("The study is in order").wait_for()
+            shot(page, "overview")
+            for at, file in (("model", "model"), ("case/0", "case"), ("tune", "tuners")):
+                page.goto(f"{study}?at={at}")
+                page.wait_for_timeout(2500)
+                shot(page, file)
+            page.goto(f"{study}?at=hand")
+            page.locator(".est-figure[data-drawn]").wait_for()
+            page.wait_for_timeout(1500)
+            shot(page, "hand")
+            page.goto(study)
+            page.get_by_role("button", name="Bootstrap").click()
+            page.wait_for_url("**/runs/**")
+            page.wait_for_timeout(3000)
+            shot(page, "live")
+            page.goto(study)
+            page.get_by_role("button", name="Fit", exact=True).click()
+            page.wait_for_url("**/runs/**")
+            page.get_by_text("The answer").wait_for()
+            page.wait_for_timeout(1500)
+            shot(page, "result")
+        browser.close()
+
+
+def shot(page: Page, name: str) -> None:
+    page.screenshot(path=OUT / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Desk: one open study, shared by all who look at it: its text, its history and its problems."""
+
+from __future__ import annotations
+
+import contextlib
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimica.apps.web.bench import Benches
+from estimica.apps.web.folder import Folder
+from estimica.base.errors import EstimicaError
+from estimica.base.problems import Problem
+from estimica.study import study_text
+from estimica.study.form import Form, form_of
+from estimica.study.form_labels import Labels, apply, read_labels
+from estimica.study.placed import Placed, as_placed, problems_of_text
+from estimica.study.revision import Revision
+from estimica.study.study_save import fingerprint, read_text, write_text_if_unchanged
+
+Place = tuple[str | int, ...]
+
+
+class Desk:
+    """A study file that pages read and write; every edit is written at once.
+
+    The file stays the truth: what another program writes into it is taken over, and an edit that
+    was made on an older text is refused.
+    """
+
+    def __init__(self, name: str, path: Path, folder: Folder, benches: Benches) -> None:
+        self.name = name  # as in addresses
+        self.path = path
+        self.folder = folder
+        self._benches = benches
+        self._listeners: list[Callable[[], None]] = []
+        text, self._seen = read_text(path)
+        self.revision = Revision(text)
+        self.problems: tuple[Placed, ...] = ()
+        self.checked: tuple[Placed, ...] | None = None  # what the whole check found, if it is new
+        self._model: tuple[object, dict[str, Any]] | None = None
+        self._changed()
+
+    # --- the text -----------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The study file as it is now."""
+        return self.revision.text
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The study file as values; empty where it is no TOML."""
+        try:
+            return tomllib.loads(self.text.removeprefix("\ufeff"))
+        except (tomllib.TOMLDecodeError, RecursionError):
+            return {}
+
+    def value(self, place: Place, default: Any = None) -> Any:
+        """What stands at a place, also inside a short form."""
+        if self.is_broken:
+            return default
+        found = study_text.value_at(self.text, place)
+        return default if found is None else found
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the text is no TOML, so that there is nothing to edit but the text."""
+        return bool(self.text.strip()) and not self.tables
+
+    def set(self, place: Place, value: object) -> None:
+        """Write a value; None takes the entry out."""
+        self._write(study_text.with_value(self.text, place, value))
+
+    def remove(self, place: Place) -> None:
+        """Take an entry out."""
+        self._write(study_text.without(self.text, place))
+
+    def rename(self, place: Place, new: str) -> None:
+        """Give an entry another name."""
+        self._write(study_text.renamed(self.text, place, new))
+
+    def append(self, place: Place, value: dict[str, Any]) -> int:
+        """Add a table to a list of tables; its number."""
+        self._write(study_text.appended(self.text, place, value))
+        return len(self.value(place, [])) - 1
+
+    def replace(self, text: str) -> None:
+        """Write another text."""
+        self._write(text)
+
+    def undo(self) -> None:
+        """Take the last edit back."""
+        self._store(self.revision.undo())
+
+    def redo(self) -> None:
+        """Make the last edit that was taken back again."""
+        self._store(self.revision.redo())
+
+    def look(self) -> bool:
+        """Take over what another program has written; whether there was something."""
+        with contextlib.suppress(EstimicaError):
+            if fingerprint(self.path) != self._seen:
+                text, self._seen = read_text(self.path)
+                if text != self.text:
+                    self.revision = self.revision.edit(text)
+                    self._changed()
+                    return True
+        return False
+
+    def _write(self, text: str) -> None:
+        if text != self.text:
+            self._store(self.revision.edit(text))
+
+    def _store(self, revision: Revision) -> None:
+        if revision.text != self.text:
+            self._seen = write_text_if_unchanged(self.path, revision.text, self._seen)
+        self.revision = revision
+        self._changed()
+
+    def _changed(self) -> None:
+        self.problems = problems_of_text(self.text)
+        self.checked = None
+        for listener in list(self._listeners):
+            listener()
+
+    # --- who looks ----------------------------------------------------------------------------
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after every change; what is returned ends that."""
+        self._listeners.append(listener)
+
+        def end() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return end
+
+    # --- what is wrong ------------------------------------------------------------------------
+
+    def wrong_at(self, place: Place) -> str:
+        """What is wrong with the entry at exactly this place."""
+        found = self.problems or self.checked or ()
+        return "; ".join(p.text for p in found if p.place == place and not p.warning)
+
+    def wrong_below(self, place: Place) -> int:
+        """How many problems there are at a place and below."""
+        return sum(p.place[: len(place)] == place for p in self.everything_wrong)
+
+    @property
+    def everything_wrong(self) -> tuple[Placed, ...]:
+        """What is wrong with the text, and what the last check of model and data found."""
+        found = self.problems or self.checked or ()
+        return tuple(p for p in found if not p.warning)
+
+    async def check(self) -> tuple[Placed, ...]:
+        """Everything that is wrong with study, model and data together."""
+        if self.checked is not None:
+            return self.checked
+        text = self.text
+        keys = ("code", "where", "message", "suggestion", "warning")
+        answer = await self.ask("check")
+        told = [Problem(**{k: p[k] for k in keys}) for p in answer["problems"]]
+        found = tuple(as_placed(problem, text) for problem in told)
+        if text == self.text:
+            self.checked = found
+        return found
+
+    # --- the model ----------------------------------------------------------------------------
+
+    async def ask(self, task: str, /, **args: Any) -> dict[str, Any]:
+        """Have the study's own process do something."""
+        return await self._benches.of(self.path).ask(task, **args)
+
+    async def model(self) -> dict[str, Any]:
+        """What the model consists of; asked again when the study names another model."""
+        key = repr((self.tables.get("model"), self.tables.get("static"), self._cases_inputs()))
+        if self._model is None or self._model[0] != key:
+            found = await self.ask("model")
+            for q in found["quantities"]:
+                q["output"] = q["name"] in found["outputs"]
+            self._model = (key, found)
+        return self._model[1]
+
+    def _cases_inputs(self) -> list[Sequence[str]]:
+        cases = self.value(("case",), [])
+        return [sorted(c.get("inputs", {})) for c in cases if isinstance(c, dict)]
+
+    # --- forms --------------------------------------------------------------------------------
+
+    def form(self, pattern: tuple[str, ...]) -> Form:
+        """The form of a table, with the labels of the folder's own file."""
+        return apply(form_of(pattern), self.labels)
+
+    @property
+    def labels(self) -> Labels:
+        """The folder's own labels; none where there is no such file."""
+        return read_labels(self.folder.root)

@@ -1,0 +1,128 @@
+"""Cases: the experiments of a study, a line each; a line opens as its own page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk
+from estimica.apps.web.guarded import told
+from estimica.apps.web.parts.names import nearby
+from estimica.apps.web.shell import study_address
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import EstimicaError
+
+
+def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+    """The table of cases, and a way to add one."""
+    ui.label("Cases").classes("est-title")
+    ui.label(
+        "Each case is one experiment: its data, which column is which variable, and what is "
+        "particular about it. Tuners are found from cases to calibrate and tried on those to "
+        "validate."
+    ).classes("est-lead")
+
+    @ui.refreshable
+    def table() -> None:
+        cases = [c for c in desk.value(("case",), []) if isinstance(c, dict)]
+        if not cases:
+            ui.label("No cases yet: add the first one with its data file.").classes("est-empty")
+            return
+        with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
+            with ui.element("thead"), ui.element("tr"):
+                for word in ("active", "case", "role", "data", "inputs", "outputs", "fixed", ""):
+                    with ui.element("th"):
+                        ui.label(word)
+            with ui.element("tbody"):
+                for k, case in enumerate(cases):
+                    _line(desk, k, case, table.refresh)
+
+    with ui.column().classes("est-card"):
+        table()
+        _add(desk)
+
+
+def _line(desk: Desk, k: int, case: dict[str, Any], renew: Any) -> None:
+    name = str(case.get("name", f"case {k + 1}"))
+    with ui.element("tr"):
+        with ui.element("td"):
+            ui.checkbox(
+                value=case.get("active", True) is not False,
+                on_change=lambda e: _set(desk, ("case", k, "active"), None if e.value else False),
+            ).props(f'dense aria-label="{name} is used"')
+        with ui.element("td"):
+            ui.link(name, study_address(desk.name, f"case/{k}"))
+        with ui.element("td"):
+            ui.select(
+                ["calibrate", "validate"],
+                value=case.get("role", "calibrate"),
+                on_change=lambda e: _set(
+                    desk, ("case", k, "role"), None if e.value == "calibrate" else e.value
+                ),
+            ).props(f'dense outlined options-dense aria-label="Role of {name}"')
+        for text in (
+            str(case.get("data", "")),
+            _names(case, "inputs"),
+            _names(case, "outputs"),
+            _names(case, "fix"),
+        ):
+            with ui.element("td"):
+                ui.label(text).classes("est-mono")
+        with ui.element("td"):
+
+            def away() -> None:
+                desk.remove(("case", k))
+                renew()
+
+            ui.button(icon="delete", on_click=away).props(
+                f'flat round dense color=negative aria-label="Remove {name}"'
+            )
+
+
+def _names(case: dict[str, Any], key: str) -> str:
+    found = case.get(key, {})
+    return ", ".join(found) if isinstance(found, dict) else ""
+
+
+def _set(desk: Desk, place: tuple[str | int, ...], value: object) -> None:
+    try:
+        desk.set(place, value)
+    except EstimicaError as error:
+        told(error)
+
+
+def _add(desk: Desk) -> None:
+    near = nearby(desk, [f.name for f in desk.folder.data_files()])
+
+    async def add() -> None:
+        data = box.value
+        if not data:
+            ui.notify("Choose the data file of the new case.")
+            return
+        known = {c.get("name") for c in desk.value(("case",), []) if isinstance(c, dict)}
+        stem = data.rpartition("/")[2].rpartition(".")[0] or data
+        name = next(n for n in (stem, *(f"{stem} {k}" for k in range(2, 999))) if n not in known)
+        entry: dict[str, Any] = {"name": name, "data": data}
+        try:
+            entry |= (await desk.ask("match", data=data))["case"]
+        except EstimicaError as error:
+            ui.notify(f"No proposal for its columns: {error.message}", multi_line=True)
+        try:
+            k = desk.append(("case",), entry)
+        except EstimicaError as error:
+            told(error)
+            return
+        ui.navigate.to(study_address(desk.name, f"case/{k}"))
+
+    with ui.row().classes("items-center gap-2"):
+        box = (
+            ui.select(near, with_input=True, label="Data file of a new case")
+            .props("outlined dense options-dense")
+            .classes("w-80")
+        )
+        ui.button("Add a case", icon="add", on_click=add).props("flat no-caps color=primary")
+        if not near:
+            ui.label(
+                "There is no data file in this folder: upload one on the page of a new study."
+            ).classes("est-soft")

@@ -1,0 +1,111 @@
+"""Compare: what several runs found, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from estimica.apps.web.guarded import guarded
+from estimica.apps.web.recent import FolderRun, store_in, when
+from estimica.apps.web.shell import frame
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import WebError
+from estimica.execute.run import StoredRun
+
+
+def register(workbench: Workbench) -> None:
+    """Put the page in place."""
+
+    @ui.page("/compare")
+    @guarded(workbench)
+    def compare(runs: str = "") -> None:
+        chosen = [part.partition("::") for part in runs.split(",") if part]
+        if len(chosen) < 2:
+            raise WebError("G010", "tick at least two runs to compare them")
+        found = [(f, store_in(workbench.folder, f).run(r)) for f, _, r in chosen]
+        with frame(workbench, "Compare runs"):
+            ui.label("Runs side by side").classes("est-title")
+            with ui.column().classes("est-card"):
+                _table(found)
+
+
+def _table(found: list[tuple[str, StoredRun]]) -> None:
+    names = list(dict.fromkeys(n for _, run in found for n in _estimates(run)))
+    with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
+        with ui.element("thead"), ui.element("tr"):
+            _cell("", head=True)
+            for folder, run in found:
+                with ui.element("th"):
+                    ui.link(
+                        f"{run.summary.command} {run.summary.name}",
+                        FolderRun(folder, run.summary).address,
+                    )
+                    ui.label(when(run.summary.started)).classes("est-soft")
+        with ui.element("tbody"):
+            for word, value in FACTS:
+                _row(word, [value(run) for _, run in found])
+            for name in names:
+                _row(name, [_estimates(run).get(name, "") for _, run in found], mono=True)
+
+
+def _row(word: str, values: list[str], mono: bool = False) -> None:
+    with ui.element("tr"):
+        _cell(word, mono=mono)
+        for value in values:
+            strong = len(set(values)) > 1
+            _cell(value, mono=mono, strong=strong)
+
+
+def _cell(text: str, *, head: bool = False, mono: bool = False, strong: bool = False) -> None:
+    with ui.element("th" if head else "td"):
+        label = ui.label(text)
+        if mono:
+            label.classes("est-mono")
+        if not strong:
+            label.classes("est-soft")
+
+
+def _estimates(run: StoredRun) -> dict[str, str]:
+    """What a run found, by name, with its interval where it has one."""
+    result: dict[str, Any] = dict(run.result)
+    found = {}
+    for name, entry in (result.get("parameters") or result.get("tuners") or {}).items():
+        if isinstance(entry, dict):
+            value = entry.get("value", entry.get("mean"))
+            interval = entry.get("ci95")
+            text = _number(value)
+            if isinstance(interval, list) and len(interval) == 2:
+                text += f"  ({_number(interval[0])} … {_number(interval[1])})"
+            found[str(name)] = text
+        else:
+            found[str(name)] = _number(entry)
+    return found
+
+
+def _number(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, (int, float)) else "–"
+
+
+def _quality(run: StoredRun) -> str:
+    lines = []
+    for case, entry in (run.result.get("quality") or {}).items():
+        errors = [
+            f"{n} {v['errn_percent']:.3g} %"
+            for n, v in entry.items()
+            if isinstance(v, dict) and isinstance(v.get("errn_percent"), (int, float))
+        ]
+        lines.append(f"{case}: {', '.join(errors)}")
+    return "; ".join(lines)
+
+
+FACTS = (
+    ("state", lambda r: str(r.status)),
+    ("cost", lambda r: _number(r.summary.cost)),
+    ("criterion", lambda r: str(r.settings.get("criterion", ""))),
+    ("samples", lambda r: str(r.result.get("n_samples", ""))),
+    ("free", lambda r: str(r.result.get("n_free", ""))),
+    ("AIC", lambda r: _number(r.result.get("aic"))),
+    ("BIC", lambda r: _number(r.result.get("bic"))),
+    ("errn", _quality),
+)

@@ -1,0 +1,71 @@
+"""Entries: tables of which a study has several, as [[criterion]], in a list and a page each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk
+from estimica.apps.web.parts.form import FormView
+from estimica.apps.web.parts.names import suggestions
+from estimica.apps.web.shell import study_address
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import WebError
+
+TITLES = {"criterion": ("Criteria", "criterion"), "indicator": ("Indicators", "indicator")}
+
+
+def show_of(table: str) -> Callable[[Workbench, Desk, str], Awaitable[None]]:
+    """The pages of one such table."""
+
+    async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+        if rest:
+            await _one(desk, table, rest)
+        else:
+            _all(desk, table)
+
+    return show
+
+
+def _all(desk: Desk, table: str) -> None:
+    title, word = TITLES[table]
+    ui.label(title).classes("est-title")
+    ui.label(desk.form((table, "*")).description).classes("est-lead")
+    entries = [e for e in desk.value((table,), []) if isinstance(e, dict)]
+    with ui.column().classes("est-card"):
+        if not entries:
+            ui.label(f"No {word} yet.").classes("est-empty")
+        for k, entry in enumerate(entries):
+            with ui.row().classes("w-full items-center"):
+                ui.link(
+                    str(entry.get("name", f"{word} {k + 1}")),
+                    study_address(desk.name, f"{table}/{k}"),
+                )
+                about = ", ".join(f"{n} = {v}" for n, v in entry.items() if n != "name")
+                ui.label(about).classes("est-soft ellipsis")
+
+        def add() -> None:
+            k = desk.append((table,), {"name": f"{word} {len(entries) + 1}"})
+            ui.navigate.to(study_address(desk.name, f"{table}/{k}"))
+
+        ui.button(
+            f"Add {'an' if word[0] in 'aeiou' else 'a'} {word}", icon="add", on_click=add
+        ).props("flat no-caps color=primary")
+
+
+async def _one(desk: Desk, table: str, rest: str) -> None:
+    if not rest.isdigit() or desk.value((table, int(rest))) is None:
+        raise WebError("G009", f"the study has no {TITLES[table][1]} number '{rest}'")
+    place = (table, int(rest))
+    ui.label(str(desk.value((*place, "name"), TITLES[table][1]))).classes("est-title")
+    form = desk.form((table, "*"))
+    ui.label(form.description).classes("est-lead")
+    with ui.column().classes("est-card"):
+        FormView(desk, place, form, await suggestions(desk)).show()
+
+    def away() -> None:
+        desk.remove(place)
+        ui.navigate.to(study_address(desk.name, table))
+
+    ui.button("Remove", icon="delete", on_click=away).props("flat no-caps color=negative")

@@ -1,0 +1,310 @@
+"""Model browser: the model as a tree of components; tick what is tuned, measured or driven."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk
+from estimica.apps.web.guarded import told
+from estimica.apps.web.pages.tuners import start_of
+from estimica.apps.web.parts.form import FormView
+from estimica.apps.web.parts.names import suggestions
+from estimica.apps.web.parts.trusting import trust_card
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import EstimicaError
+
+MOST = 300  # lines drawn at once; more are found by searching
+KINDS = {
+    "all": "All",
+    "parameter": "Parameters",
+    "variable": "Variables",
+    "state": "States",
+    "input": "Inputs",
+}
+
+
+async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+    """Where the model comes from, and its tree."""
+    ui.label("Model").classes("est-title")
+    with ui.expansion("Source, class and fixed values", value=not desk.value(("model",))).classes(
+        "est-card"
+    ):
+        known = await suggestions(desk)
+        FormView(desk, ("model",), desk.form(("model",)), known).show()
+    if trust_card(workbench, desk):
+        return
+    waiting = ui.row().classes("est-empty items-center justify-center")
+    with waiting:
+        ui.spinner(size="md")
+        ui.label("The model is loaded …")
+    card = ui.column().classes("est-card")
+
+    async def load() -> None:
+        try:
+            model = await desk.model()
+        except EstimicaError as error:
+            waiting.clear()
+            with waiting, ui.column().classes("items-center"):
+                ui.icon("error", size="32px").classes("est-bad")
+                ui.label("The model cannot be loaded").classes("est-h2")
+                ui.label(error.message).style("max-width: 60em; white-space: pre-wrap")
+            return
+        waiting.delete()
+        with card:
+            Browser(desk, model).show()
+
+    ui.timer(0.05, load, once=True)
+
+
+@dataclass
+class Node:
+    """A component with its components and quantities."""
+
+    name: str
+    path: str
+    inner: dict[str, Node] = field(default_factory=dict)
+    own: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Quantities below."""
+        return len(self.own) + sum(n.count for n in self.inner.values())
+
+
+def tree_of(quantities: list[dict[str, Any]]) -> Node:
+    """Quantities by the components of their names; elements of an array stay with it."""
+    root = Node("", "")
+    for q in quantities:
+        *path, _ = split(q["name"])
+        node = root
+        for step in path:
+            whole = f"{node.path}.{step}" if node.path else step
+            node = node.inner.setdefault(step, Node(step, whole))
+        node.own.append(q)
+    return root
+
+
+def split(name: str) -> list[str]:
+    """The parts of a name; dots within brackets or quotes part nothing."""
+    return re.findall(r"(?:\[[^\]]*\]|'[^']*'|[^.\[\]'])+", name) or [name]
+
+
+class Browser:
+    """Search, kind and case, and the tree below."""
+
+    def __init__(self, desk: Desk, model: dict[str, Any]) -> None:
+        self.desk, self.model = desk, model
+        self.quantities: list[dict[str, Any]] = model["quantities"]
+        self.search, self.kind = "", "all"
+        self.case = 0
+        self.open: set[str] = set()
+        self.left = MOST
+
+    def show(self) -> None:
+        """The whole browser."""
+        about = self.model.get("description") or ""
+        with ui.row().classes("w-full items-baseline"):
+            ui.label(self.model["name"]).classes("est-h2")
+            ui.label(about).classes("est-soft")
+        for note in self.model.get("notes", []):
+            ui.label(note).classes("est-soft")
+        with ui.row().classes("w-full items-center"):
+            ui.input(
+                "Search names and descriptions", on_change=lambda e: self._seek(e.value or "")
+            ).props("outlined dense clearable debounce=200").classes("w-80")
+            ui.toggle(KINDS, value="all", on_change=lambda e: self._turn(e.value)).props(
+                "no-caps unelevated toggle-color=primary"
+            )
+            cases = [c for c in self.desk.value(("case",), []) if isinstance(c, dict)]
+            if cases:
+                names = {k: str(c.get("name", k + 1)) for k, c in enumerate(cases)}
+                ui.select(
+                    {**names, -1: "all cases"},
+                    value=0,
+                    label="Outputs, inputs, start values of",
+                    on_change=lambda e: self._choose(e.value),
+                ).props("outlined dense options-dense").classes("w-64")
+        self._tree()
+        ui.context.client.on_delete(self.desk.listen(lambda: None))
+
+    def _seek(self, text: str) -> None:
+        self.search = text.strip().lower()
+        self._tree.refresh()
+
+    def _turn(self, kind: str) -> None:
+        self.kind = kind
+        self._tree.refresh()
+
+    def _choose(self, case: int) -> None:
+        self.case = case
+        self._tree.refresh()
+
+    def _fits(self, q: dict[str, Any]) -> bool:
+        role = q["role"]
+        kinds = {"parameter": ("parameter", "constant"), "state": ("state",), "input": ("input",)}
+        if self.kind == "variable" and role in ("parameter", "constant"):
+            return False
+        if self.kind in kinds and role not in kinds[self.kind]:
+            return False
+        words = f"{q['name']} {q.get('description') or ''}".lower()
+        return all(w in words for w in self.search.split())
+
+    @ui.refreshable_method
+    def _tree(self) -> None:
+        fitting = [q for q in self.quantities if self._fits(q)]
+        if not fitting:
+            ui.label("Nothing of the model fits this search.").classes("est-empty")
+            return
+        self.left = MOST
+        root = tree_of(fitting)
+        with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
+            with ui.element("thead"), ui.element("tr"):
+                for word in ("name", "value", "unit", "description", "use as"):
+                    with ui.element("th"):
+                        ui.label(word)
+            with ui.element("tbody"):
+                self._lines(root, 0)
+        if self.left <= 0:
+            ui.label(f"Only {MOST} lines are drawn; search to see the others.").classes("est-soft")
+
+    def _lines(self, node: Node, depth: int) -> None:
+        for q in node.own:
+            if self.left <= 0:
+                return
+            self.left -= 1
+            self._quantity(q, depth)
+        for inner in node.inner.values():
+            if self.left <= 0:
+                return
+            self.left -= 1
+            shown = inner.path in self.open or bool(self.search)
+            self._component(inner, depth, shown)
+            if shown:
+                self._lines(inner, depth + 1)
+
+    def _component(self, node: Node, depth: int, shown: bool) -> None:
+        def turn() -> None:
+            self.open ^= {node.path}
+            self._tree.refresh()
+
+        with (
+            ui.element("tr"),
+            ui.element("td").props("colspan=5"),
+            ui.row().classes("items-center gap-1 no-wrap").style(f"padding-left: {18 * depth}px"),
+        ):
+            ui.button(icon="expand_more" if shown else "chevron_right", on_click=turn).props(
+                f'flat round dense size=sm aria-label="{node.path}" '
+                f"aria-expanded={str(shown).lower()}"
+            )
+            ui.label(node.name).classes("text-weight-medium cursor-pointer").on("click", turn)
+            ui.label(f"{node.count}").classes("est-soft")
+
+    def _quantity(self, q: dict[str, Any], depth: int) -> None:
+        with ui.element("tr"):
+            with ui.element("td"):
+                last = split(q["name"])[-1]
+                ui.label(last).classes("est-mono").style(
+                    f"padding-left: {18 * depth + 26}px"
+                ).tooltip(q["name"])
+            value = q.get("value")
+            with ui.element("td").classes("number"):
+                ui.label(
+                    ""
+                    if value is None
+                    else f"{value:.6g}"
+                    if isinstance(value, (int, float))
+                    else str(value)
+                )
+            for key in ("unit", "description"):
+                with ui.element("td"):
+                    ui.label(q.get(key) or "").classes("est-soft")
+            with ui.element("td"), ui.row().classes("gap-1 no-wrap items-center"):
+                self._uses(q)
+
+    # --- ticks --------------------------------------------------------------------------------
+
+    def _uses(self, q: dict[str, Any]) -> None:
+        name, role = q["name"], q["role"]
+        if role in ("parameter", "constant"):
+            if q.get("tunable"):
+                tuned = self.desk.value(("tune", name)) is not None
+                _tick(
+                    "tune",
+                    tuned,
+                    lambda on: self._write(("tune", name), start_of(q) if on else None),
+                )
+            else:
+                why = q.get("why_not") or "It cannot be tuned"
+                word = "structural" if q.get("structural") else "fixed"
+                ui.label(word).classes("est-soft").tooltip(why)
+            return
+        if not self._cases():
+            ui.label("add a case first").classes("est-soft")
+            return
+        if role == "input":
+            _tick(
+                "input",
+                self._has("inputs", name),
+                lambda on: self._turn_in_cases("inputs", name, on),
+            )
+            return
+        _tick(
+            "output",
+            self._has("outputs", name),
+            lambda on: self._turn_in_cases("outputs", name, on),
+        )
+        if role == "state":
+            _tick(
+                "free start",
+                self._has("free_start", name),
+                lambda on: self._turn_in_cases("free_start", name, on),
+            )
+        elif q.get("can_drive", True):
+            _tick(
+                "input",
+                self._has("inputs", name),
+                lambda on: self._turn_in_cases("inputs", name, on),
+            )
+
+    def _cases(self) -> list[int]:
+        count = len(self.desk.value(("case",), []))
+        return list(range(count)) if self.case == -1 else [self.case] if self.case < count else []
+
+    def _has(self, key: str, name: str) -> bool:
+        found = [self.desk.value(("case", k, key), ()) for k in self._cases()]
+        return bool(found) and all(name in f for f in found)
+
+    def _turn_in_cases(self, key: str, name: str, on: bool) -> None:
+        for k in self._cases():
+            place = ("case", k, key)
+            entries = self.desk.value(place)
+            if key == "free_start":
+                if isinstance(entries, dict):
+                    self._write((*place, name), self._start(name) if on else None)
+                else:
+                    names = [n for n in entries or [] if n != name] + ([name] if on else [])
+                    self._write(place, names or None)
+            elif on:
+                self._write((*place, name), name.rpartition(".")[2] if key == "outputs" else 0.0)
+                ui.notify(f"{name}: now choose its column on the page of the case")
+            else:
+                self._write((*place, name), None)
+
+    def _start(self, name: str) -> float:
+        q = next((q for q in self.quantities if q["name"] == name), {})
+        value = q.get("value")
+        return float(value) if isinstance(value, (int, float)) else 0.0
+
+    def _write(self, place: tuple[str | int, ...], value: object) -> None:
+        try:
+            self.desk.set(place, value)
+        except EstimicaError as error:
+            told(error)
+
+
+def _tick(word: str, on: bool, write: Any) -> None:
+    ui.checkbox(word, value=on, on_change=lambda e: write(e.value)).props("dense size=sm")

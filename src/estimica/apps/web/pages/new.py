@@ -1,0 +1,184 @@
+"""New: a study from a model and data files of the folder, or from files sent to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+from nicegui.events import UploadEventArguments
+
+from estimica.apps.web.folder import CODE, DATA, MODELS
+from estimica.apps.web.guarded import guarded, told
+from estimica.apps.web.shell import frame, study_address
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import EstimicaError
+
+
+def register(workbench: Workbench) -> None:
+    """Put the page in place."""
+
+    @ui.page("/new")
+    @guarded(workbench)
+    def new() -> None:
+        with frame(workbench, "New study"):
+            ui.label("New study").classes("est-title")
+            ui.label(
+                "Choose the model and the files of measurements. The columns are matched with the "
+                "variables by their names and units, and likely tuners are proposed."
+            ).classes("est-lead")
+            Draft(workbench).show()
+
+
+class Draft:
+    """What was chosen so far."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        self.workbench = workbench
+        self.model: str | None = None
+        self.class_ = ""
+        self.data: list[str] = []
+        self.name = ""
+
+    def show(self) -> None:
+        """Model, data, name, and the button."""
+        with ui.element("div").classes("w-full grid gap-4 grid-cols-1 md:grid-cols-2"):
+            with ui.column().classes("est-card"):
+                ui.label("1  Model").classes("est-h2")
+                self._models()
+                self._upload("Send a model", MODELS, self._got_model)
+            with ui.column().classes("est-card"):
+                ui.label("2  Data").classes("est-h2")
+                self._files()
+                self._upload("Send data files", DATA, self._got_data, many=True)
+        with ui.column().classes("est-card"):
+            ui.label("3  Study").classes("est-h2")
+            with ui.row().classes("items-start"):
+                self.name_box = (
+                    ui.input("Name of the study")
+                    .props('outlined dense hint="The file NAME.toml is written beside the model"')
+                    .classes("w-72")
+                )
+                self.button = ui.button(
+                    "Propose a study", icon="auto_fix_high", on_click=self._make
+                ).props("unelevated no-caps")
+            self.state = ui.column().classes("gap-1 w-full")
+
+    @ui.refreshable_method
+    def _models(self) -> None:
+        listing = self.workbench.folder.models()
+        names = [f.name for f in listing]
+        if not names:
+            ui.label("There is no model in this folder: send one.").classes("est-soft")
+            return
+        ui.select(
+            names,
+            value=self.model,
+            with_input=True,
+            label="Model of the folder",
+            on_change=lambda e: self._chose(e.value),
+        ).props("outlined dense options-dense clearable").classes("w-full")
+        self.class_box = (
+            ui.input("Class, where the file has several", value=self.class_)
+            .props("outlined dense")
+            .classes("w-full")
+        )
+
+    @ui.refreshable_method
+    def _files(self) -> None:
+        names = [f.name for f in self.workbench.folder.data_files()]
+        if not names:
+            ui.label("There are no data files in this folder: send some.").classes("est-soft")
+            return
+        ui.select(
+            names,
+            value=self.data,
+            multiple=True,
+            with_input=True,
+            label="Data files, one for each case",
+            on_change=lambda e: setattr(self, "data", list(e.value or [])),
+        ).props("outlined dense options-dense use-chips").classes("w-full")
+
+    def _chose(self, name: str | None) -> None:
+        self.model = name
+        if name and not self.name_box.value:
+            self.name_box.value = name.rpartition("/")[2].rpartition(".")[0].lower()
+
+    def _upload(self, label: str, kinds: tuple[str, ...], got: Any, many: bool = False) -> None:
+        limit = self.workbench.settings.upload_limit
+        ui.upload(
+            label=label,
+            multiple=many,
+            auto_upload=True,
+            max_file_size=limit,
+            on_upload=got,
+            on_rejected=lambda: ui.notify(
+                f"Refused: at most {limit // 1_000_000} MB, and one of {', '.join(kinds)}",
+                type="negative",
+            ),
+        ).props(f'flat bordered accept="{",".join(kinds)}"').classes("w-full")
+
+    async def _save(self, event: UploadEventArguments) -> str | None:
+        name = event.file.name
+        try:
+            content = await event.file.read()
+            path = self.workbench.folder.save(name, content)
+        except EstimicaError as error:
+            told(error)
+            return None
+        ui.notify(f"{name} is in the folder now", type="positive")
+        if name.lower().endswith(CODE):
+            ui.notify(f"{name} is code: it runs only after you agree.", type="warning")
+        return self.workbench.folder.name_of(path)
+
+    async def _got_model(self, event: UploadEventArguments) -> None:
+        name = await self._save(event)
+        if name:
+            self._chose(name)
+            self._models.refresh()
+
+    async def _got_data(self, event: UploadEventArguments) -> None:
+        name = await self._save(event)
+        if name:
+            self.data.append(name)
+            self._files.refresh()
+
+    async def _make(self) -> None:
+        if not self.model:
+            ui.notify("Choose a model first.", type="warning")
+            return
+        name = (self.name_box.value or "").strip().removesuffix(".toml")
+        if not name:
+            ui.notify("Give the study a name.", type="warning")
+            return
+        folder = self.model.rpartition("/")[0]
+        study = f"{folder}/{name}.toml" if folder else f"{name}.toml"
+        self.button.disable()
+        self._say("The model is loaded and the columns are matched …", busy=True)
+        try:
+            path = self.workbench.folder.at(study)
+            text = await self._proposed(study)
+            self.workbench.folder.save(study, text.encode())
+            self.workbench.desks.pop(path, None)
+            ui.navigate.to(study_address(study))
+        except EstimicaError as error:
+            self._say(error.message)
+        finally:
+            self.button.enable()
+
+    async def _proposed(self, study: str) -> str:
+        path = self.workbench.folder.at(study)
+        source = self.workbench.folder.existing(str(self.model))
+        found = await self.workbench.benches.of(path).ask(
+            "propose",
+            source=str(source),
+            class_=(self.class_box.value or "").strip() or None,
+            data=[str(self.workbench.folder.existing(d)) for d in self.data],
+        )
+        return str(found["text"])
+
+    def _say(self, text: str, *, busy: bool = False) -> None:
+        self.state.clear()
+        with self.state, ui.row().classes("items-center no-wrap"):
+            if busy:
+                ui.spinner(size="sm")
+            ui.label(text).classes("est-soft" if busy else "est-bad").style("white-space: pre-wrap")

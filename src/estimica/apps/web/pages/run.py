@@ -1,0 +1,130 @@
+"""Run: a run as it goes, and its result once it has ended."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk
+from estimica.apps.web.guarded import guarded, told
+from estimica.apps.web.parts.commands import run as run_command
+from estimica.apps.web.parts.live import Live
+from estimica.apps.web.parts.page_view import page_view
+from estimica.apps.web.recent import lasting, store_in, when
+from estimica.apps.web.shell import frame, study_address
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import EstimicaError
+from estimica.base.show_json import page_from_json
+from estimica.execute.run import RunSummary, Status
+from estimica.execute.store import Store
+
+#: what is one click away from a result
+NEXT = {
+    "fit": ("release", "bootstrap", "profile", "identifiability", "residuals", "crossvalidate"),
+    "optimise": ("sweep", "montecarlo"),
+}
+
+
+def register(workbench: Workbench) -> None:
+    """Put the page in place."""
+
+    @ui.page("/runs/{path:path}")
+    @guarded(workbench)
+    def run(path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        store = store_in(workbench.folder, folder)
+        summary = store.summary(name)
+        desk = _desk(workbench, folder, summary.name)
+        with frame(workbench, f"{summary.command} of {summary.name}", desk, "runs"):
+            _head(summary)
+            if summary.status is Status.RUNNING:
+                _going(workbench, folder, summary)
+            else:
+                _result(workbench, store, folder, summary, desk)
+
+
+def _desk(workbench: Workbench, folder: str, name: str) -> Desk | None:
+    """The study of a run, where it is still there."""
+    try:
+        study = f"{folder}/{name}.toml" if folder else f"{name}.toml"
+        workbench.folder.existing(study)
+        return workbench.desk(study)
+    except EstimicaError:
+        return None
+
+
+def _head(summary: RunSummary) -> None:
+    with ui.row().classes("w-full items-center"):
+        ui.label(f"{summary.command} of {summary.name}").classes("est-title")
+        ui.label(str(summary.status)).classes(f"est-status {summary.status}")
+    took = f", took {lasting(summary.seconds)}" if summary.seconds is not None else ""
+    ui.label(f"Run {summary.id}, began {when(summary.started)}{took}").classes("est-soft")
+
+
+def _going(workbench: Workbench, folder: str, summary: RunSummary) -> None:
+    with ui.column().classes("est-card"):
+        Live(live_address(folder, summary.id), ui.navigate.reload)
+
+        def stop() -> None:
+            job = workbench.jobs.job_of(summary.id)
+            if job is None:
+                ui.notify("This run was begun elsewhere: stop it there, with Ctrl-C.")
+                return
+            try:
+                workbench.jobs.cancel(job.id)
+                ui.notify("It ends in order; the best so far is kept.")
+            except EstimicaError as error:
+                told(error)
+
+        ui.button("Stop and keep the best so far", icon="stop", on_click=stop).props(
+            "outline no-caps color=negative"
+        )
+
+
+def live_address(folder: str, run: str) -> str:
+    """The stream of a run."""
+    return f"/live/{quote(folder)}/{quote(run)}" if folder else f"/live/{quote(run)}"
+
+
+def _result(
+    workbench: Workbench, store: Store, folder: str, summary: RunSummary, desk: Desk | None
+) -> None:
+    if summary.message and summary.status is not Status.DONE:
+        with ui.row().classes("est-card items-center no-wrap"):
+            ui.icon("info", size="22px").classes("est-warn")
+            ui.label(summary.message)
+    base = f"/results/{quote(folder)}/{summary.id}" if folder else f"/results/{summary.id}"
+    with ui.row().classes("gap-2 items-center"):
+        for word, icon, file in _downloads(summary.command):
+            with (
+                ui.link(target=f"{base}/{file}", new_tab=False)
+                .classes(replace="")
+                .props("download")
+            ):
+                ui.button(word, icon=icon).props("flat no-caps color=primary dense tabindex=-1")
+        if desk:
+            for command in NEXT.get(summary.command, ()):
+                ui.button(
+                    command.capitalize(), on_click=lambda c=command: run_command(workbench, desk, c)
+                ).props("outline no-caps color=primary dense")
+            ui.link("Study", study_address(desk.name))
+    kept = store.page(summary.id)
+    if kept is None:
+        with ui.column().classes("est-card est-empty"):
+            ui.label("No page was kept of this run.").classes("est-h2")
+            ui.label("Runs that end in an error, or were made by an older version, have none.")
+        return
+    page_view(page_from_json(kept), f"{base}/figures")
+
+
+def _downloads(command: str) -> list[tuple[str, str, str]]:
+    """Word, icon and file of what can be taken away."""
+    found = [
+        ("Report", "description", "report.html"),
+        ("Markdown", "notes", "report.zip"),
+        ("JSON", "data_object", "result.json"),
+    ]
+    if command == "fit":
+        found += [("CSV", "table_view", "curves.zip"), ("Modelica", "code", "fitted.mo")]
+    return found

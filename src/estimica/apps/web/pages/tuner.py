@@ -1,0 +1,52 @@
+"""Tuner: all fields of one tuner on a page of its own."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk
+from estimica.apps.web.guarded import told
+from estimica.apps.web.parts.form import FormView
+from estimica.apps.web.parts.names import quantity_of, suggestions
+from estimica.apps.web.shell import study_address
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import EstimicaError, WebError
+
+
+async def show(workbench: Workbench, desk: Desk, name: str) -> None:
+    """The tuner of that name."""
+    if desk.value(("tune", name)) is None:
+        raise WebError("G009", f"the study has no tuner '{name}'")
+    ui.label(name).classes("est-title")
+    known = await quantity_of(desk, name)
+    if known:
+        unit = f" [{known['unit']}]" if known.get("unit") else ""
+        value = "" if known.get("value") is None else f", {known['value']:.6g} in the model"
+        ui.label(f"{known.get('description') or 'Parameter'}{unit}{value}").classes("est-lead")
+    with ui.column().classes("est-card"):
+        FormView(desk, ("tune", name), desk.form(("tune", "*")), await suggestions(desk)).show()
+    with ui.row():
+        _rename(desk, name)
+        ui.button("Remove this tuner", icon="delete", on_click=lambda: _remove(desk, name)).props(
+            "flat no-caps color=negative"
+        )
+
+
+def _rename(desk: Desk, name: str) -> None:
+    box = ui.input("Name", value=name).props("outlined dense")
+
+    def rename() -> None:
+        new = (box.value or "").strip()
+        if new and new != name:
+            try:
+                desk.rename(("tune", name), new)
+                ui.navigate.to(study_address(desk.name, f"tune/{new}"))
+            except EstimicaError as error:
+                told(error)
+
+    ui.button("Rename", on_click=rename).props("flat no-caps color=primary")
+
+
+def _remove(desk: Desk, name: str) -> None:
+    desk.remove(("tune", name))
+    ui.navigate.to(study_address(desk.name, "tune"))

@@ -1,0 +1,127 @@
+"""Tuners: the parameters to be found, a line each; a line opens as its own page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk
+from estimica.apps.web.guarded import told
+from estimica.apps.web.parts.cell import choice_cell, number_cell
+from estimica.apps.web.parts.names import quantities
+from estimica.apps.web.shell import study_address
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import EstimicaError
+
+COLUMNS = ("active", "tuner", "start", "min", "max", "scale", "unit", "")
+
+
+async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+    """The table of tuners, and a way to add one."""
+    with ui.row().classes("w-full items-center"):
+        ui.label("Tuners").classes("est-title")
+        ui.space()
+        ui.button(
+            "Pick in the model",
+            icon="account_tree",
+            on_click=lambda: ui.navigate.to(study_address(desk.name, "model")),
+        ).props("flat no-caps color=primary")
+    ui.label(
+        "Parameters that are searched, from their start value and within their bounds. What is not "
+        "given is taken from the model."
+    ).classes("est-lead")
+    known = {q["name"]: q for q in await quantities(desk)}
+
+    @ui.refreshable
+    def table() -> None:
+        tuners = desk.value(("tune",), {})
+        if not tuners:
+            ui.label("No tuners yet: pick parameters in the model, or add one below.").classes(
+                "est-empty"
+            )
+            return
+        with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
+            with ui.element("thead"), ui.element("tr"):
+                for word in COLUMNS:
+                    with ui.element("th"):
+                        ui.label(word)
+            with ui.element("tbody"):
+                for name in tuners:
+                    _line(desk, name, known.get(name, {}), table.refresh)
+
+    with ui.column().classes("est-card"):
+        table()
+        _add(desk, known, table.refresh)
+
+
+def _line(desk: Desk, name: str, quantity: dict[str, Any], renew: Any) -> None:
+    place = ("tune", name)
+    value = desk.value(place)
+    full = value if isinstance(value, dict) else {}
+    with ui.element("tr"):
+        with ui.element("td"):
+            ui.checkbox(
+                value=full.get("active", True) is not False,
+                on_change=lambda e: _set(desk, (*place, "active"), None if e.value else False),
+            ).props(f'dense aria-label="{name} is searched"')
+        with ui.element("td").style("min-width: 120px"):
+            ui.link(name, study_address(desk.name, f"tune/{name}")).classes("est-mono")
+            if quantity.get("description"):
+                ui.label(quantity["description"]).classes("est-soft")
+        for field in ("start", "min", "max"):
+            with ui.element("td").style("min-width: 105px"):
+                number_cell(
+                    desk, (*place, field), f"{field} of {name}", _placeholder(field, quantity)
+                )
+        with ui.element("td").style("min-width: 110px"):
+            choice_cell(desk, place, "scale", desk.form(("tune", "*")), f"scale of {name}")
+        with ui.element("td"):
+            ui.label(quantity.get("unit") or "").classes("est-soft")
+        with ui.element("td"):
+
+            def away() -> None:
+                desk.remove(place)
+                renew()
+
+            ui.button(icon="delete", on_click=away).props(
+                f'flat round dense color=negative aria-label="Remove {name}"'
+            )
+
+
+def _placeholder(field: str, quantity: dict[str, Any]) -> str:
+    known = quantity.get("value") if field == "start" else quantity.get(field)
+    return "" if known is None or abs(known) > 1e30 else f"{known:.6g}"
+
+
+def _set(desk: Desk, place: tuple[str | int, ...], value: object) -> None:
+    try:
+        desk.set(place, value)
+    except EstimicaError as error:
+        told(error)
+
+
+def _add(desk: Desk, known: dict[str, dict[str, Any]], renew: Any) -> None:
+    tunable = [n for n, q in known.items() if q.get("tunable")]
+
+    def add() -> None:
+        name = (box.value or "").strip()
+        if name and desk.value(("tune", name)) is None:
+            _set(desk, ("tune", name), start_of(known.get(name, {})))
+            box.value = None
+            renew()
+
+    with ui.row().classes("items-center gap-2"):
+        box: Any = (
+            ui.select(tunable, with_input=True, new_value_mode="add-unique", label="Add a tuner")
+            if tunable
+            else ui.input("Add a tuner")
+        )
+        box.props("outlined dense options-dense").classes("w-72")
+        ui.button("Add", icon="add", on_click=add).props("flat no-caps color=primary")
+
+
+def start_of(quantity: dict[str, Any]) -> object:
+    """What a new tuner begins with: the value of the model, or 1."""
+    value = quantity.get("value")
+    return 1.0 if value is None else value

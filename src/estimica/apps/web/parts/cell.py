@@ -1,0 +1,93 @@
+"""Cell: one field of a study in a table, with its message beside it."""
+
+from __future__ import annotations
+
+import contextlib
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk, Place
+from estimica.apps.web.guarded import told
+from estimica.apps.web.parts.form import understood, written
+from estimica.base.errors import EstimicaError
+from estimica.study.form import Form
+
+
+def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> None:
+    """A number that is written when the cell is left; a short entry is its start value."""
+    local = {"wrong": ""}
+
+    def known() -> object:
+        whole = desk.value(place[:-1])
+        if not isinstance(whole, dict):
+            return whole if place[-1] == "start" else None
+        return whole.get(place[-1])
+
+    box = ui.input(value=written(known())).props(
+        f'outlined dense hide-bottom-space inputmode=decimal aria-label="{label}"'
+    )
+    box.props["placeholder"] = placeholder
+
+    def write() -> None:
+        text = (box.value or "").strip()
+        local["wrong"] = ""
+        if text != written(known()):
+            try:
+                desk.set(place, understood(text, "number"))
+            except ValueError as error:
+                local["wrong"] = str(error)
+            except EstimicaError as error:
+                told(error)
+        tell()
+
+    def tell() -> None:
+        if box.is_deleted:
+            return
+        wrong = local["wrong"] or desk.wrong_at(place)
+        if not wrong and place[-1] == "start":
+            wrong = desk.wrong_at(place[:-1])  # of the entry as a whole
+        box.props["error"] = bool(wrong)
+        box.props["error-message"] = wrong
+        box.update()
+
+    box.on("blur", write).on("keydown.enter", write)
+    ui.context.client.on_delete(desk.listen(tell))
+    tell()
+
+
+def choice_cell(desk: Desk, place: Place, name: str, form: Form, label: str) -> None:
+    """A choice out of the words that its form allows; a number too, where one may stand there."""
+    field = form.field(name)
+    inner = [field, *(o.field for o in field.options)]
+    words = [w for f in inner for w in f.choices]
+    known = desk.value((*place, name), field.default)
+    if known is not None and str(known) not in words:
+        words.append(str(known))
+
+    def write(word: str | None) -> None:
+        value: object = None if word in (field.default, "", None) else word
+        if any(f.kind == "number" for f in inner):
+            with contextlib.suppress(ValueError, TypeError):
+                value = understood(str(value), "number")
+        try:
+            desk.set((*place, name), value)
+        except EstimicaError as error:
+            told(error)
+
+    box = ui.select(
+        words,
+        value=None if known is None else str(known),
+        with_input=True,
+        new_value_mode="add-unique",
+        on_change=lambda e: write(e.value),
+    ).props(f'outlined dense options-dense hide-bottom-space aria-label="{label}"')
+
+    def tell() -> None:
+        if not box.is_deleted:
+            wrong = desk.wrong_at((*place, name))
+            box.props["error"] = bool(wrong)
+            box.props["error-message"] = wrong
+            box.update()
+
+    ui.context.client.on_delete(desk.listen(tell))
+    tell()

@@ -1,0 +1,370 @@
+"""Form: the fields of one table of a study, made from their description, each with its message."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk, Place
+from estimica.apps.web.guarded import told
+from estimica.base.errors import EstimicaError
+from estimica.study.form import Field, Form, Option, option_for
+
+#: names that a page can offer for a kind of field: columns, variables, parameters, paths
+Suggestions = Mapping[str, Sequence[str]]
+
+
+class FormView:
+    """A form on a page: it shows the study, writes what is typed, and tells what is wrong.
+
+    A field writes when it is left or Enter is pressed, so that half a number is never written.
+    """
+
+    def __init__(self, desk: Desk, place: Place, form: Form, suggestions: Suggestions) -> None:
+        self.desk, self.place, self.form = desk, place, form
+        self.suggestions = suggestions
+        self._tellers: list[Callable[[], None]] = []
+        end = desk.listen(self._tell)
+        ui.context.client.on_delete(end)
+
+    def show(self, *, columns: int = 2, leave_out: Sequence[str] = ()) -> None:
+        """All fields, in so many columns where there is room."""
+        with ui.element("div").classes(
+            f"w-full grid gap-x-5 gap-y-3 grid-cols-1 md:grid-cols-{columns}"
+        ):
+            for field in self.form.fields:
+                if field.name not in leave_out:
+                    self.field(field, (*self.place, field.name))
+        self._tell()
+
+    # --- one field ----------------------------------------------------------------------------
+
+    def field(self, field: Field, place: Place) -> None:
+        """The control of one field, by its kind."""
+        if field.options:
+            self._union(field, place)
+        elif field.kind == "table" and field.fields:
+            self._group(field, place)
+        elif field.kind == "truth":
+            self._truth(field, place)
+        elif field.kind == "choice":
+            self._choice(field, place)
+        elif field.kind == "map":
+            self._map(field, place)
+        elif self._offered(field):
+            self._suggested(field, place)
+        else:
+            self._text(field, place)
+
+    def _offered(self, field: Field) -> list[str]:
+        """Names that fit a field, the narrower ones where they are known."""
+        if field.kind in ("number", "truth", "list", "table", "map", "choice"):
+            return []
+        narrow = self.suggestions.get(field.offers, ()) if field.offers else ()
+        return list(narrow or self.suggestions.get(field.kind, ()))
+
+    def _group(self, field: Field, place: Place) -> None:
+        """A table within a table."""
+        with (
+            ui.expansion(field.label, value=self.desk.value(place) is not None)
+            .classes("w-full md:col-span-2")
+            .props("dense")
+        ):
+            _about(field)
+            with ui.element("div").classes("w-full grid gap-3 grid-cols-1 md:grid-cols-2 pt-2"):
+                for inner in field.fields:
+                    self.field(inner, (*place, inner.name))
+
+    def _text(self, field: Field, place: Place) -> ui.input:
+        known = self.desk.value(place)
+        box = ui.input(field.label, value=written(known)).props(
+            f"outlined dense stack-label hide-bottom-space {self._hint(field)}"
+        )
+        if field.kind == "number":
+            box.props("inputmode=decimal")
+        if field.default not in (None, (), {}, [], ""):
+            box.props["placeholder"] = written(field.default)
+        local = {"wrong": ""}
+
+        def write() -> None:
+            text = (box.value or "").strip()
+            if text == written(self.desk.value(place)):
+                local["wrong"] = ""
+            else:
+                try:
+                    self._set(place, understood(text, field.kind))
+                    local["wrong"] = ""
+                except ValueError as error:
+                    local["wrong"] = str(error)
+            self._tell()
+
+        box.on("blur", write).on("keydown.enter", write)
+        self._mark(box, place, lambda: local["wrong"])
+        return box
+
+    def _truth(self, field: Field, place: Place) -> None:
+        known = self.desk.value(place, field.default)
+        with ui.column().classes("gap-0"):
+            switch = ui.switch(
+                field.label,
+                value=bool(known),
+                on_change=lambda e: self._set(
+                    place, None if e.value == bool(field.default) else bool(e.value)
+                ),
+            )
+            _about(field)
+
+        def tell() -> None:
+            wrong = bool(self.desk.wrong_at(place))
+            switch.classes(add="est-bad" if wrong else "", remove="" if wrong else "est-bad")
+
+        self._tellers.append(tell)
+
+    def _choice(self, field: Field, place: Place) -> None:
+        known = self.desk.value(place, field.default)
+        words = list(field.choices)
+        if known is not None and known not in words:
+            words.append(known)  # it is wrong, and its message says so
+        box = ui.select(
+            words,
+            label=field.label,
+            value=known,
+            on_change=lambda e: self._set(place, None if e.value == field.default else e.value),
+        ).props(f"outlined dense stack-label hide-bottom-space options-dense {self._hint(field)}")
+        self._mark(box, place)
+
+    def _suggested(self, field: Field, place: Place) -> None:
+        known = self.desk.value(place)
+        words = self._offered(field)
+        if known is not None and known not in words:
+            words.append(known)
+        box = ui.select(
+            words,
+            label=field.label,
+            value=known,
+            with_input=True,
+            new_value_mode="add-unique",
+            clearable=not field.required,
+            on_change=lambda e: self._set(place, e.value or None),
+        ).props(f"outlined dense stack-label hide-bottom-space options-dense {self._hint(field)}")
+        self._mark(box, place)
+
+    # --- choices with their own fields --------------------------------------------------------
+
+    def _union(self, field: Field, place: Place) -> None:
+        """Which form the entry has, and below it the fields of that form."""
+
+        @ui.refreshable
+        def chosen() -> None:
+            option = option_of(field, self.desk.value(place))
+            if option is None:
+                return
+            if option.fields:
+                with ui.element("div").classes("w-full grid gap-3 grid-cols-1 md:grid-cols-2"):
+                    for inner in option.fields:
+                        self.field(inner, (*place, inner.name))
+            else:
+                self.field(replace(option.field, label=option.label, description=""), place)
+            self._tell()
+
+        def turn(event: Any) -> None:
+            wanted = next((o for o in field.options if o.label == event.value), None)
+            if wanted is not option_of(field, self.desk.value(place)):
+                self._set(place, None if wanted is None else turned(self.desk.value(place), wanted))
+                chosen.refresh()
+
+        with ui.column().classes("w-full gap-2 md:col-span-2"):
+            now = option_of(field, self.desk.value(place))
+            words = [o.label for o in field.options]
+            box = ui.select(
+                words if field.required else {"": "not given", **{w: w for w in words}},
+                label=field.label,
+                value=now.label if now else "",
+                on_change=turn,
+            ).props(
+                f"outlined dense stack-label hide-bottom-space options-dense {self._hint(field)}"
+            )
+            box.classes("w-full md:w-1/2")
+            self._mark(box, place)
+            with ui.element("div").classes("w-full md:pl-6"):
+                chosen()
+
+    # --- named entries ------------------------------------------------------------------------
+
+    def _map(self, field: Field, place: Place) -> None:
+        """Named entries: a line each, one to add, one click to remove."""
+
+        @ui.refreshable
+        def lines() -> None:
+            entries = self.desk.value(place, {})
+            for name in entries if isinstance(entries, dict) else ():
+                with ui.row().classes("w-full items-start no-wrap gap-2"):
+                    ui.label(name).classes("est-mono pt-2 w-48 ellipsis").tooltip(name)
+                    with ui.column().classes("grow gap-2"):
+                        self.field(_entry(field), (*place, name))
+                    ui.button(icon="close", on_click=lambda n=name: away(n)).props(
+                        f'flat round dense aria-label="Remove {name}"'
+                    )
+
+        def away(name: str) -> None:
+            self._set((*place, name), None)
+            lines.refresh()
+
+        def add() -> None:
+            name = (box.value or "").strip()
+            if name:
+                self._set((*place, name), _first(_entry(field)))
+                box.value = None
+                lines.refresh()
+
+        with ui.column().classes("w-full gap-2 md:col-span-2"):
+            ui.label(field.label).classes("est-h2")
+            _about(field)
+            lines()
+            with ui.row().classes("items-center gap-2"):
+                words = list(self.suggestions.get(field.names, ()))
+                box: Any = (
+                    ui.select(words, with_input=True, new_value_mode="add-unique", label="Add")
+                    if words
+                    else ui.input("Add")
+                )
+                box.props("outlined dense options-dense").classes("w-64")
+                ui.button(icon="add", on_click=add).props(
+                    f'flat round dense color=primary aria-label="Add to {field.label}"'
+                )
+
+    # --- writing and telling ------------------------------------------------------------------
+
+    def _set(self, place: Place, value: object) -> None:
+        try:
+            self.desk.set(place, value)
+        except EstimicaError as error:
+            told(error)
+
+    def _hint(self, field: Field) -> str:
+        about = field.description.replace('"', "'")
+        return f'hint="{about}"' if about else ""
+
+    def _mark(self, box: Any, place: Place, local: Callable[[], str] = lambda: "") -> None:
+        """Keep the message at a control up to date, as long as it is on the page."""
+
+        def tell() -> None:
+            wrong = local() or self.desk.wrong_at(place)
+            if box.is_deleted:
+                return
+            box.props["error"] = bool(wrong)
+            box.props["error-message"] = wrong
+            box.update()
+
+        self._tellers.append(tell)
+
+    def _tell(self) -> None:
+        for teller in self._tellers:
+            teller()
+
+
+def _about(field: Field) -> None:
+    if field.description:
+        ui.label(field.description).classes("est-soft")
+
+
+def _entry(field: Field) -> Field:
+    """The field of one entry of a map."""
+    assert field.item is not None
+    return field.item
+
+
+def _first(field: Field) -> object:
+    """What a new entry begins with."""
+    kind = field.options[0].kind if field.options else field.kind
+    return {"number": 0.0, "truth": True, "table": {}, "list": []}.get(kind, "")
+
+
+def option_of(field: Field, value: object) -> Option | None:
+    """Which option of a union a value is; none where nothing is given."""
+    return None if value is None else option_for(field, value)
+
+
+#: what values of a kind are in the file
+KINDS = {
+    "column": "text",
+    "variable": "text",
+    "parameter": "text",
+    "path": "text",
+    "choice": "text",
+    "map": "table",
+}
+
+
+def kind_of(value: object) -> str:
+    """What a value of the file is."""
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "text" if isinstance(value, str) else "table" if isinstance(value, dict) else "list"
+
+
+def turned(value: object, option: Option) -> object:
+    """A value as another option of its union; what can be kept is kept."""
+    kind = KINDS.get(option.kind, option.kind)
+    if kind == "table" and option.fields:
+        main = next((f for f in option.fields if KINDS.get(f.kind, f.kind) == kind_of(value)), None)
+        first = next((f for f in option.fields if f.required), main or option.fields[0])
+        same = KINDS.get(first.kind, first.kind) == kind_of(value)
+        return {first.name: value if same else _first(first)}
+    if kind == "table":
+        return {str(n): 0.0 for n in value} if isinstance(value, list) else {}
+    if isinstance(value, dict):
+        inner = next((v for v in value.values() if kind_of(v) == kind), None)
+        return list(value) if kind == "list" else _plain(kind) if inner is None else inner
+    return _plain(kind)
+
+
+def _plain(kind: str) -> object:
+    return {"number": 1.0, "truth": True, "list": [], "table": {}}.get(kind, "")
+
+
+def written(value: object) -> str:
+    """A value as it stands in a field."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple, dict)):
+        return _toml(value)
+    return str(value)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return f'"{value}"' if isinstance(value, str) else written(value)
+
+
+def understood(text: str, kind: str) -> object:
+    """What a text in a field means; None where it is empty."""
+    if not text:
+        return None
+    if kind == "number":
+        try:
+            return int(text) if text.lstrip("+-").isdigit() else float(text)
+        except ValueError:
+            hint = "; decimals have a point" if "," in text else ""
+            raise ValueError(f"'{text}' is no number{hint}") from None
+    if kind in ("list", "table", "any"):
+        try:
+            return tomllib.loads(f"x = {text}")["x"]
+        except tomllib.TOMLDecodeError:
+            if kind == "list":
+                return [part.strip().strip('"') for part in text.split(",")]
+            if kind == "any":
+                return text
+            raise ValueError(f"'{text}' is no table; write {{ name = value }}") from None
+    return text

@@ -1,0 +1,91 @@
+// A run as it goes: progress, cost, values and curves, from the stream that all viewers share.
+export default {
+  template: `
+  <div class="est-live" style="width:100%">
+    <div v-if="!state" class="est-empty">Waiting for the run …</div>
+    <template v-else>
+      <div style="display:flex;align-items:center;gap:12px;flex-wrap:wrap;margin-bottom:6px">
+        <span :class="'est-status ' + state.status">{{ state.status }}</span>
+        <span>{{ state.text || state.message }}</span>
+        <span style="flex:1"></span>
+        <span class="est-soft" v-if="state.status === 'running'">{{ timing }}</span>
+      </div>
+      <div v-if="state.status === 'running'" :class="['est-bar', state.share == null ? 'endless' : '']" role="progressbar"
+           :aria-valuenow="state.share == null ? null : Math.round(100 * state.share)" aria-valuemin="0" aria-valuemax="100">
+        <div :style="state.share == null ? {} : {width: 100 * state.share + '%'}"></div>
+      </div>
+      <div v-if="lost" class="est-warn">The connection is lost; it is tried again …</div>
+      <div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:16px;margin-top:12px">
+        <div v-show="names.length || costs.length"><div ref="cost" style="height:220px"></div></div>
+        <div v-if="names.length" class="est-wide">
+          <table class="est"><thead><tr><th>tuner</th><th class="number">value now</th><th class="number">at the start</th></tr></thead>
+          <tbody><tr v-for="n in names" :key="n"><td class="est-mono">{{ n }}</td>
+            <td class="number" :data-value="n">{{ short(newest[n]) }}</td><td class="number est-soft">{{ short(first[n]) }}</td></tr></tbody></table>
+        </div>
+      </div>
+      <div v-if="errn.length" class="est-soft" style="margin-top:8px">{{ errn.join(" · ") }}</div>
+      <div ref="curves" class="est-figure" v-show="state.figure" data-live="curves"></div>
+    </template>
+  </div>`,
+  props: { src: String },
+  data() { return { state: null, lost: false, now: Date.now() / 1000 }; },
+  computed: {
+    steps() { return (this.state && this.state.iterations) || []; },
+    costs() { return this.steps.filter((s) => s.cost != null); },
+    newest() { const s = this.steps[this.steps.length - 1]; return (s && s.values) || {}; },
+    first() { const s = this.steps[0]; return (s && s.values) || {}; },
+    names() { return Object.keys(this.newest); },
+    errn() {
+      const out = [];
+      for (const [name, outputs] of Object.entries((this.state && this.state.errn) || {}))
+        for (const [o, v] of Object.entries(outputs)) if (v != null) out.push(`${name}, ${o}: errn ${v.toPrecision(3)} %`);
+      return out;
+    },
+    timing() {
+      const going = Math.max(0, this.now - this.state.started);
+      const left = this.state.eta == null ? "" : `, about ${this.span(this.state.eta)} left`;
+      return `${this.span(going)}${left}`;
+    },
+  },
+  mounted() {
+    this.again = () => this.draw();
+    document.addEventListener("est-theme", this.again);
+    this.clock = setInterval(() => { this.now = Date.now() / 1000; }, 1000);
+    this.open();
+  },
+  unmounted() { this.close(); clearInterval(this.clock); document.removeEventListener("est-theme", this.again); },
+  methods: {
+    open() {
+      this.stream = new EventSource(this.src);
+      this.stream.onmessage = (event) => {
+        this.lost = false;
+        const news = JSON.parse(event.data);
+        this.state = { ...(this.state || {}), ...news };
+        this.$nextTick(() => this.draw());
+        if (this.state.status !== "running") { this.close(); this.$emit("ended", this.state.status); }
+      };
+      this.stream.onerror = () => { this.lost = true; };
+    },
+    close() { if (this.stream) this.stream.close(); this.stream = null; },
+    short(v) { return v == null ? "" : Number(v.toPrecision(6)).toString(); },
+    span(s) { return s < 60 ? `${s.toFixed(0)} s` : s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${(s / 3600).toFixed(1)} h`; },
+    draw() {
+      const costs = this.costs;
+      if (this.$refs.cost && costs.length) {
+        const positive = costs.every((s) => s.cost > 0);
+        window.estimica.draw(this.$refs.cost, {
+          data: [{ x: costs.map((s) => s.number), y: costs.map((s) => s.cost), mode: "lines+markers",
+                   line: { color: "#0072B2", width: 2 }, marker: { size: 5 }, hovertemplate: "%{y:.6g}<extra></extra>" }],
+          layout: { height: 220, margin: { l: 64, r: 12, t: 24, b: 40 }, title: { text: "cost", x: 0.02, font: { size: 14 } },
+                    xaxis: { title: { text: "step" }, zeroline: false, rangemode: "tozero" },
+                    yaxis: { type: positive ? "log" : "linear", zeroline: false, automargin: true, nticks: 6, exponentformat: "power" } } });
+      }
+      if (this.$refs.curves && this.state && this.state.figure) {
+        const figure = this.state.figure;
+        if (figure.layout && figure.layout.height) this.$refs.curves.style.height = figure.layout.height + "px";
+        window.estimica.draw(this.$refs.curves, figure);
+        this.$refs.curves.dataset.version = String(this.state.version ?? "");
+      }
+    },
+  },
+};

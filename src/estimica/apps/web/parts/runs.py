@@ -1,0 +1,152 @@
+"""Runs: the list of jobs that wait or run, and of the stored runs, kept up to date."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from estimica.apps.web.guarded import told
+from estimica.apps.web.job import Job
+from estimica.apps.web.recent import FolderRun, folder_of, lasting, recent_runs, run_address, when
+from estimica.apps.web.workbench import Workbench
+from estimica.base.errors import EstimicaError
+
+SHOWN = 25
+
+
+def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> None:
+    """Jobs and runs beside these studies; with a name, only those of that study.
+
+    Ticked runs can be compared.
+    """
+    ticked: dict[tuple[str, str], bool] = {}
+    known: list[object] = [None]
+
+    @ui.refreshable
+    def table() -> None:
+        waiting = [
+            j for j in workbench.jobs.jobs() if j.state in ("queued", "running") and not j.run
+        ]
+        waiting = [j for j in waiting if not name or j.study.stem == name]
+        runs = [r for r in recent_runs(workbench.folder, studies) if not name or r.run.name == name]
+        if not runs and not waiting:
+            ui.label("Nothing has been run yet.").classes("est-empty")
+            return
+        with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
+            with ui.element("thead"), ui.element("tr"):
+                for word in ("", "began", "study", "command", "state", "cost", "took", ""):
+                    with ui.element("th"):
+                        ui.label(word)
+            with ui.element("tbody"):
+                for job in waiting:
+                    _job_line(workbench, job)
+                for run in runs[:SHOWN]:
+                    _run_line(workbench, run, ticked)
+        if len(runs) > SHOWN:
+            ui.label(f"{len(runs) - SHOWN} older runs: `estimica runs` lists them.").classes(
+                "est-soft"
+            )
+
+    def look() -> None:
+        """Draw the list anew only when something in it is another."""
+        now = (
+            [(j.id, j.state, j.run) for j in workbench.jobs.jobs()],
+            [
+                (r.run.id, r.run.status, r.run.iterations)
+                for r in recent_runs(workbench.folder, studies)
+            ],
+        )
+        if now != known[0]:
+            known[0] = now
+            table.refresh()
+
+    def compare() -> None:
+        chosen = [f"{folder}::{run}" for (folder, run), on in ticked.items() if on]
+        if len(chosen) < 2:
+            ui.notify("Tick at least two runs to compare them.")
+            return
+        ui.navigate.to("/compare?runs=" + ",".join(chosen))
+
+    table()
+    ui.button("Compare ticked runs", icon="compare_arrows", on_click=compare).props(
+        "flat no-caps dense color=primary"
+    )
+    ui.timer(1.5, look)
+
+
+def _cells(*texts: str, numbers: tuple[int, ...] = ()) -> None:
+    for k, text in enumerate(texts):
+        with ui.element("td").classes("number" if k in numbers else ""):
+            ui.label(text)
+
+
+def _job_line(workbench: Workbench, job: Job) -> None:
+    with ui.element("tr"):
+        _cells("", when(job.submitted), job.study.stem, job.command)
+        with ui.element("td"):
+            ui.label(str(job.state)).classes(f"est-status {job.state}")
+        _cells("", "")
+        with ui.element("td"):
+            _cancel(workbench, job)
+
+
+def _run_line(workbench: Workbench, found: FolderRun, ticked: dict[tuple[str, str], bool]) -> None:
+    run, key = found.run, (found.folder, found.run.id)
+    with ui.element("tr"):
+        with ui.element("td"):
+            ui.checkbox(
+                value=ticked.get(key, False), on_change=lambda e: ticked.__setitem__(key, e.value)
+            ).props(f'dense aria-label="Compare run {run.id}"')
+        with ui.element("td"):
+            ui.link(when(run.started), run_address(found.folder, run.id)).tooltip(run.id)
+        _cells(run.name, run.command)
+        with ui.element("td"):
+            ui.label(str(run.status)).classes(f"est-status {run.status}").tooltip(run.message)
+        _cells("" if run.cost is None else f"{run.cost:.6g}", lasting(run.seconds), numbers=(0, 1))
+        with ui.element("td"):
+            job = workbench.jobs.job_of(run.id)
+            if job and not job.state.ended:
+                _cancel(workbench, job)
+
+
+def _cancel(workbench: Workbench, job: Job) -> None:
+    def stop() -> None:
+        try:
+            workbench.jobs.cancel(job.id)
+        except EstimicaError as error:
+            told(error)
+
+    ui.button("Stop", icon="stop", on_click=stop).props(
+        "flat dense no-caps color=negative"
+    ).tooltip("Ends it in order; the best so far is kept")
+
+
+def submit(
+    workbench: Workbench, command: str, study: str, options: list[str] | None = None
+) -> None:
+    """Run a command on a study and go to where it is watched."""
+    try:
+        job = workbench.jobs.submit(command, study, options or [])
+    except EstimicaError as error:
+        told(error)
+        return
+    waiting = ui.notification(f"{command} begins …", spinner=True, timeout=None)
+
+    def go() -> None:
+        now = workbench.jobs.job(job.id)
+        if now.run:
+            timer.cancel()
+            ui.navigate.to(run_address(folder_of(study), now.run))
+        elif now.state.ended:
+            timer.cancel()
+            waiting.dismiss()
+            ui.notify(
+                f"{command}: {now.message or now.state}",
+                type="positive" if now.state == "done" else "negative",
+                timeout=0,
+                close_button="Close",
+                multi_line=True,
+            )
+        elif now.state == "queued":
+            waiting.message = f"{command} waits for another run to end …"
+
+    timer = ui.timer(0.25, go)

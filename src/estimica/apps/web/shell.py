@@ -1,0 +1,245 @@
+"""Shell: the frame of every page: header, tree of the study, and what stands in the middle."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from nicegui import ui
+
+from estimica.apps.web.desk import Desk, Place
+from estimica.apps.web.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line of the tree: where it leads, its name, and what stands beside it."""
+
+    at: str
+    word: str
+    icon: str = ""
+    count: str = ""
+    place: Place | None = None
+    inner: bool = False
+    off: bool = False
+
+
+def study_address(name: str, at: str = "") -> str:
+    """The address of a page about a study."""
+    return f"/study/{quote(name)}" + (f"?at={quote(at)}" if at else "")
+
+
+@contextlib.contextmanager
+def frame(
+    workbench: Workbench, title: str, desk: Desk | None = None, at: str = ""
+) -> Iterator[None]:
+    """A page with this title; what is made inside stands in its middle."""
+    ui.page_title(f"{title} · Estimica")
+    ui.add_head_html(
+        '<link rel="stylesheet" href="/assets/estimica.css">'
+        '<script src="/assets/estimica.js"></script>'
+    )
+    ui.colors(primary="#00796b", negative="#b3261e", warning="#b26a00", positive="#2e7d32")
+    drawer = _tree(desk, at) if desk else None
+    with ui.header().classes("est-header items-center no-wrap gap-3"):
+        ui.html('<a class="est-skip" href="#main">To the content</a>', sanitize=False)
+        if drawer:
+            ui.button(icon="menu", on_click=drawer.toggle).props(
+                'flat round dense color=primary aria-label="Show or hide the study tree"'
+            )
+        _link("/", "Estimica", "est-brand")
+        if desk:
+            ui.label("/").classes("est-soft")
+            _link(study_address(desk.name), desk.name, "est-crumb ellipsis")
+        ui.space()
+        if desk:
+            _history(desk)
+        _running(workbench)
+        ui.button(icon="dark_mode").props(
+            'flat round dense color=primary aria-label="Light or dark"'
+        ).on("click", js_handler="() => estimica.toggleTheme()").tooltip("Light or dark")
+    with ui.column().classes("est-page").props('id=main role=main tabindex="-1"'):
+        yield
+
+
+def _link(address: str, text: str, classes: str) -> None:
+    ui.link(text, address).classes(replace="").classes(classes)
+
+
+def _history(desk: Desk) -> None:
+    """Undo and redo, and what to do about an edit from elsewhere."""
+
+    def back() -> None:
+        desk.undo()
+        ui.navigate.reload()
+
+    def forth() -> None:
+        desk.redo()
+        ui.navigate.reload()
+
+    undo = ui.button(icon="undo", on_click=back).props(
+        'flat round dense color=primary aria-label="Undo"'
+    )
+    undo.tooltip("Undo (Ctrl+Z outside of fields)")
+    redo = ui.button(icon="redo", on_click=forth).props(
+        'flat round dense color=primary aria-label="Redo"'
+    )
+
+    def show() -> None:
+        undo.set_enabled(bool(desk.revision.past))
+        redo.set_enabled(bool(desk.revision.future))
+
+    def look() -> None:
+        if desk.look():
+            ui.notify("The file was changed by another program; the page shows it anew.")
+            ui.navigate.reload()
+
+    end = desk.listen(show)
+    ui.context.client.on_delete(end)
+    ui.timer(2.0, look)
+    ui.keyboard(on_key=lambda e: _key(e, back, forth), ignore=["input", "textarea", "select"])
+    show()
+
+
+def _key(event: object, back: object, forth: object) -> None:
+    from nicegui.events import KeyEventArguments
+
+    assert isinstance(event, KeyEventArguments)
+    if event.action.keydown and event.modifiers.ctrl and str(event.key).lower() == "z":
+        (forth if event.modifiers.shift else back)()  # type: ignore[operator]
+
+
+def _running(workbench: Workbench) -> None:
+    """How many runs go on, in every header."""
+    chip = ui.link("", "/#runs").classes(replace="").classes("est-status running")
+
+    def show() -> None:
+        going = [j for j in workbench.jobs.jobs() if j.state in ("running", "queued")]
+        chip.set_text(f"{len(going)} running" if going else "")
+        chip.set_visibility(bool(going))
+
+    show()
+    ui.timer(1.0, show)
+
+
+def _tree(desk: Desk, at: str) -> ui.left_drawer:
+    with (
+        ui.left_drawer(value=True, bordered=False)
+        .classes("est-drawer")
+        .props("width=252 breakpoint=900 role=navigation aria-label=Study") as drawer
+    ):
+
+        @ui.refreshable
+        def lines() -> None:
+            for heading, items in tree_of(desk):
+                ui.label(heading).classes("est-head")
+                with ui.column().classes("gap-0 w-full"):
+                    for item in items:
+                        _line(desk, item, item.at == at)
+
+        def renew() -> None:
+            lines.refresh()
+
+        lines()
+        end = desk.listen(renew)
+        ui.context.client.on_delete(end)
+    return drawer
+
+
+def _line(desk: Desk, item: Item, active: bool) -> None:
+    link = ui.link(target=study_address(desk.name, item.at)).classes(replace="")
+    link.classes("est-nav" + (" active" if active else "") + (" inner" if item.inner else ""))
+    if active:
+        link.props("aria-current=page")
+    if item.off:
+        link.classes("off")
+    wrong = desk.wrong_below(item.place) if item.place is not None else 0
+    with link:
+        if item.icon:
+            ui.icon(item.icon, size="19px").classes("est-soft")
+        ui.label(item.word).classes("word").tooltip(item.word)
+        if wrong:
+            ui.label(str(wrong)).classes("bad").props(f'aria-label="{wrong} problems"')
+        if item.count:
+            ui.label(item.count).classes("count")
+
+
+#: tables that commands read, in the order in which an engineer meets them
+COMMAND_TABLES = (
+    "release", "bootstrap", "profile", "crossvalidate", "input_design", "optimise", "sweep",
+    "montecarlo", "backcalculate",
+)  # fmt: skip
+
+
+def tree_of(desk: Desk) -> list[tuple[str, list[Item]]]:
+    """The tree on the left: it mirrors the study file."""
+    tables = desk.tables
+    tuners = tables.get("tune", {})
+    tuners = tuners if isinstance(tuners, dict) else {}
+    cases = [c for c in desk.value(("case",), []) if isinstance(c, dict)]
+    study = [
+        Item("", "Overview", "dashboard"),
+        Item("model", "Model", "account_tree", place=("model",)),
+        Item("tune", "Tuners", "tune", str(len(tuners)), ("tune",)),
+        *(
+            Item(f"tune/{n}", n, place=("tune", n), inner=True, off=_off(t))
+            for n, t in tuners.items()
+        ),
+        Item("case", "Cases", "science", str(len(cases)), ("case",)),
+        *(
+            Item(
+                f"case/{k}",
+                str(c.get("name", f"case {k + 1}")),
+                place=("case", k),
+                inner=True,
+                off=_off(c),
+            )
+            for k, c in enumerate(cases)
+        ),
+        Item("estimate", "Estimation", "calculate", place=("estimate",)),
+        Item("solver", "Solver", "timeline", place=("solver",)),
+    ]
+    if "static" in tables:
+        study.insert(2, Item("static", "Operating points", "scatter_plot", place=("static",)))
+    design = [
+        Item("criterion", "Criteria", "flag", _count(desk, "criterion"), ("criterion",)),
+        *_named(desk, "criterion"),
+        Item("indicator", "Indicators", "speed", _count(desk, "indicator"), ("indicator",)),
+        *_named(desk, "indicator"),
+    ]
+    commands = [
+        Item(name, name.replace("_", " ").capitalize(), place=(name,),
+             count="set" if name in tables else "")
+        for name in COMMAND_TABLES
+    ]  # fmt: skip
+    work = [
+        Item("hand", "Fit by hand", "pan_tool"),
+        Item("runs", "Runs and results", "play_circle"),
+        Item("file", "Study file", "description"),
+    ]
+    return [
+        ("Study", study),
+        ("Work", work),
+        ("Design", design),
+        ("Settings of commands", commands),
+    ]
+
+
+def _off(entry: object) -> bool:
+    return isinstance(entry, dict) and entry.get("active") is False
+
+
+def _count(desk: Desk, table: str) -> str:
+    found = desk.value((table,), [])
+    return str(len(found)) if found else ""
+
+
+def _named(desk: Desk, table: str) -> list[Item]:
+    entries = [e for e in desk.value((table,), []) if isinstance(e, dict)]
+    return [
+        Item(f"{table}/{k}", str(e.get("name", f"{table} {k + 1}")), place=(table, k), inner=True,
+             off=_off(e))
+        for k, e in enumerate(entries)
+    ]  # fmt: skip
