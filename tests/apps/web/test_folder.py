@@ -374,6 +374,15 @@ def test_a_store_of_runs_that_is_a_link_leading_out_is_refused(root: Path) -> No
         require_safe(root / "sub" / "boiler.toml", root)
 
 
+def test_a_study_outside_is_refused_however_it_is_reached(root: Path) -> None:
+    outside = root.parent / "outside.toml"
+    outside.write_text("[tune]\n")
+    (root / "link.toml").symlink_to(outside)
+    for path in (outside, root / ".." / "outside.toml", root / "link.toml"):
+        with pytest.raises(WebError, match="is outside the served folder"):
+            require_safe(path, root)
+
+
 def test_studies_of_subfolders_may_use_the_whole_folder(root: Path) -> None:
     tables: dict[str, Any] = tomllib.loads(
         """

@@ -20,8 +20,11 @@ def require_safe(study: Path, root: Path) -> None:
 
     What is no TOML passes: it names nothing, and whoever reads it says what is wrong.
     """
-    store = Store.beside(study).path  # where the run is written
-    if not Path(os.path.realpath(store)).is_relative_to(os.path.realpath(root)):
+    served = os.path.realpath(root)
+    if not Path(os.path.realpath(study)).is_relative_to(served):
+        raise WebError("G020", f"study '{study.name}' is outside the served folder")
+    store = Store.beside(study).path  # where its runs are written
+    if not Path(os.path.realpath(store)).is_relative_to(served):
         raise WebError("G020", f"the store of runs '{store.parent.name}' is outside the folder")
     try:
         tables = tomllib.loads(study.read_text(encoding="utf-8-sig"))
