@@ -1,0 +1,141 @@
+"""`estimica report`: a document of stored runs, to be handed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from estimica.apps.cli.console import print_json, reported, say
+from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.resumable import require_page
+from estimica.apps.cli.runs_command import StorePath
+from estimica.base.errors import ReportError
+from estimica.base.suggest import did_you_mean_file
+
+if TYPE_CHECKING:
+    from estimica.base.show import Page
+    from estimica.execute.run import RunSummary
+    from estimica.execute.store import Store
+
+SEPARATE = "pareto"  # a front is a chapter beside the one best design
+
+
+@dataclass(frozen=True, eq=False)
+class _Chapter:
+    """A run and the page about it."""
+
+    run: RunSummary
+    page: Page
+
+
+def report(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STUDY|RUN...",
+            help="Study files, of which the newest run of each command is taken, or runs.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The document, .html or .md; by default STUDY_report.html."),
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Write every figure into this folder as well.")
+    ] = None,
+    format: Annotated[str, typer.Option(help="Of the figures: svg, png or pdf.")] = "svg",
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one document about the stored runs of a study: HTML, Markdown, figures."""
+    with reported("report", as_json):
+        from estimica.base.show import write, write_figures
+        from estimica.report.joined import joined
+        from estimica.report.written import require_ending
+
+        if out is not None:
+            require_ending(out)
+        require_page(out)
+        chapters = _chapters(what, store)
+        title = ", ".join(dict.fromkeys(c.run.name for c in chapters))
+        page = joined(f"Report: {title}", [c.page for c in chapters])
+        drawn = write_figures(page, figures, format) if figures else []
+        path = out or (None if figures else Path(f"{chapters[0].run.name}_report.html"))
+        written = write(page, path) if path else None
+    if as_json:
+        told = "a document of " + ", ".join(c.run.command for c in chapters)
+        print_json(
+            {
+                "command": "report",
+                "outcome": {"status": "done", "message": told},
+                "runs": [c.run.id for c in chapters],
+                "out": None if written is None else str(written),
+                "figures": [str(f) for f in drawn],
+            }
+        )
+        return
+    for c in chapters:
+        say(f"run {c.run.id}  {c.run.command}  {c.run.name}")
+    if drawn:
+        say(f"wrote {len(drawn)} figures to {figures}")
+    if written:
+        print(written)
+
+
+def _chapters(what: list[str], store: Path | None) -> list[_Chapter]:
+    from estimica.execute.store import Store
+
+    found: dict[str, _Chapter] = {}
+    for one in what:
+        path = Path(one)
+        if path.suffix == ".toml" or path.is_file():
+            own = _of_study(path, Store.of(path, store))
+        else:
+            own = [_of_run(one, Store.of(Path.cwd(), store))]
+        found |= {c.run.id: c for c in own}
+    return list(found.values())
+
+
+def _of_study(path: Path, store: Store) -> list[_Chapter]:
+    """The newest run of each command that has a page, in the order of reading."""
+    from estimica.report.joined import ORDER
+
+    if not path.is_file():
+        hint = did_you_mean_file(path)
+        raise ReportError("P027", f"there is no study file '{path}'{hint}")
+    newest: dict[str, _Chapter] = {}
+    for run in store.runs():
+        page = _page(run.id, store) if run.name == path.stem else None
+        if page is None:
+            continue
+        key = SEPARATE if page.title.startswith("Front") else run.command
+        newest.setdefault(key, _Chapter(run, page))
+    if not newest:
+        raise ReportError(
+            "P025",
+            f"'{store.path}' holds no finished run of '{path.stem}'; begin with "
+            f"`estimica fit {path}`",
+        )
+    order = {command: k for k, command in enumerate(ORDER)}
+    return sorted(newest.values(), key=lambda c: order.get(c.run.command, len(order)))
+
+
+def _of_run(which: str, store: Store) -> _Chapter:
+    run = store.run(which).summary
+    page = _page(run.id, store)
+    if page is None:
+        why = "is still running" if run.status == "running" else "was stored without its page"
+        raise ReportError(
+            "P026", f"run '{run.id}' {why}; run `estimica {run.command}` again, or wait for it"
+        )
+    return _Chapter(run, page)
+
+
+def _page(run: str, store: Store) -> Page | None:
+    from estimica.base.show_json import page_from_json
+
+    content = store.page(run)
+    return None if content is None else page_from_json(content)
