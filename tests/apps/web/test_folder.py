@@ -444,3 +444,23 @@ def test_a_matlab_file_does_not_fetch_what_is_kept_in_another(folder: Folder, ro
     for name in ("raw.mat", "link.mat", "virtual.mat"):
         with pytest.raises(DataError, match="'x' is kept in another file"):
             read_data(folder.at(name))
+
+
+def test_texts_of_a_stored_page_are_shown_and_not_run(tmp_path: Path) -> None:
+    """A folder from elsewhere brings its own store, and with it pages of any content."""
+    import numpy as np
+
+    import estimica.report  # noqa: F401
+    from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, html, write
+    from estimica.base.show_json import page_from_json, page_to_json
+
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    x = np.arange(3.0)
+    panel = Panel(evil, (Curve(evil, x, x),))
+    table = Table((evil,), ((evil,),), evil, evil)
+    page = Page(evil, (Section(evil, evil, (table, Curves((panel,), evil))),), evil)
+    page = page_from_json(page_to_json(page))
+    for text in (html(table), write(page, tmp_path / "r.html").read_text(encoding="utf-8")):
+        assert "alert(1)" in text
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
