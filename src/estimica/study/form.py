@@ -37,7 +37,8 @@ class Form:
         for field in self.fields:
             if field.name == name:
                 return field
-        raise StudyError("Q080", f"there is no field '{name}' in '{self.title}'")
+        hint = did_you_mean(name, [f.name for f in self.fields])
+        raise StudyError("Q080", f"there is no field '{name}' in '{self.title}'{hint}")
 
 
 def form_of(place: Place) -> Form:
