@@ -1,0 +1,94 @@
+"""A team's file changes labels and leaves fields out; what it names must exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from estimica.base.errors import StudyError
+from estimica.study.form import form_of
+from estimica.study.form_labels import FILE_NAME, FormLabels, apply, labels_of_text, read_labels
+
+TEXT = """
+[labels]
+"tune.*.start" = "Initial guess"
+"tune.*" = "Parameter to be found"
+"case.*.unwrap" = "Period"            # wherever it stands below a case
+
+[hide]
+fields = ["case.*.sheet", "static"]
+
+[show]
+only = ["tune.*.start", "tune.*.min", "tune.*.max"]
+
+[order]
+"tune.*" = ["max", "min"]
+"""
+
+
+def names(*place: str) -> list[str]:
+    return [f.name for f in apply(form_of(place), labels_of_text(TEXT)).fields]
+
+
+def test_labels_are_the_teams_own() -> None:
+    labels = labels_of_text(TEXT)
+    form = apply(form_of(("tune", "*")), labels)
+    assert form.title == "Parameter to be found"
+    assert form.field("start").label == "Initial guess"
+    assert form.field("start").description == form_of(("tune", "*")).field("start").description
+    inputs = apply(form_of(("case", 0, "inputs", "u")), labels)
+    assert inputs.field("unwrap").label == "Period"
+    assert inputs.options[1].fields[5].label == "Period"
+    inner = apply(form_of(("case", "*")), labels).field("outputs").item
+    assert inner is not None
+    assert "Period" in [f.label for f in inner.options[0].fields]
+
+
+def test_fields_are_hidden_shown_alone_and_ordered() -> None:
+    assert names("tune", "*") == ["max", "min", "start"]
+    assert "sheet" not in names("case", "*")
+    assert "data" in names("case", "*")
+    assert "static" not in names()
+    assert "tune" in names()
+
+
+def test_what_must_be_given_is_always_shown() -> None:
+    labels = labels_of_text('[show]\nonly = ["case.*.data"]\n')
+    assert [f.name for f in apply(form_of(("case", 0)), labels).fields] == ["name", "data"]
+    with pytest.raises(StudyError, match=r"hide: 'case.\*.name' must be given, so that it cannot"):
+        labels_of_text('[hide]\nfields = ["case.*.name"]\n')
+
+
+def test_without_a_file_forms_stay_as_they_are(tmp_path: Path) -> None:
+    assert read_labels(tmp_path) == FormLabels()
+    assert apply(form_of(("case", "*")), FormLabels()) == form_of(("case", "*"))
+    (tmp_path / FILE_NAME).write_text(TEXT, encoding="utf-8")
+    assert read_labels(tmp_path) == labels_of_text(TEXT)
+    (tmp_path / FILE_NAME).write_bytes(b"\xff\xfe")
+    with pytest.raises(StudyError, match=r"Q081: estimica-forms.toml cannot be read as a text"):
+        read_labels(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[labels]\n"tune.*.strat" = "x"', "there is no field 'tune.*.strat'; did you mean 'tune.*.start'"),
+        ('[hide]\nfields = ["qqq"]', "there is no field 'qqq'; write it as tune.*.start or case.*.inputs"),
+        ('[order]\n"tune.*" = ["mni"]', "order: 'tune.*' has no field 'mni'; did you mean 'min'"),
+        ("[label]\nx = 1", "unknown key 'label'; did you mean 'labels'?"),
+        ("[hide]\nonly = []", "hide: unknown key 'only'; there are fields"),
+        ("[labels]\ntune = 3", "labels: tune: 3 is not a text in quotes"),
+        ("[labels\n", "line 1, column 8: Expected ']'"),
+    ],
+)  # fmt: skip
+def test_what_the_file_says_wrongly_is_told(text: str, told: str) -> None:
+    with pytest.raises(StudyError) as error:
+        labels_of_text(text)
+    assert str(error.value).startswith("Q081: estimica-forms.toml: ")
+    assert told in str(error.value)
+
+
+def test_several_mistakes_are_told_at_once() -> None:
+    with pytest.raises(StudyError, match="Q001: 2 things to mend"):
+        labels_of_text('[hide]\nfields = ["qqq", "rrr"]')
