@@ -87,6 +87,8 @@ class Equations:
         """How to write a leaf outside the blocks; pre(x) is then x itself."""
 
         def leaf(e: Expression) -> ca.SX:
+            if e.op == "der" and f"der({e.target})" not in self.environment:
+                return self._derivative(e.target)  # only an initial equation asks for it
             return _leaf(e, self.environment, self.t, modes, self.environment, self.flags)
 
         return leaf

@@ -11,6 +11,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Equation
 from estimica.structure.draft import Draft
 from estimica.structure.event_writer import EventWriter
+from estimica.structure.first_pasts import first_pasts, is_tie
 from estimica.structure.logic import in_order, solve_logic
 from estimica.structure.roles import Roles, assign_roles
 from estimica.structure.sorted_system import Assignment, Delay, Reinit, Relation
@@ -133,7 +134,12 @@ def _starts(
     """Start values, initial equations that are left, and logicals that the initial event sets."""
     starts, left, at_start = dict(draft.starts), list[Equation](), dict[str, Expression]()
     parameters = set(draft.parameters.order)
+    targets = [_initial_target(e, roles) for e in draft.initial_equations]
+    values = {t[0].target: t[1] for t in targets if t and t[0].op == "name" and ex.is_const(t[1])}
+    starts |= first_pasts(draft.initial_equations, draft.equations, values, draft.starts)
     for e in draft.initial_equations:
+        if is_tie(e):
+            continue
         lhs, rhs = (writer.settled(writer.silent(side, e.origin)) for side in (e.lhs, e.rhs))
         target = _initial_target(e, roles)
         if target is None:
@@ -149,6 +155,8 @@ def _starts(
             at_start[leaf.target] = value
         elif leaf.op == "name":
             left.append(replace(e, lhs=lhs, rhs=rhs))
+        elif leaf.target in roles.memories:  # what it holds before the first event
+            left.append(replace(e, lhs=ex.name(leaf.target), rhs=writer.settled(value)))
         else:
             raise StructureError(
                 "E408",
