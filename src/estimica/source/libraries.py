@@ -52,8 +52,9 @@ class Library:
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         if not self.root.is_dir():
-            name = self.root.name
-            yield from (e for e in os.scandir(self.root.parent) if e.name == name)
+            with os.scandir(self.root.parent) as beside:
+                own = [e for e in beside if e.name == self.root.name]
+            yield from own
             return
         pending = [str(self.root)]
         while pending:

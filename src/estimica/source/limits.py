@@ -55,15 +55,17 @@ class Watch:
         if self._told < len(_TOLD_AFTER) and passed >= _TOLD_AFTER[self._told]:
             while self._told < len(_TOLD_AFTER) and passed >= _TOLD_AFTER[self._told]:
                 self._told += 1
-            memory = f", {resident / _GIGABYTE:.1f} GB" if resident else ""
+            memory = f", {resident / 1e6:.0f} MB" if resident else ""
             tell(f"loading '{self.what}': {passed:.0f} s so far{memory}; {self.stage}")
 
     @contextlib.contextmanager
     def at(self, stage: str) -> Iterator[None]:
         """What is going on inside."""
         before, self.stage = self.stage, stage
-        yield
-        self.stage = before
+        try:
+            yield
+        finally:
+            self.stage = before
 
     def overdue(self) -> SourceError:
         """The error of a loading that took too long."""
