@@ -39,6 +39,7 @@ def serve(settings: Settings) -> None:
 def build(settings: Settings) -> Workbench:
     """The workbench with its gate, files, streams and pages put in place."""
     from nicegui import app
+    from nicegui.server import Server
     from plotly import __file__ as plotly
 
     from estimica.apps.web.downloads import routes as downloads
@@ -54,7 +55,9 @@ def build(settings: Settings) -> Workbench:
     app.routes.extend([*streams(workbench.feed, workbench.folder), *downloads(workbench)])
     for page in (start, new, study, run, compare):
         page.register(workbench)
+    workbench.feed.wanted = lambda: not Server.instance.should_exit
     app.on_shutdown(workbench.jobs.close)
+    app.on_shutdown(workbench.feed.stop)
     app.on_shutdown(workbench.benches.stop)
     return workbench
 
