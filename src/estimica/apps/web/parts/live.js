@@ -52,6 +52,7 @@ export default {
     document.addEventListener("est-theme", this.again);
     this.clock = setInterval(() => { this.now = Date.now() / 1000; }, 1000);
     this.open();
+    window.estimica.draw(document.createElement("div"), {}).catch(() => {});  // fetches the library early
   },
   unmounted() { this.close(); clearInterval(this.clock); document.removeEventListener("est-theme", this.again); },
   methods: {
@@ -59,7 +60,8 @@ export default {
       this.stream = new EventSource(this.src);
       this.stream.onmessage = (event) => {
         this.lost = false;
-        const news = JSON.parse(event.data);
+        const { more, ...news } = JSON.parse(event.data);
+        if (more) news.iterations = [...this.steps, ...more];
         this.state = { ...(this.state || {}), ...news };
         this.$nextTick(() => this.draw());
         if (this.state.status !== "running") { this.close(); this.$emit("ended", this.state.status); }
