@@ -405,6 +405,27 @@ def test_studies_of_subfolders_may_use_the_whole_folder(root: Path) -> None:
     assert study_stays_inside({"model": {"source": "Modelica.Blocks.X"}}, root, root) == ()
 
 
+def test_no_job_begins_for_a_study_that_points_outside(folder: Folder, root: Path) -> None:
+    from estimica.apps.web.jobs import Jobs
+
+    (root / "evil.toml").write_text(POINTING[0])
+    before = everything(root.parent)
+    jobs = Jobs(folder)
+    try:
+        with pytest.raises(WebError, match="is outside the served folder"):
+            jobs.submit("fit", "evil.toml")
+        for name in ("../outside.toml", "/etc/passwd", ".estimica/runs.sqlite"):
+            with pytest.raises(WebError):
+                jobs.submit("fit", name)
+        for option in ("--report=../x.html", "--csv=/tmp/x.csv", "--store=..", "--trust"):
+            with pytest.raises(WebError, match="the workbench does not set it"):
+                jobs.submit("fit", "boiler.toml", [option])
+        assert jobs.jobs() == ()
+    finally:
+        jobs.close()
+    assert everything(root.parent) == before
+
+
 def test_code_of_a_served_study_runs_after_agreement_only(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
