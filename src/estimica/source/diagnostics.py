@@ -13,6 +13,9 @@ from estimica.source.request import Request
 
 _PLACE = re.compile(rf"\[{re.escape(DOCUMENT)}:(\d+):\d+\]")
 _UNRESOLVED = re.compile(r"unresolved (?:\w+ )?(?:reference|call): '([^']+)'")
+_MISSING = re.compile(r"(?:unresolved [\w ]+|base class not found): ['`]([\w.]+)['`]")
+#: refusals that have nothing to do with what is there and what is not
+_UNRELATED = re.compile(r"unsupported `|is not allowed \(MLS")
 _NOISE = (
     re.compile(r"^\w+ failed: "),
     re.compile(r"^\S+ could not be compiled: "),
@@ -34,6 +37,16 @@ def explained(refusal: Refusal, request: Request) -> SourceError:
             f"{message}; rewrite that part with other means of the language",
         )
     return SourceError("S030", f"{where}: {message}")
+
+
+def may_lack_files(refusal: Refusal) -> bool:
+    """Whether the compiler might accept the same source with more of a library's files."""
+    return "failed in ToDae" not in refusal.message and not _UNRELATED.search(refusal.message)
+
+
+def unknown_names(refusal: Refusal) -> list[str]:
+    """The names that the compiler did not find."""
+    return list(dict.fromkeys(name for name in _MISSING.findall(refusal.message) if name))
 
 
 def _unknown(name: str, request: Request) -> str:

@@ -15,7 +15,7 @@ from estimica.source.attempt import Attempt
 from estimica.source.base_modelica_text import base_text
 from estimica.source.cache import key_of, store, stored
 from estimica.source.decode import decode
-from estimica.source.diagnostics import explained
+from estimica.source.diagnostics import explained, may_lack_files, unknown_names
 from estimica.source.flattener import Refusal, flatten
 from estimica.source.function_wrapper import is_function, wrapped
 from estimica.source.hidden import OuterNames
@@ -147,12 +147,13 @@ def _flattened(
     everything = whole(request.libraries)
     first, _ = Attempt(request).document(fix, plain)
     part = selected(request.libraries, [first])
+    missed: tuple[str, ...] = ()
     attempt = Attempt(request, _large_library_files(request, part))
     refused: Refusal | None = None
     while True:
         text, model = attempt.document(fix, plain)
         if part is not None and attempt.changed_files:
-            part = selected(request.libraries, [first], attempt.changed_files)
+            part = selected(request.libraries, [first], attempt.changed_files, missed)
         selection = part or everything
         try:
             flat = flatten(text, model, selection.roots, watch)
@@ -162,10 +163,14 @@ def _flattened(
             following = attempt.knowing(unknown.names)
         except Refusal as refusal:
             refused = refused or refusal
-            if "failed in ToDae" not in refusal.message and attempt.level == 0 and part is not None:
-                # something may be missing that only inheritance leads to
-                part, attempt = None, Attempt(request)
-                watch.stage = "the Modelica compiler reads whole libraries"
+            if part is not None and attempt.level == 0 and may_lack_files(refusal):
+                # something may be missing that the names in the texts did not lead to
+                more = tuple(n for n in unknown_names(refusal) if n not in missed)
+                missed += more
+                part = selected(request.libraries, [first], None, missed) if more else None
+                attempt = Attempt(request, _large_library_files(request, part))
+                if part is None:
+                    watch.stage = "the Modelica compiler reads whole libraries"
                 continue
             following = attempt.after(refusal.message)
         if following is None:

@@ -1,8 +1,8 @@
 """The part of a library that a class needs, as a small library of its own.
 
 Loading a whole standard library takes the compiler many seconds and gigabytes. Here the files that
-a class can refer to are found by their names, and linked into a folder in the cache. Names that are
-found through inheritance only may be missed; then the whole library is loaded.
+a class can refer to are found by their names, and linked into a folder in the cache. Should the
+compiler still miss a name, all files called like it are added, and at last the whole library.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _NAMES = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
 _ALIASES = re.compile(
     r"\b(?:import|package)\s+(?:(?P<alias>\w+)\s*=\s*)?(?P<target>[A-Za-z_]\w*(?:\s*\.\s*\w+)*)"
 )
+_EXTENDS = re.compile(r"\bextends\s+([A-Za-z_]\w*(?:\.\w+)*)")
 #: a library with fewer files is loaded whole
 _SMALL = 100
 
@@ -46,10 +47,12 @@ def selected(
     libraries: Sequence[Library],
     texts: Iterable[str],
     changed: Mapping[Path, str] | None = None,
+    missed: Iterable[str] = (),
 ) -> Selection | None:
     """The files of `libraries` that `texts` may need; None where that is no gain.
 
-    `changed` are the texts of files that the compiler shall see in another form.
+    `changed` are the texts of files that the compiler shall see in another form, `missed` are names
+    that it did not find without more.
     """
     large = [lib for lib in libraries if lib.root.is_dir() and lib.has_more_than(_SMALL)]
     if not large:
@@ -57,6 +60,7 @@ def selected(
     finder = _Finder(libraries)
     for text in texts:
         finder.follow(text, ())
+    finder.add_called([part for name in missed for part in name.split(".")])
     finder.finish()
     roots: list[Path] = []
     originals: dict[Path, Path] = {}
@@ -82,6 +86,7 @@ class _Finder:
         self._children: dict[Path, dict[str, Path]] = {}
         self._aliases: dict[Path, dict[str, list[str]]] = {}
         self._pending: list[Path] = []
+        self._inherited: set[tuple[Path, str]] = set()
         self.files: set[Path] = set()
 
     def follow(self, text: str, scopes: Sequence[Path]) -> None:
@@ -102,6 +107,15 @@ class _Finder:
                 self._aliases[scope] = _aliases(_IGNORED.sub(" ", text))
             found.update(self._aliases[scope])
         return found
+
+    def add_called(self, names: Iterable[str]) -> None:
+        """Add every file or folder with one of these names, wherever it stands."""
+        wanted = set(names) - self._tops.keys()
+        for library in self._tops.values() if wanted else ():
+            for path in library.files():
+                name = path.parent.name if path.name == "package.mo" else path.stem
+                if name in wanted:
+                    self._add(path)
 
     def _reach(self, parts: Sequence[str], scopes: Sequence[Path]) -> None:
         if parts:
@@ -130,14 +144,24 @@ class _Finder:
         return scopes
 
     def _descend(self, folder: Path, parts: Sequence[str]) -> None:
-        for part in parts:
+        for k, part in enumerate(parts):
             found = self._names_in(folder).get(part)
             if found is None:
+                self._inherit(folder, parts[k:])
                 return
             self._add(found / "package.mo" if found.is_dir() else found)
             if not found.is_dir():
                 return
             folder = found
+
+    def _inherit(self, folder: Path, parts: Sequence[str]) -> None:
+        """A name that a package does not hold itself may stand in one that it extends."""
+        if (folder, parts[0]) in self._inherited:
+            return
+        self._inherited.add((folder, parts[0]))
+        code = _IGNORED.sub(" ", (folder / "package.mo").read_text("utf-8", errors="replace"))
+        for base in sorted(set(_EXTENDS.findall(code))):
+            self._reach([*base.split("."), *parts], self._scopes(folder / "package.mo"))
 
     def _add(self, path: Path) -> None:
         if path not in self.files:
