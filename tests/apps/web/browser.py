@@ -31,6 +31,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _plain() -> dict[str, str]:
+    """This environment without the mark of pytest, which NiceGUI takes for a test of its own."""
+    return {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+
+
 @contextmanager
 def served(folder: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[str]:
     """`estimica serve` on a folder; the address of its start page."""
@@ -50,7 +55,7 @@ def served(folder: Path, *options: str, env: dict[str, str] | None = None) -> It
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **(env or {})},
+        env={**_plain(), **(env or {})},
     )
     address = f"http://127.0.0.1:{port}"
     try:
@@ -71,3 +76,5 @@ def served(folder: Path, *options: str, env: dict[str, str] | None = None) -> It
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        assert process.stdout
+        process.stdout.close()

@@ -22,7 +22,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-SLOW = 30_000  # ms: models are compiled while other tests run
+SLOW = 120_000  # ms: models are compiled while other tests run
+expect.set_options(timeout=SLOW)
 
 
 @pytest.fixture(scope="module")

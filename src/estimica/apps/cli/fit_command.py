@@ -208,9 +208,9 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
     status = Status.INTERRUPTED if interrupted else Status.FAILED
     status = Status.DONE if found.outcome.ok else status
     keep_page(found, writer)
-    note = noted(found)
-    if note is not None:  # so that the curves and the fitted model can be made later
-        writer.checkpoint("estimate", note)
+    estimate_note = noted(found)
+    if estimate_note is not None:  # so that curves and model can be made later
+        writer.checkpoint("estimate", estimate_note)
     writer.finish(status, found.outcome.message, found.to_dict())
     return found
 

@@ -14,7 +14,7 @@ from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.study import study_text
 from estimica.study.form import Form, form_of
-from estimica.study.form_labels import Labels, apply, read_labels
+from estimica.study.form_labels import FormLabels, apply, read_labels
 from estimica.study.placed import Placed, as_placed, problems_of_text
 from estimica.study.revision import Revision
 from estimica.study.study_save import fingerprint, read_text, write_text_if_unchanged
@@ -194,6 +194,6 @@ class Desk:
         return apply(form_of(pattern), self.labels)
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> FormLabels:
         """The folder's own labels; none where there is no such file."""
         return read_labels(self.folder.root)

@@ -7,10 +7,12 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.guarded import guarded
+from estimica.apps.web.parts.figure import Figure, figure_data
 from estimica.apps.web.recent import FolderRun, store_in, when
 from estimica.apps.web.shell import frame
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import WebError
+from estimica.base.show import Bar, Bars
 from estimica.execute.run import StoredRun
 
 
@@ -28,6 +30,45 @@ def register(workbench: Workbench) -> None:
             ui.label("Runs side by side").classes("est-title")
             with ui.column().classes("est-card"):
                 _table(found)
+            picture = intervals([run for _, run in found])
+            if picture.groups:
+                with ui.column().classes("est-card"):
+                    ui.label("Estimates with their 95 % intervals").classes("est-h2")
+                    ui.label(
+                        "Relative to the first run that has an estimate: 100 % is the same."
+                    ).classes("est-soft")
+                    Figure(figure_data(picture), label="Estimates with their intervals")
+
+
+def intervals(runs: list[StoredRun]) -> Bars:
+    """The estimates of several runs beside one another, each relative to the first."""
+    groups = []
+    for name in dict.fromkeys(n for run in runs for n in _entries(run)):
+        found = [(run, _entries(run)[name]) for run in runs if name in _entries(run)]
+        values = [(run, e) for run, e in found if isinstance(e.get("value"), (int, float))]
+        first = values[0][1]["value"] if values else 0.0
+        if len(values) < 2 or not first:
+            continue
+        bars = []
+        for run, entry in values:
+            margin = 50 * abs(_width(entry.get("ci95")) / first)
+            word = f"{run.summary.command} {when(run.summary.started)}"
+            bars.append(
+                Bar(word, 100 * entry["value"] / first, f"{entry['value']:.6g}", margin=margin)
+            )
+        groups.append((str(name), tuple(bars)))
+    return Bars(tuple(groups), "relative to the first run [%]")
+
+
+def _width(interval: object) -> float:
+    if isinstance(interval, list) and all(isinstance(end, (int, float)) for end in interval):
+        return float(interval[1] - interval[0])
+    return 0.0
+
+
+def _entries(run: StoredRun) -> dict[str, dict[str, Any]]:
+    found = run.result.get("parameters") or {}
+    return {str(n): e for n, e in found.items() if isinstance(e, dict)}
 
 
 def _table(found: list[tuple[str, StoredRun]]) -> None:

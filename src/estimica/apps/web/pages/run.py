@@ -107,7 +107,7 @@ def _result(
             for command in NEXT.get(summary.command, ()):
                 ui.button(
                     command.capitalize(), on_click=lambda c=command: run_command(workbench, desk, c)
-                ).props("outline no-caps color=primary dense")
+                ).props("outline no-caps color=primary padding='2px 12px'")
             ui.link("Study", study_address(desk.name))
     kept = store.page(summary.id)
     if kept is None:

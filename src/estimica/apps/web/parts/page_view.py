@@ -16,9 +16,22 @@ def page_view(page: Page, figures: str) -> None:
         _section(section, f"{figures}/{k}")
 
 
+#: what whoever asked knows already; a report has it in full
+FOLDED = ("What was asked", "Settings of the search", "To repeat this")
+
+
 def _section(section: Section, figures: str) -> None:
+    if section.heading in FOLDED:
+        with ui.expansion(section.heading).classes("est-card est-fold").props("dense"):
+            _content(section, figures)
+        return
     with ui.column().classes("est-card"):
         ui.label(section.heading).classes("est-h2").props("role=heading aria-level=2")
+        _content(section, figures)
+
+
+def _content(section: Section, figures: str) -> None:
+    with ui.column().classes("w-full gap-2"):
         for paragraph in filter(str.strip, section.text.split("\n\n")):
             ui.label(paragraph).style("white-space: pre-line; max-width: 70em")
         for k, shown in enumerate(section.shown):

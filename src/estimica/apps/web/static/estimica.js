@@ -46,7 +46,9 @@ window.estimica = (() => {
   async function draw(element, figure) {
     const Plotly = await plotly();
     if (!element.isConnected) return;
-    await Plotly.react(element, figure.data || [], themed(figure.layout || {}),
+    const ink = getComputedStyle(document.body).getPropertyValue("--est-ink").trim();
+    const data = (figure.data || []).map((t) => (t.error_x ? { ...t, error_x: { ...t.error_x, color: ink } } : t));
+    await Plotly.react(element, data, themed(figure.layout || {}),
       { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d"] });
   }
 
