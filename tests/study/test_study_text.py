@@ -267,6 +267,8 @@ def test_renaming_reaches_every_header() -> None:
 
 
 def test_an_index_beyond_the_end_is_refused() -> None:
+    with pytest.raises(StudyError, match="Q072: case: each item is a table"):
+        with_value(BOILER, ("case", 0), 3)
     with pytest.raises(StudyError, match="Q071: there is no 'case: 4"):
         with_value(BOILER, ("case", 3, "name"), "x")
 
@@ -422,6 +424,63 @@ def edit_at_random(path: Path, seeds: range) -> None:
             text = new
             if not tomllib.loads(text):
                 break
+
+
+ODD = """\
+# top
+a.b.c = 1 # abc
+"q k".'x y' = "s"
+[t]
+  x = [   # open
+    # first
+    1, 2, # two
+    3 # three
+    # end
+  ]   # close
+  y = [{a=1,b={c=2}}, { a = 2 }]
+  z.v.u = { p.q = 1, p.r = 2, s = [] }
+  [t.sub]
+  k = '''several
+lines''' # yes
+[[case]] # c0
+name = 'a'
+[[case.inner]] # i0
+x=1
+[[case.inner]] # i1
+[case.inner.deep] # deep
+y = 3
+[[case]] # c1
+name="b"
+[case.outputs] # outs
+"n.v" = { column = "c" } # nv
+[z.y.x] # zyx
+v = 1
+[t.late] # late
+m = 1979-05-27T07:32:00Z
+"""
+
+
+def filled(value: Any) -> Any:
+    """Without empty tables: one that only dotted keys make goes with the last of them."""
+    if isinstance(value, dict):
+        return {k: v for k, v in ((k, filled(v)) for k, v in value.items()) if v not in ({}, [])}
+    return [filled(v) for v in value] if isinstance(value, list) else value
+
+
+def test_random_edits_of_an_odd_text_do_so_too() -> None:
+    refused: set[str] = set()
+    for seed in range(20):
+        dice = random.Random(seed)
+        text = ODD
+        for _ in range(8):
+            try:
+                new, expected, _ = one_edit(text, dice)
+            except StudyError as error:  # scattered tables, or a number where a table must be
+                refused.add(error.code)
+                continue
+            assert same(filled(wide(tomllib.loads(new))), filled(wide(expected))), (text, new)
+            text = new
+    assert refused <= {"Q072", "Q075"}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)

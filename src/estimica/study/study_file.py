@@ -171,15 +171,8 @@ def _without_odd_data(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[P
         for k, case in enumerate(cases)
         if isinstance(case, dict) and not isinstance(case.get("data", ""), str)
     ]
-    told = [
-        Problem(
-            "C001",
-            _case(tables, k),
-            "data: write the path of a file, in quotes",
-            place=("case", k, "data"),
-        )
-        for k in odd
-    ]
+    why = "data: write the path of a file, in quotes"
+    told = [Problem("C001", _case(tables, k), why, place=("case", k, "data")) for k in odd]
     kept = [case for k, case in enumerate(cases) if k not in odd]
     return {**tables, "case": kept}, told
 

@@ -52,6 +52,10 @@ def missing(place: Place) -> StudyError:
     return StudyError("Q071", f"there is no '{in_words(place)}' in the study file")
 
 
+def _no_table(place: Place) -> StudyError:
+    return StudyError("Q072", f"{in_words(place)}: each item is a table")
+
+
 def put(text: str, place: Place, value: object) -> str:
     """The text with a value at a place, whatever stood there."""
     current = get(parsed(text), place)
@@ -68,6 +72,8 @@ def put(text: str, place: Place, value: object) -> str:
         headed = len(place) == 1 and _is_tables(value)
         if not headed:
             return with_node(text, found.node, value)
+    if isinstance(place[-1], int):
+        raise _no_table(place[:-1])
     return _created(removed(text, place), place, value)
 
 
@@ -111,7 +117,7 @@ def _inserted(text: str, place: Place, at: int, value: object) -> str:
     count = len({s.place[size] for s in sections if s.place[:size] == place})
     before = [s for s in sections if s.place[:size] == place]
     if not isinstance(value, Mapping):
-        raise StudyError("Q072", f"{in_words(place)}: each item is a table")
+        raise _no_table(place)
     last = max(before, key=lambda s: s.last)
     keys = [str(step) for step in place if isinstance(step, str)]
     text = with_section(text, keys, value, line_end(text, last.last), several=True)
