@@ -11,13 +11,15 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from estimica.apps.cli.demo.boiler_data import write_boiler  # noqa: E402
 from tests.apps.web.browser import CHROMIUM, FLAGS, served  # noqa: E402
+
+from estimica.apps.cli.demo.boiler_data import write_boiler  # noqa: E402
 
 OUT = ROOT / "docs" / "assets" / "workbench"
 
 
 def main() -> None:
+    """Serve the demo, walk through it, and keep what is seen."""
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
@@ -53,6 +55,7 @@ def main() -> None:
 
 
 def shot(page: Page, name: str) -> None:
+    """Keep the page as it is."""
     page.screenshot(path=OUT / f"{name}.png")
 
 

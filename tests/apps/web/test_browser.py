@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.apps.web.browser import CHROMIUM, FLAGS, served
 
 from estimica.apps.cli.demo.boiler_data import write_boiler
-from tests.apps.web.browser import CHROMIUM, FLAGS, served
 
 pytestmark = [
     pytest.mark.browser,
