@@ -35,10 +35,22 @@ def run(code: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def bring_fmu(folder: Path) -> None:
+    """The example of an FMU, which a C compiler builds."""
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("no C compiler")
+    for name in ("room.toml", "room.csv"):
+        shutil.copy(ROOT / "examples" / "fmu" / name, folder)
+    build = ROOT / "examples" / "fmu" / "build.py"
+    run([sys.executable, str(build), "--out", "rcThermal.fmu"], folder)
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
 def test_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     for model in MODELS:
         shutil.copy(model, tmp_path)
+    if "rcThermal.fmu" in page.read_text(encoding="utf-8"):
+        bring_fmu(tmp_path)
     for text in blocks(page, "modelica"):
         name = re.match(r"(?:model|package) (\w+)", text)
         assert name, "a Modelica block begins with its class"
