@@ -8,6 +8,7 @@ Each function takes a text and gives a text. A place is a tuple of names and ind
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from estimica.base.errors import StudyError
@@ -31,7 +32,7 @@ def value_at(text: str, place: Place) -> Any:
         if inner is None:
             return None
         found = inner
-    return found
+    return deepcopy(found)
 
 
 def with_value(text: str, place: Place, value: object) -> str:

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from estimica.base.errors import StudyError
@@ -86,8 +87,9 @@ class Found:
     depth: int = 0  # how many parts of the dotted keys lead here
 
 
+@lru_cache(maxsize=16)  # a page asks for many values of one text
 def parsed(text: str) -> dict[str, Any]:
-    """The tables of a text, or an error that names the line."""
+    """The tables of a text, not to be changed, or an error that names the line."""
     try:
         return tomllib.loads(text.removeprefix(BOM))
     except tomllib.TOMLDecodeError as error:
@@ -99,6 +101,7 @@ def parsed(text: str) -> dict[str, Any]:
         raise StudyError("Q070", "brackets are nested too deeply") from None
 
 
+@lru_cache(maxsize=16)
 def sections_of(text: str) -> tuple[Section, ...]:
     """The sections in the order of the text."""
     return tuple(_Scanner(text).sections())
