@@ -108,12 +108,14 @@ def page(found: CriterionMap) -> Page:
 
 
 _MAP = (
-    "Contours are lines of equal cost, the number that the fit makes small: the darker, the better "
-    "the model meets the data. The dashed line is the direction in which the cost changes least."
+    "Contours are lines of equal cost, the number that the fit makes small: the brighter, the "
+    "better the model meets the data. The dashed line is the direction in which the cost changes "
+    "least."
 )
 _EIGEN = (
     "The curvature of the cost at the centre, along its two main directions: a small eigenvalue "
-    "belongs to a combination of the tuners that the data hardly determine."
+    "belongs to a combination of the tuners that the data hardly determine. The ratio of both, for "
+    "relative changes, is 1 for a round valley and near 0 for a long one."
 )
 
 

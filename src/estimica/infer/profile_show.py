@@ -132,7 +132,9 @@ def _parabola(
 
 def page(found: Profile) -> Page:
     """Everything about profiles on one page."""
-    lead = f"{len(found.curves)} profiles at {100 * found.level:g} %; {short(found.seconds):g} s."
+    count = len(found.curves)
+    profiles = f"{count} profile{'' if count == 1 else 's'}"
+    lead = f"{profiles} at {100 * found.level:g} %; {short(found.seconds):g} s."
     study = found.fit.study
     told = Page(f"Profiles: {study.name}", tuple(_sections(found)), lead)
     first = (asked(study, "profile"), Section(ANSWER, _answer(found)))

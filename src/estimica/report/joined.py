@@ -34,7 +34,7 @@ def _chapter(page: Page, seen: list[Table | Listing]) -> Iterator[Section]:
         yield replace(section, shown=kept, text=text)
 
 
-_ABOVE = "Tables that are the same as in an earlier chapter are not shown again."
+_ABOVE = "What an earlier chapter has shown is not repeated."
 
 
 def _known(shown: Shown, seen: list[Table | Listing]) -> bool:

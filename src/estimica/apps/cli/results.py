@@ -1,10 +1,15 @@
-"""A trajectory as the commands hand it out: as JSON, as curves, as sections of a page."""
+"""A trajectory as the commands hand it out: as JSON, as curves, as a page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from estimica.base.show import Curves, Section
+import numpy as np
+
+from estimica.base.show import Curves, Page, Section, Table
+from estimica.execute.repeat import ANSWER, framed
 from estimica.simulate.trajectory import Sensitivities, Trajectory
 
 
@@ -36,10 +41,42 @@ def curves_of(trajectory: Trajectory) -> list[Curves]:
     return shown
 
 
-def sections(trajectory: Trajectory) -> list[Section]:
-    """What a page about a simulation says."""
-    headings = ("Trajectories", "Sensitivities")
-    return [
-        Section(heading, shown=(replace(curves, title=""),))
-        for heading, curves in zip(headings, curves_of(trajectory), strict=False)
+def page(trajectory: Trajectory, source: str) -> Page:
+    """What a page about a simulation says; `source` is the file of the model."""
+    t = trajectory.time
+    shown = [
+        Section(heading, words, (replace(curves, title=""),))
+        for (heading, words), curves in zip(_PARTS, curves_of(trajectory), strict=False)
     ]
+    wanted = f"To simulate the model {trajectory.model} of {Path(source).name} from {t[0]:g} to "
+    first = (
+        Section("What was asked", f"{wanted}{t[-1]:g} s and to see {_listed(trajectory.names)}."),
+        Section(ANSWER, f"{len(t)} samples of each were computed.", (_ends(trajectory),)),
+    )
+    made = Page(f"Simulation: {trajectory.model}", tuple(shown))
+    return framed(made, "simulate", None, first=first, files=(Path(source),))
+
+
+_PARTS = (
+    ("Trajectories", "Drag to zoom into a part, double-click to see all again."),
+    (
+        "Sensitivities",
+        "How the outputs change with each parameter: a curve is the change for a relative change "
+        "of the parameter, in the unit of the output.",
+    ),
+)
+MOST_NAMED = 12
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _ends(trajectory: Trajectory) -> Table:
+    rows = []
+    for name in trajectory.names:
+        value = trajectory.value(name)
+        ends = float(np.nanmin(value)), float(np.nanmax(value)), float(value[-1])
+        rows.append((name, trajectory.units.get(name, ""), *ends))
+    return Table(("name", "unit", "smallest", "largest", "at the end"), tuple(rows))

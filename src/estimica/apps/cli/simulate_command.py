@@ -11,9 +11,9 @@ import typer
 from estimica.apps.cli import arguments
 from estimica.apps.cli.console import print_json, print_text, reported, say
 from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
-from estimica.apps.cli.results import as_object, curves_of, sections
+from estimica.apps.cli.results import as_object, curves_of, page
 from estimica.base.errors import ModelError, ReportError
-from estimica.base.show import text
+from estimica.base.show import text, write
 
 if TYPE_CHECKING:
     from estimica.simulate.modelica_model import ModelicaModel
@@ -68,7 +68,7 @@ def simulate(
             )
         else:
             trajectory = model.simulate(*point, outputs=output or None, options=options)
-        _deliver(trajectory, plot, csv, as_json)
+        _deliver(trajectory, str(source), plot, csv, as_json)
 
 
 def _times(
@@ -83,7 +83,9 @@ def _times(
     return np.linspace(first, last, points)
 
 
-def _deliver(trajectory: Trajectory, plot: Path | None, csv: Path | None, as_json: bool) -> None:
+def _deliver(
+    trajectory: Trajectory, source: str, plot: Path | None, csv: Path | None, as_json: bool
+) -> None:
     if csv:
         try:
             trajectory.to_csv(csv)
@@ -91,9 +93,7 @@ def _deliver(trajectory: Trajectory, plot: Path | None, csv: Path | None, as_jso
             raise ReportError("P001", f"cannot write '{csv}': {error.strerror}") from None
         say(f"wrote {csv}")
     if plot:
-        from estimica.report.document import write_page
-
-        say(f"wrote {write_page(plot, trajectory.model, sections(trajectory))}")
+        say(f"wrote {write(page(trajectory, source), plot)}")
     if as_json:
         print_json(as_object("simulate", trajectory))
     else:
