@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 import estimica as es
 from estimica.apps.cli.app import app
+from estimica.execute.store import Store
 
 SQP = STUDY.replace('method = "genetic"', 'method = "sqp"').replace(
     "max_iterations = 6", "max_iterations = 50"
@@ -54,6 +55,9 @@ def test_a_design_is_found_shown_and_written(study: Path) -> None:
     live = (folder / "live.html").read_text(encoding="utf-8")
     assert '<meta http-equiv="refresh"' in live
     assert "way" in (folder / "page.html").read_text(encoding="utf-8")
+    steps = Store.beside(study).iterations(found["run"])  # for those who watch
+    assert all(a.cost > b.cost for a, b in pairwise(steps))
+    assert steps[-1].payload["values"]["k"] == pytest.approx(found["tuners"]["k"]["value"])
     again = run("optimise", study, "--json", "--fit", found["run"], "--max-evaluations", "1")
     start = json.loads(again.stdout)["tuners"]["k"]["start"]
     assert start == pytest.approx(found["tuners"]["k"]["value"])

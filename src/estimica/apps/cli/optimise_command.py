@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -160,9 +161,16 @@ def _design_found(
         per_start if own["method"] == "genetic" else 2 * own["max_iterations"] * own["starts"]
     )
     page = LivePage(live, study) if live else None
+    names = [t.name for t in study.active_tuners]
+    best = math.inf
     with run.writer as writer, Line(quiet, "preparing …", writer) as line:
 
         def tell(p: Progress) -> None:
+            nonlocal best
+            if p.cost < best:
+                best = p.cost
+                values = dict(zip(names, map(float, p.best.tuners), strict=True))
+                writer.iteration(p.evaluations, p.cost, {"values": values})
             share = min(p.evaluations / most, 1.0)
             line.tell(f"{p.evaluations} designs  best {p.cost:.6g}", share)
             if page:
