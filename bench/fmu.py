@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from engine import lines_table
 from fit import side_by_side
-from fit_peers import Found, Peer
+from fit_peers import Found
 from fmu_cases import CASES, UnitCase, Vector
 from fmu_peers import Fmpy, FmpyKept, Ours
 from process import Line
@@ -40,13 +40,16 @@ class Timing:
     wall: float
     cpu: float
     ratio: float  # of CPU times, to ours: median over the rounds
-    evaluations: int
+    evaluations: int  # of outputs, ours with all derivatives
+    runs: int  # of the FMU
     excess: float  # of the cost at its values, simulated finely, over the best; relative
     prepare_s: float
     rounds: int
 
 
-def measure(case: UnitCase, data: Vector, peers: Sequence[Peer], rounds: int) -> list[Timing]:
+def measure(
+    case: UnitCase, data: Vector, peers: Sequence[Ours | Fmpy], rounds: int
+) -> list[Timing]:
     """All peers on one case."""
     found = side_by_side(peers, rounds)
     exact = [exact_cost(case, data, own[-1]) for own in found]
@@ -57,7 +60,7 @@ def measure(case: UnitCase, data: Vector, peers: Sequence[Peer], rounds: int) ->
             Timing(
                 case.name, peer.name, float(np.median([f.wall for f in own])),
                 float(np.median([f.cpu for f in own])), float(np.median(ratios)),
-                own[-1].simulations + own[-1].jacobians, cost / min(exact) - 1,
+                own[-1].simulations + own[-1].jacobians, peer.runs, cost / min(exact) - 1,
                 peer.prepare_s, len(own),
             )
         )  # fmt: skip
@@ -75,11 +78,20 @@ def table(case: UnitCase, timings: Sequence[Timing]) -> Table:
     """What one case has shown."""
     shown = Table(title=f"{case.name}: {case.title}", title_justify="left")
     shown.add_column("fit by")
-    for heading in ("s", "CPU s", "× ours", "evaluations", "above the best", "to prepare, s"):
+    for heading in (
+        "s",
+        "CPU s",
+        "× ours",
+        "evaluations",
+        "runs",
+        "above the best",
+        "to prepare, s",
+    ):
         shown.add_column(heading, justify="right")
     for t in timings:
         shown.add_row(
             t.peer, f"{t.wall:.4g}", f"{t.cpu:.4g}", f"{t.ratio:.3g}", str(t.evaluations),
+            str(t.runs),
             f"{t.excess:.0e}", f"{t.prepare_s:.2f}",
         )  # fmt: skip
     return shown

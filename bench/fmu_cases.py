@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,12 +33,13 @@ class UnitCase:
     times: Vector
     inputs: Mapping[str, tuple[Vector, Vector]] = field(default_factory=dict)  # held until the next
     kind: str = "ModelExchange"
+    directional: str = "right"
     tolerance: float = 1e-6
     seed: int = 5
 
     def build(self, folder: Path) -> Path:
-        """The FMU: both kinds, with directional derivatives."""
-        return build(self.unit, folder)
+        """The FMU, with both interfaces."""
+        return build(self.unit, folder, directional=self.directional)
 
     def exact(self, values: Mapping[str, float]) -> Vector:
         """Outputs (N, ny) by the Modelica twin, finely."""
@@ -54,7 +55,7 @@ class UnitCase:
         return exact + sigma * np.random.default_rng(self.seed).standard_normal(exact.shape)
 
 
-def room(kind: str = "ModelExchange") -> UnitCase:
+def room(name: str, title: str, kind: str, directional: str = "right") -> UnitCase:
     """Two days of a heated room, a sample every five minutes."""
     hours = np.arange(0, 48.5, 0.5)
     random = np.random.default_rng(1)
@@ -62,8 +63,8 @@ def room(kind: str = "ModelExchange") -> UnitCase:
     sun = 400 * np.maximum(0, np.sin(2 * np.pi * (hours - 6) / 24))
     outside = 278.15 + 5 * np.sin(2 * np.pi * (hours - 9) / 24)
     return UnitCase(
-        "room" if kind == "ModelExchange" else "room-cs",
-        f"a heated room, {kind}, 5 tuners",
+        name,
+        f"a heated room, {title}, 5 tuners",
         "rcThermal",
         {"air.C": 4e5, "wall.C": 8e6, "wall.R": 4e-3, "wall.R_out": 1e-2, "window.A": 2.0},
         {"air.C": 8e5, "wall.C": 5e6, "wall.R": 8e-3, "wall.R_out": 7e-3, "window.A": 1.0},
@@ -75,6 +76,7 @@ def room(kind: str = "ModelExchange") -> UnitCase:
             "sun": (3600 * hours, sun),
         },
         kind,
+        directional,
     )
 
 
@@ -96,9 +98,12 @@ def stiff() -> UnitCase:
     )  # fmt: skip
 
 
-CASES = {
-    "room": room,
-    "room-cs": lambda: room("CoSimulation"),
+CASES: dict[str, Callable[[], UnitCase]] = {
+    "room": lambda: room("room", "Model Exchange", "ModelExchange"),
+    "room-plain": lambda: room(
+        "room-plain", "Model Exchange without directional derivatives", "ModelExchange", "none"
+    ),
+    "room-cs": lambda: room("room-cs", "Co-Simulation", "CoSimulation"),
     "oscillator": oscillator,
     "stiff": stiff,
 }

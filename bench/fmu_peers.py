@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import fmpy
@@ -14,6 +15,9 @@ from fmu_cases import UnitCase, Vector
 from scipy.optimize import least_squares
 
 import estimica as es
+from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
+from estimica.simulate.fmu_layout import BY_DIFFERENCES
+from estimica.simulate.fmu_process import FmuProcess
 
 DIFFERENCE = 1e-4  # relative step of the finite differences
 
@@ -22,6 +26,7 @@ class Ours(Peer):
     """es.fit of a study whose model is the FMU."""
 
     name = "estimica"
+    runs = 0
 
     def __init__(self, case: UnitCase, path: Path, data: Vector) -> None:
         begun = time.perf_counter()
@@ -36,20 +41,42 @@ class Ours(Peer):
         return Found(*found, time.perf_counter() - wall, cpu_of_all() - cpu)
 
     def search(self) -> tuple[Vector, float, int, int]:
-        """Values, cost, simulations, evaluations with a Jacobian."""
-        found = es.fit(self.study)
+        """Values, cost, simulations, evaluations with a Jacobian; counts the runs of the FMU."""
+        with counted() as runs:
+            found = es.fit(self.study)
+        self.runs = runs[0]
         assert found.outcome.ok, found.outcome.message
         e = found.evaluations
         return found.values, found.cost, e.simulations - e.sensitivities, e.sensitivities
 
 
+@contextmanager
+def counted() -> Iterator[list[int]]:
+    """How often the FMU is run: with differences once above and once below for each tuner too."""
+    runs, ask = [0], FmuProcess.ask
+
+    def counting(
+        self: FmuProcess, experiment: FmuExperiment, points: list[FmuPoint], limit: float
+    ) -> list[FmuRun]:
+        for point in points:
+            rows = len(point.parameters)
+            runs[0] += rows if BY_DIFFERENCES in point.ways else 1
+        return ask(self, experiment, points, limit)
+
+    FmuProcess.ask = counting  # type: ignore[method-assign]
+    try:
+        yield runs
+    finally:
+        FmuProcess.ask = ask  # type: ignore[method-assign]
+
+
 def cpu_of_all() -> float:
     """CPU seconds of this process and those that it has started and that still run."""
-    seconds, ticks = time.process_time(), os.sysconf("SC_CLK_TCK")
+    seconds = time.process_time()
     for path in Path("/proc/self/task").glob("*/children"):
         for child in path.read_text().split():
-            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-            seconds += (int(fields[11]) + int(fields[12])) / ticks
+            for task in Path(f"/proc/{child}/task").glob("*/schedstat"):
+                seconds += 1e-9 * int(task.read_text().split()[0])
     return seconds
 
 
@@ -57,8 +84,10 @@ def study_of(case: UnitCase, path: Path, data: Vector) -> es.Study:
     """The case as our users write it."""
     table: dict[str, object] = dict(case.inputs)
     table |= {n: (case.times, data[:, k]) for k, n in enumerate(case.outputs)}
+    interface = "me" if case.kind == "ModelExchange" else "cs"
+    step = float(case.times[1] - case.times[0]) if interface == "cs" else None
     return es.Study(
-        es.load_model(path),
+        es.load_model(path, interface=interface, communication_step=step),
         [es.Tuner(n, start=v, min=0.1 * v, max=10 * v) for n, v in case.start.items()],
         [
             es.Case(
@@ -77,6 +106,7 @@ class Fmpy(Peer):
     """least_squares with differences around simulate_fmu; the FMU is unpacked and read once."""
 
     name = "FMPy + SciPy"
+    runs = 0
 
     def __init__(self, case: UnitCase, path: Path, data: Vector) -> None:
         begun = time.perf_counter()
@@ -126,6 +156,7 @@ class Fmpy(Peer):
             ftol=TOLERANCE,
             gtol=None,
         )
+        self.runs = self.count
         return found.x * scale, 2 * found.cost, self.count, 0
 
 
