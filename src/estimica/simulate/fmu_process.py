@@ -44,37 +44,46 @@ class FmuProcess:
     def ask(self, experiment: FmuExperiment, points: list[FmuPoint], limit: float) -> list[FmuRun]:
         """Runs of an experiment; FmuLostError where the process did not survive them."""
         with self._lock:
-            new = self._child is None
-            child = self._started()
+            if self._child is None:
+                self._start()
             sent = experiment if experiment.key not in self._known else None
             begun = time.perf_counter()
-            try:
-                assert child.stdin is not None
-                write_message(child.stdin, (self._binary, sent, experiment.key, points))
-                answer = self._heard(child, self._limit(limit, len(points), new))
-            except (EOFError, OSError):
-                raise FmuLostError(self._buried()) from None
-            except BaseException:  # Ctrl-C: the answer would come to the next question
-                self._end()
-                raise
-            if isinstance(answer, tuple):
-                raise ModelError(*answer)
+            runs = self._answered(
+                (self._binary, sent, experiment.key, points), self._limit(limit, len(points))
+            )
             self._known[experiment.key] = None
-            if any(run.fmi_status >= 4 for run in answer):  # after fatal nothing may be called
+            if any(run.fmi_status >= 4 for run in runs):  # after fatal nothing may be called
                 self._end()
-            if not new:
-                each = (time.perf_counter() - begun) / len(points)
-                self._longest = max(self._longest or 0.0, each)
-            return list(answer)
+            each = (time.perf_counter() - begun) / max(len(points), 1)
+            self._longest = max(self._longest or 0.0, each)
+            return runs
+
+    def _answered(self, request: tuple[Any, ...], limit: float) -> list[FmuRun]:
+        child = self._child
+        assert child is not None
+        assert child.stdin is not None
+        try:
+            write_message(child.stdin, request)
+            answer = self._heard(child, limit)
+        except (EOFError, OSError):
+            raise FmuLostError(self._buried()) from None
+        except FmuLostError:
+            raise
+        except BaseException:  # Ctrl-C: the answer would come to the next question
+            self._end()
+            raise
+        if isinstance(answer, tuple):
+            raise ModelError(*answer)
+        return list(answer)
 
     def close(self) -> None:
         """Ends the process."""
         with self._lock:
             self._end()
 
-    def _limit(self, limit: float, count: int, new: bool) -> float:
+    def _limit(self, limit: float, count: int) -> float:
         if limit < float("inf"):
-            return limit * count + (60.0 if new else 0.0)  # loading and compiling do not count
+            return limit * count
         if self._longest is None:
             return FIRST_LIMIT
         return max(LEAST_LIMIT, PATIENCE * self._longest) * count
@@ -86,19 +95,22 @@ class FmuProcess:
             raise FmuLostError(f"the FMU did not answer within {limit:.3g} s and was ended")
         return read_message(child.stdout)
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._child is None:
-            environment = {**dict.fromkeys(_THREADS, "1"), **os.environ}
-            self._child = subprocess.Popen(
-                [sys.executable, "-m", "estimica.simulate.fmu_host"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for the parent
-            )
-            self._known = {}
-        return self._child
+    def _start(self) -> None:
+        """A new process that has loaded the FMU and compiled the loop: that takes its time."""
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", "-m", "estimica.simulate.fmu_host"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**dict.fromkeys(_THREADS, "1"), **os.environ},
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+        self._known = {}
+        try:
+            self._answered((self._binary, None, 0, []), FIRST_LIMIT)
+        except ModelError:
+            self._end()
+            raise
 
     def _buried(self) -> str:
         """How the process ended, in words."""

@@ -9,13 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.simulate import fmu_layout as at
+from estimica.simulate.fmu_derivatives import (
+    FINE,
+    LADDER,
+    STEPS,
+    FmuDerivatives,
+    fine,
+    of_rates,
+    of_trajectories,
+)
 from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
 from estimica.simulate.fmu_process import FmuLostError, FmuProcess
 
 Vector = npt.NDArray[np.float64]
 
 _TEXT = "all samples computed"
-STEP = 6e-6  # of central differences of smooth functions, in sizes of a tuner: eps^(1/3)
+#: what was found about the derivatives by each set of tuners
+DerivativeMemory = dict[tuple[str, ...], FmuDerivatives]
 _ENDED = {
     at.TERMINATED: "the FMU asked to end the simulation",
     at.STEP_TOO_SMALL: "the step size collapsed: the solution is not smooth, or runs to infinity",
@@ -60,13 +70,15 @@ class Setup:
     sizes: Vector
     max_seconds: float
     columns: tuple[int, ...]  # place of each wanted output in the group
+    lockstep: bool  # whether all instances run side by side, with sensitivities
+    directional: bool  # whether the FMU declares directional derivatives
 
 
 class FmuResponse:
-    """y(t; θ) of an FMU."""
+    """y(t; θ) of an FMU. How to derive it is found at the first point that is asked for."""
 
-    def __init__(self, setup: Setup, process: FmuProcess) -> None:
-        self.setup, self.process = setup, process
+    def __init__(self, setup: Setup, process: FmuProcess, memory: DerivativeMemory) -> None:
+        self.setup, self.process, self.memory = setup, process, memory
 
     @property
     def tuners(self) -> Vector:
@@ -81,21 +93,108 @@ class FmuResponse:
 
     def at(self, theta: Vector | None = None) -> FmuEvaluation:
         """Outputs and derivatives at tuner values `theta`; what cannot be computed is told."""
-        point = self.tuners if theta is None else np.asarray(theta, float)
+        values = self.tuners if theta is None else np.asarray(theta, float)
         try:
-            (run,) = self.run([self.point(point)])
+            found = self._evaluated(values)
         except FmuLostError as error:
-            return self._failed(str(error), point)
-        why = trouble(run)
-        return self._failed(why, point) if why else self._told(run)
+            return self._failed(str(error), values)
+        return self._failed(found, values) if isinstance(found, str) else found
+
+    def _evaluated(self, theta: Vector) -> FmuEvaluation | str:
+        if not self.setup.tuners:
+            (run,) = self.run([self.plain(theta)])
+            return trouble(run) or self._told(run.Y, run.YS)
+        known = self.memory.get(self._key)
+        if known is None:
+            here = self.plain(theta)
+            (run,) = self.run([here])
+            if run.status != at.DONE:
+                return trouble(run)
+            known = self._chosen(theta)
+            if known is None:
+                return "no derivatives can be computed"
+            self.memory[self._key] = known
+        if self.setup.lockstep:
+            (run,) = self.run([self.point(theta, known.steps, known.ways)])
+            return trouble(run) or self._told(run.Y, run.YS)
+        return self._by_trajectories(theta, known)
+
+    @property
+    def _key(self) -> tuple[str, ...]:
+        return tuple(t.name for t in self.setup.tuners)
 
     def run(self, points: Sequence[FmuPoint]) -> list[FmuRun]:
         """Runs at several points in one request."""
         s = self.setup
         return self.process.ask(s.experiment, list(points), s.max_seconds)
 
+    # -- derivatives -----------------------------------------------------------------------------
+
+    def _chosen(self, theta: Vector) -> FmuDerivatives | None:
+        m = len(self.setup.tuners)
+        if not self.setup.lockstep:
+            rungs = [self._central(theta, [rung] * m) for rung in LADDER]
+            return of_trajectories(np.stack(rungs))
+        compared = [self._fine(theta, step) for step in STEPS]
+        if all(run is None for run in compared):
+            return None
+        return of_rates(compared, self._directed(theta), self.setup.directional)
+
+    def _fine(self, theta: Vector, step: float, ways: Sequence[int] | None = None) -> FmuRun | None:
+        """A run that differentiates with little error of integration; none where it fails."""
+        steps = [step] * len(self.setup.tuners)
+        try:
+            (run,) = self.run([fine(self.point(theta, steps, ways))])
+        except FmuLostError:
+            return None
+        return run if run.status == at.DONE else None
+
+    def _directed(self, theta: Vector) -> list[FmuRun | None]:
+        """For each tuner a run with the FMU's own derivatives, where it computes them."""
+        m = len(self.setup.tuners)
+        if not self.setup.directional:
+            return [None] * m
+        every = self._fine(theta, STEPS[0], [at.BY_DIRECTION] * m)
+        if every is not None or m == 1:
+            return [every] * m
+        single = [
+            [at.BY_DIRECTION if k == j else at.BY_DIFFERENCES for k in range(m)] for j in range(m)
+        ]
+        return [self._fine(theta, STEPS[0], ways) for ways in single]
+
+    def _central(self, theta: Vector, steps: Sequence[float]) -> Vector:
+        """Derivatives (N, ny, m) of whole trajectories; NaN where a run fails."""
+        point = self.point(theta, steps)
+        rows = range(1, 1 + 2 * len(theta))
+        runs = self.run([self._row(point, k) for k in rows])
+        found = [run.Y if run.status == at.DONE else np.full_like(run.Y, np.nan) for run in runs]
+        columns = [
+            (found[2 * j] - found[2 * j + 1]) / (2 * point.deltas[j]) for j in range(len(theta))
+        ]
+        return np.stack(columns, axis=-1)
+
+    def _by_trajectories(self, theta: Vector, known: FmuDerivatives) -> FmuEvaluation | str:
+        (run,) = self.run([self.plain(theta)])
+        if run.status != at.DONE:
+            return trouble(run)
+        for shorter in (1.0, 0.1):  # a step may leave where the FMU can be computed
+            slope = self._central(theta, [shorter * step for step in known.steps])
+            if np.isfinite(slope).all():
+                return self._told(run.Y, slope)
+        return "the FMU fails close by, where its derivatives are taken"
+
+    # -- points ----------------------------------------------------------------------------------
+
+    def plain(self, theta: Vector) -> FmuPoint:
+        """The values without derivatives."""
+        return self._row(self.point(theta, [STEPS[0]] * len(theta)), 0)
+
+    def _row(self, point: FmuPoint, k: int) -> FmuPoint:
+        tight = None if self.setup.lockstep or self.setup.experiment.interface == "cs" else FINE
+        return FmuPoint(point.parameters[k : k + 1], point.late[k : k + 1], rtol=tight)
+
     def point(
-        self, theta: Vector, step: float = STEP, ways: Sequence[int] | None = None
+        self, theta: Vector, steps: Sequence[float], ways: Sequence[int] | None = None
     ) -> FmuPoint:
         """The values for the model and, above and below, for each tuner."""
         s, m = self.setup, len(self.setup.tuners)
@@ -105,7 +204,7 @@ class FmuResponse:
         for j, (tuner, value) in enumerate(zip(s.tuners, theta, strict=True)):
             table, place = (values, tuner.place) if tuner.place >= 0 else (late, tuner.state)
             table[:, place] = value
-            wanted = step * _size(value, s.sizes[j])
+            wanted = steps[j] * _size(value, s.sizes[j])
             table[1 + 2 * j, place] = value + wanted
             table[2 + 2 * j, place] = value - wanted
             deltas[j] = 0.5 * (table[1 + 2 * j, place] - table[2 + 2 * j, place])
@@ -118,9 +217,9 @@ class FmuResponse:
             tuple(t.reference for t in s.tuners),
         )
 
-    def _told(self, run: FmuRun) -> FmuEvaluation:
+    def _told(self, Y: Vector, YS: Vector) -> FmuEvaluation:
         columns = list(self.setup.columns)
-        return FmuEvaluation(self.times, run.Y[:, columns], run.YS[:, columns])
+        return FmuEvaluation(self.times, Y[:, columns], YS[:, columns])
 
     def _failed(self, why: str, theta: Vector) -> FmuEvaluation:
         s = self.setup

@@ -95,32 +95,26 @@ def stop_at_event(iw: Vector, rw: Vector) -> int:
     theta = search(iw, rw, t, h)
     if theta > 1.0:
         return -1
-    cause, shorter = changed(iw, rw, z0, z1), theta * h
-    nudge, last, before, known = 2.0 * EPS * max(abs(t), h), 0.0, 0.0, False
+    least = 8.0 * EPS * max(abs(t), h)  # time must go on, also where it happens at once
+    cause, shorter = changed(iw, rw, z0, z1), max(theta * h, least)
+    nudge, last, before, known = 0.25 * least, 0.0, 0.0, False
     for turn in range(40):  # the end of a step is more exact than a point within it
-        if shorter <= 4.0 * EPS * max(abs(t), h):  # it happens where the step begins
-            for i in range(iw[at.NW]):
-                rw[iw[at.O_W1] + i] = rw[iw[at.O_W0] + i]
-                rw[iw[at.O_K7] + i] = rw[iw[at.O_K1] + i]
-                rw[iw[at.O_K6] + i] = rw[iw[at.O_K1] + i]
-            rw[clock + at.ARRIVAL], rw[clock + at.TAKEN] = t, 0.0
-            return cause
         if trial(iw, rw, t, shorter) or indicators(iw, rw, 0, t + shorter, iw[at.O_W1], z1):
             return -2
         value = rw[z1 + cause]
         crossed = (value > 0.0) != (rw[z0 + cause] > 0.0)
         move = nudge
-        if turn < 6:
+        if turn < 6 and shorter > least:
             rise = (value - before) / (shorter - last) if known and shorter != last else 0.0
             if rise == 0.0:
                 rise = (value - rw[z0 + cause]) / shorter
             move = -value / rise if rise != 0.0 else 0.0
             known, last, before = True, shorter, value
-        if crossed and (turn >= 6 or abs(move) <= 2.0 * nudge):
+        if crossed and (turn >= 6 or shorter <= least or abs(move) <= 2.0 * nudge):
             break
         if abs(move) <= nudge:
             move, nudge = nudge, 2.0 * nudge
-        shorter = min(max(shorter + move, 0.0), 1.01 * h)
+        shorter = min(max(shorter + move, least), 1.01 * h)
     rw[clock + at.ARRIVAL], rw[clock + at.TAKEN] = t + shorter, shorter
     return cause
 

@@ -7,15 +7,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimica.compiled.fmu_description import Interface
 from estimica.compiled.fmu_library import FmuLibrary
 from estimica.simulate import fmu_layout as at
 from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun, Group
+from estimica.simulate.fmu_unit import FmuUnit
 
 Vector = npt.NDArray[np.float64]
 _COUNTERS = {
     "steps": at.STEPS, "rejected": at.REJECTED, "evaluations": at.RATES, "events": at.EVENTS,
     "stiff steps": at.STIFF_STEPS, "Jacobians": at.JACOBIANS,
 }  # fmt: skip
+
+
+def unit_of(interface: Interface) -> FmuUnit:
+    """The compiled loop of an interface."""
+    if interface == "me":
+        from estimica.simulate.fmu_driver import drive_exchange
+
+        return drive_exchange
+    from estimica.simulate.fmu_cosimulation import drive_cosimulation
+
+    return drive_cosimulation
 
 
 class FmuWorkspace:
@@ -97,9 +110,6 @@ class FmuWorkspace:
 
     def run(self, point: FmuPoint) -> FmuRun:
         """One run at a point."""
-        from estimica.simulate.fmu_cosimulation import drive_cosimulation
-        from estimica.simulate.fmu_driver import drive_exchange
-
         pointers, used = self.library.instances(1 + 2 * self.m)
         iw = self.iw
         for place, found in ((at.I_INSTANCE, pointers), (at.I_USED, used)):
@@ -108,8 +118,9 @@ class FmuWorkspace:
         self.Y.fill(np.nan)
         self.YS.fill(np.nan)
         self.library.log.clear()
-        unit = drive_exchange if self.experiment.interface == "me" else drive_cosimulation
-        status = unit.run(iw.ctypes.data, self.rw.ctypes.data, 0.0, 0.0, 0, 0)
+        status = unit_of(self.experiment.interface).run(
+            iw.ctypes.data, self.rw.ctypes.data, 0.0, 0.0, 0, 0
+        )
         if status == at.FAILED and iw[at.R_FUNCTION] == at.RESET and iw[at.R_STATUS] < 4:
             self.library.renew()
             return self.run(point) if any(used) else self._told(status)
@@ -126,12 +137,12 @@ class FmuWorkspace:
         put(at.O_LATE, point.late)
         put(at.O_DELTA, point.deltas)
         put(at.O_SCALE, point.scales)
-        put(at.O_ATOL, np.broadcast_to(np.asarray(e.atol, float), (n,)))
+        rtol = e.rtol if point.rtol is None else min(point.rtol, e.rtol)
+        put(at.O_ATOL, np.broadcast_to(np.asarray(e.atol, float) * rtol / e.rtol, (n,)))
         put(at.O_NOMINAL, np.ones(n))
         end = float(e.times[-1])
         span = max(end - e.begin, 1e-300)
         limit = min(e.max_step, span / 100) if e.n_indicators else e.max_step
-        rtol = e.rtol if point.rtol is None else point.rtol
         setting = iw[at.O_SETTING]
         rw[setting : setting + at.N_SETTING] = rtol, limit, e.begin, end, span, rtol
         for j in range(m):
