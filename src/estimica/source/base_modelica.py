@@ -10,14 +10,16 @@ from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import Experiment, FlatSystem, Variability
-from estimica.source.base_modelica_document import Class, Document, Modification, Node
+from estimica.source.base_modelica_document import Class, Document, Modification
 from estimica.source.base_modelica_flat import FlatModel, flat_model
 from estimica.source.base_modelica_parser import grammar, parse
 from estimica.source.base_modelica_text import BaseText
 from estimica.source.cache import key_of, store, stored
 from estimica.source.decode import decode
+from estimica.source.interpreter import MISFIT, MISFITS
 from estimica.source.modifiers import Fixed, check_names
 from estimica.source.origins import SourceFiles
+from estimica.source.values import ValueMismatch
 
 _BUILT_IN = "OpenModelica has built its value into the equations"
 _UNUSED = "no equation uses it; OpenModelica may have built its value in"
@@ -63,6 +65,8 @@ def base_modelica_system(
             document = parse(text.removeprefix("\ufeff"), name)
             model = _chosen(document, class_name, name)
             system = _decoded(document, model, text, name, label, fix)
+    except (ValueMismatch, *MISFITS) as misfit:
+        raise SourceError("S211", f"{name}: model '{model.name}': {MISFIT}") from misfit
     except RecursionError:
         raise SourceError(
             "S209", f"{name}: an expression of model '{model.name}' is nested too deeply; split it"
@@ -87,8 +91,7 @@ def _chosen(document: Document, class_name: str | None, label: str) -> Class:
 def _decoded(
     document: Document, model: Class, text: str, name: str, label: str, fix: Mapping[str, Fixed]
 ) -> FlatSystem:
-    built = flat_model(document, model, name)
-    _set(built.flat["variables"], fix)
+    built = flat_model(document, model, name, fix)
     files = SourceFiles(text, name)
     system = decode(built.flat, model.name, files, label or "text", built.sections)
     return dataclasses.replace(
@@ -96,23 +99,6 @@ def _decoded(
         experiment=_experiment(model.annotation.at("experiment")),
         notes=(*system.notes, *built.notes),
     )
-
-
-def _set(variables: dict[str, Node], fix: Mapping[str, Fixed]) -> None:
-    for name, value in fix.items():
-        raw = variables.get(name)
-        if raw is not None:
-            raw["binding"] = _literal(value)
-        elif name.endswith(".start") and name[:-6] in variables:
-            variables[name[:-6]]["start"] = _literal(value)
-
-
-def _literal(value: Fixed) -> Node:
-    if isinstance(value, bool):
-        return {"Literal": {"value": {"Boolean": value}}}
-    if isinstance(value, str):
-        return {"Literal": {"value": {"String": value}}}
-    return {"Literal": {"value": {"Real": float(value)}}}
 
 
 def _refuse_built_in(fix: Mapping[str, Fixed], system: FlatSystem) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from estimica.source.base_modelica_types import (
 from estimica.source.base_modelica_variables import (
     element_of,
     flat_variable,
+    literal_node,
     modification_of_element,
     qualified,
     qualified_node,
@@ -31,11 +33,14 @@ from estimica.source.base_modelica_variables import (
 from estimica.source.hidden import HiddenSections
 from estimica.source.hidden_sections import distribute
 from estimica.source.interpreter import Interpreter
+from estimica.source.modifiers import Fixed
 from estimica.source.values import Value, ValueMismatch, is_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: arrays with more elements than this are taken for a mistake
+MOST_ELEMENTS = 1_000_000
 _SUBSCRIPTED = re.compile(r"[^\[\]]*(\[\d+(,\s*\d+)*\][^\[\]]*)*")
 
 
@@ -80,19 +85,25 @@ class FlatModel:
     evaluated: frozenset[str] = frozenset()  # parameters that the writer has built in
 
 
-def flat_model(document: Document, model: Class, label: str) -> FlatModel:
-    """`model` of `document` as variables, functions and sections."""
-    types = Types(document, label)
-    builder = _Builder(document, model, types, label)
-    return builder.built()
+def flat_model(document: Document, model: Class, label: str, fix: Mapping[str, Fixed]) -> FlatModel:
+    """`model` of `document` as variables, functions and sections, with the values `fix`."""
+    return _Builder(document, model, Types(document, label), label, fix).built()
 
 
 class _Builder:
-    def __init__(self, document: Document, model: Class, types: Types, label: str) -> None:
+    def __init__(
+        self,
+        document: Document,
+        model: Class,
+        types: Types,
+        label: str,
+        fix: Mapping[str, Fixed],
+    ) -> None:
         self._document = document
         self._model = model
         self._types = types
         self._label = label
+        self._fix = fix
         self._variables: dict[str, Node] = {}
         self._type_names: dict[str, str] = {}
         self._final: dict[str, bool] = {}
@@ -111,6 +122,7 @@ class _Builder:
         rewrite_references(self._document.references, self._types, self._array_ranks(components))
         for component in components:
             self._expand(component)
+        self._refuse_parts_of_variables()
         self._guess()
         if self._dropped:
             listed = ", ".join(sorted(self._dropped)[:3])
@@ -121,6 +133,7 @@ class _Builder:
     def _flat(self) -> dict[str, Any]:
         return {
             **_empty(),
+            "unchecked": True,
             "variables": self._variables,
             "variable_type_names": self._type_names,
             "variable_final_flags": self._final,
@@ -145,6 +158,17 @@ class _Builder:
                 )
             seen.add(component.name)
 
+    def _refuse_parts_of_variables(self) -> None:
+        for name in self._variables:
+            whole = name.rpartition(".")[0]
+            while whole:
+                if whole in self._variables:
+                    raise SourceError(
+                        "S204",
+                        f"{self._label}: '{whole}' is a variable; '{name}' cannot be part of it",
+                    )
+                whole = whole.rpartition(".")[0]
+
     def _array_ranks(self, components: Sequence[Component]) -> dict[str, int]:
         """The numbers of dimensions of arrays of records."""
         ranks = {}
@@ -158,16 +182,24 @@ class _Builder:
 
     def _shape(self, component: Component, found: Type, binding: Node | None) -> tuple[int, ...]:
         subscripts = [*component.subscripts, *found.subscripts]
-        return tuple(self._size(component, s, binding, axis) for axis, s in enumerate(subscripts))
+        shape = tuple(self._size(component, s, binding, k) for k, s in enumerate(subscripts))
+        if math.prod(shape) > MOST_ELEMENTS or any(n < 0 for n in shape):
+            sizes = " x ".join(str(n) for n in shape)
+            raise SourceError(
+                "S205",
+                f"{self._label}: '{component.name}' has {sizes} elements; between 0 and "
+                f"{MOST_ELEMENTS} are possible",
+            )
+        return shape
 
     def _size(self, component: Component, node: Node, binding: Node | None, axis: int) -> int:
         literal = _whole_number(node)
         if literal is not None:
             return literal
-        reference = ((node.get("Expr") or {}).get("expr") or {}).get("VarRef")
-        name = reference["name"]["name"] if reference else ""
-        if name in self._types.enumerations:
-            return len(self._types.enumerations[name])
+        expression = (node.get("Expr") or {}).get("expr") or {}
+        if "Range" in expression:  # an enumeration counts the elements
+            return self._number(expression["Range"]["end"])
+        name = (expression.get("VarRef") or {"name": {"name": ""}})["name"]["name"]
         if name == "Boolean":
             return 2
         try:
@@ -222,7 +254,11 @@ class _Builder:
             raise SourceError(
                 "S206", f"{self._label}: the subscripts in the name '{name}' are no numbers"
             )
+        if name in self._fix:
+            binding = literal_node(self._fix[name])
         raw = flat_variable(component, found, shape, modification, binding)
+        if f"{name}.start" in self._fix:
+            raw["start"] = literal_node(self._fix[f"{name}.start"])
         if found.number == STRING and raw["variability"] not in ("Parameter", "Constant"):
             self._dropped.add(name)
             return

@@ -34,6 +34,7 @@ _SECTION = re.compile(
     ('(?:[^'\\]|\\.)*'|\w+)|^[ \t]*((?:initial\s+)?(?:equation|algorithm))\b""",
     re.MULTILINE | re.VERBOSE,
 )
+_PARTITION = re.compile(r"^[ \t]*(?:sub)?partition\b", re.MULTILINE)
 _UNSEEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -77,10 +78,12 @@ def _syntax_error(error: UnexpectedInput, text: str, label: str) -> SourceError:
         )
     at = error.pos_in_stream or 0
     line = text.count("\n", 0, at) + 1
-    found = str(token) if token is not None else text[at]
+    found = str(token).strip() if token is not None else text[at]
     if isinstance(error, UnexpectedCharacters) and found in "\"'":
         found = f"{found}, which is not closed,"
-    if found in ("partition", "subpartition"):
+    clocked = _PARTITION.search(text, 0, at + len(found))
+    if clocked is not None:
+        line = text.count("\n", 0, clocked.end()) + 1
         what = "clocked partitions are not supported"
         return SourceError("S202", f"{label}:{line}: {what}; leave the clocked part out")
     where = _construct(text, at)

@@ -61,7 +61,9 @@ class Statements(Expressions):
         """A call where an equation may stand."""
         call = children[0].get("FunctionCall") or children[0].get("BuiltinCall")
         if call is None:
-            return {"NoEquation": {"span": span_of_text(meta)}}
+            nothing: Node = {"without '='": {}}  # refused with its place when it is looked at
+            content = {"lhs": children[0], "rhs": nothing, "span": span_of_text(meta)}
+            return {"Equation": content}
         name = call["name"]["name"] if "name" in call else call["function"]
         return _action(name, call["args"], span_of_text(meta)) or {
             "Call": {"name": name, "args": call["args"], "span": span_of_text(meta)}

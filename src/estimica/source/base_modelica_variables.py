@@ -7,6 +7,7 @@ from typing import Any
 
 from estimica.source.base_modelica_document import Component, Modification, Node
 from estimica.source.base_modelica_types import Type
+from estimica.source.modifiers import Fixed
 
 _STATE_SELECTS = ("never", "avoid", "default", "prefer", "always")
 
@@ -66,6 +67,15 @@ def _state_select(node: Node | None) -> str:
     reference = (node or {}).get("VarRef")
     word: str = reference["name"]["name"].rpartition(".")[2] if reference else "default"
     return word if word in _STATE_SELECTS else "default"
+
+
+def literal_node(value: Fixed) -> Node:
+    """A value that the user gives."""
+    if isinstance(value, bool):
+        return {"Literal": {"value": {"Boolean": value}}}
+    if isinstance(value, str):
+        return {"Literal": {"value": {"String": value}}}
+    return {"Literal": {"value": {"Real": float(value)}}}
 
 
 # --- elements and fields -------------------------------------------------------------------------

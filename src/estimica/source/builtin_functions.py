@@ -19,6 +19,7 @@ from estimica.source.values import (
     full,
     is_array,
     make_array,
+    numeric,
     scalars,
 )
 
@@ -40,9 +41,9 @@ def call(interpreter: Interpreter, function: str, nodes: list[Any], frame: Frame
         return _LAZY[function](interpreter, nodes, frame)
     arguments = [interpreter.value(argument_value(n), frame) for n in nodes]
     if function in _SCALAR:
-        return elementwise(lambda a: ex.call(_SCALAR[function], a), arguments[0])
+        return elementwise(lambda a: ex.call(_SCALAR[function], a), *map(numeric, arguments))
     if function in _TWO:
-        return elementwise(lambda a, b: ex.call(_TWO[function], a, b), *arguments)
+        return elementwise(lambda a, b: ex.call(_TWO[function], a, b), *map(numeric, arguments))
     if function in _GENERAL:
         return _GENERAL[function](*arguments)
     if function in _SIZED:

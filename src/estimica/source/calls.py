@@ -9,6 +9,7 @@ import numpy as np
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
+from estimica.flat.calculus import partial
 from estimica.source import library_functions, statements
 from estimica.source.nodes import Node, argument_name, argument_value
 from estimica.source.values import (
@@ -98,6 +99,8 @@ def call(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
             "the model; write it as a Modelica function with an algorithm section",
         )
     given = held.given if isinstance(held, FunctionValue) else {}
+    if function.get("derivative_of"):
+        return _derivative(interpreter, function, content["args"], frame)
     return _evaluate(interpreter, function, content["args"], frame, given)
 
 
@@ -130,6 +133,29 @@ def _evaluate(
     if shape:
         return _for_every_element(interpreter, function, arguments, shape)
     return _applied(interpreter, function, arguments)
+
+
+def _derivative(interpreter: Interpreter, function: Node, nodes: list[Any], frame: Frame) -> Value:
+    """`function g = der(f, x, y)`: the partial derivative of f by its inputs x and y."""
+    base = interpreter.functions.find({"name": function["derivative_of"]})
+    if base is None:
+        raise ValueMismatch(f"there is no function '{function['derivative_of']}'")
+    arguments = _bound_arguments(interpreter, base, nodes, frame, {})
+    leaves = {name: ex.name(f"${name}") for name in function["derivative_by"]}
+    value = _applied(interpreter, base, {**arguments, **leaves})
+    for leaf in leaves.values():
+        value = elementwise(lambda e, leaf=leaf: partial(e, leaf), value)
+    given = {leaf: arguments[name] for name, leaf in leaves.items()}
+    return elementwise(lambda e: _put(e, given), value)
+
+
+def _put(root: ex.Expression, given: Mapping[ex.Expression, Value]) -> ex.Expression:
+    """`root` with expressions in the place of leaves."""
+    memo: dict[ex.Expression, Any] = {}
+    for e in ex.walk(root):
+        operands = [memo[a] for a in e.operands]
+        memo[e] = ex.build(e.op, *operands) if operands else given.get(e, e)
+    return memo[root]  # type: ignore[no-any-return]
 
 
 def _vectorised_shape(function: Node, arguments: Frame) -> tuple[int, ...]:

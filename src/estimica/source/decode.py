@@ -67,6 +67,7 @@ _IGNORED = frozenset(
         "oc_break_edge_scalar_count",
         "instance_relations",
         "parameter_branch_selections",
+        "unchecked",
     )
 )
 

@@ -36,6 +36,8 @@ def placed(hidden: Hidden, interpreter: Interpreter) -> HiddenSections:
         aliases = _aliases(section.outer, function)
         scope = _Scope(interpreter, prefix, aliases, missing)
         nodes = [scope.qualified(n, frozenset()) for n in section.nodes]
+        if section.kind == "binding":
+            nodes = [n for n in nodes if not _is_bound(interpreter, n)]
         named.append((section.kind, nodes, prefix))
     if missing:
         raise OuterNames(missing)
@@ -43,6 +45,13 @@ def placed(hidden: Hidden, interpreter: Interpreter) -> HiddenSections:
     for kind, nodes, prefix in named:
         distribute(interpreter, kind, nodes, prefix, result)
     return result
+
+
+def _is_bound(interpreter: Interpreter, equation: Node) -> bool:
+    """Whether a modifier gives the variable of a declaration another value."""
+    name = equation["Equation"]["lhs"]["VarRef"]["name"]["name"]
+    declared = interpreter.names.declared.get(name)
+    return declared is not None and declared.raw.get("binding") is not None
 
 
 def _restore_bodies(hidden: Hidden, interpreter: Interpreter) -> None:
@@ -202,7 +211,7 @@ def distribute(
             result.algorithms.append(Section(nodes, prefix))
         case "initial algorithm":
             result.initial_algorithms.append(Section(nodes, prefix))
-        case "equation":
+        case "equation" | "binding":
             for node in nodes:
                 _place(interpreter, node, prefix, result, result.equations)
         case "initial equation":

@@ -30,6 +30,11 @@ from estimica.source.values import (
 )
 
 Frame = dict[str, Value]
+#: what values of the wrong kind raise, in a model that no compiler has checked before
+MISFITS = (
+    ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError,
+)  # fmt: skip
+MISFIT = "its parts do not fit together; check the names, sizes and arguments there"
 #: nodes between two looks at the clock
 _LOOK_EVERY = 5000
 
@@ -211,6 +216,10 @@ class Interpreter:
             yield
         except ValueMismatch as mismatch:
             raise SourceError("S012", f"{place}: {mismatch}") from None
+        except MISFITS as misfit:
+            if not self._flat.get("unchecked"):
+                raise
+            raise SourceError("S211", f"{place}: {MISFIT}") from misfit
         finally:
             self.place = previous
 

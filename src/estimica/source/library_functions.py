@@ -43,14 +43,7 @@ def _column(interpreter: Interpreter, handle: Value, column: Value) -> Table:
     index = int(interpreter.number(columns[position], why)) - 1
     if not 0 <= index < table.shape[1]:
         raise ValueMismatch(f"a table of {table.shape[1]} columns has no column {index + 1}")
-    smoothness = int(interpreter.number(handle.arguments["smoothness"], "it shapes a table"))
-    extrapolation = int(interpreter.number(handle.arguments["extrapolation"], "it shapes a table"))
-    return Table(
-        tuple(table[:, 0]),
-        tuple(table[:, index]),
-        Smoothness(smoothness),
-        Extrapolation(extrapolation),
-    )
+    return Table(tuple(table[:, 0]), tuple(table[:, index]), *_shape(interpreter, handle))
 
 
 def _value(interpreter: Interpreter, arguments: Frame) -> Value:
@@ -95,6 +88,32 @@ def _end(row: int) -> Callable[[Interpreter, Frame], Value]:
     return find
 
 
+def _plane_value(interpreter: Interpreter, arguments: Frame) -> Value:
+    """A table of two variables: along the rows first, then between them."""
+    handle, first, second = arguments["tableID"], arguments["u1"], arguments["u2"]
+    assert isinstance(handle, Handle)
+    assert isinstance(first, Expression)
+    assert isinstance(second, Expression)
+    table = handle.arguments["table"]
+    assert is_array(table)
+    smoothness, extrapolation = _shape(interpreter, handle)
+    if smoothness not in (Smoothness.LINEAR, Smoothness.CONSTANT):
+        interpreter.refuse("a smooth table of two variables", "use linear segments")
+    columns = tuple(table[0, 1:])
+    rows = [Table(columns, tuple(row[1:]), smoothness, extrapolation) for row in table[1:]]
+    values = tuple(interpolated(interpreter, row, second) for row in rows)
+    between = Table(tuple(table[1:, 0]), values, smoothness, extrapolation)
+    return interpolated(interpreter, between, first)
+
+
+def _shape(interpreter: Interpreter, handle: Handle) -> tuple[Smoothness, Extrapolation]:
+    why = "it shapes a table"
+    smoothness = int(interpreter.number(handle.arguments["smoothness"], why))
+    # tables of two variables of older libraries go on as the last two points do
+    extrapolation = handle.arguments.get("extrapolation", ex.const(2.0))
+    return Smoothness(smoothness), Extrapolation(int(interpreter.number(extrapolation, why)))
+
+
 def _text(arguments: Frame, name: str) -> str:
     value = arguments[name]
     if not isinstance(value, str):
@@ -134,6 +153,9 @@ FUNCTIONS: dict[str, Callable[[Interpreter, Frame], Value]] = {
     "ModelicaStandardTables_CombiTable1D_getValue": _value,
     "ModelicaStandardTables_CombiTable1D_minimumAbscissa": _end(0),
     "ModelicaStandardTables_CombiTable1D_maximumAbscissa": _end(-1),
+    "ModelicaStandardTables_CombiTable2D_init2": _handle,
+    "ModelicaStandardTables_CombiTable2D_init3": _handle,
+    "ModelicaStandardTables_CombiTable2D_getValue": _plane_value,
     "ModelicaStandardTables_CombiTimeTable_init2": _handle,
     "ModelicaStandardTables_CombiTimeTable_init3": _handle,
     "ModelicaStandardTables_CombiTimeTable_getValue": _time_value,

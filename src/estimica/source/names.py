@@ -124,7 +124,10 @@ class NameTable:
             return ex.TIME
         if name in self.owner:
             return ex.name(name)
-        value = self._component(name)
+        try:
+            value = self._component(name)
+        except (IndexError, ValueError):  # a subscript that is too large, or no number
+            value = None
         return value if value is not None else self._literal(name)
 
     def _literal(self, name: str) -> Value:

@@ -13,6 +13,7 @@ from estimica.source.values import (
     full,
     is_array,
     matrix_product,
+    numeric,
     scalars,
 )
 
@@ -35,6 +36,7 @@ def binary(op: str, a: Value, b: Value) -> Value:
     """a `op` b in the compiler's words for operators."""
     if isinstance(a, str) or isinstance(b, str):
         return _texts(op, a, b)
+    a, b = numeric(a), numeric(b)
     if op == "Mul":
         return matrix_product(a, b) if is_array(a) and is_array(b) else elementwise(ex.mul, a, b)
     if op == "Exp":
@@ -48,6 +50,7 @@ def binary(op: str, a: Value, b: Value) -> Value:
 
 def unary(op: str, a: Value) -> Value:
     """`op` a."""
+    a = numeric(a)
     match op:
         case "Minus" | "MinusElem" | "DotMinus":
             return elementwise(ex.neg, a)

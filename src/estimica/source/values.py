@@ -113,6 +113,15 @@ def field_of(value: Value, name: str) -> Value:
     return value[name]
 
 
+def numeric(value: Value) -> Value:
+    """A value to compute with: of several results the first; no text, function or nothing."""
+    if isinstance(value, tuple) and value:
+        value = value[0]
+    if not isinstance(value, (Expression, dict)) and not is_array(value):
+        raise ValueMismatch("a number is needed here")
+    return value
+
+
 def make_nested(elements: Sequence[Value], shape: tuple[int, ...]) -> Array:
     """An array of `shape` whose elements, if arrays themselves, give it further dimensions."""
     flat = make_array(elements)
