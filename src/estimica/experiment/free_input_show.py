@@ -214,7 +214,11 @@ def page(found: FreeInput) -> Page:
     told = Page(f"Input design: {found.study}", tuple(_sections(found)), lead)
     said = ended(*outcome(found))
     answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}.")
-    first = (asked(found.origin, "design-input"), answer) if found.origin else (answer,)
+    more = (
+        f"The input to be designed is {', '.join(found.designed)}, piece by piece, for "
+        f"{KINDS[found.criterion]}."
+    )
+    first = (asked(found.origin, "design-input", more), answer) if found.origin else (answer,)
     return framed(told, "design-input", found.origin, first=first, run=found.run)
 
 

@@ -338,7 +338,12 @@ def page(found: InputDesign) -> Page:
     told = Page(f"Input design: {bench.name}", tuple(_sections(found)), lead)
     said = ended(*outcome(found))
     answer = Section(ANSWER, "\n\n".join([f"{said[:1].upper()}{said[1:]}.", *_dotted(found.notes)]))
-    first = (asked(found.origin, "design-input"), answer) if found.origin else (answer,)
+    more = (
+        f"The input to be designed is {', '.join(bench.designed)}; {', '.join(bench.outputs)} "
+        f"would be measured {len(bench.times)} times, {bench.step:g} s apart. The best input has the "
+        f"{WORDS[found.settings.criterion]}."
+    )
+    first = (asked(found.origin, "design-input", more), answer) if found.origin else (answer,)
     return framed(told, "design-input", found.origin, first=first, run=found.run)
 
 

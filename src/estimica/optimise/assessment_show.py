@@ -155,9 +155,23 @@ def page(found: Assessment) -> Page:
     """The page of `estimica sweep --report` and `estimica montecarlo --report`."""
     what = "Monte Carlo" if found.command == "montecarlo" else "Sweep"
     told = Page(f"{what} of {found.study.name}", tuple(_sections(found)))
-    first = (asked(found.study, found.command), Section(ANSWER, verdict(found)))
+    said = verdict(found)
+    first = (
+        asked(found.study, found.command, _varied(found)),
+        Section(ANSWER, said[:1].upper() + said[1:]),
+    )
     seed = found.seed
     return framed(told, found.command, found.study, first=first, seed=seed, run=found.run)
+
+
+def _varied(found: Assessment) -> str:
+    """What was varied and how far."""
+    values = found.samples.values
+    ends = [
+        f"{n} from {values[:, k].min():.5g} to {values[:, k].max():.5g}"
+        for k, n in enumerate(found.samples.names)
+    ]
+    return f"Varied in {len(values)} samples ({found.design}): {', '.join(ends)}."
 
 
 def _sections(found: Assessment) -> Iterator[Section]:
@@ -183,23 +197,36 @@ def _sections(found: Assessment) -> Iterator[Section]:
 def _pictures(found: Assessment) -> Iterator[Section]:
     kind = natural(found)
     if kind == "curves":
-        yield Section("Criteria along the parameters", "", (curves(found),))
+        yield Section("Criteria along the parameters", _ALONG, (curves(found),))
     if is_map(found):
         shown = tuple(maps(found)[:MOST_MAPS])
-        yield Section("Maps", "White is where no sample could be simulated.", shown)
+        yield Section("Maps", _MAPS, shown)
     if found.command == "montecarlo":
         pictures = (distributions(found), distributions(found, cumulative=True))
-        yield Section("Distributions", "", pictures)
+        yield Section("Distributions", _DISTRIBUTIONS, pictures)
     if kind != "curves":
         criteria = list(dict.fromkeys(p.criterion.name for p in found.places if p.role != "watch"))
         clouds = [scatter(found)]
         if 1 < len(criteria) <= MOST_CLOUDS and not is_map(found):
             clouds += [scatter(found, (name,)) for name in criteria]
-        yield Section("Samples", "", (parallel(found), *clouds))
+        yield Section("Samples", _SAMPLES, (parallel(found), *clouds))
     if effects(found) is not None:
-        yield Section("Effects of the parameters", "", (tornado(found), effects_table(found)))
+        yield Section("Effects of the parameters", _EFFECTS, (tornado(found), effects_table(found)))
 
 
+_ALONG = "Each criterion over its demand, along each parameter; up to 1 the demand holds."
+_MAPS = (
+    "Criteria over their demands: up to 1 the demand holds. White is where no sample could be "
+    "simulated."
+)
+_DISTRIBUTIONS = (
+    "How often each value of a criterion came up, and which share of the samples stays below it."
+)
+_SAMPLES = (
+    "Each line is a sample, through its parameters and criteria; drag along an axis to pick some. "
+    "Points show the same, parameter by parameter."
+)
+_EFFECTS = "By how much each parameter moves the criteria over its range: the longer, the more."
 GLOBAL = {
     "sobol": "A first-order index is the share of a criterion's variance that the parameter makes "
     "alone; a total index counts what it makes together with others too. Bars show total indices "

@@ -173,7 +173,7 @@ def page(found: Optimised) -> Page:
     ]
     if found.iterates:
         shown = (progress_curves(found), tuner_curves(found))
-        sections.append(Section("The search", "", shown))
+        sections.append(Section("The search", _SEARCH, shown))
     if found.scenarios:
         sections.append(Section("Scenarios", _scenarios_text(found), (scenario_table(found),)))
     drawn = found.indicators()
@@ -193,6 +193,12 @@ def page(found: Optimised) -> Page:
     first = (asked(found.study, "optimise"), Section(ANSWER, _answer(found)))
     seed = found.settings.seed
     return framed(made, "optimise", found.study, first=first, seed=seed, run=found.run)
+
+
+_SEARCH = (
+    "Criteria over their demands and the tuners, for every design that was better than all before "
+    "it. In the shaded band demands are met."
+)
 
 
 def _answer(found: Optimised) -> str:

@@ -75,7 +75,11 @@ def page(found: Front) -> Page:
     )
     sections = [
         Section("The front", told, (front_curves(found),) if found.designs else ()),
-        Section("Its designs", "", (front_table(found),)),
+        Section(
+            "Its designs",
+            "A row for each design: its tuners and its criteria.",
+            (front_table(found),),
+        ),
     ]
     if len(found.designs) > 1:
         order = np.argsort(found.values[:, 0])

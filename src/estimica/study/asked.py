@@ -54,6 +54,10 @@ CRITERIA = {
     "outputs count relative to the noise of each output, whose level is found along with the "
     "tuners where it is not given.",
 }
+TUNERS = {
+    "sweep": "Tuners: the design; what is not varied keeps its start",
+    "montecarlo": "Tuners: the design; what does not vary keeps its start",
+}
 ROLES = {
     "minimise": "made small",
     "at-most": "at most",
@@ -68,7 +72,7 @@ def asked(study: Study, command: str, more: str = "") -> Section:
     if _fits(study, command):
         words.append(_criterion(study))
     words.append(more)
-    return Section(HEADING, "\n\n".join(w for w in words if w), tuple(_tables(study)))
+    return Section(HEADING, "\n\n".join(w for w in words if w), tuple(_tables(study, command)))
 
 
 def _fits(study: Study, command: str) -> bool:
@@ -97,13 +101,13 @@ def _criterion(study: Study) -> str:
     return said
 
 
-def _tables(study: Study) -> Iterator[Table]:
+def _tables(study: Study, command: str) -> Iterator[Table]:
     if study.active_tuners:
         known = {q.name: q for q in study.model.quantities()}
         columns: tuple[str, ...]
         columns = ("tuner", "start", "min", "max", "unit", "prior", "drives", "description")
         rows = tuple(_tuner(t, known) for t in study.active_tuners)
-        yield _filled(Table(columns, rows, "Tuners: what is to be found"))
+        yield _filled(Table(columns, rows, TUNERS.get(command, "Tuners: what is to be found")))
     if study.active_cases:
         columns = (
             "case", "role", "data", "samples", "inputs", "outputs", "free start values", "fixed"
@@ -147,7 +151,7 @@ def _case(case: Case) -> tuple[object, ...]:
     outputs += [_from(n, c.text) for n, c in case.columns_of_responses.items()]
     return (
         case.name,
-        case.role,
+        case.role if case.data is not None else "",
         data_name(case),
         _rows(case),
         ", ".join(inputs),

@@ -52,13 +52,22 @@
     ],
   });
 
+  // On a narrow screen legends lie above their panels instead of beside them.
+  function upwards(layout) {
+    for (const key of Object.keys(layout)) if (/^legend\d*$/.test(key) && layout[key].orientation !== "h")
+      layout[key] = { ...layout[key], orientation: "h", x: 0, yanchor: "bottom", font: { size: 10 } };
+    layout.margin = { ...layout.margin, l: 50, r: 12 };
+  }
+
   function draw(figure) {
     if (figure.dataset.drawn || !plotly) return;
     figure.dataset.drawn = "yes";
     const told = JSON.parse(document.getElementById(figure.dataset.of).textContent);
     const shown = night.matches && !printing ? dark(told) : told;
+    const layout = { ...shown.layout, autosize: true };
+    if (figure.clientWidth < 560 && !printing) upwards(layout);
     figure.replaceChildren();
-    plotly.newPlot(figure, shown.data, { ...shown.layout, autosize: true }, settings(figure.id));
+    plotly.newPlot(figure, shown.data, layout, settings(figure.id));
   }
   const undraw = (figure) => { if (figure.dataset.drawn) { plotly.purge(figure); delete figure.dataset.drawn; } };
 
