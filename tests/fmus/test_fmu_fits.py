@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from tests.fmus.build import HERE, builder, built
 
 import estimica as es
+from estimica.base.errors import FitError
 
 pytest.importorskip("fmpy")
 pytestmark = pytest.mark.skipif(not builder.compiler(), reason="no C compiler")
@@ -131,3 +133,26 @@ def test_whatever_the_directional_derivatives_the_estimates_are_the_same(
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_co_simulation_of_every_unit_finds_what_modelica_finds(fmi: int, name: str) -> None:
     compare(name, built(name, fmi=fmi, kinds=("cs",)))
+
+
+def test_the_parameter_set_has_estimates_and_fixed_values(tmp_path: Path) -> None:
+    fixed = {"heater.gain": 1.0, "window.n": 2, "window.shaded": False}
+    model = es.load_model(built("rcThermal", fmi=2, kinds=("me",)), fix=fixed)
+    fit = fitted(model, "rcThermal")
+    root = ElementTree.parse(fit.write_ssv(tmp_path / "room.ssv")).getroot()
+    found = {
+        p.get("name"): (p[0].tag.rpartition("}")[2], p[0].get("value"), p[0].get("unit"))
+        for p in root.iterfind(".//{*}Parameter")
+    }
+    assert found["heater.gain"] == ("Real", "1.0", "1")
+    assert found["window.n"] == ("Integer", "2", None)
+    assert found["window.shaded"] == ("Boolean", "false", None)
+    assert found["wall.R"] == ("Real", repr(fit["wall.R"]), "K/W")
+    assert set(found) == {*fixed, *fit.estimates}
+
+
+def test_a_fitted_fmu_is_no_modelica_class(tmp_path: Path) -> None:
+    fit = fitted(es.load_model(built("rcThermal", fmi=2, kinds=("me",))), "rcThermal")
+    text = "F035: model 'rcThermal' has no Modelica source that can be extended; write_ssv writes"
+    with pytest.raises(FitError, match=text):
+        fit.write_modelica(tmp_path / "Fitted.mo")

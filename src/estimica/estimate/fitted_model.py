@@ -22,6 +22,7 @@ from estimica.estimate.fit import Fit
 from estimica.estimate.fit_tables import rounded
 from estimica.estimate.prediction import split
 from estimica.flat.modelica_text import identifier, write_expression
+from estimica.simulate.fmu_model import FmuModel
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.simulate.point_model import PointModel
 from estimica.source.modifiers import Fixed, literal
@@ -45,7 +46,11 @@ def write_modelica(fit: Fit, path: str | PathLike[str], name: str | None = None)
     elif isinstance(model, ModelicaModel):
         text = _extending_text(fit, model, name)
     else:
-        raise FitError("F035", f"model '{model.name}' has no Modelica source that can be extended")
+        advice = "; write_ssv writes its parameters" if isinstance(model, FmuModel) else ""
+        raise FitError(
+            "F035",
+            f"model '{model.name}' has no Modelica source that can be extended{advice}",
+        )
     path = Path(path)
     try:
         path.write_text(text, encoding="utf-8", errors="replace")
@@ -128,7 +133,7 @@ def fitted_values(fit: Fit) -> tuple[dict[str, Fixed], dict[str, float]]:
     found, _ = setup.links.at(fit.values[: len(setup.tuners)])
     tuned = dict(zip(setup.links.parameters, map(float, found), strict=True))
     model = _modelica(fit)
-    loaded = model.fixed if isinstance(model, ModelicaModel) else {}
+    loaded = model.fixed if isinstance(model, (ModelicaModel, FmuModel)) else {}
     common, begun = split(model, {**tuned, **setup.held, **_common_fix(fit)})
     parameters = {**loaded, **common}
     if _only_case(fit) is not None:

@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 from estimica.base.errors import FitError, ReportError
 from estimica.base.quantities import Quantity
 from estimica.estimate.fit import Fit
-from estimica.estimate.fit_tables import rounded
 from estimica.estimate.fitted_model import fitted_values
 from estimica.study.units import UnknownUnit, parsed, spelt
 
@@ -87,7 +86,7 @@ def _standard_errors(fit: Fit) -> Mapping[str, str]:
     for k, unknown in enumerate(fit.unknowns.items):
         error = float(fit.accuracy.stderr[k])
         known = math.isfinite(error)
-        said[unknown.name] = f"std. error {rounded(error, error)}" if known else fit.remark(k)
+        said[unknown.name] = f"std. error {error:.3g}" if known else fit.remark(k)
     return said
 
 
