@@ -33,7 +33,6 @@ def serve(
     with reported("serve", False):
         try:
             import nicegui  # noqa: F401
-            import tomlkit  # noqa: F401
         except ImportError:
             raise WebError(
                 "G007", "the workbench needs more packages: pip install 'estimica[web]'"
