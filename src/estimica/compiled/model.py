@@ -153,6 +153,16 @@ class Model(ABC):
         return None
 
     @property
+    def derivatives(self) -> str:
+        """How the derivatives are computed, where there is something to tell."""
+        return ""
+
+    @property
+    def communication(self) -> float | None:
+        """The communication step in seconds, of a model that is co-simulated."""
+        return None
+
+    @property
     def parameters(self) -> pd.DataFrame:
         """Parameters and constants with their values, and which can be tuned."""
         return as_table(q for q in self.quantities() if q.role in ("parameter", "constant"))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from estimica.estimate.accuracy import Accuracy, accuracy
 from estimica.estimate.advice import advice
 from estimica.estimate.comparison import compare
+from estimica.estimate.discretisation import discretisation
 from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
 from estimica.estimate.identifiability import explain
 from estimica.estimate.likelihood import information
@@ -47,6 +48,9 @@ def conclude(
     message = _message(searched, objective) + advice(setup, searched, cases)
     if fine is not None and searched.status is Status.CONVERGED:
         message += _doubt(objective, fine, known, held)
+    halved = discretisation(setup, objective, point, known, held)
+    if halved is not None and searched.status is Status.CONVERGED:
+        message += halved.warning
     return Fit(
         study=setup.study,
         outcome=Outcome(searched.status, message),
@@ -68,6 +72,8 @@ def conclude(
         seconds=seconds,
         setup=setup,
         n_independent=objective.n_independent,
+        derivatives=setup.study.model.derivatives,
+        discretisation=halved,
     )
 
 

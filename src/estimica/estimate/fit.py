@@ -29,6 +29,7 @@ from estimica.study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
+    from estimica.estimate.discretisation import Discretisation
     from estimica.estimate.setup import Setup
 
 Vector = npt.NDArray[np.float64]
@@ -194,6 +195,8 @@ class Fit:
     setup: Setup = field(repr=False)
     run: str = ""  # its number in the run store
     n_independent: float = math.nan  # samples that tell of the noise, fewer behind a prefilter
+    derivatives: str = ""  # how they were computed, where there is something to tell
+    discretisation: Discretisation | None = None  # of Co-Simulation
 
     @property
     def n_free(self) -> int:

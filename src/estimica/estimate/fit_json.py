@@ -44,10 +44,19 @@ def as_object(fit: Fit) -> dict[str, object]:
         ],
         "starts": [_start(s) for s in ranked(fit.starts)],
         "seconds": fit.seconds,
+        **_simulated(fit),
     }
     plain = finite(found)
     assert isinstance(plain, dict)
     return plain
+
+
+def _simulated(fit: Fit) -> dict[str, object]:
+    """How derivatives were found and what steps do, where the model has something to tell."""
+    told: dict[str, object] = {"derivatives": fit.derivatives} if fit.derivatives else {}
+    if fit.discretisation is not None:
+        told["discretisation"] = fit.discretisation.as_object()
+    return told
 
 
 def finite(value: object) -> object:

@@ -59,6 +59,8 @@ def _sections(
     if len(fit.starts) > 1:
         yield Section("Starts", _STARTS, tuple(_starts(fit)))
     yield Section("Identifiability", identifiability_in_words(fit), tuple(_directions(fit)))
+    if fit.discretisation is not None:
+        yield Section("Communication step", fit.discretisation.text)
     if fit.evaluations.failed:
         yield Section("Failed simulations", _failures_in_words(fit), (_failures(fit),))
     yield Section("Settings of the search", "", (_settings(fit),))
@@ -286,6 +288,8 @@ def _settings(fit: Fit) -> Table:
         ("tolerance of the search", e.tolerance),
         ("tolerance of the simulation", solver.rtol),
     ]
+    if fit.derivatives:
+        rows.append(("derivatives", fit.derivatives))
     return Table(("what", "is"), tuple((name, str(value)) for name, value in rows))
 
 

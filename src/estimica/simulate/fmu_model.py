@@ -94,7 +94,7 @@ class FmuModel(SimulatedModel):
         known_names(self, list(fix), settable, "parameter")
         self._fixed = {n: finite(n, v) for n, v in fix.items()}
         self._memory: DerivativeMemory = {}
-        self._step: float | None = None  # of communication, in the last experiment
+        self._step: float | None = None  # of communication
 
     # -- what there is ---------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class FmuModel(SimulatedModel):
 
     @property
     def communication(self) -> float | None:
-        """The step of Co-Simulation in seconds, as the last experiment used it."""
+        """The step of Co-Simulation in seconds, the longest one that was used."""
         return self._step
 
     # -- in time ---------------------------------------------------------------------------------
@@ -300,7 +300,8 @@ class FmuModel(SimulatedModel):
         if options.max_step < np.inf:
             wanted = min(wanted or np.inf, options.max_step)
         own = self.fmu.interfaces["cs"]
-        points, self._step = communication_points(self.name, stops, wanted, own.variable_step)
+        points, step = communication_points(self.name, stops, wanted, own.variable_step)
+        self._step = max(step, self._step or 0.0)
         return points
 
     # -- details ---------------------------------------------------------------------------------
