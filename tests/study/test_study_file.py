@@ -249,10 +249,6 @@ MISTAKES = {
         ("Tank.mo", "tank.py:simulate"),
         "M140: [model]: there is no file 'tank.py'",
     ),
-    "another front end": (
-        ('source = "Tank.mo"', 'source = "Tank.mo"\nfrontend = "openmodelica"'),
-        "Q005: [model]: frontend 'openmodelica' is not supported yet; leave it out",
-    ),
     "a static study of a model": (
         ("[tune]", '[static]\nmode = "static"\n[tune]'),
         "M167: [static]: 'Tank' has states (x, z), so that mode 'static' does not suit it; use "

@@ -18,7 +18,12 @@ from estimica.base.errors import SourceError
 from estimica.flat.system import FlatSystem
 from estimica.source.base_modelica import base_modelica_system
 from estimica.source.cache import fingerprint, key_of, store, stored
-from estimica.source.libraries import Library, enclosing_package
+from estimica.source.libraries import (
+    Library,
+    enclosing_package,
+    names_used,
+    needed_libraries,
+)
 from estimica.source.modifiers import WRAPPER, Fixed, check_names, wrapper_text
 from estimica.source.outline import experiment_of
 from estimica.source.request import Request, read_request
@@ -94,7 +99,7 @@ class _Run:
             request.document or request.text,
             request.label,
             sorted((k, type(v).__name__, v) for k, v in fix.items()),
-            [library.state() for library in request.libraries],
+            [library.state() for library in self._libraries()],
         )
         system = stored(key) if cache else None
         if system is None:
@@ -163,8 +168,17 @@ class _Run:
         elif self.request.document:
             (folder / "text.mo").write_text(self.request.text, encoding="utf-8")
             files.append(folder / "text.mo")
-        files += [self._named(library) for library in self.request.libraries]
+        files += [self._named(library) for library in self._libraries()]
         return model, [str(f) for f in dict.fromkeys(files)]
+
+    def _libraries(self) -> Sequence[Library]:
+        """All libraries that the text needs, small ones too, which `document` holds already."""
+        request = self.request
+        if not request.document:
+            return request.libraries
+        own = {c.name.partition(".")[0] for c in request.outlined.classes}
+        own.add(request.class_name.partition(".")[0])
+        return needed_libraries(names_used([request.text]) - own, self.given)
 
     def _named(self, library: Library) -> Path | str:
         """A library by its name where the compiler knows it itself, else by its file."""
