@@ -50,6 +50,7 @@ class FrequencyEstimate:
     averages: float  # periods, or independent segments
     text: str  # how it was made
     unit: str = ""  # of the response
+    source: str = ""  # where the record came from
 
     @property
     def omega(self) -> Vector:
@@ -212,6 +213,7 @@ def frequency_estimate(
         found.averages,
         found.text,
         unit,
+        table.source,
     )
 
 

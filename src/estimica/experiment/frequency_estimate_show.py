@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 
@@ -77,13 +79,30 @@ def page(estimate: FrequencyEstimate) -> Page:
         f"To find from a record over time how {estimate.output} responds to {estimate.input} at "
         "each frequency: by how much it is amplified (gain) and shifted (phase)."
     )
-    first = (Section("What was asked", purpose), Section(ANSWER, words))
+    if estimate.source:
+        purpose += f" The record is {Path(estimate.source).name}."
+    first = (Section("What was asked", purpose), Section(ANSWER, f"{_answer(estimate)}\n\n{words}"))
     sections = (
         Section("The response", _BODE, (curves(estimate),)),
         Section("Numbers", "", (table(estimate),)),
     )
     title = f"Frequency response: {estimate.output}/{estimate.input}"
-    return framed(Page(title, sections), "frequency-response", None, first=first)
+    files = (Path(estimate.source),) if estimate.source else ()
+    return framed(Page(title, sections), "frequency-response", None, first=first, files=files)
+
+
+def _answer(estimate: FrequencyEstimate) -> str:
+    f, gain = estimate.frequency, np.abs(estimate.G)
+    if not len(f):
+        return "No frequency could be estimated."
+    told = f"The response was found at {len(f)} frequencies from {f[0]:.4g} to {f[-1]:.4g} Hz"
+    top = int(gain.argmax())
+    clear = int((2 * estimate.stderr < gain).sum())
+    return (
+        f"{told}. The gain is largest at {f[top]:.4g} Hz with "
+        f"{labelled(f'{gain[top]:.4g}', estimate.unit)}. "
+        f"At {clear} of them it is clearly more than its uncertainty."
+    )
 
 
 _BODE = (

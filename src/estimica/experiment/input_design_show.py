@@ -340,8 +340,8 @@ def page(found: InputDesign) -> Page:
     answer = Section(ANSWER, "\n\n".join([f"{said[:1].upper()}{said[1:]}.", *_dotted(found.notes)]))
     more = (
         f"The input to be designed is {', '.join(bench.designed)}; {', '.join(bench.outputs)} "
-        f"would be measured {len(bench.times)} times, {bench.step:g} s apart. The best input has the "
-        f"{WORDS[found.settings.criterion]}."
+        f"would be measured {len(bench.times)} times, {bench.step:g} s apart. The best input has "
+        f"the {WORDS[found.settings.criterion]}."
     )
     first = (asked(found.origin, "design-input", more), answer) if found.origin else (answer,)
     return framed(told, "design-input", found.origin, first=first, run=found.run)
