@@ -156,3 +156,40 @@ def test_a_fitted_fmu_is_no_modelica_class(tmp_path: Path) -> None:
     text = "F035: model 'rcThermal' has no Modelica source that can be extended; write_ssv writes"
     with pytest.raises(FitError, match=text):
         fit.write_modelica(tmp_path / "Fitted.mo")
+
+
+def smooth_fit(model: es.Model) -> es.Fit:
+    """The room, under inputs that are linear between the samples."""
+    unit = UNITS["rcThermal"]
+    twin = es.load_model(HERE / "rcThermal.mo", "rcThermal")
+    inputs = {n: es.Signal(unit.times, v, hold="linear") for n, v in unit.inputs.items()}
+    run = twin.simulate(unit.times, inputs, unit.truth, options=es.Options(rtol=1e-11, atol=1e-13))
+    random = np.random.default_rng(7)
+    columns = {n: (unit.times, v) for n, v in unit.inputs.items()} | {
+        n: (unit.times, run.value(n) + s * random.standard_normal(unit.times.size))
+        for n, s in unit.noise.items()
+    }
+    case = es.Case(
+        "run",
+        columns,
+        inputs={n: es.InputColumn(n, hold="linear") for n in unit.inputs},
+        outputs={n: es.OutputColumn(n, weight=1 / s) for n, s in unit.noise.items()},
+    )
+    tuners = [es.Tuner(n, start=v) for n, v in unit.start.items()]
+    fit = es.fit(es.Study(model, tuners, [case], "oe", solver=FINE))
+    assert fit.outcome.ok, fit.outcome.message
+    return fit
+
+
+@pytest.mark.parametrize("step", [pytest.param(600.0, marks=pytest.mark.slow), 150.0])
+def test_inputs_that_are_held_move_estimates_by_no_more_than_is_reported(step: float) -> None:
+    path = built("rcThermal", fmi=2, kinds=("cs",))
+    held = smooth_fit(es.load_model(path, communication_step=step))
+    exact = smooth_fit(es.load_model(HERE / "rcThermal.mo", "rcThermal"))
+    assert held.discretisation is not None
+    assert held.discretisation.step == step
+    for name, value in exact.estimates.items():
+        off = abs(held[name] - value)
+        assert off > 1e-5 * value  # it is there to be seen
+        assert off <= 1.2 * held.discretisation.shifts[name]
+    assert "the communication step of" in held.outcome.message
