@@ -80,9 +80,9 @@ class ModelTable:
         Field(
             min_length=1,
             description=(
-                "A Modelica file, the folder of a package, a class of a library, an FMU, a Python "
-                'function as `"file.py:function"`, or a transfer function as '
-                '`"K*exp(-T*s)/(1 + tau*s)"` from input `u` to output `y`.'
+                "A Modelica file, the folder of a package, a class of a library, a Base Modelica "
+                'file (.bmo), an FMU, a Python function as `"file.py:function"`, or a transfer '
+                'function as `"K*exp(-T*s)/(1 + tau*s)"` from input `u` to output `y`.'
             ),
         ),
     ]
