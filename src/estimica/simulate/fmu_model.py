@@ -29,7 +29,6 @@ from estimica.compiled.fmu_library import FmuBinary, require_binary
 from estimica.simulate.engine import DEFAULT, METHODS, Options
 from estimica.simulate.fmu_communication import communication_points
 from estimica.simulate.fmu_experiment import FmuExperiment, Group
-from estimica.simulate.fmu_process import FmuProcess
 from estimica.simulate.fmu_response import DerivativeMemory, FmuResponse, FmuTuner, Setup
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.simulated import SimulatedModel, experiment_times, finite, known_names
@@ -39,7 +38,6 @@ Numbers = Mapping[str, float]
 
 NOTICED = 1e-7  # error of differences above which it counts beside the tolerances
 _KEYS = count(1)
-_PROCESSES: dict[tuple[str, str], FmuProcess] = {}
 
 
 def is_fmu(source: object) -> bool:
@@ -184,7 +182,7 @@ class FmuModel(SimulatedModel):
                 self.interface == "me" and not self.binary.once,
                 self.fmu.interfaces[self.interface].directional and bool(self.fmu.states),
             ),
-            self._process,
+            self.binary,
             self._memory,
         )
 
@@ -306,17 +304,11 @@ class FmuModel(SimulatedModel):
 
     # -- details ---------------------------------------------------------------------------------
 
-    @property
-    def _process(self) -> FmuProcess:
-        key = (self.archive.digest, self.interface)
-        if key not in _PROCESSES:
-            _PROCESSES[key] = FmuProcess(self.binary)
-        return _PROCESSES[key]
-
     def __reduce__(self) -> tuple[object, ...]:
         """Another process loads the file anew and knows what was found about derivatives."""
         arguments = (self.archive.path, self.fixed, self.interface, self.communication_step)
-        return FmuModel, arguments, {"_memory": dict(self._memory), "_step": self._step}
+        state = {"_memory": dict(self._memory), "_step": self._step}
+        return _reloaded, (*arguments, self.archive.digest), state
 
     def __repr__(self) -> str:
         kind = INTERFACES[self.interface]
@@ -324,6 +316,20 @@ class FmuModel(SimulatedModel):
             f"<FMU {self.name}: FMI {self.fmu.fmi}, {kind}, {self.fmu.n_states} states, "
             f"{', '.join(self.fmu.inputs()) or 'no inputs'} to {', '.join(self.fmu.outputs())}>"
         )
+
+
+def _reloaded(
+    path: Path,
+    fix: Mapping[str, float | bool | int | str],
+    interface: Interface,
+    communication_step: float | None,
+    digest: str,
+) -> FmuModel:
+    """The model in another process, from the same content."""
+    model = FmuModel(path, fix, interface, communication_step)
+    if model.archive.digest != digest:
+        raise ModelError("M215", f"'{path}' has changed since it was loaded; load it again")
+    return model
 
 
 def _first(*values: float | None) -> float:

@@ -17,10 +17,11 @@ from typing import IO, Any
 from estimica.base.errors import ModelError
 from estimica.compiled.fmu_library import FmuBinary
 from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
-from estimica.simulate.fmu_host import read_message, write_message
+from estimica.simulate.fmu_host import MOST, read_message, write_message
 
 FIRST_LIMIT = 600.0  # s, while nothing is known about how long the FMU takes
 LEAST_LIMIT = 30.0
+KEPT = 4  # processes that stay warm
 PATIENCE = 100.0  # times the longest run so far
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -51,7 +52,7 @@ class FmuProcess:
             runs = self._answered(
                 (self._binary, sent, experiment.key, points), self._limit(limit, len(points))
             )
-            self._known[experiment.key] = None
+            self._remember(experiment.key)
             if any(run.fmi_status >= 4 for run in runs):  # after fatal nothing may be called
                 self._end()
             each = (time.perf_counter() - begun) / max(len(points), 1)
@@ -75,6 +76,12 @@ class FmuProcess:
         if isinstance(answer, tuple):
             raise ModelError(*answer)
         return list(answer)
+
+    def _remember(self, key: int) -> None:
+        """The host knows it now, and forgets the oldest as it does."""
+        self._known.setdefault(key)
+        while len(self._known) > MOST:
+            del self._known[next(iter(self._known))]
 
     def close(self) -> None:
         """Ends the process."""
@@ -154,6 +161,16 @@ def _readable(stream: IO[bytes], limit: float) -> bool:
 
 
 _ALL: weakref.WeakSet[FmuProcess] = weakref.WeakSet()
+_WARM: dict[FmuBinary, FmuProcess] = {}
+
+
+def process_of(binary: FmuBinary) -> FmuProcess:
+    """The process of an FMU in this one; few are kept warm, the others start again when needed."""
+    found = _WARM.pop(binary, None) or FmuProcess(binary)
+    _WARM[binary] = found
+    while len(_WARM) > KEPT:
+        _WARM.pop(next(iter(_WARM))).close()
+    return found
 
 
 def _close_all() -> None:

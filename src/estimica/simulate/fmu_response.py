@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from estimica.compiled.fmu_library import FmuBinary
 from estimica.simulate import fmu_layout as at
 from estimica.simulate.fmu_derivatives import (
     FINE,
@@ -19,7 +20,7 @@ from estimica.simulate.fmu_derivatives import (
     of_trajectories,
 )
 from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
-from estimica.simulate.fmu_process import FmuLostError, FmuProcess
+from estimica.simulate.fmu_process import FmuLostError, process_of
 
 Vector = npt.NDArray[np.float64]
 
@@ -77,8 +78,8 @@ class Setup:
 class FmuResponse:
     """y(t; θ) of an FMU. How to derive it is found at the first point that is asked for."""
 
-    def __init__(self, setup: Setup, process: FmuProcess, memory: DerivativeMemory) -> None:
-        self.setup, self.process, self.memory = setup, process, memory
+    def __init__(self, setup: Setup, binary: FmuBinary, memory: DerivativeMemory) -> None:
+        self.setup, self.binary, self.memory = setup, binary, memory
 
     @property
     def tuners(self) -> Vector:
@@ -126,7 +127,7 @@ class FmuResponse:
     def run(self, points: Sequence[FmuPoint]) -> list[FmuRun]:
         """Runs at several points in one request."""
         s = self.setup
-        return self.process.ask(s.experiment, list(points), s.max_seconds)
+        return process_of(self.binary).ask(s.experiment, list(points), s.max_seconds)
 
     # -- derivatives -----------------------------------------------------------------------------
 

@@ -331,12 +331,8 @@ def _loaded(
     from estimica.simulate.component import load_for_inputs
     from estimica.simulate.linear_models import is_transfer_function_text
 
-    kinds = {".fmu": "an FMU"}
-    kind = kinds.get(Path(table.source).suffix.lower())
-    if kind:
-        raise StudyError(
-            "Q005", f"source '{table.source}': {kind} is not supported yet; give a Modelica file"
-        )
+    if Path(table.source).suffix.lower() == ".fmu":
+        return _fmu(table, folder)
     if is_transfer_function_text(table.source) and not (folder / table.source).exists():
         return _transfer_function(table)
     if is_function_source(table.source):
