@@ -1,15 +1,18 @@
 """Fifty viewers of one run: how much they slow it, and how late they see what is new.
 
-    python bench/viewers.py --viewers 50 --rounds 5
+    python bench/viewers.py --viewers 50 --windows 10
 
-A real `estimica fit` runs again and again, in turn without viewers and with them. The server is a
+One run goes on and on: it evaluates the criterion of a study with all derivatives, as a fit does,
+and notes every few evaluations in the store as an iteration, so that all iterations are equal work.
+Viewers come and go in windows of some seconds (without, with, with, without, …), so that both see
+the same machine; what counts is how many iterations the run does in a window. The server is a
 process of its own with the routes of the workbench, the curves are drawn by the bench of the study
-(a process too), and the viewers are connections over loopback that read every event. All of them
-share the cores of this machine: with two of them, what the server, the bench and the viewers need
-has to fit beside the run, which keeps one busy.
+(a process too), and the viewers are connections over loopback that read every event.
 
-The time of a run is that in the store, from its beginning to its end. An iteration is late by the
-time from its `at` in the store to its arrival at a viewer.
+All of them share the cores of this machine. What server, bench and viewers use of a core is told
+too: on a machine with a core to spare the run does not notice them, on one without it slows by no
+more than that. An iteration is late by the time from its `at` in the store to the arrival of a
+state at a viewer that has it or a newer one.
 """
 
 from __future__ import annotations
@@ -17,21 +20,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
+import math
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
+from estimica.estimate.objective import Point
 from estimica.execute.store import Store
 
 ROD = """
@@ -66,15 +73,12 @@ data = "heating.csv"
 inputs = { u = "u" }
 outputs = { y = "y" }
 
-[estimate]
-method = "steepest-descent"   # many steps of equal work
-tolerance = 1e-15
-max_iterations = STEPS
-
 [solver]
 rtol = 1e-9
 atol = 1e-11
 """
+DUE = 2.0  # s
+EVALUATIONS = 5  # in an iteration
 _NUMBER = re.compile(rb'"number":(\d+)')
 
 
@@ -83,23 +87,25 @@ class Figures:
     """What was measured; times in seconds."""
 
     viewers: int
+    windows: int  # with viewers, and as many without
     cores: int
-    load: float  # of the machine, by others as well, when it began
-    alone: list[float]  # times of runs without viewers
-    watched: list[float]  # and with them
-    alone_cpu: list[float]  # processor time of the same runs
-    watched_cpu: list[float]
-    slower: float  # ratio of the medians of times, minus one
-    slower_cpu: float  # the same of processor times
+    load: float  # of the machine, by others as well
+    alone: float  # iterations a second without viewers, median
+    watched: float  # and with them
+    slower: float  # 1 − ratio of neighbouring windows, median
+    spread: float  # half the range in which the middle half of them lies
+    server: float  # share of a core while there are viewers
+    bench: float
+    viewing: float
     late_median: float
     late_99: float
     late_most: float
-    pictures: int  # curves that a viewer saw in a run, median
-    unseen: int  # iterations that some viewer never got
+    pictures: float  # a second, for each viewer
+    unseen: int  # iterations that some viewer should have got and did not
 
 
-def prepare(folder: Path, size: int, steps: int, samples: int) -> Path:
-    """A study whose fit takes a while, in equal steps."""
+def prepared(folder: Path, size: int, samples: int) -> Path:
+    """A study with a rod of so many pieces, and data for it."""
     rng = np.random.default_rng(1)
     t = np.linspace(0, 20, samples)
     u = (t % 8 < 4).astype(float)
@@ -108,7 +114,7 @@ def prepare(folder: Path, size: int, steps: int, samples: int) -> Path:
     (folder / "heating.csv").write_text("time,u,y\n" + rows, encoding="utf-8")
     (folder / "Rod.mo").write_text(ROD.replace("SIZE", str(size)), encoding="utf-8")
     study = folder / "rod.toml"
-    study.write_text(STUDY.replace("STEPS", str(steps)), encoding="utf-8")
+    study.write_text(STUDY, encoding="utf-8")
     return study
 
 
@@ -139,8 +145,8 @@ def serve(folder: Path, port: int) -> None:
 
 
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[int]:
-    """The port of a server in its own process."""
+def served(folder: Path) -> Iterator[tuple[int, int]]:
+    """The port of a server, and the number of its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -153,96 +159,171 @@ def served(folder: Path) -> Iterator[int]:
             if process.poll() is not None or time.monotonic() > end:
                 raise SystemExit("the server did not start")
             time.sleep(0.1)
-        yield port
+        yield port, process.pid
     finally:
         process.terminate()
         process.wait(30)
 
 
-class Run:
-    """One `estimica fit` in its own process."""
+def work(study: Path) -> None:
+    """A run of equal iterations, until it is stopped."""
+    from estimica.estimate.setup import prepare
+    from estimica.study.study_file import read_study
 
-    def __init__(self, study: Path) -> None:
-        self.store = Store.beside(study)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "estimica", "fit", str(study), "--quiet", "--json"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    objective = prepare(read_study(study)).calibration()
+    unknowns = objective.unknowns
+    q = unknowns.clipped(unknowns.start)
+    objective.at(q)  # compiles
+    text = study.read_text(encoding="utf-8")
+    with Store.beside(study).begin("fit", name=study.stem, study=text, settings={}) as writer:
+        for k in itertools.count():
+            for j in range(EVALUATIONS):
+                point = objective.at(q * (1 + 1e-2 * math.sin(EVALUATIONS * k + j)))
+            assert isinstance(point, Point)
+            writer.iteration(k, point.cost, {"values": unknowns.named(point.values)})
+            writer.progress(None, f"iteration {k}  cost {point.cost:.7g}")
+
+
+@contextlib.contextmanager
+def running(study: Path) -> Iterator[str]:
+    """The run in its own process."""
+    store = Store.beside(study)
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--work", str(study)], stderr=subprocess.DEVNULL
+    )
+    try:
         end = time.monotonic() + 120
-        while not (run := self.store.run_of(self._process.pid, 0.0)):
-            if self._process.poll() is not None or time.monotonic() > end:
-                raise SystemExit("the fit did not begin")
-            time.sleep(0.02)
-        self.id = run
-
-    def ended(self) -> tuple[float, float]:
-        """Its time in the store, and the processor time of its process."""
-        _, _, used = os.wait4(self._process.pid, 0)
-        self._process.returncode = 0
-        summary = self.store.summary(self.id)
-        assert summary.ended is not None
-        return summary.ended - summary.started, used.ru_utime + used.ru_stime
+        while not (run := store.run_of(process.pid, 0.0)) or not store.iterations(run):
+            if process.poll() is not None or time.monotonic() > end:
+                raise SystemExit("the run did not begin")
+            time.sleep(0.05)
+        yield run
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
 
 
-async def view(port: int, run: str) -> tuple[dict[int, float], int]:
-    """When each iteration arrived at one viewer, and how many pictures came."""
+@dataclass
+class View:
+    """What arrived at one viewer, and when."""
+
+    begun: float = 0.0
+    arrived: list[tuple[int, float]] = field(default_factory=list)  # the newest iteration
+    pictures: int = 0
+
+
+async def view(port: int, run: str, found: View) -> None:
+    """Read the events of a run as a browser does."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
-    writer.write(f"GET /live/{run} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
-    arrived: dict[int, float] = {}
-    pictures = 0
-    while line := await reader.readline():
-        if not line.startswith(b"data: "):
-            continue
-        now = time.time()
-        for number in _NUMBER.findall(line):
-            arrived.setdefault(int(number), now)
-        pictures += b'"figure":' in line
-        if b'"status":"' in line and b'"status":"running"' not in line:
-            break
-    writer.close()
-    return arrived, pictures
+    try:
+        writer.write(f"GET /live/{run} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        while line := await reader.readline():
+            if not line.startswith(b"data: "):
+                continue
+            now = time.time()
+            found.begun = found.begun or now
+            numbers = _NUMBER.findall(line)  # the newest is the last
+            if numbers:
+                found.arrived.append((int(numbers[-1]), now))
+            found.pictures += b'"figure":' in line
+    finally:
+        writer.close()
 
 
-async def watched(port: int, run: Run, viewers: int) -> list[tuple[dict[int, float], int]]:
-    """What every viewer saw until the run ended."""
-    return await asyncio.gather(*(view(port, run.id) for _ in range(viewers)))
+async def watched(port: int, run: str, viewers: int, span: float) -> list[View]:
+    """What every viewer saw within so many seconds."""
+    views = [View() for _ in range(viewers)]
+    tasks = [asyncio.ensure_future(view(port, run, v)) for v in views]
+    await asyncio.wait(tasks, timeout=span)
+    for task in tasks:
+        if task.done():
+            raise SystemExit(f"a stream ended early: {task.exception()}")
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return views
 
 
-def measure(viewers: int, rounds: int, size: int, steps: int, samples: int) -> Figures:
-    """Runs without viewers and with them, in turn."""
-    alone: list[tuple[float, float]] = []
-    seen: list[tuple[float, float]] = []
-    late: list[float] = []
-    pictures: list[int] = []
-    unseen = 0
-    load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as name, served(Path(name)) as port:
-        study = prepare(Path(name), size, steps, samples)
-        Run(study).ended()  # the first one compiles
-        for _ in range(rounds):
-            alone.append(Run(study).ended())
-            run = Run(study)
-            views = asyncio.run(watched(port, run, viewers))
-            seen.append(run.ended())
-            at = {i.number: i.at for i in run.store.iterations(run.id)}
-            for arrived, count in views:
-                late += [arrived[n] - at[n] for n in arrived if n in at]
-                unseen += len(set(at) - set(arrived))
-                pictures.append(count)
-    walls, cpus = (([r[k] for r in alone], [r[k] for r in seen]) for k in (0, 1))
+def used(pid: int) -> tuple[float, float]:
+    """Processor seconds of a process, and of its children that live."""
+    ticks = os.sysconf("SC_CLK_TCK")
+
+    def own(one: int) -> float:
+        fields = Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / ticks
+
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return own(pid), sum(own(int(c)) for c in children)
+
+
+def measure(viewers: int, windows: int, span: float, size: int, samples: int) -> Figures:
+    """Windows without viewers and with them, in turn."""
+    with (
+        tempfile.TemporaryDirectory() as name,
+        served(Path(name)) as (port, server),
+        running(study := prepared(Path(name), size, samples)) as run,
+    ):
+        asyncio.run(watched(port, run, 1, 4 * span))  # the bench starts, which takes a while
+        spans: list[tuple[bool, float, float]] = []
+        seen: list[tuple[list[View], float]] = []
+        costs = np.zeros(3)
+        for k in range(2 * windows):
+            begun = time.time()
+            if k % 4 in (1, 2):
+                before, mine = used(server), time.process_time()
+                views = asyncio.run(watched(port, run, viewers, span))
+                after = used(server)
+                costs += [after[0] - before[0], after[1] - before[1], time.process_time() - mine]
+                seen.append((views, time.time()))
+            else:
+                time.sleep(span)
+            spans.append((k % 4 in (1, 2), begun, time.time()))
+        load = os.getloadavg()[0]
+        at = {i.number: i.at for i in Store.beside(study).iterations(run)}
+    return _figures(viewers, windows, load, spans, seen, at, costs / (windows * span))
+
+
+def _figures(
+    viewers: int,
+    windows: int,
+    load: float,
+    spans: list[tuple[bool, float, float]],
+    seen: list[tuple[list[View], float]],
+    at: dict[int, float],
+    shares: np.ndarray,
+) -> Figures:
+    stamps = np.array(list(at.values()))
+    rates = [
+        (with_viewers, float(np.sum((stamps > begun + 1) & (stamps < end))) / (end - begun - 1))
+        for with_viewers, begun, end in spans
+    ]
+    pairs = [
+        next(r for w, r in two if w) / next(r for w, r in two if not w)
+        for two in (rates[k : k + 2] for k in range(0, len(rates), 2))
+    ]
+    late, unseen, pictures = [], 0, 0
+    for views, end in seen:
+        for one in views:
+            due = [n for n, t in at.items() if one.begun < t < end - DUE]
+            for n in due:
+                when = next((t for newest, t in one.arrived if newest >= n), None)
+                late += [] if when is None else [when - at[n]]
+                unseen += when is None
+            pictures += one.pictures
+    low, middle, high = np.quantile(pairs, [0.25, 0.5, 0.75])
     return Figures(
         viewers,
+        windows,
         os.cpu_count() or 1,
         load,
-        *walls,
-        *cpus,
-        median(walls[1]) / median(walls[0]) - 1,
-        median(cpus[1]) / median(cpus[0]) - 1,
+        median(r for w, r in rates if not w),
+        median(r for w, r in rates if w),
+        float(1 - middle),
+        float(high - low) / 2,
+        *(float(c) for c in shares),
         float(np.median(late)),
         float(np.quantile(late, 0.99)),
         max(late),
-        int(median(pictures)),
+        pictures / sum(len(v) * (e - v[0].begun) for v, e in seen),
         unseen,
     )
 
@@ -251,31 +332,36 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--viewers", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--size", type=int, default=24, help="pieces of the rod")
-    parser.add_argument("--steps", type=int, default=150, help="iterations of the fit")
-    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--windows", type=int, default=10, help="with viewers; even")
+    parser.add_argument("--span", type=float, default=6.0, help="seconds of a window")
+    parser.add_argument("--size", type=int, default=60, help="pieces of the rod")
+    parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--json", help="write the figures to this file")
     parser.add_argument("--serve", nargs=2, metavar=("FOLDER", "PORT"), help=argparse.SUPPRESS)
+    parser.add_argument("--work", metavar="STUDY", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         serve(Path(given.serve[0]), int(given.serve[1]))
         return
-    f = measure(given.viewers, given.rounds, given.size, given.steps, given.samples)
-    print(f"{f.cores} cores, load {f.load:.1f} when it began; {len(f.alone)} rounds in turn")
-    print(f"run alone              {_told(f.alone)}, processor {_told(f.alone_cpu)}")
-    print(f"with {f.viewers:3d} viewers       {_told(f.watched)}, processor {_told(f.watched_cpu)}")
-    print(f"slower by              {100 * f.slower:+.1f} % (processor {100 * f.slower_cpu:+.1f} %)")
+    if given.work:
+        with contextlib.suppress(KeyboardInterrupt):
+            work(Path(given.work))
+        return
+    f = measure(given.viewers, given.windows, given.span, given.size, given.samples)
+    print(f"{f.cores} cores, load {f.load:.1f}; {f.windows} windows without viewers and with")
+    print(f"alone                  {f.alone:.1f} iterations a second")
+    print(f"with {f.viewers:3d} viewers       {f.watched:.1f} iterations a second")
+    print(f"slower by              {100 * f.slower:.1f} % (± {100 * f.spread:.1f} % by window)")
+    print(
+        f"of a core              server {100 * f.server:.1f} %, bench {100 * f.bench:.1f} %, "
+        f"viewers {100 * f.viewing:.1f} %"
+    )
     print(
         f"an iteration arrives   {f.late_median:.2f} s late (99 %: {f.late_99:.2f} s, at most "
-        f"{f.late_most:.2f} s); {f.unseen} never did; {f.pictures} pictures for each viewer"
+        f"{f.late_most:.2f} s); {f.unseen} never did; {f.pictures:.2f} pictures a second"
     )
     if given.json:
         Path(given.json).write_text(json.dumps(asdict(f)), encoding="utf-8")
-
-
-def _told(times: list[float]) -> str:
-    return f"{median(times):.2f} s ({min(times):.2f} … {max(times):.2f})"
 
 
 if __name__ == "__main__":

@@ -22,16 +22,17 @@ def figures(tmp_path: Path, *options: str) -> dict[str, Any]:
 
 
 def test_ten_viewers_see_every_iteration_within_two_seconds(tmp_path: Path) -> None:
-    found = figures(tmp_path, "--viewers", "10", "--rounds", "1", "--size", "6", "--steps", "60")
+    options = ("--viewers", "10", "--windows", "1", "--span", "3", "--size", "6")
+    found = figures(tmp_path, *options, "--samples", "500")
     assert found["unseen"] == 0
     assert found["late_99"] < 2.0
 
 
 @pytest.mark.slow
 def test_fifty_viewers_slow_a_run_by_less_than_a_tenth(tmp_path: Path) -> None:
-    found = figures(tmp_path, "--viewers", "50", "--rounds", "5", "--steps", "400")
+    found = figures(tmp_path, "--viewers", "50", "--windows", "10")
     assert found["unseen"] == 0
     assert found["late_most"] < 2.0
-    assert found["pictures"] >= 1
-    # processor time: the clock also counts what others do on this machine
-    assert found["slower_cpu"] < 0.1
+    assert found["pictures"] > 0
+    # the clock also counts what others do on this machine: what is taken from a core does not
+    assert found["server"] + found["bench"] + found["viewing"] < 0.1
