@@ -26,6 +26,7 @@ from estimica.compiled.fmu_description import (
     why_not_tunable,
 )
 from estimica.compiled.fmu_library import FmuBinary, require_binary
+from estimica.compiled.model import OperatingPoint, Respond
 from estimica.simulate.engine import DEFAULT, METHODS, Options
 from estimica.simulate.fmu_communication import communication_points
 from estimica.simulate.fmu_experiment import FmuExperiment, Group
@@ -184,6 +185,24 @@ class FmuModel(SimulatedModel):
             ),
             self.binary,
             self._memory,
+        )
+
+    def frequency_experiment(
+        self,
+        omega: Sequence[float] | Vector,
+        inputs: Mapping[str, float] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        transfers: Sequence[tuple[str, str]],
+        wrt: Sequence[str] = (),
+        operating_point: OperatingPoint = "steady",
+    ) -> Respond:
+        """There is none: an FMU shows no equations."""
+        raise ModelError(
+            "M150",
+            f"an FMU shows no equations to linearise, so that '{self.name}' has no frequency "
+            "response; fit it over time, or use its Modelica source",
         )
 
     def _tuners(self, wrt: Sequence[str]) -> tuple[str, ...]:

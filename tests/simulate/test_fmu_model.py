@@ -1,0 +1,192 @@
+"""FMUs over time: as other solvers and closed forms say, with derivatives that are checked."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from tests.fmus.build import HERE, builder, built
+
+import estimica as es
+from estimica.base.errors import FitError, ModelError
+from estimica.simulate.fmu_communication import communication_points
+from estimica.simulate.fmu_model import FmuModel
+
+pytest.importorskip("fmpy")
+pytestmark = pytest.mark.skipif(not builder.compiler(), reason="no C compiler")
+
+FINE = es.Options(rtol=1e-9, atol=1e-11)
+
+
+def van_der_pol(times: np.ndarray, mu: float, w: float, x: float) -> np.ndarray:
+    def rates(t: float, z: np.ndarray) -> list[float]:
+        return [w * z[1], w * (mu * (1 - z[0] ** 2) * z[1] - z[0])]
+
+    span = (times[0], times[-1])
+    found = solve_ivp(rates, span, [x, 0.0], t_eval=times, rtol=1e-12, atol=1e-13)
+    return found.y[0]
+
+
+def derivative(times: np.ndarray, at: tuple[float, float, float], k: int) -> np.ndarray:
+    h = 1e-5
+    above, below = list(at), list(at)
+    above[k] += h
+    below[k] -= h
+    return (van_der_pol(times, *above) - van_der_pol(times, *below)) / (2 * h)
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_van_der_pol_runs_as_in_scipy(fmi: int) -> None:
+    times = np.linspace(0, 10, 51)
+    model = es.load_model(built("vanDerPol", fmi=fmi))
+    run = model.simulate(times, parameters={"mu": 2.0, "w": 1.2}, start={"x": 1.5}, options=FINE)
+    assert run.value("x_out") == pytest.approx(van_der_pol(times, 2.0, 1.2, 1.5), abs=1e-7)
+    found = model.sensitivities(
+        times, parameters={"mu": 2.0, "w": 1.2}, start={"x": 1.5}, wrt=["mu", "w", "x"],
+        options=FINE,
+    )  # fmt: skip
+    for k, name in enumerate(("mu", "w", "x")):
+        exact = derivative(times, (2.0, 1.2, 1.5), k)
+        assert found.derivative("x_out", name) == pytest.approx(exact, abs=3e-7 * abs(exact).max())
+
+
+def test_a_bouncing_ball_has_the_derivatives_of_the_closed_form() -> None:
+    """v0 = 0: the ball reaches the floor at t1 = √(2 h0/g) and rises with e g t1."""
+    g, e, h0 = 9.81, 0.8, 1.0
+    t1 = np.sqrt(2 * h0 / g)
+    times = np.array([0.3, t1 + 0.2])
+    model = es.load_model(built("bouncingBall", fmi=2))
+    found = model.sensitivities(times, wrt=["e", "h0"], outputs=["height", "speed"], begin=0.0)
+    since, early = times[1] - t1, 1 / (g * t1)  # early = dt1/dh0
+    assert found.value("height")[1] == pytest.approx(e * g * t1 * since - g * since**2 / 2)
+    assert found.derivative("height", "e")[1] == pytest.approx(g * t1 * since)
+    assert found.derivative("speed", "e") == pytest.approx([0, g * t1])
+    assert found.derivative("height", "h0")[0] == pytest.approx(1.0)
+    slope = e * g * early * since - e * g * t1 * early + g * since * early
+    assert found.derivative("height", "h0")[1] == pytest.approx(slope, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "fmi", "wrt"),
+    [
+        ("pulsed", 3, ["K", "tau", "period"]),
+        ("stiff", 2, ["k1", "k2", "k3"]),
+        ("rcThermal", 3, ["wall.R", "air.C"]),
+    ],
+)
+def test_derivatives_are_those_of_the_modelica_twin(name: str, fmi: int, wrt: list[str]) -> None:
+    times = np.linspace(0, 18, 46) + 0.01
+    inputs = {}
+    if name == "rcThermal":
+        times = 600.0 * np.arange(30)
+        ramp = es.Signal(times, 278 + np.round(5 * np.sin(times / 5000), 1), hold="linear")
+        inputs = {"T_out": ramp, "P_heat": (times, 2000.0 * (np.sin(times) > 0))}
+    ours = es.load_model(built(name, fmi=fmi)).sensitivities(
+        times, inputs, wrt=wrt, begin=0.0, options=FINE
+    )
+    twin = es.load_model(HERE / f"{name}.mo", name).sensitivities(
+        times, inputs, wrt=wrt, outputs=ours.names, begin=0.0, options=FINE
+    )
+    size = np.abs(twin.jacobian).max(axis=0)
+    assert np.all(np.abs(ours.jacobian - twin.jacobian).max(axis=0) <= 3e-6 * size + 1e-12)
+
+
+def test_a_calculated_state_begins_where_it_is_told() -> None:
+    model = es.load_model(built("bouncingBall", fmi=2))
+    run = model.sensitivities([0.0, 0.1], start={"h": 2.0}, wrt=["h"], outputs=["height"])
+    assert run.value("height") == pytest.approx([2.0, 2.0 - 9.81 * 0.005])
+    assert run.derivative("height", "h") == pytest.approx([1.0, 1.0])
+    other = es.load_model(built("bouncingBall", fmi=2), interface="cs")
+    with pytest.raises(ModelError, match="M214: the start value of 'h' cannot be set in Co-Sim"):
+        other.simulate([0.0, 0.1], start={"h": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("directional", "words"),
+    [
+        ("right", r"directional derivatives of the FMU, checked against differences to \de-\d\d"),
+        (
+            "wrong",
+            r"by differences of the rates, off by about .*its directional derivatives are wr",
+        ),
+        ("zero", r"by differences of the rates, .*directional derivatives are wrong, by 1e\+02 %"),
+        ("error", r"by differences of the rates, .*it refuses directional derivatives"),
+    ],
+)
+def test_directional_derivatives_are_believed_only_where_they_are_right(
+    directional: str, words: str
+) -> None:
+    model = es.load_model(built("vanDerPol", fmi=3, directional=directional))
+    assert isinstance(model, FmuModel)
+    assert model.derivatives == "not yet needed"
+    times = np.linspace(0, 5, 11)
+    found = model.sensitivities(times, wrt=["mu"], outputs=["x_out"], options=FINE)
+    exact = derivative(times, (1.0, 1.0, 2.0), 0)
+    assert found.derivative("x_out", "mu") == pytest.approx(exact, abs=1e-7)
+    assert re.match(words, model.derivatives), model.derivatives
+
+
+def test_one_instance_in_a_process_is_differentiated_by_trajectories(tmp_path: Path) -> None:
+    path, said = tmp_path / "one.fmu", "canBeInstantiatedOnlyOncePerProcess"
+    with zipfile.ZipFile(built("vanDerPol", fmi=2)) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "modelDescription.xml":
+                text = content.decode()
+                text = text.replace(f'{said}="false"', "")
+                content = text.replace("<ModelExchange ", f'<ModelExchange {said}="true" ').encode()
+            new.writestr(name, content)
+    model = es.load_model(path)
+    times = np.linspace(0, 5, 11)
+    found = model.sensitivities(times, wrt=["mu"], outputs=["x_out"])
+    exact = derivative(times, (1.0, 1.0, 2.0), 0)
+    assert found.derivative("x_out", "mu") == pytest.approx(exact, abs=1e-4)
+    assert isinstance(model, FmuModel)
+    assert model.derivatives.startswith("by differences of whole trajectories, off by about")
+    assert (model.precision or 0.0) < 1e-4
+
+
+def test_a_model_travels_by_its_path_and_content(tmp_path: Path) -> None:
+    path = tmp_path / "van.fmu"
+    path.write_bytes(built("vanDerPol", fmi=2).read_bytes())
+    model = es.load_model(path, fix={"mu": 3.0})
+    parcel = pickle.dumps(model)
+    there = pickle.loads(parcel)
+    times = np.linspace(0, 5, 11)
+    assert np.array_equal(there.simulate(times).values, model.simulate(times).values)
+    path.write_bytes(built("vanDerPol", fmi=3).read_bytes())
+    with pytest.raises(ModelError, match=r"M215: .*van\.fmu' has changed since it was loaded"):
+        pickle.loads(parcel)
+
+
+def test_communication_points_meet_every_sample() -> None:
+    points, step = communication_points("m", np.array([0.0, 0.25, 1.0]), 0.1, variable=True)
+    assert step == 0.1
+    assert {0.25, 1.0} <= set(points)
+    assert np.diff(points).max() <= 0.1 + 1e-12
+    even, _ = communication_points("m", np.array([0.0, 0.3, 0.9]), 0.1, variable=False)
+    assert len(even) == 10
+    assert {0.3, 0.9} <= set(even)
+    with pytest.raises(
+        ModelError, match=r"M210: .*the time 0\.25 is no multiple of 0\.1 s after 0"
+    ):
+        communication_points("m", np.array([0.0, 0.25]), 0.1, variable=False)
+
+
+def test_what_needs_equations_says_that_an_fmu_shows_none() -> None:
+    model = es.load_model(built("vanDerPol", fmi=2))
+    times = np.linspace(0, 5, 21)
+    data = {"x_out": (times, van_der_pol(times, 1.0, 1.0, 2.0))}
+    study = es.Study(
+        model, [es.Tuner("mu", start=0.9)], [es.Case("run", data, outputs={"x_out": "x_out"})],
+        estimation=es.Estimation(transcription="collocation"),
+    )  # fmt: skip
+    with pytest.raises(FitError, match="needs the equations of a model, and 'vanDerPol' does not"):
+        es.fit(study)
+    with pytest.raises(ModelError, match="M150: an FMU shows no equations to linearise"):
+        model.frequency_experiment([1.0], transfers=[("x_out", "u")])
