@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimica.report  # noqa: F401  # registers how pages are drawn
 from estimica.base import show
 from estimica.base.errors import ReportError
 from estimica.base.show import (

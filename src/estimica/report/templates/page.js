@@ -8,7 +8,7 @@
   const turned = (colour) => {
     const [r, g, b] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16) / 255);
     const high = Math.max(r, g, b), low = Math.min(r, g, b), move = 1.02 - high - low;
-    return "#" + [r, g, b].map((c) => Math.round(255 * Math.min(1, Math.max(0.06, c + move * 0.88)))
+    return "#" + [r, g, b].map((c) => Math.round(255 * Math.min(1, Math.max(0.06, c + move * (move > 0 ? 1 : 0.88))))
       .toString(16).padStart(2, "0")).join("");
   };
   const dark = (value, key) => {
