@@ -44,7 +44,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    with served(folder) as address:
+    # what this user trusts already does not count
+    with served(
+        folder, env={"ESTIMICA_TRUST": "", "ESTIMICA_STATE": str(folder / ".state")}
+    ) as address:
         yield address
 
 
@@ -150,3 +153,128 @@ def test_invalid_bound_is_told_at_its_field(page: Page, address: str) -> None:
     box.fill("10")
     box.press("Enter")
     expect(page.get_by_text("min 600")).to_have_count(0)
+
+
+def begin(page: Page, address: str, button: str) -> str:
+    """Run a command on the ready study and come to the page of its run."""
+    page.goto(f"{address}/study/ready.toml")
+    page.get_by_role("button", name=button, exact=True).click()
+    page.wait_for_url(re.compile("/runs/"))
+    return page.url
+
+
+def test_a_run_is_live_after_a_reload_and_in_a_second_tab_and_can_be_stopped(
+    page: Page, address: str
+) -> None:
+    url = begin(page, address, "Bootstrap")
+    expect(page.locator(".est-live .est-status.running")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"[1-9]\d* of 500 replicates"))).to_be_visible()
+    page.reload()
+    expect(page.get_by_text(re.compile(r"[1-9]\d* of 500 replicates"))).to_be_visible()
+    other = page.context.new_page()
+    other.goto(url)
+    expect(other.get_by_text(re.compile(r"[1-9]\d* of 500 replicates"))).to_be_visible()
+    page.get_by_role("button", name="Stop and keep the best so far").click()
+    for tab in (page, other):
+        expect(tab.locator(".est-status.interrupted")).to_be_visible()
+        expect(tab.get_by_text(re.compile("interrupted after")).first).to_be_visible()
+        expect(tab.get_by_text("Estimates", exact=True)).to_be_visible()  # those of the best so far
+
+
+def test_undo_and_edits_from_elsewhere(page: Page, address: str, folder: Path) -> None:
+    study = folder / "ready.toml"
+    before = study.read_text(encoding="utf-8")
+    page.goto(f"{address}/study/ready.toml?at=tune")
+    box = page.get_by_label("max of T_R", exact=True)
+    box.fill("120")
+    box.press("Enter")
+    expect(page.get_by_role("button", name="Undo")).to_be_enabled()
+    written = study.read_text(encoding="utf-8")
+    assert tomllib.loads(written)["tune"]["T_R"]["max"] == 120
+    assert [line.partition("#")[2] for line in before.splitlines()] == [
+        line.partition("#")[2] for line in written.splitlines()
+    ], "comments are kept"
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("max of T_R", exact=True)).to_have_value("100")
+    assert study.read_text(encoding="utf-8") == before
+    study.write_text(before.replace("max = 100 }", "max = 90 }", 1), encoding="utf-8")
+    expect(page.get_by_label("max of T_R", exact=True)).to_have_value("90")
+    study.write_text(before, encoding="utf-8")
+
+
+def test_foreign_code_asks_before_it_runs(page: Page, address: str, folder: Path) -> None:
+    mark = folder / "ran"
+    (folder / "code.py").write_text(
+        f"open({str(mark)!r}, 'w').close()\ndef f(u, t, K=1.0):\n    return K * u\n"
+    )
+    (folder / "code.toml").write_text(
+        '[model]\nsource = "code.py:f"\n[tune]\nK = 1\n[[case]]\nname = "a"\ndata = "run1.csv"\n'
+        'time = "time"\ninputs = { u = "valve" }\noutputs = { y = "power" }\n'
+    )
+    page.goto(f"{address}/study/code.toml?at=model")
+    expect(page.get_by_text("Run code of this study?")).to_be_visible()
+    expect(page.get_by_text(re.compile("code.py.*sha256"))).to_be_visible()
+    page.goto(f"{address}/study/code.toml")
+    page.get_by_role("button", name="Fit", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_text("Run code of this study?")).to_be_visible()
+    page.get_by_role("button", name="No", exact=True).click()
+    assert not mark.exists()
+    page.get_by_role("button", name="Fit", exact=True).click()
+    page.get_by_role("button", name="I trust these files").click()
+    page.wait_for_url(re.compile("/runs/"))
+    assert mark.exists()
+
+
+def test_sliders_redraw_curves_and_errn(page: Page, address: str) -> None:
+    page.goto(f"{address}/study/ready.toml?at=hand")
+    told = page.get_by_text(re.compile(r"errn E [\d.]+ %"))
+    expect(told).to_be_visible()
+    before = told.inner_text()
+    slider = page.get_by_label("Slider of T_D").locator("[tabindex]")
+    slider.focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    expect(told).not_to_have_text(before)
+    box = page.get_by_label("x10", exact=True)
+    box.fill("148")
+    box.press("Enter")
+    expect(page.locator(".est-figure[data-drawn]")).to_have_count(1)
+
+
+def test_missing_things_have_a_page(page: Page, address: str) -> None:
+    for path, words in (
+        ("/study/none.toml", "there is no file 'none.toml'"),
+        ("/study/..%2F..%2Fetc%2Fpasswd", "This page cannot be shown"),
+        ("/runs/nothing", "there is no run 'nothing'"),
+        ("/compare", "tick at least two runs"),
+        ("/study/ready.toml?at=case/7", "the study has no case number '7'"),
+        ("/study/ready.toml?at=tune/T_X", "the study has no tuner 'T_X'"),
+        ("/study/ready.toml?at=nonsense", "a study has no page 'nonsense'"),
+    ):
+        page.goto(f"{address}{path}")
+        expect(page.get_by_text(words).first).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(820, "light"), (1280, "dark")])
+def test_pages_fit_a_tablet_and_the_dark(
+    browser: Browser, address: str, width: int, scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 1100},
+        color_scheme=scheme,  # type: ignore[arg-type]
+    )
+    page = context.new_page()
+    page.set_default_timeout(SLOW)
+    for path in (
+        "/",
+        "/new",
+        "/study/ready.toml",
+        "/study/ready.toml?at=tune",
+        "/study/ready.toml?at=case/0",
+    ):
+        page.goto(f"{address}{path}")
+        page.locator(".est-title").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (dark == "rgb(21, 29, 35)") == (scheme == "dark")
+    context.close()

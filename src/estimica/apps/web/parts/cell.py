@@ -15,7 +15,6 @@ from estimica.study.form import Form
 
 def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> None:
     """A number that is written when the cell is left; a short entry is its start value."""
-    local = {"wrong": ""}
 
     def known() -> object:
         whole = desk.value(place[:-1])
@@ -23,15 +22,16 @@ def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> 
             return whole if place[-1] == "start" else None
         return whole.get(place[-1])
 
-    box = ui.input(value=written(known())).props(
+    local = {"wrong": "", "shown": written(known())}
+    box = ui.input(value=local["shown"]).props(
         f'outlined dense hide-bottom-space inputmode=decimal aria-label="{label}"'
     )
     box.props["placeholder"] = placeholder
 
     def write() -> None:
         text = (box.value or "").strip()
-        local["wrong"] = ""
-        if text != written(known()):
+        if text != local["shown"]:  # typed, not changed elsewhere while it stood here
+            local["shown"], local["wrong"] = text, ""
             try:
                 desk.set(place, understood(text, "number"))
             except ValueError as error:
@@ -43,6 +43,9 @@ def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> 
     def tell() -> None:
         if box.is_deleted:
             return
+        now = written(known())
+        if not local["wrong"] and box.value == local["shown"] != now:
+            box.value = local["shown"] = now  # changed in another tab, or taken back
         wrong = local["wrong"] or desk.wrong_at(place)
         if not wrong and place[-1] == "start":
             wrong = desk.wrong_at(place[:-1])  # of the entry as a whole

@@ -80,21 +80,19 @@ class FormView:
                     self.field(inner, (*place, inner.name))
 
     def _text(self, field: Field, place: Place) -> ui.input:
-        known = self.desk.value(place)
-        box = ui.input(field.label, value=written(known)).props(
+        local = {"wrong": "", "shown": written(self.desk.value(place))}
+        box = ui.input(field.label, value=local["shown"]).props(
             f"outlined dense stack-label hide-bottom-space {self._hint(field)}"
         )
         if field.kind == "number":
             box.props("inputmode=decimal")
         if field.default not in (None, (), {}, [], ""):
             box.props["placeholder"] = written(field.default)
-        local = {"wrong": ""}
 
         def write() -> None:
             text = (box.value or "").strip()
-            if text == written(self.desk.value(place)):
-                local["wrong"] = ""
-            else:
+            if text != local["shown"]:  # typed, not changed elsewhere while it stood here
+                local["shown"] = text
                 try:
                     self._set(place, understood(text, field.kind))
                     local["wrong"] = ""
@@ -103,6 +101,13 @@ class FormView:
             self._tell()
 
         box.on("blur", write).on("keydown.enter", write)
+
+        def renew() -> None:
+            now = written(self.desk.value(place))
+            if not box.is_deleted and not local["wrong"] and box.value == local["shown"] != now:
+                box.value = local["shown"] = now  # changed in another tab, or taken back
+
+        self._tellers.append(renew)
         self._mark(box, place, lambda: local["wrong"])
         return box
 
