@@ -110,7 +110,7 @@ class Hand:
     def _typed(self, name: str) -> None:
         box = self.numbers[name]
         try:
-            value = understood((box.value or "").strip(), "number")
+            value = understood((box.value or "").strip())
         except ValueError as error:
             box.props["error"], box.props["error-message"] = True, str(error)
             box.update()

@@ -8,9 +8,10 @@ from nicegui import ui
 
 from estimica.apps.web.desk import Desk, Place
 from estimica.apps.web.guarded import told
-from estimica.apps.web.parts.form import understood, written
+from estimica.apps.web.parts.form import understood
 from estimica.base.errors import EstimicaError
 from estimica.study.form import Form
+from estimica.study.form_typed import written
 
 
 def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> None:
@@ -33,7 +34,7 @@ def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> 
         if text != local["shown"]:  # typed, not changed elsewhere while it stood here
             local["shown"], local["wrong"] = text, ""
             try:
-                desk.set(place, understood(text, "number"))
+                desk.set(place, understood(text))
             except ValueError as error:
                 local["wrong"] = str(error)
             except EstimicaError as error:
@@ -71,7 +72,7 @@ def choice_cell(desk: Desk, place: Place, name: str, form: Form, label: str) -> 
         value: object = None if word in (field.default, "", None) else word
         if any(f.kind == "number" for f in inner):
             with contextlib.suppress(ValueError, TypeError):
-                value = understood(str(value), "number")
+                value = understood(str(value))
         try:
             desk.set((*place, name), value)
         except EstimicaError as error:

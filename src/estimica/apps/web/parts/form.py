@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,9 +12,12 @@ from estimica.apps.web.desk import Desk, Place
 from estimica.apps.web.guarded import told
 from estimica.base.errors import EstimicaError
 from estimica.study.form import Field, Form, Option, option_for
+from estimica.study.form_typed import typed, written
 
 #: names that a page can offer for a kind of field: columns, variables, parameters, paths
 Suggestions = Mapping[str, Sequence[str]]
+#: a field for a number, whatever it is called
+NUMBER = Field("number", "Number", "", "number")
 
 
 class FormView:
@@ -94,7 +96,7 @@ class FormView:
             if text != local["shown"]:  # typed, not changed elsewhere while it stood here
                 local["shown"] = text
                 try:
-                    self._set(place, understood(text, field.kind))
+                    self._set(place, understood(text, field))
                     local["wrong"] = ""
                 except ValueError as error:
                     local["wrong"] = str(error)
@@ -334,42 +336,10 @@ def _plain(kind: str) -> object:
     return {"number": 1.0, "truth": True, "list": [], "table": {}}.get(kind, "")
 
 
-def written(value: object) -> str:
-    """A value as it stands in a field."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple, dict)):
-        return _toml(value)
-    return str(value)
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else written(value)
-
-
-def understood(text: str, kind: str) -> object:
-    """What a text in a field means; None where it is empty."""
-    if not text:
-        return None
-    if kind == "number":
-        try:
-            return int(text) if text.lstrip("+-").isdigit() else float(text)
-        except ValueError:
-            hint = "; decimals have a point" if "," in text else ""
-            raise ValueError(f"'{text}' is no number{hint}") from None
-    if kind in ("list", "table", "any"):
-        try:
-            return tomllib.loads(f"x = {text}")["x"]
-        except tomllib.TOMLDecodeError:
-            if kind == "list":
-                return [part.strip().strip('"') for part in text.split(",")]
-            if kind == "any":
-                return text
-            raise ValueError(f"'{text}' is no table; write {{ name = value }}") from None
-    return text
+def understood(text: str, field: Field = NUMBER) -> Any:
+    """What a text in a field means; None where it is empty, an error where it is no number."""
+    value = typed(field, text)
+    if field.kind == "number" and isinstance(value, str):
+        hint = "; decimals have a point" if "," in text else ""
+        raise ValueError(f"'{text}' is no number{hint}")
+    return value
