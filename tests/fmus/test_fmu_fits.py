@@ -18,7 +18,7 @@ from estimica.base.errors import FitError
 pytest.importorskip("fmpy")
 pytestmark = pytest.mark.skipif(not builder.compiler(), reason="no C compiler")
 
-FINE = es.Solver(rtol=1e-9, atol=1e-11)
+FINE = es.Solver(rtol=1e-10, atol=1e-12)
 
 
 @dataclass(frozen=True, eq=False)
