@@ -128,7 +128,9 @@ def test_plot_and_csv_are_written(model: str, tmp_path: Path) -> None:
         *("--plot", str(page), "--csv", str(table)),
     )
     assert result.exit_code == 0, result.output
-    assert "Plotly.newPlot" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<figure class="plot"') == 2
+    assert "To repeat this" in text
     assert table.read_text(encoding="utf-8").startswith("time,y")
     assert "▁" in result.stdout
     assert f"wrote {page}" in result.stderr

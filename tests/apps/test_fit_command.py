@@ -123,7 +123,7 @@ def test_report_csv_and_modelica_are_written(folder: Path) -> None:
         *("fit", folder / "tank.toml", "--report", page, "--csv", table, "--modelica", model)
     )
     assert result.exit_code == 0, result.output
-    assert "Plotly.newPlot" in page.read_text(encoding="utf-8")
+    assert '<figure class="plot"' in page.read_text(encoding="utf-8")
     assert read_data(table).columns.keys() >= {"x measured", "x simulated", "x residual"}
     assert "extends Tank(" in model.read_text(encoding="utf-8")
     assert f"wrote {page}" in result.stderr
