@@ -1,4 +1,4 @@
-"""The host process of an FMU: answers requests on its standard streams until they are closed.
+"""The host process of an FMU: answers requests until its parent closes the stream.
 
 A request is (binary, experiment or None, key, points); the answer is a list of runs, or an error
 as (code, message). Run as `python -m estimica.simulate.fmu_host`.
@@ -17,6 +17,7 @@ from typing import IO, Any
 from estimica.base.errors import EstimicaError
 from estimica.compiled.fmu_library import FmuBinary, FmuLibrary
 from estimica.simulate import fmu_layout as at
+from estimica.simulate.fmu_child import tend
 from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
 from estimica.simulate.fmu_workspace import FmuWorkspace, unit_of
 
@@ -88,19 +89,27 @@ def _watch_parent(parent: int) -> None:
     os._exit(1)
 
 
-def main() -> None:
-    """Serve until the parent closes the stream."""
-    wire = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the FMU prints must not get between the messages
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer until the parent closes the stream; this process ends then."""
     threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
     host = Host()
     while True:
         try:
-            request = read_message(sys.stdin.buffer)
-        except EOFError:
+            request = read_message(requests)
+        except (EOFError, OSError):
             break
-        write_message(wire, host.answer(request))
+        write_message(answers, host.answer(request))
     os._exit(0)  # an FMU's own cleaning up may hang
+
+
+def main() -> None:
+    """Serve on the standard streams, or as the nursery on the connection that is named."""
+    if len(sys.argv) > 1:
+        connection = tend(int(sys.argv[1]))
+        serve(connection.makefile("rb"), connection.makefile("wb"))
+    wire = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what the FMU prints must not get between the messages
+    serve(sys.stdin.buffer, wire)
 
 
 if __name__ == "__main__":

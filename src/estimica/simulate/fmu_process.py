@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import os
-import select
 import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
-from typing import IO, Any
+from typing import Any
 
 from estimica.base.errors import ModelError
 from estimica.compiled.fmu_library import FmuBinary
+from estimica.simulate.fmu_child import Child, close_nursery, new_child
 from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
 from estimica.simulate.fmu_host import MOST, read_message, write_message
 
@@ -23,7 +20,6 @@ FIRST_LIMIT = 600.0  # s, while nothing is known about how long the FMU takes
 LEAST_LIMIT = 30.0
 KEPT = 4  # processes that stay warm
 PATIENCE = 100.0  # times the longest run so far
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class FmuLostError(Exception):
@@ -36,10 +32,9 @@ class FmuProcess:
     def __init__(self, binary: FmuBinary) -> None:
         self._binary = binary
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._known: dict[int, None] = {}
         self._longest: float | None = None
-        self.deaths = 0
         _ALL.add(self)
 
     def ask(self, experiment: FmuExperiment, points: list[FmuPoint], limit: float) -> list[FmuRun]:
@@ -62,12 +57,14 @@ class FmuProcess:
     def _answered(self, request: tuple[Any, ...], limit: float) -> list[FmuRun]:
         child = self._child
         assert child is not None
-        assert child.stdin is not None
         try:
-            write_message(child.stdin, request)
-            answer = self._heard(child, limit)
+            write_message(child.to, request)
+            if not child.ready(limit):
+                self._end()
+                raise FmuLostError(f"the FMU did not answer within {limit:.3g} s and was ended")
+            answer = read_message(child.back)
         except (EOFError, OSError):
-            raise FmuLostError(self._buried()) from None
+            raise FmuLostError(_manner(self._end())) from None
         except FmuLostError:
             raise
         except BaseException:  # Ctrl-C: the answer would come to the next question
@@ -95,23 +92,9 @@ class FmuProcess:
             return FIRST_LIMIT
         return max(LEAST_LIMIT, PATIENCE * self._longest) * count
 
-    def _heard(self, child: subprocess.Popen[bytes], limit: float) -> Any:
-        assert child.stdout is not None
-        if not _readable(child.stdout, limit):
-            self._end()
-            raise FmuLostError(f"the FMU did not answer within {limit:.3g} s and was ended")
-        return read_message(child.stdout)
-
     def _start(self) -> None:
-        """A new process that has loaded the FMU and compiled the loop: that takes its time."""
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "estimica.simulate.fmu_host"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**dict.fromkeys(_THREADS, "1"), **os.environ},
-            start_new_session=True,  # Ctrl-C is for the parent
-        )
+        """A new process that has loaded the FMU, which takes its time."""
+        self._child = new_child(self._binary.interface)
         self._known = {}
         try:
             self._answered((self._binary, None, 0, []), FIRST_LIMIT)
@@ -119,45 +102,18 @@ class FmuProcess:
             self._end()
             raise
 
-    def _buried(self) -> str:
-        """How the process ended, in words."""
-        child = self._child
-        self._child = None
-        self.deaths += 1
-        if child is None:
-            return "the FMU took its process down"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(5.0)
-        _close(child)
-        code = child.returncode
-        if code is None:
-            child.kill()
-            return "the FMU took its process down"
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                return f"the FMU took its process down (signal {signal.Signals(-code).name})"
-        return f"the FMU ended its process (exit code {code})"
-
-    def _end(self) -> None:
+    def _end(self) -> int:
         child, self._child = self._child, None
-        if child is not None:
-            child.kill()
-            child.wait()
-            _close(child)
+        return 0 if child is None else child.end()
 
 
-def _close(child: subprocess.Popen[bytes]) -> None:
-    for stream in (child.stdin, child.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-
-
-def _readable(stream: IO[bytes], limit: float) -> bool:
-    if sys.platform == "win32":
-        return True
-    found, _, _ = select.select([stream], [], [], limit)
-    return bool(found)
+def _manner(code: int) -> str:
+    """How the process ended, in words."""
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"the FMU took its process down (signal {signal.Signals(-code).name})"
+        return f"the FMU took its process down (signal {-code})"
+    return f"the FMU ended its process (exit code {code})"
 
 
 _ALL: weakref.WeakSet[FmuProcess] = weakref.WeakSet()
@@ -176,6 +132,7 @@ def process_of(binary: FmuBinary) -> FmuProcess:
 def _close_all() -> None:
     for process in list(_ALL):
         process.close()
+    close_nursery()
 
 
 atexit.register(_close_all)
