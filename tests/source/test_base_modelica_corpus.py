@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import estimica as es
 from estimica.base.errors import EstimicaError
@@ -52,3 +53,25 @@ def test_files_load_and_simulate_or_say_why_not(capsys: pytest.CaptureFixture[st
     with capsys.disabled():
         print(f"\n{dict(counts)}", *refused, sep="\n  ")
     assert counts["loaded"] >= 0.85 * counts["parsed"]
+
+
+def test_the_cauer_filter_does_as_its_state_equations_by_hand_do() -> None:
+    """Two inductors and five capacitors, two of them in loops: the equations have index two."""
+    found = [f for f in corpus() if f.stem == "CauerLowPassAnalog"]
+    if not found:
+        pytest.skip("the collection has no CauerLowPassAnalog")
+    L1, L2, C1, C3, C5 = 1.304, 0.8586, 1.072, 1.682, 0.7262
+    C2, C4 = 1 / (1.704992**2 * L1), 1 / (1.179945**2 * L2)
+    loops = np.array([[C1 + C2, -C2, 0], [-C2, C2 + C3 + C4, -C4], [0, -C4, C4 + C5]])
+
+    def rates(t: float, x: np.ndarray) -> np.ndarray:
+        u = 1.0 if t >= 1.0 else 0.0
+        currents = np.array([u - x[0] - x[3], x[3] - x[4], x[4] - x[2]])
+        return np.r_[np.linalg.solve(loops, currents), (x[0] - x[1]) / L1, (x[1] - x[2]) / L2]
+
+    times = np.linspace(0.0, 60.0, 13)
+    expected = solve_ivp(
+        rates, (0.0, 60.0), np.zeros(5), t_eval=times, rtol=1e-9, atol=1e-11, max_step=0.1
+    )
+    run = es.load_model(found[0]).simulate(times, outputs=["C5.v"])
+    np.testing.assert_allclose(run["C5.v"], expected.y[2], atol=3e-6)

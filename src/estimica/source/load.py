@@ -15,6 +15,7 @@ from estimica.source.attempt import Attempt
 from estimica.source.base_modelica_text import base_text
 from estimica.source.cache import key_of, store, stored
 from estimica.source.decode import decode
+from estimica.source.derivative_functions import mark_derivatives
 from estimica.source.diagnostics import explained, may_lack_files, unknown_names
 from estimica.source.flattener import Refusal, flatten
 from estimica.source.function_wrapper import is_function, wrapped
@@ -22,7 +23,7 @@ from estimica.source.hidden import OuterNames
 from estimica.source.limits import Watch, load_seconds, watched
 from estimica.source.modifiers import Fixed, check_names
 from estimica.source.origins import SourceFiles, source_number
-from estimica.source.outline import experiment_of
+from estimica.source.outline import experiment_of, outline
 from estimica.source.request import Request, check_class, read_request
 from estimica.source.selection import Selection, selected, whole
 
@@ -192,6 +193,7 @@ def _decoded(
     request = attempt.request
     label = Path(request.label).name if request.label else ""
     paths = {source_number(str(copy)): f for copy, f in selection.originals.items()}
+    mark_derivatives(flat, outline(request.document))
     hidden = attempt.hidden
     translate = hidden.document.original_offset if hidden is not None else None
     files = SourceFiles(
