@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -31,12 +32,8 @@ def serve(
 ) -> None:
     """Set up, watch and read studies in the browser."""
     with reported("serve", False):
-        try:
-            import nicegui  # noqa: F401
-        except ImportError:
-            raise WebError(
-                "G007", "the workbench needs more packages: pip install 'estimica[web]'"
-            ) from None
+        if find_spec("nicegui") is None:
+            raise WebError("G007", "the workbench needs more packages: pip install 'estimica[web]'")
         from estimica.apps.web.server import serve as run
         from estimica.apps.web.settings import MEGABYTE, settings_for
 

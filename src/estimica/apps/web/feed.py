@@ -49,6 +49,8 @@ class Feed:
             raise WebError("G070", f"{MOST} pages watch runs already; close some of them")
         place = self._folder.at(folder) if folder else self._folder.root
         store = Store.beside(place)
+        if (store.path, run) in self._live:  # others watch it already
+            return self._events((store.path, run))
         summary = await asyncio.to_thread(store.summary, run)
         key = store.path, summary.id
         if key not in self._live:

@@ -33,12 +33,11 @@ class LiveReader:
 
     def state(self) -> dict[str, Any]:
         """All there is to know of the run now, without its curves."""
-        summary = self.store.summary(self.run)
-        if summary.iterations > len(self._steps):
-            for one in self.store.iterations(self.run, self._last):
-                self._steps.append(_step(one))
-                self._last, self._at = one.number, max(self._at, one.at)
-        self._look(summary)
+        summary, news, steps = self.store.news(self.run, self._last)
+        for one in steps:
+            self._steps.append(_step(one))
+            self._last, self._at = one.number, max(self._at, one.at)
+        self._look(summary, news)
         progress = self._progress
         running = summary.status is Status.RUNNING
         return {
@@ -67,9 +66,8 @@ class LiveReader:
         values = newest["values"]
         return values if values and None not in values.values() else None
 
-    def _look(self, summary: RunSummary) -> None:
+    def _look(self, summary: RunSummary, news: StoredProgress | None) -> None:
         """Take up how far the run says it is, and guess the seconds that are left."""
-        news = self.store.progress(self.run)
         if news is None or (self._progress is not None and news.at == self._progress.at):
             return
         self._progress, self._at = news, max(self._at, news.at)

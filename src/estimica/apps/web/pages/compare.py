@@ -24,7 +24,7 @@ def register(workbench: Workbench) -> None:
     def compare(runs: str = "") -> None:
         chosen = [part.partition("::") for part in runs.split(",") if part]
         if len(chosen) < 2:
-            raise WebError("G010", "tick at least two runs to compare them")
+            raise WebError("G051", "tick at least two runs to compare them")
         found = [(f, store_in(workbench.folder, f).run(r)) for f, _, r in chosen]
         with frame(workbench, "Compare runs"):
             ui.label("Runs side by side").classes("est-title")

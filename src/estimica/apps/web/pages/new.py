@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from nicegui import ui
@@ -9,9 +10,11 @@ from nicegui.events import UploadEventArguments
 
 from estimica.apps.web.folder import CODE, DATA, MODELS
 from estimica.apps.web.guarded import guarded, told
+from estimica.apps.web.parts.trusting import ask_first
 from estimica.apps.web.shell import frame, study_address
 from estimica.apps.web.workbench import Workbench
-from estimica.base.errors import EstimicaError
+from estimica.base.errors import EstimicaError, WebError
+from estimica.study.trust import code_of, not_trusted
 
 
 def register(workbench: Workbench) -> None:
@@ -78,7 +81,7 @@ class Draft:
             on_change=lambda e: self._chose(e.value),
         ).props("outlined dense options-dense clearable").classes("w-full")
         self.class_box = (
-            ui.input("Class, where the file has several", value=self.class_)
+            ui.input("Class or function, where the file has several", value=self.class_)
             .props("outlined dense")
             .classes("w-full")
         )
@@ -142,7 +145,7 @@ class Draft:
             self.data.append(name)
             self._files.refresh()
 
-    async def _make(self) -> None:
+    def _make(self) -> None:
         if not self.model:
             ui.notify("Choose a model first.", type="warning")
             return
@@ -152,29 +155,47 @@ class Draft:
             return
         folder = self.model.rpartition("/")[0]
         study = f"{folder}/{name}.toml" if folder else f"{name}.toml"
-        self.button.disable()
-        self._say("The model is loaded and the columns are matched …", busy=True)
         try:
             path = self.workbench.folder.at(study)
-            text = await self._proposed(study)
-            self.workbench.folder.save(study, text.encode())
+            source = self._source()
+        except EstimicaError as error:
+            self._say(error.message)
+            return
+        codes = not_trusted(code_of({"model": {"source": source}}, path.parent))
+        page = ui.context.client
+
+        def go() -> None:
+            with page:
+                ui.timer(0.01, lambda: self._propose(study, path, source), once=True)
+
+        ask_first(self.workbench, codes, go)
+
+    def _source(self) -> str:
+        """The model as a study names it; a Python file with its function."""
+        source = str(self.workbench.folder.existing(str(self.model)))
+        wanted = (self.class_box.value or "").strip()
+        if source.endswith(".py"):
+            if not wanted:
+                raise WebError("G050", "name the function of the Python file that is the model")
+            source = f"{source}:{wanted}"
+        return source
+
+    async def _propose(self, study: str, path: Path, source: str) -> None:
+        self.button.disable()
+        self._say("The model is loaded and the columns are matched …", busy=True)
+        wanted = None if ".py:" in source else (self.class_box.value or "").strip() or None
+        try:
+            data = [str(self.workbench.folder.existing(d)) for d in self.data]
+            found = await self.workbench.benches.of(path).ask(
+                "propose", source=source, class_=wanted, data=data
+            )
+            self.workbench.folder.save(study, str(found["text"]).encode())
             self.workbench.desks.pop(path, None)
             ui.navigate.to(study_address(study))
         except EstimicaError as error:
             self._say(error.message)
         finally:
             self.button.enable()
-
-    async def _proposed(self, study: str) -> str:
-        path = self.workbench.folder.at(study)
-        source = self.workbench.folder.existing(str(self.model))
-        found = await self.workbench.benches.of(path).ask(
-            "propose",
-            source=str(source),
-            class_=(self.class_box.value or "").strip() or None,
-            data=[str(self.workbench.folder.existing(d)) for d in self.data],
-        )
-        return str(found["text"])
 
     def _say(self, text: str, *, busy: bool = False) -> None:
         self.state.clear()

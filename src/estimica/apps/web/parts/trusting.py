@@ -20,7 +20,11 @@ ABOUT = (
 
 def when_trusted(workbench: Workbench, desk: Desk, go: Callable[[], None]) -> None:
     """Do something, after asking where foreign code would run."""
-    codes = untrusted(desk.path)
+    ask_first(workbench, untrusted(desk.path), go)
+
+
+def ask_first(workbench: Workbench, codes: tuple[Code, ...], go: Callable[[], None]) -> None:
+    """Do something at once where there is no foreign code, otherwise if the user agrees."""
     if not codes:
         go()
         return
