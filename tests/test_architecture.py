@@ -6,9 +6,8 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "estimica"
 
@@ -134,14 +133,22 @@ def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0]
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imported(path: Path) -> tuple[str, ...]:
     """Dotted names of all that a module imports, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    found: list[str] = []
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name_of(path)}: relative import in line {node.lineno}"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(found)
 
 
 def rooms_used(path: Path) -> Iterator[str]:
@@ -151,8 +158,7 @@ def rooms_used(path: Path) -> Iterator[str]:
             yield parts[1] if len(parts) > 1 else ""
 
 
-in_rooms = pytest.mark.parametrize("path", [m for m in MODULES if m.parent != PACKAGE], ids=name_of)
-everywhere = pytest.mark.parametrize("path", MODULES, ids=name_of)
+IN_ROOMS = [m for m in MODULES if m.parent != PACKAGE]
 
 
 def test_every_folder_is_a_room() -> None:
@@ -160,43 +166,43 @@ def test_every_folder_is_a_room() -> None:
     assert folders <= set(ROOMS)
 
 
-@in_rooms
-def test_imports_point_up_the_list_of_rooms(path: Path) -> None:
-    here = ROOMS.index(room_of(path))
-    for room in rooms_used(path):
-        assert room in ROOMS, f"{name_of(path)} imports from the package root"
-        assert ROOMS.index(room) <= here, f"{name_of(path)} imports {room}, a room below its own"
+def test_imports_point_up_the_list_of_rooms() -> None:
+    for path in IN_ROOMS:
+        here = ROOMS.index(room_of(path))
+        for room in rooms_used(path):
+            assert room in ROOMS, f"{name_of(path)} imports from the package root"
+            assert ROOMS.index(room) <= here, f"{name_of(path)} imports {room}, a room below"
 
 
-@in_rooms
-def test_structure_does_not_know_where_equations_come_from(path: Path) -> None:
-    if room_of(path) == "structure":
-        assert "source" not in rooms_used(path)
+def test_structure_does_not_know_where_equations_come_from() -> None:
+    for path in IN_ROOMS:
+        if room_of(path) == "structure":
+            assert "source" not in rooms_used(path), name_of(path)
 
 
-@in_rooms
-def test_casadi_stays_where_equations_are_compiled(path: Path) -> None:
-    if room_of(path) in WITHOUT_CASADI:
-        assert not any(name.split(".")[0] == "casadi" for name in imported(path))
+def test_casadi_stays_where_equations_are_compiled() -> None:
+    for path in IN_ROOMS:
+        if room_of(path) in WITHOUT_CASADI:
+            heads = {name.split(".")[0] for name in imported(path)}
+            assert "casadi" not in heads, name_of(path)
 
 
-@everywhere
-def test_heavy_libraries_stay_in_their_rooms(path: Path) -> None:
-    for name in imported(path):
-        homes = HOMES.get(name.split(".")[0])
-        if homes:
-            assert any(name_of(path).startswith(home + "/") for home in homes), (
-                f"{name_of(path)} imports {name}"
-            )
+def test_heavy_libraries_stay_in_their_rooms() -> None:
+    for path in MODULES:
+        for name in imported(path):
+            homes = HOMES.get(name.split(".")[0])
+            if homes:
+                assert any(name_of(path).startswith(home + "/") for home in homes), (
+                    f"{name_of(path)} imports {name}"
+                )
 
 
-@everywhere
-def test_every_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [name_of(path) for path in MODULES if not ast.get_docstring(tree_of(path))]
+    assert not silent
 
 
-@everywhere
-def test_everything_public_is_documented(path: Path) -> None:
+def test_everything_public_is_documented() -> None:
     def walk(body: list[ast.stmt], prefix: str) -> Iterator[str]:
         for node in body:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -207,8 +213,9 @@ def test_everything_public_is_documented(path: Path) -> None:
                 if isinstance(node, ast.ClassDef):
                     yield from walk(node.body, f"{prefix}{node.name}.")
 
-    silent = list(walk(ast.parse(path.read_text(encoding="utf-8")).body, ""))
-    assert not silent, f"{name_of(path)}: no docstring on {', '.join(silent)}"
+    for path in MODULES:
+        silent = list(walk(tree_of(path).body, ""))
+        assert not silent, f"{name_of(path)}: no docstring on {', '.join(silent)}"
 
 
 def _is_overload(node: ast.stmt) -> bool:
