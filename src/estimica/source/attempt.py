@@ -22,8 +22,10 @@ _LEVELS: tuple[tuple[Hiding | None, Hiding | None], ...] = (
     (None, None),
     (Hiding.ALGORITHMS, None),
     (Hiding.EQUATIONS, None),
+    (Hiding.BINDINGS, None),
     (Hiding.EQUATIONS, Hiding.LOOPS),
     (Hiding.EQUATIONS, Hiding.EQUATIONS),
+    (Hiding.BINDINGS, Hiding.BINDINGS),
 )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import SourceError
+from estimica.source.hidden_bindings import computed_bindings
 from estimica.source.nodes import BUILTINS, NAMED_ARGUMENT, Node
 from estimica.source.outline import ClassOutline, Outline, Token, outline
 from estimica.source.package_text import read_text
@@ -76,7 +77,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    kind: str  # equation, initial equation, algorithm, initial algorithm
+    kind: str  # equation, initial equation, algorithm, initial algorithm, binding
     nodes: list[dict[str, Any]]
     outer: list[str]  # expressions whose names the compiler resolves, in the order of _NAME numbers
 
@@ -146,6 +147,7 @@ class Hiding(IntEnum):
     LOOPS = 0  # bodies of functions that have loops without a fixed end, or early exits
     ALGORITHMS = 1  # algorithm sections and bodies of functions
     EQUATIONS = 2  # equations too
+    BINDINGS = 3  # and declarations that compute something
 
 
 def hide(
@@ -177,7 +179,7 @@ def _without(
     cutter = _Cutter(outlined, store, outer, hiding, source)
     for found in outlined.classes:
         cutter.visit(found)
-    cuts = tuple(sorted(cutter.cuts, key=lambda c: c.start))
+    cuts = tuple(sorted(cutter.cuts, key=lambda c: (c.start, c.end)))
     parts, at = [], 0
     for cut in cuts:
         parts += [text[at : cut.start], cut.text]
@@ -222,8 +224,10 @@ class _Cutter:
                     self._function(outline, sections[0])
         elif outline.word in ("model", "block", "class") and self._hiding > Hiding.LOOPS:
             for section in self._sections_of(outline):
-                if "algorithm" in section.kind or self._hiding is Hiding.EQUATIONS:
+                if "algorithm" in section.kind or self._hiding >= Hiding.EQUATIONS:
                     self._section(section)
+            if self._hiding is Hiding.BINDINGS:
+                self._bindings(outline)
 
     def _has_open_loops(self, outline: ClassOutline) -> bool:
         words = {t.text for t in self._tokens[outline.first : outline.last]}
@@ -260,11 +264,15 @@ class _Cutter:
         while not parser.done and parser.word not in _SECTION_ENDS:
             at = parser.at
             node = parser.statement() if "algorithm" in kind else parser.equation()
-            if _connects(node):
+            if _connects(node) or self._asks_about_connections(at, parser.at):
                 kept.append(self._text(at, parser.at))
             else:
                 nodes.append(node)
         return _Found(kind, first, parser.at, nodes, kept)
+
+    def _asks_about_connections(self, first: int, stop: int) -> bool:
+        """Whether it depends on the connections of a model, which only the compiler knows."""
+        return any(t.text in ("Connections", "cardinality") for t in self._tokens[first:stop])
 
     # --- cutting ---
 
@@ -273,6 +281,17 @@ class _Cutter:
             number = self._keep(found.kind, found.nodes)
             rest = f" {found.kind} {' '.join(found.kept)}" if found.kept else ""
             self._cut(found.first, found.stop, self._marker(number) + rest)
+
+    def _bindings(self, outline: ClassOutline) -> None:
+        """Variables whose declaration computes something are declared only."""
+        inner = {c.first: c.last for c in self._outlined.classes if c is not outline}
+        found, place = computed_bindings(self._tokens, outline, inner, self._source)
+        if found:
+            for b in found:
+                self._cut(b.first, b.stop, "")
+            number = self._keep("binding", [b.equation for b in found])
+            start = self._tokens[place].start
+            self.cuts.append(Cut(start, start, self._marker(number)))
 
     def _keep(self, kind: str, nodes: list[dict[str, Any]]) -> int:
         number = len(self.sections) + 1
