@@ -25,7 +25,6 @@ import json
 import math
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -150,7 +149,9 @@ def served(folder: Path) -> Iterator[tuple[int, int]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, __file__, "--serve", str(folder), str(port)])
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--serve", str(folder), str(port)], start_new_session=True
+    )
     try:
         end = time.monotonic() + 60
         while True:
@@ -189,7 +190,9 @@ def running(study: Path) -> Iterator[str]:
     """The run in its own process."""
     store = Store.beside(study)
     process = subprocess.Popen(
-        [sys.executable, __file__, "--work", str(study)], stderr=subprocess.DEVNULL
+        [sys.executable, __file__, "--work", str(study)],
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # as the workbench does, and a terminal
     )
     try:
         end = time.monotonic() + 120
@@ -199,7 +202,7 @@ def running(study: Path) -> Iterator[str]:
             time.sleep(0.05)
         yield run
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait(30)
 
 
@@ -262,7 +265,7 @@ def measure(viewers: int, windows: int, span: float, size: int, samples: int) ->
         served(Path(name)) as (port, server),
         running(study := prepared(Path(name), size, samples)) as run,
     ):
-        asyncio.run(watched(port, run, 1, 4 * span))  # the bench starts, which takes a while
+        asyncio.run(watched(port, run, 1, 2 * span))  # the bench starts, which takes a while
         spans: list[tuple[bool, float, float]] = []
         seen: list[tuple[list[View], float]] = []
         costs = np.zeros(3)

@@ -189,14 +189,40 @@ class Store:
         row = self._row("SELECT payload FROM page WHERE run = ?", self._named(which), since=2)
         return None if row is None else dict(read(row["payload"]))
 
+    def news(
+        self, run_id: str, after: int = -1
+    ) -> tuple[RunSummary, StoredProgress | None, tuple[StoredIteration, ...]]:
+        """Summary, progress, and the steps above `after` of a run, at once; for its whole id."""
+        with self._reading() as connection:
+            if connection is None:
+                raise self._unknown(run_id, [])
+            row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
+            if row is None:
+                raise self._unknown(run_id, [])
+            told = None
+            if version_of(connection) >= 2:
+                told = connection.execute(
+                    "SELECT share, text, at FROM progress WHERE run = ?", (run_id,)
+                ).fetchone()
+            steps = connection.execute(
+                "SELECT number, cost, at, payload FROM iteration WHERE run = ? AND number > ? "
+                "ORDER BY number",
+                (run_id, after),
+            ).fetchall()
+        progress = None if told is None else StoredProgress(told["share"], told["text"], told["at"])
+        return _summary(row), progress, tuple(map(_iteration, steps))
+
     def run_of(self, pid: int, since: float) -> str:
         """The run that a process of this machine began or took up; empty where there is none."""
         with self._reading() as connection:
-            row = connection and connection.execute(
-                "SELECT id FROM run WHERE pid = ? AND host = ? AND heartbeat >= ? "
-                "ORDER BY heartbeat DESC LIMIT 1",
-                (pid, this_process().host, since),
-            ).fetchone()
+            row = (
+                connection
+                and connection.execute(
+                    "SELECT id FROM run WHERE pid = ? AND host = ? AND heartbeat >= ? "
+                    "ORDER BY heartbeat DESC LIMIT 1",
+                    (pid, this_process().host, since),
+                ).fetchone()
+            )
         return str(row["id"]) if row else ""
 
     def _row(self, question: str, run_id: str, since: int = 1) -> sqlite3.Row | None:

@@ -276,15 +276,12 @@ class Told:
     status: Status = Status.RUNNING
     started: float = 0.0
 
-    def summary(self, run: str) -> RunSummary:
+    def news(
+        self, run: str, after: int = -1
+    ) -> tuple[RunSummary, StoredProgress | None, tuple[StoredIteration, ...]]:
         count = len(self.steps)
-        return RunSummary(run, "fit", "tank", self.status, "", None, self.started, None, count)
-
-    def iterations(self, run: str, after: int = -1) -> tuple[StoredIteration, ...]:
-        return tuple(s for s in self.steps if s.number > after)
-
-    def progress(self, run: str) -> StoredProgress | None:
-        return self.progress_
+        summary = RunSummary(run, "fit", "tank", self.status, "", None, self.started, None, count)
+        return summary, self.progress_, tuple(s for s in self.steps if s.number > after)
 
 
 def step(number: int, **payload: object) -> StoredIteration:

@@ -156,14 +156,14 @@ def test_a_crash_by_a_signal_is_told_and_hurts_nobody(
     slow_study(folder, 5)
     monkeypatch.setenv("PYTHONPATH", str(folder))
     job = jobs.submit("fit", "tank.toml")
-    after = jobs.submit("identifiability", "tank.toml")
+    after = jobs.submit("residuals", "tank.toml")
     until(jobs, job, lambda j: j.run != "")
     os.kill(jobs._processes[job.id].pid, signal.SIGSEGV)
     crashed = ended(jobs, job)
     assert crashed.state is State.CRASHED
     assert crashed.message.startswith("its process was ended by SIGSEGV: it reached for memory")
     assert Store.beside(folder / "tank.toml").run(crashed.run).status is Status.INTERRUPTED
-    assert ended(jobs, after).state is State.DONE
+    assert until(jobs, after, lambda j: j.state is not State.QUEUED).state is State.RUNNING
 
 
 @POSIX
