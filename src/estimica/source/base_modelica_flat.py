@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 #: arrays with more elements than this are taken for a mistake
 MOST_ELEMENTS = 1_000_000
+_SETTLED = ("Parameter", "Constant")
 _SUBSCRIPTED = re.compile(r"[^\[\]]*(\[\d+(,\s*\d+)*\][^\[\]]*)*")
 
 
@@ -224,8 +225,9 @@ class _Builder:
 
     def _interpreter(self) -> Interpreter:
         """Of what is declared so far: sizes depend on parameters that stand before them."""
-        if self._sizes is None or len(self._sizes.names.declared) < len(self._variables):
-            self._sizes = Interpreter(self._flat())
+        settled = {n: raw for n, raw in self._variables.items() if raw["variability"] in _SETTLED}
+        if self._sizes is None or len(self._sizes.names.declared) < len(settled):
+            self._sizes = Interpreter({**self._flat(), "variables": settled})
         return self._sizes
 
     # --- variables ---
@@ -259,7 +261,7 @@ class _Builder:
         raw = flat_variable(component, found, shape, modification, binding)
         if f"{name}.start" in self._fix:
             raw["start"] = literal_node(self._fix[f"{name}.start"])
-        if found.number == STRING and raw["variability"] not in ("Parameter", "Constant"):
+        if found.number == STRING and raw["variability"] not in _SETTLED:
             self._dropped.add(name)
             return
         self._variables[name] = raw

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lark import Lark, Token, v_args
-from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
 
 from estimica.base.errors import SourceError
 from estimica.source.base_modelica_document import (
@@ -22,7 +22,6 @@ from estimica.source.base_modelica_document import (
 )
 from estimica.source.base_modelica_expressions import Reference, plain_name, span_of_text
 from estimica.source.base_modelica_statements import Statements
-from estimica.source.cache import cache_folder
 from estimica.source.parser import unescaped
 
 if TYPE_CHECKING:
@@ -56,13 +55,7 @@ def grammar() -> str:
 
 @lru_cache(maxsize=1)
 def _lark() -> Lark:
-    options: dict[str, Any] = {"parser": "lalr", "propagate_positions": True}
-    try:
-        folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        return Lark(grammar(), cache=str(folder / "base_modelica.grammar"), **options)
-    except (OSError, LarkError):
-        return Lark(grammar(), **options)
+    return Lark(grammar(), parser="lalr", propagate_positions=True)
 
 
 # --- errors --------------------------------------------------------------------------------------
