@@ -11,6 +11,7 @@ import numpy.typing as npt
 from estimica.base.show import Curve, Curves, Heat, Page, Panel, Parallel, Ribbon, Section, Shown
 
 MOST_POINTS = 4000  # of one curve; more cannot be seen and make a page slow
+MOST_DOTS = 2500  # of a cloud, where each is an element of its own in the page
 MOST_IN_FIGURE = 16_000
 MOST_IN_PAGE = 80_000
 MOST_LINES = 1500  # of parallel coordinates; more only make a carpet
@@ -125,6 +126,7 @@ def _panel(panel: Panel, most: int) -> Panel:
 
 
 def _curve(curve: Curve, most: int) -> Curve:
+    most = min(most, MOST_DOTS) if curve.dotted else most
     if len(curve.time) <= most:
         return curve
     time, value = (scattered if curve.dotted else thinned)(curve.time, curve.value, most)

@@ -20,8 +20,9 @@
   };
 
   async function unpacked() {
-    const packed = document.getElementById("plotly").textContent.trim();
-    const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+    const packed = atob(document.getElementById("plotly").textContent.trim());
+    const bytes = new Uint8Array(packed.length);
+    for (let k = 0; k < packed.length; k++) bytes[k] = packed.charCodeAt(k);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     const script = document.createElement("script");
     script.textContent = await new Response(stream).text();
