@@ -241,6 +241,22 @@ def test_sliders_redraw_curves_and_errn(page: Page, address: str) -> None:
     expect(page.locator(".est-figure[data-drawn]")).to_have_count(1)
 
 
+def test_files_are_sent_and_wrong_ones_refused(page: Page, address: str, folder: Path) -> None:
+    page.goto(f"{address}/new")
+    send = page.locator("input[type=file]").last
+    send.set_input_files({"name": "more.csv", "mimeType": "text/csv", "buffer": b"t,y\n0,1\n1,2\n"})
+    expect(page.get_by_text("more.csv is in the folder now")).to_be_visible()
+    assert (folder / "more.csv").read_bytes() == b"t,y\n0,1\n1,2\n"
+    program = {"name": "odd.csv", "mimeType": "text/csv", "buffer": b"\x7fELF" + bytes(100)}
+    send.set_input_files(program)  # type: ignore[arg-type]
+    expect(page.get_by_text(re.compile("odd.csv.*(no|not) ", re.IGNORECASE)).first).to_be_visible()
+    again = {"name": "more.csv", "mimeType": "text/csv", "buffer": b"x"}
+    send.set_input_files(again)  # type: ignore[arg-type]
+    expect(page.get_by_text("there is a file 'more.csv' already")).to_be_visible()
+    assert not (folder / "odd.csv").exists()
+    assert (folder / "more.csv").stat().st_size == 12
+
+
 def test_missing_things_have_a_page(page: Page, address: str) -> None:
     for path, words in (
         ("/study/none.toml", "there is no file 'none.toml'"),
