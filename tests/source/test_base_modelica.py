@@ -363,6 +363,11 @@ def test_a_mistake_is_told_with_its_place(body: str, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
+def test_a_class_that_is_closed_by_another_name_is_told() -> None:
+    with pytest.raises(SourceError, match=r"S201: text:2: model 'a' is closed by 'end 'b''"):
+        load_flat("//! base 0.1.0\nmodel 'a' end 'b';\n")
+
+
 def test_a_text_that_ends_too_early_says_where() -> None:
     whole = (FOLDER / "decay.bmo").read_text()
     with pytest.raises(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lark import Lark, Token, v_args
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, VisitError
 
 from estimica.base.errors import SourceError
 from estimica.source.base_modelica_document import (
@@ -43,7 +43,12 @@ def parse(text: str, label: str) -> Document:
         tree = _lark().parse(text)
     except UnexpectedInput as error:
         raise _syntax_error(error, text, label) from None
-    document: Document = _Classes().transform(tree)
+    try:
+        document: Document = _Classes().transform(tree)
+    except VisitError as error:
+        if not isinstance(error.orig_exc, _OtherEnd):
+            raise
+        raise SourceError("S201", f"{label}:{error.orig_exc}") from None
     return document
 
 
@@ -93,6 +98,10 @@ def _construct(text: str, at: int) -> str:
 
 
 # --- classes and declarations --------------------------------------------------------------------
+
+
+class _OtherEnd(Exception):
+    """A class that is closed by the name of another."""
 
 
 class _Declaration(NamedTuple):
@@ -153,6 +162,8 @@ class _Classes(Statements):
         word, token, description, *rest = [c for c in children if c is not None]
         components: list[Component] = []
         protected = False
+        if plain_name(rest[-1]) != plain_name(token):
+            raise _OtherEnd(f"{rest[-1].line}: {word} {token} is closed by 'end {rest[-1]}'")
         for item in rest[:-1]:
             if isinstance(item, _Visibility):
                 protected = item.word == "protected"
