@@ -55,9 +55,9 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
         if iw[at.STIFF] and found and iw[at.FRESH] == 0:
             iw[at.JACOBIAN_AGE] = 1
         if h < max(16.0 * EPS * abs(t), 1e-20 * rw[setting + at.SPAN]):
-            return found if found else (
-                at.STEP_TOO_SMALL if np.isfinite(error) else at.NOT_FINITE
-            )  # fmt: skip
+            if found and iw[at.R_STATUS]:
+                return found
+            return at.STEP_TOO_SMALL if found or np.isfinite(error) else at.NOT_FINITE
     iw[at.STEPS] += 1
     iw[at.STIFF_STEPS] += iw[at.STIFF]
     growth = 0.9 * max(error, 1e-10) ** (-0.85 * order) * rw[clock + at.LAST_ERROR] ** (0.2 * order)
