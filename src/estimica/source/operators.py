@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
+from estimica.source.complex_numbers import complex_operation
 from estimica.source.values import (
     Value,
     ValueMismatch,
@@ -36,6 +37,10 @@ def binary(op: str, a: Value, b: Value) -> Value:
     """a `op` b in the compiler's words for operators."""
     if isinstance(a, str) or isinstance(b, str):
         return _texts(op, a, b)
+    if isinstance(a, dict) or isinstance(b, dict):
+        complex_ = complex_operation(op, a, b)
+        if complex_ is not None:
+            return complex_
     a, b = numeric(a), numeric(b)
     if op == "Mul":
         return matrix_product(a, b) if is_array(a) and is_array(b) else elementwise(ex.mul, a, b)
