@@ -146,7 +146,13 @@ def _path(kind: str, key: str) -> Path:
 
 
 def _drop_old(folder: Path) -> None:
-    entries = [(e.path, e.stat()) for e in os.scandir(folder) if not e.name.endswith(".tmp")]
+    entries = []
+    with os.scandir(folder) as found:
+        for entry in found:
+            # another process may have dropped it in the meantime
+            with contextlib.suppress(OSError):
+                if not entry.name.endswith(".tmp"):
+                    entries.append((entry.path, entry.stat()))
     entries.sort(key=lambda e: e[1].st_mtime, reverse=True)
     total = 0
     for k, (path, status) in enumerate(entries):
