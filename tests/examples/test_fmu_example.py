@@ -85,3 +85,11 @@ def test_estimates_agree_with_the_truth_within_their_errors(
     true = pd.Series({n: v for n, v in truth(folder).items() if n in fit.estimates})
     off = (fit.parameters["value"] - true) / fit.parameters["stderr"]
     assert off.abs().max() < 3.5
+
+
+def test_new_writes_a_study_of_an_fmu(folder: Path) -> None:
+    run(folder, "-m", "estimica", "new", "rcThermal.fmu", "room.csv", "--output", "new.toml")
+    text = (folder / "new.toml").read_text(encoding="utf-8")
+    assert 'source = "rcThermal.fmu"' in text
+    assert '"wall.R" = { start = 0.004, min = 1e-06 }' in text
+    assert '# T_out = "outside"   # [K] Temperature outside' in text

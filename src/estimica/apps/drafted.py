@@ -23,7 +23,7 @@ def drafted(
     from estimica.study.draft_columns import Table
 
     tables = [Table(relative(f, folder), read_data(f)) for f in files]
-    if class_ is None:
+    if class_ is None and not source.lower().endswith(".fmu"):
         require_one_class(source)
     columns = [name for t in tables for name in t.data.names]
     model, named = _loaded(source, class_, libraries, folder, columns)
@@ -50,6 +50,7 @@ def _loaded(
     """The model, and how a study file in `folder` names it."""
     from estimica.compiled.function_file import is_function_source
     from estimica.simulate.component import load_component
+    from estimica.simulate.fmu_model import is_fmu, load_fmu
     from estimica.simulate.function_model import function_model_of_file
     from estimica.simulate.linear_models import is_transfer_function_text, model_in_s
     from estimica.study.draft import relative
@@ -60,6 +61,8 @@ def _loaded(
         file, mark, name = source.partition(".py")
         return function_model_of_file(source, Path()), f"{relative(file, folder)}{mark}{name}"
     named = relative(source, folder) if Path(source).exists() else source
+    if is_fmu(source):
+        return load_fmu(source), named
     return load_component(source, class_, libraries=libraries, measured=columns), named
 
 

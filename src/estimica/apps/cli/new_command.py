@@ -36,7 +36,7 @@ def new(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A Modelica file or folder, a class of a library, a Python function as "
+            help="A Modelica file or folder, a class of a library, an FMU, a Python function as "
             "file.py:function, or a transfer function as 'K*exp(-T*s)/(1 + tau*s)'.",
         ),
     ],
