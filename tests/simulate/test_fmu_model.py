@@ -190,3 +190,41 @@ def test_what_needs_equations_says_that_an_fmu_shows_none() -> None:
         es.fit(study)
     with pytest.raises(ModelError, match="M150: an FMU shows no equations to linearise"):
         model.frequency_experiment([1.0], transfers=[("x_out", "u")])
+
+
+@pytest.mark.parametrize("method", ["auto", "implicit"])
+def test_a_stiff_unit_is_right_with_loose_tolerances_too(method: str) -> None:
+    """Robertson's problem runs to infinity where b becomes negative."""
+    times = np.linspace(0, 40, 21)
+    model = es.load_model(built("stiff", fmi=2))
+    loose = es.Options(rtol=1e-4, atol=1e-6, method=method)
+    found = model.simulate(times, outputs=["a", "b", "c"], options=loose).values
+    twin = es.load_model(HERE / "stiff.mo", "stiff")
+    exact = twin.simulate(times, outputs=["a", "b", "c"], options=FINE).values
+    assert np.all(np.abs(found - exact) <= 1e-3 * np.abs(exact).max(axis=0))
+
+
+@pytest.mark.slow
+def test_workers_find_what_one_process_finds() -> None:
+    model = es.load_model(built("vanDerPol", fmi=2))
+    times = np.linspace(0, 10, 101)
+    noise = 0.02 * np.random.default_rng(1).standard_normal(times.size)
+    data = {"x": (times, van_der_pol(times, 2.0, 1.0, 2.0) + noise)}
+    case = es.Case("run", data, outputs={"x_out": "x"})
+    fit = es.fit(es.Study(model, [es.Tuner("mu", start=1.5)], [case]))
+    alone, shared = (es.bootstrap(fit, 6, workers=n, seed=3) for n in (1, 2))
+    assert np.array_equal(alone.values, shared.values)
+
+
+def test_a_fit_tells_how_derivatives_were_found_and_what_the_step_does() -> None:
+    times = np.linspace(0, 10, 51)
+    data = {"x": (times, van_der_pol(times, 2.0, 1.0, 2.0))}
+    case = es.Case("run", data, outputs={"x_out": "x"})
+    model = es.load_model(built("vanDerPol", fmi=2), interface="cs", communication_step=0.1)
+    fit = es.fit(es.Study(model, [es.Tuner("mu", start=1.5)], [case]))
+    assert fit.derivatives.startswith("by differences of whole trajectories")
+    assert fit.discretisation is not None
+    assert fit.discretisation.step == 0.1
+    assert abs(fit["mu"] - 2.0) <= 1.2 * fit.discretisation.shifts["mu"] + 1e-6
+    assert fit.discretisation.text.startswith("The communication step was 0.1 s. By halving it")
+    assert fit.to_dict()["discretisation"]["communication_step"] == 0.1

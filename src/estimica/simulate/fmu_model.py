@@ -27,6 +27,7 @@ from estimica.compiled.fmu_description import (
 )
 from estimica.compiled.fmu_library import FmuBinary, require_binary
 from estimica.compiled.model import OperatingPoint, Respond
+from estimica.flat.system import Experiment
 from estimica.simulate.engine import DEFAULT, METHODS, Options
 from estimica.simulate.fmu_communication import communication_points
 from estimica.simulate.fmu_experiment import FmuExperiment, Group
@@ -108,6 +109,19 @@ class FmuModel(SimulatedModel):
     def output_names(self) -> tuple[str, ...]:
         """Names of the declared outputs."""
         return self.fmu.outputs()
+
+    @property
+    def experiment(self) -> Experiment:
+        """Start, stop and tolerance that the FMU's author suggests."""
+        f = self.fmu
+        return Experiment(f.start or 0.0, f.stop, f.tolerance, f.step)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where the FMU comes from, in words."""
+        made = f", made by {self.fmu.tool}" if self.fmu.tool else ""
+        there = " and ".join(INTERFACES[i] for i in self.fmu.interfaces)
+        return (f"an FMU of FMI {self.fmu.fmi}.0 for {there}{made}",)
 
     @property
     def state_names(self) -> tuple[str, ...]:

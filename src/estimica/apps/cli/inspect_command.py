@@ -21,6 +21,7 @@ from estimica.report.text import printed
 if TYPE_CHECKING:
     import pandas as pd
 
+    from estimica.simulate.fmu_model import FmuModel
     from estimica.simulate.modelica_model import ModelicaModel
 
 TABLES = ("parameters", "inputs", "outputs", "states", "variables")
@@ -92,7 +93,11 @@ def _tree(model: ModelicaModel, everything: bool) -> Tree:
     return tree
 
 
-def _component_json(model: ModelicaModel) -> dict[str, object]:
+def _component_json(model: ModelicaModel | FmuModel) -> dict[str, object]:
+    from estimica.simulate.fmu_model import FmuModel
+
+    if isinstance(model, FmuModel):
+        return {}
     choice = model.choose_inputs()
     return {
         "inputs_needed": choice.needed,
@@ -102,8 +107,12 @@ def _component_json(model: ModelicaModel) -> dict[str, object]:
     }
 
 
-def _show_component(tree: Tree, model: ModelicaModel) -> None:
+def _show_component(tree: Tree, model: ModelicaModel | FmuModel) -> None:
     """What the class needs when it is taken alone, its connectors open."""
+    from estimica.simulate.fmu_model import FmuModel
+
+    if isinstance(model, FmuModel):
+        return
     choice = model.choose_inputs()
     if not choice.proposals:
         return
