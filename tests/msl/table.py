@@ -13,9 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-HEAD = """# Modelica Standard Library
-
-What became of the runnable examples of these packages of the Modelica Standard Library ({version}):
+HEAD = """What became of the runnable examples of these packages of the Modelica Standard Library ({version}):
 {packages}. Each was loaded by its name, and simulated to its own stop time with a relative tolerance of
 1e-6. *Agrees* marks those whose states were compared with the simulation of the compiler itself, whose
 solver is not ours.
@@ -60,9 +58,9 @@ def main() -> None:
     text = HEAD.format(
         counts=counts, packages=", ".join(f"`{p}`" for p in packages), version=version
     )
-    (ROOT / "docs" / "standard-library.md").write_text(
-        text + "\n".join(rows) + "\n", encoding="utf-8"
-    )
+    page = ROOT / "docs" / "standard-library.md"
+    before = page.read_text(encoding="utf-8").partition("What became of the runnable")[0]
+    page.write_text(before + text + "\n".join(rows) + "\n", encoding="utf-8")
     _write_lists(loaded, done, compared)
     print(counts, Counter(r.get("code", "done") for r in reports))
 
