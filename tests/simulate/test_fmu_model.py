@@ -190,6 +190,8 @@ def test_what_needs_equations_says_that_an_fmu_shows_none() -> None:
         es.fit(study)
     with pytest.raises(ModelError, match="M150: an FMU shows no equations to linearise"):
         model.frequency_experiment([1.0], transfers=[("x_out", "u")])
+    with pytest.raises(ModelError, match="M216: 'vanDerPol' is an FMU and shows no equations, so"):
+        model.write_sensitivity_system(["mu"])
 
 
 @pytest.mark.parametrize("method", ["auto", "implicit"])

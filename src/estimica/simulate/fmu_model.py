@@ -26,14 +26,14 @@ from estimica.compiled.fmu_description import (
     why_not_tunable,
 )
 from estimica.compiled.fmu_library import FmuBinary, require_binary
-from estimica.compiled.model import OperatingPoint, Respond
 from estimica.flat.system import Experiment
 from estimica.simulate.engine import DEFAULT, METHODS, Options
 from estimica.simulate.fmu_communication import communication_points
 from estimica.simulate.fmu_experiment import FmuExperiment, Group
+from estimica.simulate.fmu_refusals import WithoutEquations
 from estimica.simulate.fmu_response import DerivativeMemory, FmuResponse, FmuTuner, Setup
 from estimica.simulate.inputs import pieces_of, signals_of
-from estimica.simulate.simulated import SimulatedModel, experiment_times, finite, known_names
+from estimica.simulate.simulated import experiment_times, finite, known_names
 
 Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
@@ -63,7 +63,7 @@ def load_fmu(
     return FmuModel(Path(path), fix or {}, interface, communication_step)
 
 
-class FmuModel(SimulatedModel):
+class FmuModel(WithoutEquations):
     """An FMU; its native code runs in a process of its own."""
 
     def __init__(
@@ -199,24 +199,6 @@ class FmuModel(SimulatedModel):
             ),
             self.binary,
             self._memory,
-        )
-
-    def frequency_experiment(
-        self,
-        omega: Sequence[float] | Vector,
-        inputs: Mapping[str, float] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        transfers: Sequence[tuple[str, str]],
-        wrt: Sequence[str] = (),
-        operating_point: OperatingPoint = "steady",
-    ) -> Respond:
-        """There is none: an FMU shows no equations."""
-        raise ModelError(
-            "M150",
-            f"an FMU shows no equations to linearise, so that '{self.name}' has no frequency "
-            "response; fit it over time, or use its Modelica source",
         )
 
     def _tuners(self, wrt: Sequence[str]) -> tuple[str, ...]:
