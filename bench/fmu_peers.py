@@ -71,13 +71,20 @@ def counted() -> Iterator[list[int]]:
 
 
 def cpu_of_all() -> float:
-    """CPU seconds of this process and those that it has started and that still run."""
-    seconds = time.process_time()
-    for path in Path("/proc/self/task").glob("*/children"):
+    """CPU seconds of this process and of all below it that still run."""
+    return time.process_time() + sum(map(_cpu, _below("self")))
+
+
+def _below(process: str) -> Iterator[str]:
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
         for child in path.read_text().split():
-            for task in Path(f"/proc/{child}/task").glob("*/schedstat"):
-                seconds += 1e-9 * int(task.read_text().split()[0])
-    return seconds
+            yield child
+            yield from _below(child)
+
+
+def _cpu(process: str) -> float:
+    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(1e-9 * int(task.read_text().split()[0]) for task in tasks)
 
 
 def study_of(case: UnitCase, path: Path, data: Vector) -> es.Study:
