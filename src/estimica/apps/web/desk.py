@@ -64,10 +64,30 @@ class Desk:
         found = study_text.value_at(self.text, place)
         return default if found is None else found
 
+    def table(self, place: Place) -> dict[str, Any]:
+        """The table at a place; empty where there is none, or something else."""
+        found = self.value(place)
+        return found if isinstance(found, dict) else {}
+
+    def entries(self, place: Place) -> list[dict[str, Any]]:
+        """The tables of a list of tables; empty ones for what is none."""
+        found = self.value(place)
+        listed = found if isinstance(found, list) else []
+        return [e if isinstance(e, dict) else {} for e in listed]
+
     @property
     def is_broken(self) -> bool:
         """Whether the text is no TOML, so that there is nothing to edit but the text."""
-        return bool(self.text.strip()) and not self.tables
+        try:
+            tomllib.loads(self.text.removeprefix("\ufeff"))
+        except (tomllib.TOMLDecodeError, RecursionError):
+            return True
+        return False
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the file was moved or removed while it was open."""
+        return not self.path.is_file()
 
     def set(self, place: Place, value: object) -> None:
         """Write a value; None takes the entry out."""
@@ -84,7 +104,7 @@ class Desk:
     def append(self, place: Place, value: dict[str, Any]) -> int:
         """Add a table to a list of tables; its number."""
         self._write(study_text.appended(self.text, place, value))
-        return len(self.value(place, [])) - 1
+        return len(self.entries(place)) - 1
 
     def replace(self, text: str) -> None:
         """Write another text."""
@@ -101,7 +121,7 @@ class Desk:
     def look(self) -> bool:
         """Take over what another program has written; whether there was something."""
         with contextlib.suppress(EstimicaError):
-            if fingerprint(self.path) != self._seen:
+            if not self.is_gone and fingerprint(self.path) != self._seen:
                 text, self._seen = read_text(self.path)
                 if text != self.text:
                     self.revision = self.revision.edit(text)
@@ -184,8 +204,8 @@ class Desk:
         return self._model[1]
 
     def _cases_inputs(self) -> list[Sequence[str]]:
-        cases = self.value(("case",), [])
-        return [sorted(c.get("inputs", {})) for c in cases if isinstance(c, dict)]
+        cases = range(len(self.entries(("case",))))
+        return [sorted(self.table(("case", k, "inputs"))) for k in cases]
 
     # --- forms --------------------------------------------------------------------------------
 

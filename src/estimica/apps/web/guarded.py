@@ -62,8 +62,3 @@ async def loaded(shown: Awaitable[None]) -> None:
     finally:
         if not waiting.is_deleted:
             waiting.delete()
-
-
-def told(error: EstimicaError) -> None:
-    """Say what went wrong, at the lower edge, until it is read."""
-    ui.notify(error.message, type="negative", timeout=0, close_button="Close", multi_line=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from estimica.apps.web.folder import Folder
 from estimica.base.errors import StoreError
@@ -29,6 +29,18 @@ class FolderRun:
 def run_address(folder: str, run: str) -> str:
     """The page of a run in the store of a folder."""
     return f"/runs/{quote(folder)}/{quote(run)}" if folder else f"/runs/{quote(run)}"
+
+
+def compare_address(runs: list[tuple[str, str]]) -> str:
+    """The page on which runs, each of a folder, stand side by side."""
+    listed = ",".join(f"{quote(folder, safe='')}::{quote(run, safe='')}" for folder, run in runs)
+    return f"/compare?runs={quote(listed, safe=':,')}"
+
+
+def runs_in(listed: str) -> list[tuple[str, str]]:
+    """The runs that such an address names."""
+    parts = [part.partition("::") for part in listed.split(",") if part]
+    return [(unquote(folder), unquote(run)) for folder, _, run in parts]
 
 
 def store_in(folder: Folder, name: str) -> Store:

@@ -10,6 +10,8 @@ from urllib.parse import quote
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk, Place
+from estimica.apps.web.job import State
+from estimica.apps.web.telling import attempted
 from estimica.apps.web.workbench import Workbench
 
 
@@ -72,12 +74,12 @@ def _history(desk: Desk) -> None:
     """Undo and redo, and what to do about an edit from elsewhere."""
 
     def back() -> None:
-        desk.undo()
-        ui.navigate.reload()
+        if desk.revision.past and attempted(desk.undo):
+            ui.navigate.reload()
 
     def forth() -> None:
-        desk.redo()
-        ui.navigate.reload()
+        if desk.revision.future and attempted(desk.redo):
+            ui.navigate.reload()
 
     undo = ui.button(icon="undo", on_click=back).props(
         'flat round dense color=primary aria-label="Undo"'
@@ -87,28 +89,49 @@ def _history(desk: Desk) -> None:
         'flat round dense color=primary aria-label="Redo"'
     )
 
+    page = ui.context.client
+    gone = {"told": False}
+
     def show() -> None:
         undo.set_enabled(bool(desk.revision.past))
         redo.set_enabled(bool(desk.revision.future))
+        if at_work() is not page:  # in another tab
+            page.run_javascript("estimica.renew()")
 
     def look() -> None:
         if desk.look():
-            ui.notify("The file was changed by another program; the page shows it anew.")
-            ui.navigate.reload()
+            page.run_javascript("estimica.renew()")
+        if desk.is_gone and not gone["told"]:
+            ui.notify(
+                f"{desk.name} was moved or removed. What you change here cannot be written.",
+                type="warning",
+                timeout=0,
+                close_button="Close",
+            )
+        gone["told"] = desk.is_gone
 
+    show()
     end = desk.listen(show)
-    ui.context.client.on_delete(end)
+    page.on_delete(end)
     ui.timer(2.0, look)
     ui.keyboard(on_key=lambda e: _key(e, back, forth), ignore=["input", "textarea", "select"])
-    show()
+
+
+def at_work() -> object:
+    """The page that somebody works on just now; none where nobody does."""
+    try:
+        return ui.context.client
+    except RuntimeError:
+        return None
 
 
 def _key(event: object, back: object, forth: object) -> None:
     from nicegui.events import KeyEventArguments
 
     assert isinstance(event, KeyEventArguments)
-    if event.action.keydown and event.modifiers.ctrl and str(event.key).lower() == "z":
-        (forth if event.modifiers.shift else back)()  # type: ignore[operator]
+    key = str(event.key).lower()
+    if event.action.keydown and event.modifiers.ctrl and key in ("z", "y"):
+        (forth if event.modifiers.shift or key == "y" else back)()  # type: ignore[operator]
 
 
 def _running(workbench: Workbench) -> None:
@@ -116,9 +139,10 @@ def _running(workbench: Workbench) -> None:
     chip = ui.link("", "/#runs").classes(replace="").classes("est-status running")
 
     def show() -> None:
-        going = [j for j in workbench.jobs.jobs() if j.state in ("running", "queued")]
-        chip.set_text(f"{len(going)} running" if going else "")
-        chip.set_visibility(bool(going))
+        states = [j.state for j in workbench.jobs.jobs()]
+        going, queued = states.count(State.RUNNING), states.count(State.QUEUED)
+        chip.set_text(f"{going} running" + (f", {queued} queued" if queued else ""))
+        chip.set_visibility(bool(going or queued))
 
     show()
     ui.timer(1.0, show)
@@ -176,9 +200,7 @@ COMMAND_TABLES = (
 def tree_of(desk: Desk) -> list[tuple[str, list[Item]]]:
     """The tree on the left: it mirrors the study file."""
     tables = desk.tables
-    tuners = tables.get("tune", {})
-    tuners = tuners if isinstance(tuners, dict) else {}
-    cases = [c for c in desk.value(("case",), []) if isinstance(c, dict)]
+    tuners, cases = desk.table(("tune",)), desk.entries(("case",))
     study = [
         Item("", "Overview", "dashboard"),
         Item("model", "Model", "account_tree", place=("model",)),
@@ -232,14 +254,13 @@ def _off(entry: object) -> bool:
 
 
 def _count(desk: Desk, table: str) -> str:
-    found = desk.value((table,), [])
+    found = desk.entries((table,))
     return str(len(found)) if found else ""
 
 
 def _named(desk: Desk, table: str) -> list[Item]:
-    entries = [e for e in desk.value((table,), []) if isinstance(e, dict)]
     return [
         Item(f"{table}/{k}", str(e.get("name", f"{table} {k + 1}")), place=(table, k), inner=True,
              off=_off(e))
-        for k, e in enumerate(entries)
+        for k, e in enumerate(desk.entries((table,)))
     ]  # fmt: skip

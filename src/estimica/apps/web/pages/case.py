@@ -7,19 +7,20 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
 from estimica.apps.web.parts.figure import Figure
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.mapping import Mapping
-from estimica.apps.web.parts.names import nearby, quantities, suggestions
+from estimica.apps.web.parts.names import model_note, nearby, quantities, suggestions
+from estimica.apps.web.parts.trusting import trust_card
 from estimica.apps.web.shell import study_address
+from estimica.apps.web.telling import attempted, told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 
 
 async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
     """The case of that number."""
-    if not rest.isdigit() or desk.value(("case", int(rest))) is None:
+    if not rest.isdecimal() or int(rest) >= len(desk.entries(("case",))):
         raise WebError("G009", f"the study has no case number '{rest}'")
     k = int(rest)
     place = ("case", k)
@@ -30,6 +31,8 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         if data:
             Figure(data["figure"], label="The data as they are in the file")
     columns = [c["name"] for c in data.get("columns", [])]
+    if not trust_card(workbench, desk):
+        await model_note(desk)
     known = await quantities(desk)
     with ui.column().classes("est-card"):
         Mapping(desk, k, known, columns).show()
@@ -92,5 +95,5 @@ def _pick(desk: Desk, k: int, data: dict[str, Any], wrong: str) -> None:
 
 
 def _remove(desk: Desk, k: int) -> None:
-    desk.remove(("case", k))
-    ui.navigate.to(study_address(desk.name, "case"))
+    if attempted(lambda: desk.remove(("case", k))):
+        ui.navigate.to(study_address(desk.name, "case"))

@@ -7,9 +7,9 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
 from estimica.apps.web.parts.names import nearby
 from estimica.apps.web.shell import study_address
+from estimica.apps.web.telling import attempted, told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
@@ -25,7 +25,7 @@ def show(workbench: Workbench, desk: Desk, rest: str) -> None:
 
     @ui.refreshable
     def table() -> None:
-        cases = [c for c in desk.value(("case",), []) if isinstance(c, dict)]
+        cases = desk.entries(("case",))
         if not cases:
             ui.label("No cases yet: add the first one with its data file.").classes("est-empty")
             return
@@ -47,20 +47,23 @@ def _line(desk: Desk, k: int, case: dict[str, Any], renew: Any) -> None:
     name = str(case.get("name", f"case {k + 1}"))
     with ui.element("tr"):
         with ui.element("td"):
-            ui.checkbox(
+            box = ui.checkbox(
                 value=case.get("active", True) is not False,
                 on_change=lambda e: _set(desk, ("case", k, "active"), None if e.value else False),
-            ).props(f'dense aria-label="{name} is used"')
+            )
+            box.props("dense").props["aria-label"] = f"{name} is used"
         with ui.element("td"):
             ui.link(name, study_address(desk.name, f"case/{k}"))
         with ui.element("td"):
-            ui.select(
-                ["calibrate", "validate"],
-                value=case.get("role", "calibrate"),
+            role = str(case.get("role", "calibrate"))
+            choice = ui.select(
+                list(dict.fromkeys(["calibrate", "validate", role])),
+                value=role,
                 on_change=lambda e: _set(
                     desk, ("case", k, "role"), None if e.value == "calibrate" else e.value
                 ),
-            ).props(f'dense outlined options-dense aria-label="Role of {name}"')
+            )
+            choice.props("dense outlined options-dense").props["aria-label"] = f"Role of {name}"
         for text in (
             str(case.get("data", "")),
             _names(case, "inputs"),
@@ -72,17 +75,17 @@ def _line(desk: Desk, k: int, case: dict[str, Any], renew: Any) -> None:
         with ui.element("td"):
 
             def away() -> None:
-                desk.remove(("case", k))
+                attempted(lambda: desk.remove(("case", k)))
                 renew()
 
-            ui.button(icon="delete", on_click=away).props(
-                f'flat round dense color=negative aria-label="Remove {name}"'
-            )
+            button = ui.button(icon="delete", on_click=away).props("flat round dense")
+            button.classes("est-quiet").props["aria-label"] = f"Remove {name}"
 
 
 def _names(case: dict[str, Any], key: str) -> str:
     found = case.get(key, {})
-    return ", ".join(found) if isinstance(found, dict) else ""
+    names = list(map(str, found)) if isinstance(found, (dict, list)) else []
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _set(desk: Desk, place: tuple[str | int, ...], value: object) -> None:
@@ -100,7 +103,7 @@ def _add(desk: Desk) -> None:
         if not data:
             ui.notify("Choose the data file of the new case.")
             return
-        known = {c.get("name") for c in desk.value(("case",), []) if isinstance(c, dict)}
+        known = {c.get("name") for c in desk.entries(("case",))}
         stem = data.rpartition("/")[2].rpartition(".")[0] or data
         name = next(n for n in (stem, *(f"{stem} {k}" for k in range(2, 999))) if n not in known)
         entry: dict[str, Any] = {"name": name, "data": data}

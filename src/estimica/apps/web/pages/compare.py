@@ -8,7 +8,7 @@ from nicegui import ui
 
 from estimica.apps.web.guarded import guarded
 from estimica.apps.web.parts.figure import Figure, figure_data
-from estimica.apps.web.recent import FolderRun, store_in, when
+from estimica.apps.web.recent import FolderRun, runs_in, store_in, when
 from estimica.apps.web.shell import frame
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import WebError
@@ -22,10 +22,10 @@ def register(workbench: Workbench) -> None:
     @ui.page("/compare")
     @guarded(workbench)
     def compare(runs: str = "") -> None:
-        chosen = [part.partition("::") for part in runs.split(",") if part]
+        chosen = runs_in(runs)
         if len(chosen) < 2:
             raise WebError("G051", "tick at least two runs to compare them")
-        found = [(f, store_in(workbench.folder, f).run(r)) for f, _, r in chosen]
+        found = [(f, store_in(workbench.folder, f).run(r)) for f, r in chosen]
         with frame(workbench, "Compare runs"):
             ui.label("Runs side by side").classes("est-title")
             with ui.column().classes("est-card"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import count
 
 from nicegui import ui
 
@@ -10,8 +11,10 @@ from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.names import suggestions
 from estimica.apps.web.shell import study_address
+from estimica.apps.web.telling import attempted
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import WebError
+from estimica.study.form_typed import written
 
 TITLES = {"criterion": ("Criteria", "criterion"), "indicator": ("Indicators", "indicator")}
 
@@ -32,7 +35,7 @@ def _all(desk: Desk, table: str) -> None:
     title, word = TITLES[table]
     ui.label(title).classes("est-title")
     ui.label(desk.form((table, "*")).description).classes("est-lead")
-    entries = [e for e in desk.value((table,), []) if isinstance(e, dict)]
+    entries = desk.entries((table,))
     with ui.column().classes("est-card"):
         if not entries:
             ui.label(f"No {word} yet.").classes("est-empty")
@@ -42,12 +45,14 @@ def _all(desk: Desk, table: str) -> None:
                     str(entry.get("name", f"{word} {k + 1}")),
                     study_address(desk.name, f"{table}/{k}"),
                 )
-                about = ", ".join(f"{n} = {v}" for n, v in entry.items() if n != "name")
-                ui.label(about).classes("est-soft ellipsis")
+                about = ", ".join(f"{n} {written(v)}" for n, v in entry.items() if n != "name")
+                ui.label(about).classes("est-soft").style("overflow-wrap: anywhere")
 
         def add() -> None:
-            k = desk.append((table,), {"name": f"{word} {len(entries) + 1}"})
-            ui.navigate.to(study_address(desk.name, f"{table}/{k}"))
+            taken = {e.get("name") for e in entries}
+            name = next(n for k in count(1) if (n := f"{word} {k}") not in taken)
+            if attempted(lambda: desk.append((table,), {"name": name})):
+                ui.navigate.to(study_address(desk.name, f"{table}/{len(entries)}"))
 
         ui.button(
             f"Add {'an' if word[0] in 'aeiou' else 'a'} {word}", icon="add", on_click=add
@@ -55,7 +60,7 @@ def _all(desk: Desk, table: str) -> None:
 
 
 async def _one(desk: Desk, table: str, rest: str) -> None:
-    if not rest.isdigit() or desk.value((table, int(rest))) is None:
+    if not rest.isdecimal() or int(rest) >= len(desk.entries((table,))):
         raise WebError("G009", f"the study has no {TITLES[table][1]} number '{rest}'")
     place = (table, int(rest))
     ui.label(str(desk.value((*place, "name"), TITLES[table][1]))).classes("est-title")
@@ -65,7 +70,7 @@ async def _one(desk: Desk, table: str, rest: str) -> None:
         FormView(desk, place, form, await suggestions(desk)).show()
 
     def away() -> None:
-        desk.remove(place)
-        ui.navigate.to(study_address(desk.name, table))
+        if attempted(lambda: desk.remove(place)):
+            ui.navigate.to(study_address(desk.name, table))
 
     ui.button("Remove", icon="delete", on_click=away).props("flat no-caps color=negative")

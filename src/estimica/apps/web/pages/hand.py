@@ -8,12 +8,12 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
 from estimica.apps.web.parts.commands import run
 from estimica.apps.web.parts.figure import Figure
 from estimica.apps.web.parts.form import understood
 from estimica.apps.web.parts.names import quantities
 from estimica.apps.web.parts.trusting import trust_card
+from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
@@ -30,7 +30,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
     ).classes("est-lead")
     if trust_card(workbench, desk):
         return
-    tuners = {n: t for n, t in desk.value(("tune",), {}).items() if _active(t)}
+    tuners = {n: t for n, t in desk.table(("tune",)).items() if _active(t)}
     if not tuners:
         ui.label("The study has no tuners yet.").classes("est-card est-empty")
         return
@@ -59,7 +59,8 @@ class Hand:
 
     def show(self) -> None:
         """Sliders, numbers, curves."""
-        with ui.element("div").classes("w-full grid gap-4 grid-cols-1 lg:grid-cols-3"):
+        layout = "w-full grid gap-4 grid-cols-1 lg:grid-cols-3"
+        with ui.element("div").classes(layout).props("data-unsaved"):
             with ui.column().classes("est-card self-start"):
                 for name in self.scales:
                     self._slider(name)
@@ -75,7 +76,7 @@ class Hand:
                     ).tooltip("Makes these the start values and fits from them")
                 if len(self.scales) > 1:
                     self._map()
-            with ui.column().classes("est-card lg:col-span-2"):
+            with ui.column().classes("est-card self-start lg:col-span-2"):
                 self.verdict = ui.column().classes("gap-0 w-full")
                 self.figure = Figure(label="Measured and simulated")
         ui.timer(0.05, self._draw, once=True)
@@ -87,16 +88,18 @@ class Hand:
             ui.label(f"{name}{unit}").classes("est-mono ellipsis grow")
             box = (
                 ui.input(value=f"{self.values[name]:.6g}")
-                .props(f'dense outlined inputmode=decimal aria-label="{name}"')
+                .props("dense outlined inputmode=decimal hide-bottom-space")
                 .classes("w-28")
             )
+            box.props["aria-label"] = name
         slider = ui.slider(
             min=0,
             max=STEPS,
             step=1,
             value=scale.position(self.values[name]),
             on_change=lambda e: self._slid(name, e.value),
-        ).props(f'throttle=60 aria-label="Slider of {name}"')
+        ).props("throttle=60")
+        slider.props["aria-label"] = f"Slider of {name}"
         self.numbers[name], self.sliders[name] = box, slider
         box.on("blur", lambda: self._typed(name)).on("keydown.enter", lambda: self._typed(name))
 
@@ -180,7 +183,7 @@ class Hand:
         ui.label("Choose two tuners to see the valley of the criterion over them.").classes(
             "est-soft"
         )
-        with ui.row().classes("w-full no-wrap"):
+        with ui.element("div").classes("w-full grid gap-2 grid-cols-2"):
             first = ui.select(names, value=names[0], label="Across").props(
                 "outlined dense options-dense"
             )

@@ -9,11 +9,12 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
 from estimica.apps.web.pages.tuners import start_of
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.names import suggestions
 from estimica.apps.web.parts.trusting import trust_card
+from estimica.apps.web.shell import at_work
+from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
@@ -30,34 +31,51 @@ KINDS = {
 async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
     """Where the model comes from, and its tree."""
     ui.label("Model").classes("est-title")
-    with ui.expansion("Source, class and fixed values", value=not desk.value(("model",))).classes(
-        "est-card"
-    ):
+    folded = ui.expansion("Source, class and fixed values", value=not desk.tables.get("model"))
+    with folded.classes("est-card est-fold"):
         known = await suggestions(desk)
         FormView(desk, ("model",), desk.form(("model",)), known).show()
     if trust_card(workbench, desk):
         return
-    waiting = ui.row().classes("est-empty items-center justify-center")
-    with waiting:
-        ui.spinner(size="md")
-        ui.label("The model is loaded …")
-    card = ui.column().classes("est-card")
+    area, beside = ui.column().classes("w-full"), ui.column().classes("hidden")
+    asked = {"model": ""}
 
     async def load() -> None:
+        asked["model"] = key = _source(desk)
+        area.clear()
+        with area, ui.row().classes("est-empty items-center justify-center"):
+            ui.spinner(size="md")
+            ui.label("The model is loaded …")
         try:
             model = await desk.model()
         except EstimicaError as error:
-            waiting.clear()
-            with waiting, ui.column().classes("items-center"):
-                ui.icon("error", size="32px").classes("est-bad")
-                ui.label("The model cannot be loaded").classes("est-h2")
-                ui.label(error.message).style("max-width: 60em; white-space: pre-wrap")
-            return
-        waiting.delete()
-        with card:
-            Browser(desk, model).show()
+            model = {"error": error.message}
+        if asked["model"] == key:  # no other one was asked for meanwhile
+            area.clear()
+            with area, ui.column().classes("est-card"):
+                _failed(model["error"]) if "error" in model else Browser(desk, model).show()
 
-    ui.timer(0.05, load, once=True)
+    def changed() -> None:
+        if _source(desk) != asked["model"]:
+            asked["model"] = _source(desk)
+            with beside:
+                ui.timer(0.05, load, once=True)
+
+    ui.context.client.on_delete(desk.listen(changed))
+    changed()
+
+
+def _source(desk: Desk) -> str:
+    """What decides which model a study has."""
+    return repr((desk.tables.get("model"), desk.tables.get("static")))
+
+
+def _failed(why: str) -> None:
+    with ui.row().classes("items-start no-wrap gap-2"):
+        ui.icon("error", size="24px").classes("est-bad")
+        with ui.column().classes("gap-1"):
+            ui.label("The model cannot be loaded").classes("est-h2")
+            ui.label(why).classes("est-pre")
 
 
 @dataclass
@@ -119,7 +137,7 @@ class Browser:
             ui.toggle(KINDS, value="all", on_change=lambda e: self._turn(e.value)).props(
                 "no-caps unelevated toggle-color=primary"
             )
-            cases = [c for c in self.desk.value(("case",), []) if isinstance(c, dict)]
+            cases = self.desk.entries(("case",))
             if cases:
                 names = {k: str(c.get("name", k + 1)) for k, c in enumerate(cases)}
                 ui.select(
@@ -128,8 +146,15 @@ class Browser:
                     label="Outputs, inputs, start values of",
                     on_change=lambda e: self._choose(e.value),
                 ).props("outlined dense options-dense").classes("w-64")
-        self._tree()
-        ui.context.client.on_delete(self.desk.listen(lambda: None))
+        with ui.column().classes("w-full").props("data-renews"):
+            self._tree()
+        page = ui.context.client
+
+        def renew() -> None:
+            if at_work() is not page:
+                self._tree.refresh()
+
+        page.on_delete(self.desk.listen(renew))
 
     def _seek(self, text: str) -> None:
         self.search = text.strip().lower()
@@ -196,10 +221,9 @@ class Browser:
             ui.element("td").props("colspan=5"),
             ui.row().classes("items-center gap-1 no-wrap").style(f"padding-left: {18 * depth}px"),
         ):
-            ui.button(icon="expand_more" if shown else "chevron_right", on_click=turn).props(
-                f'flat round dense size=sm aria-label="{node.path}" '
-                f"aria-expanded={str(shown).lower()}"
-            )
+            button = ui.button(icon="expand_more" if shown else "chevron_right", on_click=turn)
+            button.props(f"flat round dense size=sm aria-expanded={str(shown).lower()}")
+            button.props["aria-label"] = node.path
             ui.label(node.name).classes("text-weight-medium cursor-pointer").on("click", turn)
             ui.label(f"{node.count}").classes("est-soft")
 
@@ -234,6 +258,7 @@ class Browser:
                 tuned = self.desk.value(("tune", name)) is not None
                 _tick(
                     "tune",
+                    name,
                     tuned,
                     lambda on: self._write(("tune", name), start_of(q) if on else None),
                 )
@@ -248,30 +273,34 @@ class Browser:
         if role == "input":
             _tick(
                 "input",
+                name,
                 self._has("inputs", name),
                 lambda on: self._turn_in_cases("inputs", name, on),
             )
             return
         _tick(
             "output",
+            name,
             self._has("outputs", name),
             lambda on: self._turn_in_cases("outputs", name, on),
         )
         if role == "state":
             _tick(
                 "free start",
+                name,
                 self._has("free_start", name),
                 lambda on: self._turn_in_cases("free_start", name, on),
             )
         elif q.get("can_drive", True):
             _tick(
                 "input",
+                name,
                 self._has("inputs", name),
                 lambda on: self._turn_in_cases("inputs", name, on),
             )
 
     def _cases(self) -> list[int]:
-        count = len(self.desk.value(("case",), []))
+        count = len(self.desk.entries(("case",)))
         return list(range(count)) if self.case == -1 else [self.case] if self.case < count else []
 
     def _has(self, key: str, name: str) -> bool:
@@ -306,5 +335,6 @@ class Browser:
             told(error)
 
 
-def _tick(word: str, on: bool, write: Any) -> None:
-    ui.checkbox(word, value=on, on_change=lambda e: write(e.value)).props("dense size=sm")
+def _tick(word: str, name: str, on: bool, write: Any) -> None:
+    box = ui.checkbox(word, value=on, on_change=lambda e: write(e.value)).props("dense size=sm")
+    box.props["aria-label"] = f"{word}: {name}"

@@ -9,12 +9,19 @@ from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from estimica.apps.web.folder import CODE, DATA, MODELS
-from estimica.apps.web.guarded import guarded, told
+from estimica.apps.web.guarded import guarded
 from estimica.apps.web.parts.trusting import ask_first
 from estimica.apps.web.shell import frame, study_address
+from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 from estimica.study.trust import code_of, not_trusted
+
+#: a click of the mouse meets the field for files itself, one of the keyboard does not
+PICK = (
+    "(e) => { if (e.target.type !== 'file') "
+    "e.target.closest('.q-uploader').querySelector('input[type=file]').click(); }"
+)
 
 
 def register(workbench: Workbench) -> None:
@@ -80,11 +87,11 @@ class Draft:
             label="Model of the folder",
             on_change=lambda e: self._chose(e.value),
         ).props("outlined dense options-dense clearable").classes("w-full")
-        self.class_box = (
-            ui.input("Class or function, where the file has several", value=self.class_)
-            .props("outlined dense")
-            .classes("w-full")
-        )
+        ui.input(
+            "Class or function, where the file has several",
+            value=self.class_,
+            on_change=lambda e: setattr(self, "class_", (e.value or "").strip()),
+        ).props("outlined dense").classes("w-full")
 
     @ui.refreshable_method
     def _files(self) -> None:
@@ -108,8 +115,7 @@ class Draft:
 
     def _upload(self, label: str, kinds: tuple[str, ...], got: Any, many: bool = False) -> None:
         limit = self.workbench.settings.upload_limit
-        ui.upload(
-            label=label,
+        box = ui.upload(
             multiple=many,
             auto_upload=True,
             max_file_size=limit,
@@ -117,8 +123,18 @@ class Draft:
             on_rejected=lambda: ui.notify(
                 f"Refused: at most {limit // 1_000_000} MB, and one of {', '.join(kinds)}",
                 type="negative",
+                multi_line=True,
             ),
-        ).props(f'flat bordered accept="{",".join(kinds)}"').classes("w-full")
+        ).props(f'flat bordered accept="{",".join(kinds)}"')
+        with (
+            box.classes("est-upload w-full").add_slot("header"),
+            ui.row().classes("w-full items-center no-wrap gap-3 est-upload-head"),
+        ):
+            button = ui.button(label, icon="upload_file").props("outline no-caps color=primary")
+            button.on("click", js_handler=PICK)
+            with button:
+                ui.element("q-uploader-add-trigger")
+            ui.label(f"or drop {'them' if many else 'it'} here").classes("est-soft")
 
     async def _save(self, event: UploadEventArguments) -> str | None:
         name = event.file.name
@@ -173,17 +189,16 @@ class Draft:
     def _source(self) -> str:
         """The model as a study names it; a Python file with its function."""
         source = str(self.workbench.folder.existing(str(self.model)))
-        wanted = (self.class_box.value or "").strip()
         if source.endswith(".py"):
-            if not wanted:
+            if not self.class_:
                 raise WebError("G050", "name the function of the Python file that is the model")
-            source = f"{source}:{wanted}"
+            source = f"{source}:{self.class_}"
         return source
 
     async def _propose(self, study: str, path: Path, source: str) -> None:
         self.button.disable()
         self._say("The model is loaded and the columns are matched …", busy=True)
-        wanted = None if ".py:" in source else (self.class_box.value or "").strip() or None
+        wanted = None if ".py:" in source else self.class_ or None
         try:
             data = [str(self.workbench.folder.existing(d)) for d in self.data]
             found = await self.workbench.benches.of(path).ask(

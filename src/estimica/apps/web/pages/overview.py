@@ -10,6 +10,7 @@ from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.commands import commands
 from estimica.apps.web.parts.problems import problems_card
 from estimica.apps.web.parts.runs import runs_table
+from estimica.apps.web.parts.trusting import trust_card
 from estimica.apps.web.shell import study_address
 from estimica.apps.web.workbench import Workbench
 
@@ -21,7 +22,8 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         ui.label(stem).classes("est-title")
     ui.label(in_words(desk.tables)).classes("est-lead")
     commands(workbench, desk)
-    problems_card(desk)
+    if not trust_card(workbench, desk):
+        problems_card(desk)
     with ui.element("div").classes("w-full grid gap-4 grid-cols-1 md:grid-cols-3"):
         _model(desk)
         _tuners(desk)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from urllib.parse import quote
 
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import guarded, told
+from estimica.apps.web.guarded import guarded
 from estimica.apps.web.parts.commands import run as run_command
 from estimica.apps.web.parts.live import Live
 from estimica.apps.web.parts.page_view import page_view
 from estimica.apps.web.recent import lasting, store_in, when
 from estimica.apps.web.shell import frame, study_address
+from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
 from estimica.base.show_json import page_from_json
@@ -94,22 +96,19 @@ def _result(
         with ui.row().classes("est-card items-center no-wrap"):
             ui.icon("info", size="22px").classes("est-warn")
             ui.label(summary.message)
+    kept = store.page(summary.id)
     base = f"/results/{quote(folder)}/{summary.id}" if folder else f"/results/{summary.id}"
     with ui.row().classes("gap-2 items-center"):
-        for word, icon, file in _downloads(summary.command):
-            with (
-                ui.link(target=f"{base}/{file}", new_tab=False)
-                .classes(replace="")
-                .props("download")
-            ):
-                ui.button(word, icon=icon).props("flat no-caps color=primary dense tabindex=-1")
+        for word, icon, file in _downloads(summary.command) if kept else ():
+            ui.button(word, icon=icon).props("flat no-caps color=primary dense").on(
+                "click", js_handler=f"() => estimica.download({json.dumps(f'{base}/{file}')})"
+            ).tooltip(f"Download {file}")
         if desk:
             for command in NEXT.get(summary.command, ()):
                 ui.button(
                     command.capitalize(), on_click=lambda c=command: run_command(workbench, desk, c)
                 ).props("outline no-caps color=primary padding='2px 12px'")
             ui.link("Study", study_address(desk.name))
-    kept = store.page(summary.id)
     if kept is None:
         with ui.column().classes("est-card est-empty"):
             ui.label("No page was kept of this run.").classes("est-h2")

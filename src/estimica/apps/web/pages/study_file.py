@@ -5,9 +5,9 @@ from __future__ import annotations
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
+from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
-from estimica.base.errors import EstimicaError
+from estimica.base.errors import EstimicaError, WebError
 
 
 def show(workbench: Workbench, desk: Desk, rest: str) -> None:
@@ -17,7 +17,8 @@ def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         f"{desk.name}: the pages read and write this file, and `estimica fit {desk.path.name}` at "
         "a terminal reads the same one. Comments are kept."
     ).classes("est-lead")
-    with ui.column().classes("est-card"):
+    known = {"text": desk.text}
+    with ui.column().classes("est-card").props("data-renews"):
         box = (
             ui.textarea(value=desk.text)
             .props(
@@ -29,19 +30,31 @@ def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         wrong = ui.column().classes("gap-0 est-bad")
 
         def tell() -> None:
+            if box.value == known["text"]:  # nothing is typed: show what was changed elsewhere
+                box.value = known["text"] = desk.text
             wrong.clear()
             with wrong:
+                if desk.text not in (known["text"], box.value):
+                    ui.label("The file was changed elsewhere since you began to write.")
                 for problem in desk.problems:
                     place = ".".join(map(str, problem.place))
                     ui.label(f"{place}: {problem.message}" if place else problem.message)
 
         def save() -> None:
             try:
+                if desk.text not in (known["text"], box.value):
+                    raise WebError(
+                        "G052",
+                        "the file was changed elsewhere since this page was opened; copy what you "
+                        "wrote, reload the page, and write it again",
+                    )
                 desk.replace(box.value or "")
+                known["text"] = desk.text
                 ui.notify("Saved", type="positive")
             except EstimicaError as error:
                 told(error)
 
+        box.value = desk.text
         tell()
         ui.context.client.on_delete(desk.listen(tell))
         ui.button("Save", icon="save", on_click=save).props("unelevated no-caps")

@@ -8,6 +8,7 @@ from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.names import suggestions
 from estimica.apps.web.shell import COMMAND_TABLES
+from estimica.apps.web.telling import attempted
 from estimica.apps.web.workbench import Workbench
 
 TABLES = ("estimate", "solver", "static", *COMMAND_TABLES)
@@ -27,8 +28,8 @@ async def show(workbench: Workbench, desk: Desk, name: str) -> None:
     if name in desk.tables:
 
         def away() -> None:
-            desk.remove((name,))
-            ui.navigate.reload()
+            if attempted(lambda: desk.remove((name,))):
+                ui.navigate.reload()
 
         ui.button("Back to the defaults", icon="restart_alt", on_click=away).props(
             "flat no-caps color=primary"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.names import quantity_of, suggestions
 from estimica.apps.web.shell import study_address
+from estimica.apps.web.telling import attempted, told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 
@@ -21,7 +21,9 @@ async def show(workbench: Workbench, desk: Desk, name: str) -> None:
     known = await quantity_of(desk, name)
     if known:
         unit = f" [{known['unit']}]" if known.get("unit") else ""
-        value = "" if known.get("value") is None else f", {known['value']:.6g} in the model"
+        told_value = known.get("value")
+        is_number = isinstance(told_value, (int, float))
+        value = f", {told_value:.6g} in the model" if is_number else ""
         ui.label(f"{known.get('description') or 'Parameter'}{unit}{value}").classes("est-lead")
     with ui.column().classes("est-card"):
         FormView(desk, ("tune", name), desk.form(("tune", "*")), await suggestions(desk)).show()
@@ -48,5 +50,5 @@ def _rename(desk: Desk, name: str) -> None:
 
 
 def _remove(desk: Desk, name: str) -> None:
-    desk.remove(("tune", name))
-    ui.navigate.to(study_address(desk.name, "tune"))
+    if attempted(lambda: desk.remove(("tune", name))):
+        ui.navigate.to(study_address(desk.name, "tune"))

@@ -7,10 +7,11 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
 from estimica.apps.web.parts.cell import choice_cell, number_cell
-from estimica.apps.web.parts.names import quantities
+from estimica.apps.web.parts.names import model_note, quantities
+from estimica.apps.web.parts.trusting import trust_card
 from estimica.apps.web.shell import study_address
+from estimica.apps.web.telling import attempted, told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
@@ -31,11 +32,13 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         "Parameters that are searched, from their start value and within their bounds. What is not "
         "given is taken from the model."
     ).classes("est-lead")
+    if not trust_card(workbench, desk):
+        await model_note(desk)
     known = {q["name"]: q for q in await quantities(desk)}
 
     @ui.refreshable
     def table() -> None:
-        tuners = desk.value(("tune",), {})
+        tuners = desk.table(("tune",))
         if not tuners:
             ui.label("No tuners yet: pick parameters in the model, or add one below.").classes(
                 "est-empty"
@@ -61,10 +64,11 @@ def _line(desk: Desk, name: str, quantity: dict[str, Any], renew: Any) -> None:
     full = value if isinstance(value, dict) else {}
     with ui.element("tr"):
         with ui.element("td"):
-            ui.checkbox(
+            box = ui.checkbox(
                 value=full.get("active", True) is not False,
                 on_change=lambda e: _set(desk, (*place, "active"), None if e.value else False),
-            ).props(f'dense aria-label="{name} is searched"')
+            )
+            box.props("dense").props["aria-label"] = f"{name} is searched"
         with ui.element("td").style("min-width: 120px"):
             ui.link(name, study_address(desk.name, f"tune/{name}")).classes("est-mono")
             if quantity.get("description"):
@@ -81,17 +85,17 @@ def _line(desk: Desk, name: str, quantity: dict[str, Any], renew: Any) -> None:
         with ui.element("td"):
 
             def away() -> None:
-                desk.remove(place)
+                attempted(lambda: desk.remove(place))
                 renew()
 
-            ui.button(icon="delete", on_click=away).props(
-                f'flat round dense color=negative aria-label="Remove {name}"'
-            )
+            button = ui.button(icon="delete", on_click=away).props("flat round dense")
+            button.classes("est-quiet").props["aria-label"] = f"Remove {name}"
 
 
 def _placeholder(field: str, quantity: dict[str, Any]) -> str:
     known = quantity.get("value") if field == "start" else quantity.get(field)
-    return "" if known is None or abs(known) > 1e30 else f"{known:.6g}"
+    is_number = isinstance(known, (int, float)) and abs(known) <= 1e30
+    return f"{known:.6g}" if is_number else ""
 
 
 def _set(desk: Desk, place: tuple[str | int, ...], value: object) -> None:
@@ -124,4 +128,4 @@ def _add(desk: Desk, known: dict[str, dict[str, Any]], renew: Any) -> None:
 def start_of(quantity: dict[str, Any]) -> object:
     """What a new tuner begins with: the value of the model, or 1."""
     value = quantity.get("value")
-    return 1.0 if value is None else value
+    return value if isinstance(value, (int, float)) else 1.0

@@ -7,8 +7,8 @@ import contextlib
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk, Place
-from estimica.apps.web.guarded import told
 from estimica.apps.web.parts.form import understood
+from estimica.apps.web.telling import told
 from estimica.base.errors import EstimicaError
 from estimica.study.form import Form
 from estimica.study.form_typed import written
@@ -24,10 +24,8 @@ def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> 
         return whole.get(place[-1])
 
     local = {"wrong": "", "shown": written(known())}
-    box = ui.input(value=local["shown"]).props(
-        f'outlined dense hide-bottom-space inputmode=decimal aria-label="{label}"'
-    )
-    box.props["placeholder"] = placeholder
+    box = ui.input(value=local["shown"]).props("outlined dense hide-bottom-space inputmode=decimal")
+    box.props["placeholder"], box.props["aria-label"] = placeholder, label
 
     def write() -> None:
         text = (box.value or "").strip()
@@ -84,7 +82,8 @@ def choice_cell(desk: Desk, place: Place, name: str, form: Form, label: str) -> 
         with_input=True,
         new_value_mode="add-unique",
         on_change=lambda e: write(e.value),
-    ).props(f'outlined dense options-dense hide-bottom-space aria-label="{label}"')
+    ).props("outlined dense options-dense hide-bottom-space")
+    box.props["aria-label"] = label
 
     def tell() -> None:
         if not box.is_deleted:

@@ -24,6 +24,9 @@ DESIGNING = (
     ("sweep", "Sweep", "grid_on", "Criteria over a grid of tuners"),
     ("montecarlo", "Monte Carlo", "scatter_plot", "Criteria under scattered parameters"),
 )
+EXPERIMENT = (
+    ("design-input", "Design the input", "insights", "The experiment that tells the tuners best"),
+)
 POINTS = (("backcalculate", "Back-calculate", "undo", "Compute the unknown at every point"),)
 
 
@@ -32,10 +35,12 @@ def commands(workbench: Workbench, desk: Desk) -> None:
     tables = desk.tables
     offered = [*FITTING]
     if "criterion" in tables:
-        has_data = any(isinstance(c, dict) and c.get("data") for c in desk.value(("case",), []))
+        has_data = any(c.get("data") for c in desk.entries(("case",)))
         offered = [*DESIGNING, *(FITTING if has_data else ())]
-    elif "backcalculate" in tables and not tables.get("tune"):
-        offered = [*POINTS]
+    elif "backcalculate" in tables:
+        offered = [*POINTS, *(FITTING if tables.get("tune") else ())]
+    if "input_design" in tables:
+        offered += EXPERIMENT
     with ui.row().classes("gap-2 items-center"):
         for k, (command, word, icon, about) in enumerate(offered):
             button = ui.button(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk, Place
-from estimica.apps.web.guarded import told
+from estimica.apps.web.telling import told
 from estimica.base.errors import EstimicaError
 from estimica.study.form import Field, Form, Option, option_for
 from estimica.study.form_typed import typed, written
@@ -18,6 +19,7 @@ from estimica.study.form_typed import typed, written
 Suggestions = Mapping[str, Sequence[str]]
 #: a field for a number, whatever it is called
 NUMBER = Field("number", "Number", "", "number")
+SPAN = "md:col-span-2"  # of the whole width of a form
 
 
 class FormView:
@@ -57,6 +59,8 @@ class FormView:
             self._choice(field, place)
         elif field.kind == "map":
             self._map(field, place)
+        elif field.kind == "list" and field.item and self._offered(field.item):
+            self._several(field, place)
         elif self._offered(field):
             self._suggested(field, place)
         else:
@@ -73,7 +77,7 @@ class FormView:
         """A table within a table."""
         with (
             ui.expansion(field.label, value=self.desk.value(place) is not None)
-            .classes("w-full md:col-span-2")
+            .classes(f"w-full {SPAN}")
             .props("dense")
         ):
             _about(field)
@@ -84,11 +88,12 @@ class FormView:
     def _text(self, field: Field, place: Place) -> ui.input:
         local = {"wrong": "", "shown": written(self.desk.value(place))}
         box = ui.input(field.label, value=local["shown"]).props(
-            f"outlined dense stack-label hide-bottom-space {self._hint(field)}"
+            "outlined dense stack-label hide-bottom-space"
         )
+        _hint(box, field)
         if field.kind == "number":
             box.props("inputmode=decimal")
-        if field.default not in (None, (), {}, [], ""):
+        if field.default not in (None, (), {}, [], "", math.inf, -math.inf):
             box.props["placeholder"] = written(field.default)
 
         def write() -> None:
@@ -141,7 +146,8 @@ class FormView:
             label=field.label,
             value=known,
             on_change=lambda e: self._set(place, None if e.value == field.default else e.value),
-        ).props(f"outlined dense stack-label hide-bottom-space options-dense {self._hint(field)}")
+        ).props("outlined dense stack-label hide-bottom-space options-dense")
+        _hint(box, field)
         self._mark(box, place)
 
     def _suggested(self, field: Field, place: Place) -> None:
@@ -157,7 +163,24 @@ class FormView:
             new_value_mode="add-unique",
             clearable=not field.required,
             on_change=lambda e: self._set(place, e.value or None),
-        ).props(f"outlined dense stack-label hide-bottom-space options-dense {self._hint(field)}")
+        ).props("outlined dense stack-label hide-bottom-space options-dense")
+        _hint(box, field)
+        self._mark(box, place)
+
+    def _several(self, field: Field, place: Place) -> None:
+        """Names out of those that the study or its model has."""
+        assert field.item is not None
+        known = [str(n) for n in _names(self.desk.value(place))]
+        box = ui.select(
+            list(dict.fromkeys([*self._offered(field.item), *known])),
+            label=field.label,
+            value=known,
+            multiple=True,
+            with_input=True,
+            new_value_mode="add-unique",
+            on_change=lambda e: self._set(place, list(e.value) or None),
+        ).props("outlined dense stack-label hide-bottom-space options-dense use-chips")
+        _hint(box, field)
         self._mark(box, place)
 
     # --- choices with their own fields --------------------------------------------------------
@@ -168,6 +191,8 @@ class FormView:
         @ui.refreshable
         def chosen() -> None:
             option = option_of(field, self.desk.value(place))
+            wide = option is not None and bool(option.fields or option.kind == "map")
+            cell.classes(add=SPAN if wide else "", remove="" if wide else SPAN)
             if option is None:
                 return
             if option.fields:
@@ -184,7 +209,7 @@ class FormView:
                 self._set(place, None if wanted is None else turned(self.desk.value(place), wanted))
                 chosen.refresh()
 
-        with ui.column().classes("w-full gap-2 md:col-span-2"):
+        with ui.column().classes("w-full gap-2") as cell:
             now = option_of(field, self.desk.value(place))
             words = [o.label for o in field.options]
             box = ui.select(
@@ -192,12 +217,11 @@ class FormView:
                 label=field.label,
                 value=now.label if now else "",
                 on_change=turn,
-            ).props(
-                f"outlined dense stack-label hide-bottom-space options-dense {self._hint(field)}"
-            )
-            box.classes("w-full md:w-1/2")
+            ).props("outlined dense stack-label hide-bottom-space options-dense")
+            _hint(box, field)
+            box.classes("w-full")
             self._mark(box, place)
-            with ui.element("div").classes("w-full md:pl-6"):
+            with ui.element("div").classes("w-full pl-4 empty:hidden"):
                 chosen()
 
     # --- named entries ------------------------------------------------------------------------
@@ -207,28 +231,28 @@ class FormView:
 
         @ui.refreshable
         def lines() -> None:
-            entries = self.desk.value(place, {})
-            for name in entries if isinstance(entries, dict) else ():
+            for name in _names(self.desk.value(place)):
                 with ui.row().classes("w-full items-start no-wrap gap-2"):
-                    ui.label(name).classes("est-mono pt-2 w-48 ellipsis").tooltip(name)
                     with ui.column().classes("grow gap-2"):
-                        self.field(_entry(field), (*place, name))
-                    ui.button(icon="close", on_click=lambda n=name: away(n)).props(
-                        f'flat round dense aria-label="Remove {name}"'
-                    )
+                        self.field(replace(_entry(field), label=name), (*place, name))
+                    button = ui.button(icon="close", on_click=lambda n=name: away(n))
+                    button.props("flat round dense").props["aria-label"] = f"Remove {name}"
 
         def away(name: str) -> None:
             self._set((*place, name), None)
             lines.refresh()
+            self._tell()
 
         def add() -> None:
             name = (box.value or "").strip()
             if name:
-                self._set((*place, name), _first(_entry(field)))
+                if name not in _names(self.desk.value(place)):
+                    self._set((*place, name), _first(_entry(field)))
                 box.value = None
                 lines.refresh()
+                self._tell()
 
-        with ui.column().classes("w-full gap-2 md:col-span-2"):
+        with ui.column().classes(f"w-full gap-2 {SPAN}"):
             ui.label(field.label).classes("est-h2")
             _about(field)
             lines()
@@ -240,9 +264,10 @@ class FormView:
                     else ui.input("Add")
                 )
                 box.props("outlined dense options-dense").classes("w-64")
-                ui.button(icon="add", on_click=add).props(
-                    f'flat round dense color=primary aria-label="Add to {field.label}"'
-                )
+                button = ui.button(icon="add", on_click=add)
+                button.props("flat round dense color=primary")
+                button.props["aria-label"] = f"Add to {field.label}"
+                box.props["aria-label"] = f"New name in {field.label}"
 
     # --- writing and telling ------------------------------------------------------------------
 
@@ -251,10 +276,6 @@ class FormView:
             self.desk.set(place, value)
         except EstimicaError as error:
             told(error)
-
-    def _hint(self, field: Field) -> str:
-        about = field.description.replace('"', "'")
-        return f'hint="{about}"' if about else ""
 
     def _mark(self, box: Any, place: Place, local: Callable[[], str] = lambda: "") -> None:
         """Keep the message at a control up to date, as long as it is on the page."""
@@ -272,6 +293,17 @@ class FormView:
     def _tell(self) -> None:
         for teller in self._tellers:
             teller()
+
+
+def _names(value: object) -> list[str]:
+    """The names of a table, or of a list of names, which stands for a table without details."""
+    return [n for n in value if isinstance(n, str)] if isinstance(value, (dict, list)) else []
+
+
+def _hint(box: Any, field: Field) -> None:
+    """The description of a field below it."""
+    if field.description:
+        box.props["hint"] = field.description
 
 
 def _about(field: Field) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
 from estimica.apps.web.parts.form import FormView
+from estimica.apps.web.telling import attempted, told
 from estimica.base.errors import EstimicaError
 
 ABOUT = {
@@ -43,8 +43,7 @@ class Mapping:
 
     def _table(self, kind: str) -> None:
         place = ("case", self.case, kind)
-        entries = self.desk.value(place, {})
-        entries = entries if isinstance(entries, dict) else {}
+        entries = self.desk.table(place)
         ui.label(kind.capitalize()).classes("text-weight-medium")
         ui.label(ABOUT[kind]).classes("est-soft")
         left = [n for n in self._candidates(kind) if n not in entries]
@@ -100,9 +99,9 @@ class Mapping:
                     else:
                         ui.label("A number holds for the whole case.").classes("est-soft")
             with ui.element("td"):
-                ui.button(icon="delete", on_click=lambda: self._remove(place)).props(
-                    f'flat round dense color=negative aria-label="Remove {name}"'
-                )
+                button = ui.button(icon="delete", on_click=lambda: self._remove(place))
+                button.props("flat round dense").classes("est-quiet")
+                button.props["aria-label"] = f"Remove {name}"
 
     def _details(self, pattern: tuple[str, ...], place: tuple[str | int, ...]) -> None:
         """All fields of the long form; the first one set makes the entry a table."""
@@ -164,7 +163,7 @@ class Mapping:
         self._tables.refresh()
 
     def _remove(self, place: tuple[str | int, ...]) -> None:
-        self.desk.remove(place)
+        attempted(lambda: self.desk.remove(place))
         self._tables.refresh()
 
     async def _propose(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nicegui import ui
+
 from estimica.apps.web.desk import Desk
 from estimica.base.errors import EstimicaError
 
@@ -15,6 +17,18 @@ async def quantities(desk: Desk) -> list[dict[str, Any]]:
         return found
     except EstimicaError:
         return []
+
+
+async def model_note(desk: Desk) -> None:
+    """Say so where the model cannot be loaded, since its names cannot be offered then."""
+    try:
+        await desk.model()
+    except EstimicaError as error:
+        with ui.row().classes("est-card items-start no-wrap gap-2"):
+            ui.icon("warning", size="20px").classes("est-warn")
+            with ui.column().classes("gap-0"):
+                ui.label("The model cannot be loaded, so this page cannot offer its names.")
+                ui.label(error.message).classes("est-soft est-pre")
 
 
 async def quantity_of(desk: Desk, name: str) -> dict[str, Any]:
@@ -38,7 +52,7 @@ async def suggestions(desk: Desk, columns: list[str] | None = None) -> dict[str,
         "column": columns or [],
         "data": nearby(desk, [f.name for f in desk.folder.data_files()]),
         "model": nearby(desk, [f.name for f in desk.folder.models()]),
-        "tuner": list(desk.value(("tune",), {})),
+        "tuner": list(desk.table(("tune",))),
         "case": _named(desk, "case"),
         "criterion": _named(desk, "criterion"),
     }
@@ -52,5 +66,4 @@ def nearby(desk: Desk, files: list[str]) -> list[str]:
 
 
 def _named(desk: Desk, table: str) -> list[str]:
-    entries = desk.value((table,), [])
-    return [str(e["name"]) for e in entries if isinstance(e, dict) and "name" in e]
+    return [str(e["name"]) for e in desk.entries((table,)) if "name" in e]

@@ -35,18 +35,17 @@ def problems_card(desk: Desk) -> None:
         with card:
             _shown(desk, found)
 
-    def renew() -> None:
-        ui.timer(0.05, look, once=True)
+    # beside the card, not in it: a timer ends with what it stands in, and the card is cleared
+    around = ui.column().classes("hidden")
 
     def changed() -> None:
-        with card:
-            renew()
+        with around:
+            ui.timer(0.05, look, once=True)
 
     stop = desk.listen(changed)
     ui.context.client.on_delete(stop)
     ui.context.client.on_delete(end)
-    with card:
-        renew()
+    changed()
 
 
 def _shown(desk: Desk, found: tuple[Placed, ...]) -> None:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from estimica.apps.web.guarded import told
 from estimica.apps.web.job import Job
-from estimica.apps.web.recent import FolderRun, folder_of, lasting, recent_runs, run_address, when
+from estimica.apps.web.recent import (
+    FolderRun,
+    compare_address,
+    folder_of,
+    lasting,
+    recent_runs,
+    run_address,
+    when,
+)
+from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
@@ -58,18 +66,19 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
         if now != known[0]:
             known[0] = now
             table.refresh()
+            button.set_visibility(len(now[1]) > 1)
 
     def compare() -> None:
-        chosen = [f"{folder}::{run}" for (folder, run), on in ticked.items() if on]
+        chosen = [key for key, on in ticked.items() if on]
         if len(chosen) < 2:
             ui.notify("Tick at least two runs to compare them.")
             return
-        ui.navigate.to("/compare?runs=" + ",".join(chosen))
+        ui.navigate.to(compare_address(chosen))
 
     table()
-    ui.button("Compare ticked runs", icon="compare_arrows", on_click=compare).props(
-        "flat no-caps dense color=primary"
-    )
+    button = ui.button("Compare ticked runs", icon="compare_arrows", on_click=compare)
+    button.props("flat no-caps dense color=primary")
+    button.set_visibility(len(recent_runs(workbench.folder, studies)) > 1)
     ui.timer(1.5, look)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import told
+from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
 from estimica.study.trust import Code, Trust, untrusted

@@ -52,7 +52,44 @@ window.estimica = (() => {
       { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d"] });
   }
 
+  // The study was changed elsewhere: show it anew, but not while somebody types here.
+  let waiting = false;
+  const typing = () => document.activeElement?.matches("input:not([type=checkbox]), textarea");
+  function renew() {
+    if (document.querySelector("[data-renews]")) return;  // it renews itself
+    if (document.querySelector("[data-unsaved]")) {
+      if (!waiting) Quasar.Notify.create({ message: "The study was changed elsewhere.", timeout: 0, group: "changed",
+        actions: [{ label: "Show it", handler: () => location.reload() }, { label: "Later" }] });
+      waiting = true;
+    } else if (!typing()) {
+      location.reload();
+    } else if (!waiting) {
+      waiting = true;
+      document.addEventListener("focusout", () => setTimeout(() => { if (!typing()) location.reload(); }, 600));
+    }
+  }
+
+  // A file, or the reason why there is none.
+  async function download(address) {
+    const told = Quasar.Notify.create({ message: "The file is made …", spinner: true, timeout: 0, group: false });
+    try {
+      const answer = await fetch(address);
+      if (!answer.ok) throw new Error(await answer.text());
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(await answer.blob());
+      link.download = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") || "")?.[1] || "";
+      document.body.appendChild(link);
+      link.click();
+      link.remove();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    } catch (error) {
+      Quasar.Notify.create({ message: error.message, type: "negative", timeout: 0, multiLine: true, actions: [{ label: "Close", color: "white" }] });
+    } finally {
+      told();
+    }
+  }
+
   document.addEventListener("DOMContentLoaded", () => setTimeout(applyTheme, 0));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
-  return { applyTheme, toggleTheme, draw, dark };
+  return { applyTheme, toggleTheme, draw, dark, renew, download };
 })();

@@ -1,0 +1,24 @@
+"""Telling: what went wrong with something a page was asked to do, at its lower edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nicegui import ui
+
+from estimica.base.errors import EstimicaError
+
+
+def told(error: EstimicaError) -> None:
+    """Say what went wrong, at the lower edge, until it is read."""
+    ui.notify(error.message, type="negative", timeout=0, close_button="Close", multi_line=True)
+
+
+def attempted(action: Callable[[], object]) -> bool:
+    """Do something; where it fails by a mistake of the user's, say so. Whether it was done."""
+    try:
+        action()
+    except EstimicaError as error:
+        told(error)
+        return False
+    return True
