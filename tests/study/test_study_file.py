@@ -241,9 +241,9 @@ MISTAKES = {
         ('[model]\nsource = "Tank.mo"\n', ""),
         'Q006: there is no [model]; write [model] and source = "Model.mo"',
     ),
-    "an FMU": (
-        ("Tank.mo", "Tank.fmu"),
-        "Q005: [model]: source 'Tank.fmu': an FMU is not supported yet; give a Modelica file",
+    "an FMU with a class": (
+        ('"Tank.mo"', '"Tank.fmu"\nclass = "Tank"'),
+        "Q005: [model]: source 'Tank.fmu': an FMU has no class; leave that out",
     ),
     "a function": (
         ("Tank.mo", "tank.py:simulate"),
