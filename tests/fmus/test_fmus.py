@@ -91,7 +91,7 @@ def test_pulses_switch_at_their_times(fmi: int) -> None:
         assert last(path, kind)[0] == pytest.approx(temperature, rel=2e-6)
 
 
-@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("fmi", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_directional_derivatives_are_those_of_the_equations(
     name: str, fmi: int, tmp_path: Path
