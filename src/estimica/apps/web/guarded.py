@@ -41,7 +41,7 @@ def trouble(workbench: Workbench, error: EstimicaError) -> None:
     with frame(workbench, "Not possible"):
         ui.label("This page cannot be shown").classes("est-title")
         with ui.column().classes("est-card"):
-            ui.label(error.message)
+            ui.label(error.message).classes("est-pre")
             ui.label(f"Code {error.code}").classes("est-soft")
             ui.link("All studies of this folder", "/")
 
@@ -56,8 +56,8 @@ async def loaded(shown: Awaitable[None]) -> None:
         await shown
     except EstimicaError as error:
         with ui.column().classes("est-card"):
-            ui.label("This page cannot be shown").classes("est-h2")
-            ui.label(error.message).style("white-space: pre-wrap")
+            ui.label("This page cannot be shown").classes("est-title")
+            ui.label(error.message).classes("est-pre")
             ui.label(f"Code {error.code}").classes("est-soft")
     finally:
         if not waiting.is_deleted:

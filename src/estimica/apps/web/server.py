@@ -31,7 +31,7 @@ def serve(settings: Settings) -> None:
             show="/" + settings.address.rpartition("/")[2] if settings.open else False,
             reload=False,
             show_welcome_message=False,
-            reconnect_timeout=10.0,
+            reconnect_timeout=30.0,
             message_history_length=200,
         )
 

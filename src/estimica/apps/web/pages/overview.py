@@ -115,4 +115,12 @@ def _cases(desk: Desk) -> None:
             ui.label(str(case.get("name", "?")))
             role = case.get("role", "calibrate")
             outputs = ", ".join(_table(case, "outputs"))
-            ui.label(f"{role} · {case.get('data', 'no data')} · {outputs}").classes("est-soft")
+            parts = [
+                str(role) if case.get("data") else "",
+                str(case.get("data", "no data")),
+                outputs,
+            ]
+            ui.label(" · ".join(filter(None, parts))).classes("est-soft")
+        rest = len(_list(desk.tables, "case")) - 8
+        if rest > 0:
+            ui.label(f"and {rest} more").classes("est-soft")

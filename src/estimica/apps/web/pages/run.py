@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import quote
 
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
 from estimica.apps.web.guarded import guarded
+from estimica.apps.web.parts.commands import DESIGNING, FITTING
 from estimica.apps.web.parts.commands import run as run_command
 from estimica.apps.web.parts.live import Live
 from estimica.apps.web.parts.page_view import page_view
 from estimica.apps.web.recent import lasting, store_in, when
-from estimica.apps.web.shell import frame, study_address
+from estimica.apps.web.shell import frame
 from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
@@ -21,6 +23,7 @@ from estimica.base.show_json import page_from_json
 from estimica.execute.run import RunSummary, Status
 from estimica.execute.store import Store
 
+WORDS = {command: word for command, word, *_ in (*FITTING, *DESIGNING)}
 #: what is one click away from a result
 NEXT = {
     "fit": ("release", "bootstrap", "profile", "identifiability", "residuals", "crossvalidate"),
@@ -99,16 +102,19 @@ def _result(
     kept = store.page(summary.id)
     base = f"/results/{quote(folder)}/{summary.id}" if folder else f"/results/{summary.id}"
     with ui.row().classes("gap-2 items-center"):
-        for word, icon, file in _downloads(summary.command) if kept else ():
+        if kept:
+            ui.label("Download").classes("est-soft")
+        for word, icon, file in _downloads(summary.command, desk) if kept else ():
             ui.button(word, icon=icon).props("flat no-caps color=primary dense").on(
                 "click", js_handler=f"() => estimica.download({json.dumps(f'{base}/{file}')})"
             ).tooltip(f"Download {file}")
-        if desk:
-            for command in NEXT.get(summary.command, ()):
+    if desk and summary.command in NEXT:
+        with ui.row().classes("gap-2 items-center"):
+            ui.label("Go on with").classes("est-soft")
+            for command in NEXT[summary.command]:
                 ui.button(
-                    command.capitalize(), on_click=lambda c=command: run_command(workbench, desk, c)
+                    WORDS[command], on_click=lambda c=command: run_command(workbench, desk, c)
                 ).props("outline no-caps color=primary padding='2px 12px'")
-            ui.link("Study", study_address(desk.name))
     if kept is None:
         with ui.column().classes("est-card est-empty"):
             ui.label("No page was kept of this run.").classes("est-h2")
@@ -117,7 +123,7 @@ def _result(
     page_view(page_from_json(kept), f"{base}/figures")
 
 
-def _downloads(command: str) -> list[tuple[str, str, str]]:
+def _downloads(command: str, desk: Desk | None) -> list[tuple[str, str, str]]:
     """Word, icon and file of what can be taken away."""
     found = [
         ("Report", "description", "report.html"),
@@ -125,5 +131,16 @@ def _downloads(command: str) -> list[tuple[str, str, str]]:
         ("JSON", "data_object", "result.json"),
     ]
     if command == "fit":
-        found += [("CSV", "table_view", "curves.zip"), ("Modelica", "code", "fitted.mo")]
+        found.append(("CSV", "table_view", "curves.zip"))
+        if desk is None or is_modelica(desk.value(("model", "source"))):
+            found.append(("Modelica", "code", "fitted.mo"))
     return found
+
+
+def is_modelica(source: object) -> bool:
+    """Whether the source of a model is a Modelica file, or the name of a class of a library."""
+    return (
+        isinstance(source, str)
+        and (source.endswith(".mo") or re.fullmatch(r"[^\W\d]\w*(\.\w+)+", source) is not None)
+        and not source.endswith((".fmu", ".py", ".bmo"))
+    )

@@ -10,9 +10,11 @@ from nicegui import ui
 from estimica.apps.web.folder import Listed
 from estimica.apps.web.guarded import guarded
 from estimica.apps.web.parts.runs import runs_table
-from estimica.apps.web.recent import FolderRun, recent_runs
+from estimica.apps.web.recent import FolderRun, folder_of, recent_runs
 from estimica.apps.web.shell import frame, study_address
 from estimica.apps.web.workbench import Workbench
+
+LONGEST = 48  # characters of a model's name on a card
 
 
 def register(workbench: Workbench) -> None:
@@ -60,7 +62,8 @@ def _studies(studies: list[Listed], runs: list[FolderRun]) -> None:
 def _study(study: Listed, runs: list[FolderRun]) -> None:
     about = _about(study)
     stem = study.name.rpartition("/")[2].removesuffix(".toml")
-    last = next((r for r in runs if r.run.name == stem), None)
+    folder = folder_of(study.name)
+    last = next((r for r in runs if (r.folder, r.run.name) == (folder, stem)), None)
     with (
         ui.link(target=study_address(study.name))
         .classes(replace="")
@@ -85,7 +88,10 @@ def _about(study: Listed) -> str:
         return "cannot be read as TOML"
     model = tables.get("model")
     model = model if isinstance(model, dict) else {}
-    name = model.get("class") or model.get("source") or "no model yet"
+    static = tables.get("static")
+    law = next(iter(static.values()), "") if isinstance(static, dict) else ""
+    name = str(model.get("class") or model.get("source") or law or "no model yet")
+    name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
     tuners, cases = tables.get("tune", {}), tables.get("case", [])
     return f"{name} · {_many(tuners, 'tuner')} · {_many(cases, 'case')}"
 

@@ -67,7 +67,8 @@ def _shown(desk: Desk, found: tuple[Placed, ...]) -> None:
             )
             with ui.column().classes("gap-0"):
                 where = in_words(desk, problem.place)
-                ui.label(f"{where}: {problem.message}" if where else problem.message)
+                told = problem.message.replace(f"{desk.folder.root}/", "")
+                ui.label(f"{where}: {told}" if where else told).classes("est-pre")
                 if problem.suggestion:
                     ui.label(problem.suggestion).classes("est-soft")
             ui.space()
@@ -92,9 +93,9 @@ def in_words(desk: Desk, place: Place) -> str:
 
 
 def address_of(place: Place) -> str:
-    """The page on which a place can be edited."""
+    """The page on which a place can be edited; the text itself where it is about all of it."""
     if not place:
-        return ""
+        return "file"
     if place[0] in ("tune", "case", "criterion", "indicator") and len(place) > 1:
         return f"{place[0]}/{place[1]}"
     return str(place[0])

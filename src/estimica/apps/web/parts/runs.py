@@ -19,6 +19,7 @@ from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
 SHOWN = 25
+NUMBERS = ("cost", "took")
 
 
 def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> None:
@@ -27,6 +28,7 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
     Ticked runs can be compared.
     """
     ticked: dict[tuple[str, str], bool] = {}
+    paths = [workbench.folder.at(study) for study in studies]
     known: list[object] = [None]
 
     @ui.refreshable
@@ -34,7 +36,7 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
         waiting = [
             j for j in workbench.jobs.jobs() if j.state in ("queued", "running") and not j.run
         ]
-        waiting = [j for j in waiting if not name or j.study.stem == name]
+        waiting = [j for j in waiting if not name or j.study in paths]
         runs = [r for r in recent_runs(workbench.folder, studies) if not name or r.run.name == name]
         if not runs and not waiting:
             ui.label("Nothing has been run yet.").classes("est-empty")
@@ -42,7 +44,7 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
         with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
             with ui.element("thead"), ui.element("tr"):
                 for word in ("", "began", "study", "command", "state", "cost", "took", ""):
-                    with ui.element("th"):
+                    with ui.element("th").classes("number" if word in NUMBERS else ""):
                         ui.label(word)
             with ui.element("tbody"):
                 for job in waiting:
@@ -124,9 +126,10 @@ def _cancel(workbench: Workbench, job: Job) -> None:
         except EstimicaError as error:
             told(error)
 
-    ui.button("Stop", icon="stop", on_click=stop).props(
-        "flat dense no-caps color=negative"
-    ).tooltip("Ends it in order; the best so far is kept")
+    button = ui.button("Stop", icon="stop", on_click=stop)
+    button.props("flat dense no-caps color=negative size=sm")
+    button.props["aria-label"] = f"Stop {job.command} of {job.study.stem}"
+    button.tooltip("Ends it in order; the best so far is kept")
 
 
 def submit(
