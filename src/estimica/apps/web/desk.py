@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,15 @@ class Desk:
         """Whether the file was moved or removed while it was open."""
         return not self.path.is_file()
 
-    def set(self, place: Place, value: object) -> None:
-        """Write a value; None takes the entry out."""
-        self._write(study_text.with_value(self.text, place, value))
+    def set(self, place: Place, value: object, *, tables: Collection[Place] = ()) -> None:
+        """Write a value; None takes the entry out, and those of `tables` that it leaves empty."""
+        text = study_text.with_value(self.text, place, value)
+        while value is None and len(place) > 1:
+            place = place[:-1]
+            if place not in tables or study_text.value_at(text, place) not in ({}, []):
+                break
+            text = study_text.without(text, place)
+        self._write(text)
 
     def remove(self, place: Place) -> None:
         """Take an entry out."""

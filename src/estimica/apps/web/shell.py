@@ -191,10 +191,17 @@ def _line(desk: Desk, item: Item, active: bool) -> None:
 
 
 #: tables that commands read, in the order in which an engineer meets them
-COMMAND_TABLES = (
-    "release", "bootstrap", "profile", "crossvalidate", "input_design", "optimise", "sweep",
-    "montecarlo", "backcalculate",
-)  # fmt: skip
+COMMAND_TABLES = {
+    "release": "Release",
+    "bootstrap": "Bootstrap",
+    "profile": "Profile",
+    "crossvalidate": "Cross-validation",
+    "input_design": "Input design",
+    "optimise": "Optimisation",
+    "sweep": "Sweep",
+    "montecarlo": "Monte Carlo",
+    "backcalculate": "Back-calculation",
+}
 
 
 def tree_of(desk: Desk) -> list[tuple[str, list[Item]]]:
@@ -232,9 +239,9 @@ def tree_of(desk: Desk) -> list[tuple[str, list[Item]]]:
         *_named(desk, "indicator"),
     ]
     commands = [
-        Item(name, name.replace("_", " ").capitalize(), place=(name,),
+        Item(name, word, place=(name,),
              count="set" if name in tables else "")
-        for name in COMMAND_TABLES
+        for name, word in COMMAND_TABLES.items()
     ]  # fmt: skip
     work = [
         Item("hand", "Fit by hand", "pan_tool"),

@@ -85,7 +85,9 @@ def _table(found: list[tuple[str, StoredRun]]) -> None:
                     ui.label(when(run.summary.started)).classes("est-soft")
         with ui.element("tbody"):
             for word, value in FACTS:
-                _row(word, [value(run) for _, run in found])
+                told = [value(run) for _, run in found]
+                if any(text not in ("", "–") for text in told):
+                    _row(word, told)
             for name in names:
                 _row(name, [_estimates(run).get(name, "") for _, run in found], mono=True)
 

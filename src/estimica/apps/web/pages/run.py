@@ -61,7 +61,8 @@ def _desk(workbench: Workbench, folder: str, name: str) -> Desk | None:
 
 def _head(summary: RunSummary) -> None:
     with ui.row().classes("w-full items-center"):
-        ui.label(f"{summary.command} of {summary.name}").classes("est-title")
+        title = f"{summary.command.capitalize()} of {summary.name}"
+        ui.label(title).classes("est-title").style("overflow-wrap: anywhere")
         ui.label(str(summary.status)).classes(f"est-status {summary.status}")
     took = f", took {lasting(summary.seconds)}" if summary.seconds is not None else ""
     ui.label(f"Run {summary.id}, began {when(summary.started)}{took}").classes("est-soft")

@@ -32,6 +32,8 @@ class FormView:
         self.desk, self.place, self.form = desk, place, form
         self.suggestions = suggestions
         self._tellers: list[Callable[[], None]] = []
+        self._tables: set[Place] = set()  # which go with their last entry
+        self._kept: set[Place] = set()  # which stay, since an empty one says something
         end = desk.listen(self._tell)
         ui.context.client.on_delete(end)
 
@@ -75,6 +77,7 @@ class FormView:
 
     def _group(self, field: Field, place: Place) -> None:
         """A table within a table."""
+        self._goes(place)
         with (
             ui.expansion(field.label, value=self.desk.value(place) is not None)
             .classes(f"w-full {SPAN}")
@@ -203,6 +206,8 @@ class FormView:
                 self.field(replace(option.field, label=option.label, description=""), place)
             self._tell()
 
+        self._kept.add(place)
+
         def turn(event: Any) -> None:
             wanted = next((o for o in field.options if o.label == event.value), None)
             if wanted is not option_of(field, self.desk.value(place)):
@@ -228,10 +233,12 @@ class FormView:
 
     def _map(self, field: Field, place: Place) -> None:
         """Named entries: a line each, one to add, one click to remove."""
+        self._goes(place)
 
         @ui.refreshable
         def lines() -> None:
             for name in _names(self.desk.value(place)):
+                self._kept.add((*place, name))
                 with ui.row().classes("w-full items-start no-wrap gap-2"):
                     with ui.column().classes("grow gap-2"):
                         self.field(replace(_entry(field), label=name), (*place, name))
@@ -271,9 +278,13 @@ class FormView:
 
     # --- writing and telling ------------------------------------------------------------------
 
+    def _goes(self, place: Place) -> None:
+        if place not in self._kept:
+            self._tables.add(place)
+
     def _set(self, place: Place, value: object) -> None:
         try:
-            self.desk.set(place, value)
+            self.desk.set(place, value, tables=self._tables)
         except EstimicaError as error:
             told(error)
 
@@ -351,6 +362,8 @@ def kind_of(value: object) -> str:
 def turned(value: object, option: Option) -> object:
     """A value as another option of its union; what can be kept is kept."""
     kind = KINDS.get(option.kind, option.kind)
+    if option.field.choices:
+        return value if value in option.field.choices else option.field.choices[0]
     if kind == "table" and option.fields:
         main = next((f for f in option.fields if KINDS.get(f.kind, f.kind) == kind_of(value)), None)
         first = next((f for f in option.fields if f.required), main or option.fields[0])
