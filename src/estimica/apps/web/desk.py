@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tomllib
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,14 @@ from estimica.study.revision import Revision
 from estimica.study.study_save import fingerprint, read_text, write_text_if_unchanged
 
 Place = tuple[str | int, ...]
+
+
+@lru_cache(maxsize=16)  # a page asks for many values of one text
+def _tables(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
 
 
 class Desk:
@@ -51,11 +60,8 @@ class Desk:
 
     @property
     def tables(self) -> dict[str, Any]:
-        """The study file as values; empty where it is no TOML."""
-        try:
-            return tomllib.loads(self.text.removeprefix("\ufeff"))
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return {}
+        """The study file as values, not to be changed; empty where it is no TOML."""
+        return _tables(self.text) or {}
 
     def value(self, place: Place, default: Any = None) -> Any:
         """What stands at a place, also inside a short form."""
@@ -78,11 +84,7 @@ class Desk:
     @property
     def is_broken(self) -> bool:
         """Whether the text is no TOML, so that there is nothing to edit but the text."""
-        try:
-            tomllib.loads(self.text.removeprefix("\ufeff"))
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return True
-        return False
+        return _tables(self.text) is None
 
     @property
     def is_gone(self) -> bool:

@@ -150,7 +150,7 @@ def _running(workbench: Workbench) -> None:
 
 def _tree(desk: Desk, at: str) -> ui.left_drawer:
     with (
-        ui.left_drawer(value=True, bordered=False)
+        ui.left_drawer(bordered=False)
         .classes("est-drawer")
         .props("width=252 breakpoint=900 role=navigation aria-label=Study") as drawer
     ):
@@ -190,6 +190,7 @@ def _line(desk: Desk, item: Item, active: bool) -> None:
             ui.label(item.count).classes("count")
 
 
+MOST = 40  # tuners or cases in the tree
 #: tables that commands read, in the order in which an engineer meets them
 COMMAND_TABLES = {
     "release": "Release",
@@ -214,8 +215,9 @@ def tree_of(desk: Desk) -> list[tuple[str, list[Item]]]:
         Item("tune", "Tuners", "tune", str(len(tuners)), ("tune",)),
         *(
             Item(f"tune/{n}", n, place=("tune", n), inner=True, off=_off(t))
-            for n, t in tuners.items()
+            for n, t in list(tuners.items())[:MOST]
         ),
+        *_more("tune", len(tuners)),
         Item("case", "Cases", "science", str(len(cases)), ("case",)),
         *(
             Item(
@@ -225,8 +227,9 @@ def tree_of(desk: Desk) -> list[tuple[str, list[Item]]]:
                 inner=True,
                 off=_off(c),
             )
-            for k, c in enumerate(cases)
+            for k, c in enumerate(cases[:MOST])
         ),
+        *_more("case", len(cases)),
         Item("estimate", "Estimation", "calculate", place=("estimate",)),
         Item("solver", "Solver", "timeline", place=("solver",)),
     ]
@@ -254,6 +257,11 @@ def tree_of(desk: Desk) -> list[tuple[str, list[Item]]]:
         ("Design", design),
         ("Settings of commands", commands),
     ]
+
+
+def _more(at: str, count: int) -> list[Item]:
+    """A line that stands for those that are too many for the tree."""
+    return [Item(at, f"and {count - MOST} more", inner=True)] if count > MOST else []
 
 
 def _off(entry: object) -> bool:

@@ -14,7 +14,9 @@ from estimica.apps.web.shell import study_address
 from estimica.apps.web.telling import attempted, told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError
+from estimica.study.form import Form
 
+MOST = 50  # lines drawn at first
 COLUMNS = ("active", "tuner", "start", "min", "max", "scale", "unit", "")
 
 
@@ -36,6 +38,12 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         await model_note(desk)
     known = {q["name"]: q for q in await quantities(desk)}
 
+    shown = {"lines": MOST}
+
+    def more() -> None:
+        shown["lines"] += 10 * MOST
+        table.refresh()
+
     @ui.refreshable
     def table() -> None:
         tuners = desk.table(("tune",))
@@ -49,16 +57,21 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
                 for word in COLUMNS:
                     with ui.element("th"):
                         ui.label(word)
+            form = desk.form(("tune", "*"))
             with ui.element("tbody"):
-                for name in tuners:
-                    _line(desk, name, known.get(name, {}), table.refresh)
+                for name in list(tuners)[: shown["lines"]]:
+                    _line(desk, name, known.get(name, {}), form, table.refresh)
+        if len(tuners) > shown["lines"]:
+            ui.button(f"Show {len(tuners) - shown['lines']} more", on_click=more).props(
+                "flat no-caps color=primary"
+            )
 
     with ui.column().classes("est-card"):
         table()
         _add(desk, known, table.refresh)
 
 
-def _line(desk: Desk, name: str, quantity: dict[str, Any], renew: Any) -> None:
+def _line(desk: Desk, name: str, quantity: dict[str, Any], form: Form, renew: Any) -> None:
     place = ("tune", name)
     value = desk.value(place)
     full = value if isinstance(value, dict) else {}
@@ -74,12 +87,12 @@ def _line(desk: Desk, name: str, quantity: dict[str, Any], renew: Any) -> None:
             if quantity.get("description"):
                 ui.label(quantity["description"]).classes("est-soft")
         for field in ("start", "min", "max"):
-            with ui.element("td").style("min-width: 105px"):
+            with ui.element("td").style("min-width: 92px"):
                 number_cell(
                     desk, (*place, field), f"{field} of {name}", _placeholder(field, quantity)
                 )
-        with ui.element("td").style("min-width: 110px"):
-            choice_cell(desk, place, "scale", desk.form(("tune", "*")), f"scale of {name}")
+        with ui.element("td").style("min-width: 96px; max-width: 130px"):
+            choice_cell(desk, place, "scale", form, f"scale of {name}")
         with ui.element("td"):
             ui.label(quantity.get("unit") or "").classes("est-soft")
         with ui.element("td"):

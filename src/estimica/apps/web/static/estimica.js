@@ -43,11 +43,23 @@ window.estimica = (() => {
     return out;
   }
 
+  function isDark(colour) {  // too dark for a dark page, as "#444444"
+    if (!/^#[0-9a-f]{6}$/i.test(colour)) return false;
+    const parts = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
+    return Math.max(...parts) < 112;
+  }
+
   async function draw(element, figure) {
     const Plotly = await plotly();
     if (!element.isConnected) return;
     const ink = getComputedStyle(document.body).getPropertyValue("--est-ink").trim();
-    const data = (figure.data || []).map((t) => (t.error_x ? { ...t, error_x: { ...t.error_x, color: ink } } : t));
+    const data = (figure.data || []).map((trace) => {
+      const t = { ...trace };
+      if (t.error_x) t.error_x = { ...t.error_x, color: ink };
+      for (const key of ["marker", "line"])
+        if (t[key] && dark() && isDark(t[key].color)) t[key] = { ...t[key], color: ink };
+      return t;
+    });
     await Plotly.react(element, data, themed(figure.layout || {}),
       { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d"] });
   }
