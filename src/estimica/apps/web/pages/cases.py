@@ -78,7 +78,7 @@ def _line(desk: Desk, k: int, case: dict[str, Any], renew: Any) -> None:
                 attempted(lambda: desk.remove(("case", k)))
                 renew()
 
-            button = ui.button(icon="delete", on_click=away).props("flat round dense")
+            button = ui.button(icon="delete", on_click=away).props("flat round dense color=grey-7")
             button.classes("est-quiet").props["aria-label"] = f"Remove {name}"
 
 

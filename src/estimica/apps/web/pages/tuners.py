@@ -101,7 +101,7 @@ def _line(desk: Desk, name: str, quantity: dict[str, Any], form: Form, renew: An
                 attempted(lambda: desk.remove(place))
                 renew()
 
-            button = ui.button(icon="delete", on_click=away).props("flat round dense")
+            button = ui.button(icon="delete", on_click=away).props("flat round dense color=grey-7")
             button.classes("est-quiet").props["aria-label"] = f"Remove {name}"
 
 

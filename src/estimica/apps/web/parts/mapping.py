@@ -100,7 +100,7 @@ class Mapping:
                         ui.label("A number holds for the whole case.").classes("est-soft")
             with ui.element("td"):
                 button = ui.button(icon="delete", on_click=lambda: self._remove(place))
-                button.props("flat round dense").classes("est-quiet")
+                button.props("flat round dense color=grey-7").classes("est-quiet")
                 button.props["aria-label"] = f"Remove {name}"
 
     def _details(self, pattern: tuple[str, ...], place: tuple[str | int, ...]) -> None:
