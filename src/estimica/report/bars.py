@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import plotly.graph_objects as go
 
 from estimica.base.show import Bars, Table
 from estimica.report.plots import INK, PALETTE, mixed, styled
-from estimica.report.text import table_text
+from estimica.report.text import escape, table_text
 
 STRONG, WEAK = PALETTE[1], mixed(PALETTE[7], 0.45)
 THICK, AROUND = 26, 130  # pixels of a bar, and of what is around all of them

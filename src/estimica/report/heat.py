@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import numpy as np
 import plotly.graph_objects as go
 
 from estimica.base.show import Heat, Table
 from estimica.report.plots import PALETTE, mixed, styled
-from estimica.report.text import table_text
+from estimica.report.text import escape, table_text
 
 HEIGHT = 560
 LEVELS = 14  # contours

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
@@ -11,7 +9,7 @@ import plotly.graph_objects as go
 from estimica.base.show import Parallel, Table, Upright
 from estimica.base.thin import thinned_shown
 from estimica.report.plots import PALETTE, mixed, styled
-from estimica.report.text import table_text
+from estimica.report.text import escape, table_text
 
 GOOD, OTHER = PALETTE[2], mixed(PALETTE[7], 0.35)
 HEIGHT = 460

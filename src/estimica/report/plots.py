@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
 
 from estimica.base.show import Across, Band, Curve, Curves, Listing, Panel, Ribbon, Table, labelled
 from estimica.base.thin import thinned_shown
-from estimica.report.text import printed
+from estimica.report.text import escape, printed
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, and two more.
 PALETTE = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import math
 
@@ -14,6 +15,11 @@ from rich.text import Text
 from estimica.base.show import Curve, Curves, Listing, Rounded, Table
 
 BARS = "▁▂▃▄▅▆▇█"
+
+
+def escape(text: str) -> str:
+    """A text for a figure: Plotly reads marks as <b>, but not how HTML writes quotation marks."""
+    return html.escape(text, quote=False)
 
 
 def printed(value: object) -> str:
