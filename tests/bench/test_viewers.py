@@ -21,6 +21,7 @@ def figures(tmp_path: Path, *options: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_ten_viewers_see_every_iteration_within_two_seconds(tmp_path: Path) -> None:
     options = ("--viewers", "10", "--windows", "1", "--span", "3", "--size", "6")
     found = figures(tmp_path, *options, "--samples", "500")

@@ -154,6 +154,7 @@ def test_a_function_is_fitted_from_the_command_line(
     assert found["parameters"]["tau"]["value"] == pytest.approx(2.0, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_delay_between_samples_is_estimated_without_bias_and_its_intervals_cover() -> None:
     truth = {"K": 1.0, "tau": 0.8, "T": 0.537}
     model = es.transfer_function("K*exp(-T*s)/(1 + tau*s)")

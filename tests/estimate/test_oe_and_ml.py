@@ -39,6 +39,7 @@ def spread(values: np.ndarray) -> np.ndarray:
     return (high - low) / 2
 
 
+@pytest.mark.slow
 def test_likelihood_scatters_less_where_the_noises_differ() -> None:
     oe, ml = (estimates(c, 0.1, 0.001) for c in ("oe", "ml"))
     assert (spread(ml) < spread(oe)).all()

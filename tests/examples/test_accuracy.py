@@ -29,7 +29,10 @@ def worst(got: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.abs(got - wanted).max(axis=0) / np.where(scale > 0, scale, 1.0)
 
 
-@pytest.fixture(scope="module", params=list(REFERENCES))
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(n, marks=pytest.mark.slow if n == "heat rod" else ()) for n in REFERENCES],
+)
 def case(request):
     reference = REFERENCES[request.param]
     model = load(reference)

@@ -15,6 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 REFERENCE = 1.090021
 
 
+@pytest.mark.slow
 def test_the_drive_is_as_good_as_a_global_search_with_fifty_times_the_designs() -> None:
     found = es.optimise(es.read_study(EXAMPLES / "drive" / "drive.toml"))
     assert found.start.tuners == pytest.approx([2.0, 1.0, 0.1])

@@ -66,6 +66,7 @@ def test_an_error_in_a_task_is_the_outcome_of_its_item(cluster: Executor) -> Non
     assert found[1].result() == "xx" if found[1].done else found[1].kind is Kind.FAILED
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_one_item_only() -> None:
     with executor("dask", 2) as made:
         found = made.map(tasks.dies_at_three, range(8), context=NOTHING, batch=4)

@@ -30,6 +30,7 @@ def test_without_noise_all_three_are_exact(gain: float, delay: float) -> None:
 
 
 @pytest.mark.parametrize("relative", [0.05, 0.1])
+@pytest.mark.slow
 def test_noisy_responses_are_read_within_bounds(relative: float) -> None:
     w = np.geomspace(0.01, 10, 40)
     for seed in range(20):

@@ -73,6 +73,7 @@ def test_example_12_over_the_frequency_is_the_closed_form() -> None:
         assert pytest.approx(exact.D, rel=2 * near) == m.D
 
 
+@pytest.mark.slow
 def test_example_12_the_best_sine_minimises_the_closed_form() -> None:
     settings = {"signal": "sine", "hold": "exact", "step": 0.2, "duration": 2000, "refine": True}
     grid = {"from": 0.01, "to": 0.4, "count": 9, "spacing": "log"}

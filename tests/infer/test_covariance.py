@@ -128,6 +128,7 @@ def test_newey_west_of_the_mean_is_its_long_run_variance():
     assert found.stderr[0] == pytest.approx(1 / (0.4 * math.sqrt(n)), rel=0.05)
 
 
+@pytest.mark.slow
 def test_with_coloured_noise_only_the_hac_interval_covers():
     """95 % intervals over 300 experiments with AR(1) noise of 0.7, N = 1000."""
     model, table = rc(1000)

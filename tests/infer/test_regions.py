@@ -92,6 +92,7 @@ def test_profile_contour_is_the_least_cost_over_the_others():
         assert rise == pytest.approx(chi2.ppf(0.95, 2), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_regions_cover_the_truth():
     random = np.random.default_rng(3)
     hits = 0

@@ -214,6 +214,7 @@ def test_a_killed_sweep_resumes_to_the_uninterrupted_result(study: Path, tmp_pat
     assert "error B022" in told
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_what_is_done_and_how_to_go_on(study: Path, tmp_path: Path) -> None:
     store = tmp_path / "c.sqlite"
     process = begun(study, store, "montecarlo", "--samples", "50000", "--json")

@@ -69,6 +69,7 @@ def test_figures_are_drawn_from_disk_without_any_request_or_complaint(
     assert not told
 
 
+@pytest.mark.slow
 def test_dark_pages_have_dark_figures_and_print_light(browser: Any, path: Path) -> None:
     page, told = opened(browser, path, color_scheme="dark")
     page.wait_for_function(DRAWN, timeout=PATIENCE)
@@ -82,6 +83,7 @@ def test_dark_pages_have_dark_figures_and_print_light(browser: Any, path: Path) 
     assert not told
 
 
+@pytest.mark.slow
 def test_narrow_screens_show_everything_without_scrolling_sideways(
     browser: Any, path: Path
 ) -> None:
@@ -90,6 +92,7 @@ def test_narrow_screens_show_everything_without_scrolling_sideways(
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.slow
 def test_an_old_browser_is_told_why_there_are_no_figures(browser: Any, path: Path) -> None:
     page, told = opened(browser, path, "delete window.DecompressionStream")
     page.wait_for_selector(".trouble", timeout=PATIENCE)
