@@ -24,6 +24,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         write_boiler(folder, 1)
+        text = (folder / "boiler.toml").read_text(encoding="utf-8")
+        (folder / "slow.toml").write_text(f"{text}starts = 2000\n", encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1280, "height": 860})
         page.set_default_timeout(60_000)
@@ -32,19 +34,26 @@ def main() -> None:
             page.goto(study)
             page.get_by_text("The study is in order").wait_for()
             shot(page, "overview")
-            for at, file in (("model", "model"), ("case/0", "case"), ("tune", "tuners")):
+            for at, file, seen in (
+                ("model", "model", "text=Gain of the drum"),
+                ("case/0", "case", ".est-figure[data-drawn]"),
+                ("tune", "tuners", "text=Time constant of the drum"),
+            ):
                 page.goto(f"{study}?at={at}")
-                page.wait_for_timeout(2500)
+                page.locator(seen).first.wait_for()
+                page.wait_for_timeout(1500)
                 shot(page, file)
             page.goto(f"{study}?at=hand")
             page.locator(".est-figure[data-drawn]").wait_for()
             page.wait_for_timeout(1500)
             shot(page, "hand")
-            page.goto(study)
-            page.get_by_role("button", name="Bootstrap").click()
+            page.goto(f"{address}/study/slow.toml")
+            page.get_by_role("button", name="Fit", exact=True).click()
             page.wait_for_url("**/runs/**")
-            page.wait_for_timeout(3000)
+            page.locator("[data-live=curves] .main-svg").first.wait_for()
+            page.wait_for_timeout(1500)
             shot(page, "live")
+            page.get_by_role("button", name="Stop").click()
             page.goto(study)
             page.get_by_role("button", name="Fit", exact=True).click()
             page.wait_for_url("**/runs/**")

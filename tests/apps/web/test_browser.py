@@ -74,6 +74,14 @@ def estimica(*arguments: object) -> dict[str, Any]:
     return found
 
 
+#: whether something, as the tree of the study, lies over the title
+COVERED = """() => {
+  const title = document.querySelector(".est-title"), at = title.getBoundingClientRect();
+  const top = document.elementFromPoint(at.left + 5, at.top + at.height / 2);
+  return !(title.contains(top) || top.contains(title));
+}"""
+
+
 def choose(page: Page, label: str, text: str) -> None:
     """Choose out of a list that can be typed into."""
     box = page.get_by_label(label, exact=True)
@@ -291,6 +299,7 @@ def test_pages_fit_a_tablet_and_the_dark(
         page.goto(f"{address}{path}")
         page.locator(".est-title").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert page.evaluate(COVERED) is False, path
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (dark == "rgb(21, 29, 35)") == (scheme == "dark")
     context.close()

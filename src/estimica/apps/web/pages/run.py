@@ -63,7 +63,8 @@ def _head(summary: RunSummary) -> None:
     with ui.row().classes("w-full items-center"):
         title = f"{summary.command.capitalize()} of {summary.name}"
         ui.label(title).classes("est-title").style("overflow-wrap: anywhere")
-        ui.label(str(summary.status)).classes(f"est-status {summary.status}")
+        if summary.status is not Status.RUNNING:  # what is live says so itself
+            ui.label(str(summary.status)).classes(f"est-status {summary.status}")
     took = f", took {lasting(summary.seconds)}" if summary.seconds is not None else ""
     ui.label(f"Run {summary.id}, began {when(summary.started)}{took}").classes("est-soft")
 

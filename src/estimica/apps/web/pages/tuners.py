@@ -17,7 +17,7 @@ from estimica.base.errors import EstimicaError
 from estimica.study.form import Form
 
 MOST = 50  # lines drawn at first
-COLUMNS = ("active", "tuner", "start", "min", "max", "scale", "unit", "")
+FIELDS = ("start", "min", "max", "scale")  # where the team's forms show them
 
 
 async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
@@ -53,11 +53,13 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
             )
             return
         with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
+            form = desk.form(("tune", "*"))
+            labels = {f.name: f"{f.label[:1].lower()}{f.label[1:]}" for f in form.fields}
+            fields = [labels[name] for name in FIELDS if name in labels]
             with ui.element("thead"), ui.element("tr"):
-                for word in COLUMNS:
+                for word in ("active", "tuner", *fields, "unit", ""):
                     with ui.element("th"):
                         ui.label(word)
-            form = desk.form(("tune", "*"))
             with ui.element("tbody"):
                 for name in list(tuners)[: shown["lines"]]:
                     _line(desk, name, known.get(name, {}), form, table.refresh)
@@ -86,13 +88,15 @@ def _line(desk: Desk, name: str, quantity: dict[str, Any], form: Form, renew: An
             ui.link(name, study_address(desk.name, f"tune/{name}")).classes("est-mono")
             if quantity.get("description"):
                 ui.label(quantity["description"]).classes("est-soft")
-        for field in ("start", "min", "max"):
+        known = {f.name for f in form.fields}
+        for field in (n for n in FIELDS[:3] if n in known):
             with ui.element("td").style("min-width: 92px"):
                 number_cell(
                     desk, (*place, field), f"{field} of {name}", _placeholder(field, quantity)
                 )
-        with ui.element("td").style("min-width: 96px; max-width: 130px"):
-            choice_cell(desk, place, "scale", form, f"scale of {name}")
+        if "scale" in known:
+            with ui.element("td").style("min-width: 96px; max-width: 130px"):
+                choice_cell(desk, place, "scale", form, f"scale of {name}")
         with ui.element("td"):
             ui.label(quantity.get("unit") or "").classes("est-soft")
         with ui.element("td"):

@@ -101,6 +101,11 @@ window.estimica = (() => {
     }
   }
 
+  const asked = new URL(location.href);
+  if (asked.searchParams.has("token")) {  // it is a cookie now, and no longer for all to see
+    asked.searchParams.delete("token");
+    history.replaceState(null, "", asked);
+  }
   document.addEventListener("DOMContentLoaded", () => setTimeout(applyTheme, 0));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
   return { applyTheme, toggleTheme, draw, dark, renew, download };
