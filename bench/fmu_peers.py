@@ -42,6 +42,7 @@ class Ours(Peer):
 
     def search(self) -> tuple[Vector, float, int, int]:
         """Values, cost, simulations, evaluations with a Jacobian; counts the runs of the FMU."""
+        self.study.model._memory.clear()  # type: ignore[attr-defined]  # a fit checks derivatives
         with counted() as runs:
             found = es.fit(self.study)
         self.runs = runs[0]

@@ -61,7 +61,7 @@ def test_parameters_that_cannot_be_tuned_say_why(tmp_path: Path) -> None:
         "R": "",
         "G": "the FMU calculates it from other parameters",
         "pi": "it is a constant",
-        "n": "it is of type Integer; give it a value with fix",
+        "n": "it is of type Integer",
         "file": "it is String or an array, which is not tuned",
         "inner": "",  # not called a parameter, but fixed and open to be set
     }

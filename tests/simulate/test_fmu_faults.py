@@ -72,6 +72,22 @@ def test_half_a_file_is_no_fmu(tmp_path: Path) -> None:
         es.load_model(path)
 
 
+def test_a_file_with_damaged_content_is_told(tmp_path: Path) -> None:
+    content = bytearray(built("vanDerPol").read_bytes())
+    for k in range(300, len(content) // 2, 50):
+        content[k] ^= 0xFF
+    (tmp_path / "damaged.fmu").write_bytes(bytes(content))
+    with pytest.raises(ModelError, match=r"M201: .*damaged"):
+        es.load_model(tmp_path / "damaged.fmu")
+
+
+def test_fmi_1_is_told_by_its_version(tmp_path: Path) -> None:
+    text = '<fmiModelDescription fmiVersion="1.0" modelName="x" modelIdentifier="x" guid="a"/>'
+    path = packed.with_description(built("vanDerPol"), tmp_path / "old.fmu", text)
+    with pytest.raises(ModelError, match=r"M204: .*is FMI 1\.0; export it as FMI 2\.0 or 3\.0"):
+        es.load_model(path)
+
+
 def test_a_zip_without_description_is_no_fmu(tmp_path: Path) -> None:
     path = packed.without_description(built("vanDerPol"), tmp_path / "bare.fmu")
     with pytest.raises(ModelError, match=r"M201: .*it holds no modelDescription\.xml"):

@@ -147,7 +147,7 @@ def test_one_instance_in_a_process_is_differentiated_by_trajectories(tmp_path: P
     exact = derivative(times, (1.0, 1.0, 2.0), 0)
     assert found.derivative("x_out", "mu") == pytest.approx(exact, abs=1e-4)
     assert isinstance(model, FmuModel)
-    assert model.derivatives.startswith("by differences of whole trajectories, off by about")
+    assert "differences of whole trajectories, off by about" in model.derivatives
     assert (model.precision or 0.0) < 1e-4
 
 
@@ -224,9 +224,47 @@ def test_a_fit_tells_how_derivatives_were_found_and_what_the_step_does() -> None
     case = es.Case("run", data, outputs={"x_out": "x"})
     model = es.load_model(built("vanDerPol", fmi=2), interface="cs", communication_step=0.1)
     fit = es.fit(es.Study(model, [es.Tuner("mu", start=1.5)], [case]))
-    assert fit.derivatives.startswith("by differences of whole trajectories")
+    assert fit.derivatives.startswith("by one-sided differences of whole trajectories")
     assert fit.discretisation is not None
     assert fit.discretisation.step == 0.1
     assert abs(fit["mu"] - 2.0) <= 1.2 * fit.discretisation.shifts["mu"] + 1e-6
     assert fit.discretisation.text.startswith("The communication step was 0.1 s. By halving it")
     assert fit.to_dict()["discretisation"]["communication_step"] == 0.1
+
+
+def test_a_step_of_communication_without_co_simulation_is_told() -> None:
+    with pytest.raises(ModelError, match=r'M208: .*for Model Exchange; add interface = "cs"'):
+        es.load_model(built("vanDerPol", fmi=2), communication_step=0.1)
+
+
+@pytest.mark.parametrize(
+    ("fix", "text"),
+    [
+        ({"window.n": 2.5}, "M217: 'window.n' is of type Integer; 2.5 is not whole"),
+        ({"window.shaded": 3}, "M217: 'window.shaded' is a Boolean; 3 is neither true nor false"),
+    ],
+)
+def test_a_value_that_its_type_does_not_have_is_told(fix: dict[str, float], text: str) -> None:
+    with pytest.raises(ModelError, match=text):
+        es.load_model(built("rcThermal", fmi=2), fix=fix)
+
+
+def test_differences_of_smooth_trajectories_take_one_run_for_each_tuner() -> None:
+    model = es.load_model(built("vanDerPol", fmi=2), interface="cs", communication_step=0.1)
+    assert isinstance(model, FmuModel)
+    times = np.linspace(0, 5, 11)
+    found = model.sensitivities(times, wrt=["mu"], outputs=["x_out"])
+    assert model.derivatives.startswith("by one-sided differences of whole trajectories")
+    assert found.derivative("x_out", "mu") == pytest.approx(
+        derivative(times, (1.0, 1.0, 2.0), 0), abs=1e-4
+    )
+
+
+def test_a_response_without_derivatives_has_the_same_outputs() -> None:
+    model = es.load_model(built("vanDerPol", fmi=2), interface="cs", communication_step=0.1)
+    assert isinstance(model, FmuModel)
+    whole = model.response([0.0, 1.0, 2.0], outputs=["x_out"], wrt=["mu"])
+    plain = whole.without_derivatives().at(np.array([1.2]))
+    assert np.array_equal(plain.Y, whole.at(np.array([1.2])).Y)
+    assert plain.YS.shape == (3, 1, 1)
+    assert not plain.YS.any()

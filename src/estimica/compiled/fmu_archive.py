@@ -8,6 +8,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +46,11 @@ def unpack_fmu(path: Path) -> FmuArchive:
             raise ModelError(
                 "M201", f"'{path}' is no FMU: an FMU is a zip file with modelDescription.xml"
             ) from None
-        except OSError as error:
+        except (zlib.error, EOFError):
+            raise ModelError(
+                "M201", f"'{path}' is damaged: its content cannot be unpacked; copy it anew"
+            ) from None
+        except (OSError, RuntimeError) as error:  # runtime: encrypted, or packed in another way
             raise ModelError("M201", f"'{path}' cannot be unpacked: {error}") from None
     return FmuArchive(path.resolve(), digest, folder)
 

@@ -115,6 +115,7 @@ class FmuDescription:
 def read_description(archive: FmuArchive) -> FmuDescription:
     """The description of an unpacked FMU."""
     read = _reader()
+    _require_version(archive)
     try:
         found = read(str(archive.folder), validate=False)
     except Exception as error:  # FMPy raises many kinds
@@ -171,6 +172,17 @@ def _reader() -> Any:
             "M206", "FMUs need the package fmpy; install it with pip install 'estimica[fmu]'"
         ) from None
     return read_model_description
+
+
+def _require_version(archive: FmuArchive) -> None:
+    """FMPy fails on FMI 1 in words that say nothing."""
+    try:
+        root = ElementTree.parse(archive.folder / "modelDescription.xml").getroot()
+    except (ElementTree.ParseError, OSError):
+        return
+    version = root.attrib.get("fmiVersion", "")
+    if version.startswith(("0.", "1.")):
+        raise _wrong_version(archive, version)
 
 
 def _wrong_version(archive: FmuArchive, version: str) -> ModelError:
@@ -297,5 +309,5 @@ def why_not_tunable(v: FmuVariable) -> str:
     if not v.settable:
         return "the FMU does not let it be set"
     if v.kind != "real":
-        return f"it is of type {v.type}; give it a value with fix"
+        return f"it is of type {v.type}"
     return ""

@@ -77,10 +77,16 @@ class Objective:
         self._last: tuple[Vector, list[Prediction]] | None = None
         self._owners = [(p, k) for p in self.predictors for k in range(len(p.record.outputs))]
 
-    def at(self, q: Vector) -> Point | Failure:
-        """The objective at coordinates `q`, or the simulation that failed there."""
+    def at(
+        self, q: Vector, predictions: list[Prediction] | Failure | None = None
+    ) -> Point | Failure:
+        """The objective at coordinates `q`, or the simulation that failed there.
+
+        `predictions` are the simulated outputs where they are known already.
+        """
         values = self.unknowns.values(q)
-        predictions = self.predict(values)
+        if predictions is None:
+            predictions = self.predict(values)
         if isinstance(predictions, Failure):
             return predictions
         residuals = self.residuals(predictions)

@@ -25,11 +25,10 @@ def communication_points(
     if not variable:
         return _even(name, stops, step), step
     parts = np.maximum(1, np.ceil(width / step - 1e-9)).astype(int)
-    between = [
-        np.linspace(a, b, n, endpoint=False)
-        for a, b, n in zip(stops[:-1], stops[1:], parts, strict=True)
-    ]
-    return np.concatenate([*between, stops[-1:]]), step
+    first = np.cumsum(parts) - parts
+    within = np.arange(parts.sum()) - np.repeat(first, parts)
+    points = np.repeat(stops[:-1], parts) + within * np.repeat(width / parts, parts)
+    return np.append(points, stops[-1]), step
 
 
 def _even(name: str, stops: Vector, step: float) -> Vector:

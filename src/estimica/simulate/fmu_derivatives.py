@@ -21,6 +21,8 @@ Vector = npt.NDArray[np.float64]
 
 STEPS = (6e-6, 1e-4, 1e-3)  # of differences of rates, in sizes of a tuner: eps^(1/3) and longer
 LADDER = tuple(10.0**-k for k in range(1, 7))  # of differences of trajectories
+MIDDLE, SHORT = 1e-4, 1e-6  # of central and of one-sided ones, which smooth FMUs allow
+ONE_SIDED = 1e-5  # relative difference of the two up to which one-sided ones will do
 AGREED = 1e-4  # of directional derivatives with differences, relative; wrong ones are far off
 FINE = 1e-9  # relative tolerance at which they are compared
 LEAST = 1e-10
@@ -34,6 +36,7 @@ class FmuDerivatives:
     steps: tuple[float, ...]  # in sizes of the tuner
     text: str
     error: float
+    one_sided: bool = False  # of trajectories: half the runs
 
 
 def distance(one: Vector, other: Vector) -> Vector:
@@ -114,6 +117,18 @@ def _words(ways: Sequence[int], off: Sequence[float], declared: bool, error: flo
             f"differences of the rates, {about} ({why})"
         )
     return f"by differences of the rates, {about} ({why})"
+
+
+def of_one_side(central: Vector, one_sided: Vector) -> FmuDerivatives | None:
+    """One-sided differences of trajectories with a short step, where central ones confirm them."""
+    if not (np.isfinite(central).all() and np.isfinite(one_sided).all()):
+        return None
+    m = central.shape[-1]
+    error = max(LEAST, float(distance(one_sided, central).max(initial=0.0)))
+    if error > ONE_SIDED:
+        return None
+    text = f"by one-sided differences of whole trajectories, off by about {error:.0e}"
+    return FmuDerivatives((at.BY_DIFFERENCES,) * m, (SHORT,) * m, text, error, one_sided=True)
 
 
 def of_trajectories(ladder: Vector) -> FmuDerivatives:

@@ -83,6 +83,12 @@ class FmuModel(WithoutEquations):
             raise ModelError(
                 "M208", f"communication_step {communication_step} is not a positive time"
             )
+        if communication_step is not None and self.interface == "me":
+            raise ModelError(
+                "M208",
+                f"communication_step is for Co-Simulation, and '{path.name}' is used for Model "
+                'Exchange; add interface = "cs", or leave the step out',
+            )
         own = self.fmu.interfaces[self.interface]
         self.binary = FmuBinary(
             self.name, str(self.archive.folder), self.fmu.fmi, self.interface, own.identifier,
@@ -92,7 +98,7 @@ class FmuModel(WithoutEquations):
         self.fixed = dict(fix)
         settable = [v.name for v in self.fmu.variables if v.settable and v.kind != "other"]
         known_names(self, list(fix), settable, "parameter")
-        self._fixed = {n: finite(n, v) for n, v in fix.items()}
+        self._fixed = {n: self._number(n, v) for n, v in fix.items()}
         self._memory: DerivativeMemory = {}
         self._step: float | None = None  # of communication
 
@@ -214,7 +220,16 @@ class FmuModel(WithoutEquations):
     def _given(self, parameters: Numbers | None) -> dict[str, float]:
         settable = [v.name for v in self.fmu.variables if v.settable and v.kind != "other"]
         known_names(self, list(parameters or {}), settable, "parameter")
-        return {n: finite(n, v) for n, v in (parameters or {}).items()}
+        return {n: self._number(n, v) for n, v in (parameters or {}).items()}
+
+    def _number(self, name: str, value: object) -> float:
+        """A value for a parameter, whole where its type is."""
+        found, variable = finite(name, value), self.fmu.named(name)
+        if variable.kind == "boolean" and found not in (0.0, 1.0):
+            raise ModelError("M217", f"'{name}' is a Boolean; {found:g} is neither true nor false")
+        if variable.kind != "real" and found != round(found):
+            raise ModelError("M217", f"'{name}' is of type {variable.type}; {found:g} is not whole")
+        return found
 
     def _early(self, state: str) -> bool:
         """Whether a start value is given before initialisation, so that it takes part in it."""

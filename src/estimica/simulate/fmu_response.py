@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,12 @@ from estimica.simulate import fmu_layout as at
 from estimica.simulate.fmu_derivatives import (
     FINE,
     LADDER,
+    MIDDLE,
+    SHORT,
     STEPS,
     FmuDerivatives,
     fine,
+    of_one_side,
     of_rates,
     of_trajectories,
 )
@@ -73,6 +76,7 @@ class Setup:
     columns: tuple[int, ...]  # place of each wanted output in the group
     lockstep: bool  # whether all instances run side by side, with sensitivities
     directional: bool  # whether the FMU declares directional derivatives
+    slopes: bool = True  # whether derivatives are wanted
 
 
 class FmuResponse:
@@ -101,17 +105,21 @@ class FmuResponse:
             return self._failed(str(error), values)
         return self._failed(found, values) if isinstance(found, str) else found
 
+    def without_derivatives(self) -> FmuResponse:
+        """The same with slopes of zero, by one run each."""
+        return FmuResponse(replace(self.setup, slopes=False), self.binary, self.memory)
+
     def _evaluated(self, theta: Vector) -> FmuEvaluation | str:
-        if not self.setup.tuners:
+        if not (self.setup.tuners and self.setup.slopes):
             (run,) = self.run([self.plain(theta)])
-            return trouble(run) or self._told(run.Y, run.YS)
+            return trouble(run) or self._told(run.Y, np.zeros((*run.Y.shape, len(theta))))
         known = self.memory.get(self._key)
         if known is None:
             here = self.plain(theta)
             (run,) = self.run([here])
             if run.status != at.DONE:
                 return trouble(run)
-            known = self._chosen(theta)
+            known = self._chosen(theta, run)
             if known is None:
                 return "no derivatives can be computed"
             self.memory[self._key] = known
@@ -131,15 +139,23 @@ class FmuResponse:
 
     # -- derivatives -----------------------------------------------------------------------------
 
-    def _chosen(self, theta: Vector) -> FmuDerivatives | None:
-        m = len(self.setup.tuners)
+    def _chosen(self, theta: Vector, here: FmuRun) -> FmuDerivatives | None:
         if not self.setup.lockstep:
-            rungs = [self._central(theta, [rung] * m) for rung in LADDER]
-            return of_trajectories(np.stack(rungs))
+            return self._chosen_steps(theta, here)
         compared = [self._fine(theta, step) for step in STEPS]
         if all(run is None for run in compared):
             return None
         return of_rates(compared, self._directed(theta), self.setup.directional)
+
+    def _chosen_steps(self, theta: Vector, here: FmuRun) -> FmuDerivatives:
+        """How to differentiate whole trajectories."""
+        m = len(self.setup.tuners)
+        middle = self._central(theta, [MIDDLE] * m)
+        found = of_one_side(middle, self._one_sided(theta, here, [SHORT] * m))
+        if found is not None:
+            return found
+        rungs = [middle if h == MIDDLE else self._central(theta, [h] * m) for h in LADDER]
+        return of_trajectories(np.stack(rungs))
 
     def _fine(self, theta: Vector, step: float, ways: Sequence[int] | None = None) -> FmuRun | None:
         """A run that differentiates with little error of integration; none where it fails."""
@@ -174,12 +190,28 @@ class FmuResponse:
         ]
         return np.stack(columns, axis=-1)
 
+    def _one_sided(self, theta: Vector, here: FmuRun, steps: Sequence[float]) -> Vector:
+        """The same from one side; a negative step is the other side."""
+        point = self.point(theta, steps)
+        runs = self.run([self._row(point, 1 + 2 * j) for j in range(len(theta))])
+        columns = [
+            (run.Y - here.Y) / delta if run.status == at.DONE else np.full_like(run.Y, np.nan)
+            for run, delta in zip(runs, point.deltas, strict=True)
+        ]
+        return np.stack(columns, axis=-1)
+
     def _by_trajectories(self, theta: Vector, known: FmuDerivatives) -> FmuEvaluation | str:
         (run,) = self.run([self.plain(theta)])
         if run.status != at.DONE:
             return trouble(run)
-        for shorter in (1.0, 0.1):  # a step may leave where the FMU can be computed
-            slope = self._central(theta, [shorter * step for step in known.steps])
+        # a step may leave where the FMU can be computed
+        for part in (1.0, -1.0) if known.one_sided else (1.0, 0.1):
+            steps = [part * step for step in known.steps]
+            slope = (
+                self._one_sided(theta, run, steps)
+                if known.one_sided
+                else self._central(theta, steps)
+            )
             if np.isfinite(slope).all():
                 return self._told(run.Y, slope)
         return "the FMU fails close by, where its derivatives are taken"

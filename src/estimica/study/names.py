@@ -113,7 +113,8 @@ def _not_tunable(name: str, known: Known) -> tuple[str, str, str] | None:
         return "T009", f"'{name}' is a variable, not a parameter", advice
     if q.tunable:
         return None
-    changeable = q.role != "constant" and "final" not in q.why_not
+    sealed = "final" in q.why_not or q.why_not.startswith("the FMU ")
+    changeable = q.role != "constant" and not sealed
     advice = "set it with [model] fix" if changeable else "leave it out, or change the model"
     return "T008", f"'{name}' cannot be tuned: {_reason(q)}", advice
 
@@ -265,6 +266,8 @@ def _inputs_left(study: Study, case: Case, known: Known) -> Iterator[Problem]:
 
 def _reason(q: Quantity) -> str:
     """Why a parameter cannot change, as half a sentence."""
+    if q.why_not.startswith(("it is ", "the FMU ")):  # of an FMU
+        return q.why_not
     plain = q.why_not.startswith(("a constant", "declared", "of type"))
     return f"it is {q.why_not}" if plain else f"it is structural, because {q.why_not}"
 

@@ -333,6 +333,11 @@ def _loaded(
 
     if Path(table.source).suffix.lower() == ".fmu":
         return _fmu(table, folder)
+    for key in ("interface", "communication_step"):
+        if getattr(table, key) is not None:
+            raise StudyError(
+                "Q005", f"source '{table.source}': {key} is for FMUs only; leave that out"
+            )
     if is_transfer_function_text(table.source) and not (folder / table.source).exists():
         return _transfer_function(table)
     if is_function_source(table.source):
@@ -360,6 +365,8 @@ def _fmu(table: ModelTable, folder: Path) -> Model:
     from estimica.simulate.fmu_model import load_fmu
 
     _require_no_class(table, "an FMU")
+    if table.frontend != "rumoca":
+        raise StudyError("Q005", f"source '{table.source}': an FMU has no frontend; leave that out")
     return load_fmu(
         folder / table.source,
         fix=table.fix,

@@ -171,8 +171,8 @@ def _bounds(low: object, high: object) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """`a.b[2].'c.d'` in its components; quoted names keep their dots."""
-    return re.findall(r"(?:'(?:[^'\\]|\\.)*'|\[[^\]]*\]|[^.'\[])+", name)
+    """`a.b[2].'c.d'` in its components; quoted names and `der(a.b)` keep their dots."""
+    return re.findall(r"(?:'(?:[^'\\]|\\.)*'|\[[^\]]*\]|\([^)]*\)|[^.'\[(])+", name) or [name]
 
 
 def _folded(rows: list[Row]) -> Iterable[Row]:
