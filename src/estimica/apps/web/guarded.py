@@ -51,7 +51,14 @@ async def loaded(shown: Awaitable[None]) -> None:
     with ui.row().classes("est-empty items-center justify-center") as waiting:
         ui.spinner(size="md")
         ui.label("Model and data are read …")
-    await ui.context.client.connected(timeout=30.0)
+    try:
+        await ui.context.client.connected(timeout=30.0)
+    except BaseException as error:  # nobody waits any more, or the server ends
+        if inspect.iscoroutine(shown):
+            shown.close()
+        if isinstance(error, TimeoutError):
+            return
+        raise
     try:
         await shown
     except EstimicaError as error:

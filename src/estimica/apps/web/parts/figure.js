@@ -7,7 +7,7 @@ export default {
     document.addEventListener("est-theme", this.again);
     this.watcher = new IntersectionObserver((entries) => {
       if (entries.some((e) => e.isIntersecting)) { this.near = true; this.show(); }
-    }, { rootMargin: "400px" });
+    }, { rootMargin: "1000px" });
     this.watcher.observe(this.$el);
   },
   updated() { this.loaded = null; this.show(); },
