@@ -24,6 +24,7 @@ LADDER = tuple(10.0**-k for k in range(1, 7))  # of differences of trajectories
 MIDDLE, SHORT = 1e-4, 1e-6  # of central and of one-sided ones, which smooth FMUs allow
 ONE_SIDED = 1e-5  # relative difference of the two up to which one-sided ones will do
 AGREED = 1e-4  # of directional derivatives with differences, relative; wrong ones are far off
+CLEAR = 1e-6  # agreement that needs no differences with other steps
 FINE = 1e-9  # relative tolerance at which they are compared
 LEAST = 1e-10
 

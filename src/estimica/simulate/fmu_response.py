@@ -11,6 +11,7 @@ import numpy.typing as npt
 from estimica.compiled.fmu_library import FmuBinary
 from estimica.simulate import fmu_layout as at
 from estimica.simulate.fmu_derivatives import (
+    CLEAR,
     FINE,
     LADDER,
     MIDDLE,
@@ -142,10 +143,15 @@ class FmuResponse:
     def _chosen(self, theta: Vector, here: FmuRun) -> FmuDerivatives | None:
         if not self.setup.lockstep:
             return self._chosen_steps(theta, here)
-        compared = [self._fine(theta, step) for step in STEPS]
+        first, directed = self._fine(theta, STEPS[0]), self._directed(theta)
+        if first is not None and all(run is not None for run in directed):
+            found = of_rates([first], directed, self.setup.directional)
+            if at.BY_DIFFERENCES not in found.ways and found.error <= CLEAR:
+                return found
+        compared = [first, *(self._fine(theta, step) for step in STEPS[1:])]
         if all(run is None for run in compared):
             return None
-        return of_rates(compared, self._directed(theta), self.setup.directional)
+        return of_rates(compared, directed, self.setup.directional)
 
     def _chosen_steps(self, theta: Vector, here: FmuRun) -> FmuDerivatives:
         """How to differentiate whole trajectories."""
