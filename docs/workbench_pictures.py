@@ -54,6 +54,7 @@ def main() -> None:
             page.wait_for_timeout(1500)
             shot(page, "live")
             page.get_by_role("button", name="Stop").click()
+            page.locator(".est-status.interrupted").wait_for()  # the page is loaded anew then
             page.goto(study)
             page.get_by_role("button", name="Fit", exact=True).click()
             page.wait_for_url("**/runs/**")
