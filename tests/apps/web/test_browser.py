@@ -163,25 +163,28 @@ def test_invalid_bound_is_told_at_its_field(page: Page, address: str) -> None:
     expect(page.get_by_text("min 600")).to_have_count(0)
 
 
-def begin(page: Page, address: str, button: str) -> str:
-    """Run a command on the ready study and come to the page of its run."""
-    page.goto(f"{address}/study/ready.toml")
+def begin(page: Page, address: str, study: str, button: str) -> str:
+    """Run a command on a study and come to the page of its run."""
+    page.goto(f"{address}/study/{study}")
     page.get_by_role("button", name=button, exact=True).click()
     page.wait_for_url(re.compile("/runs/"))
     return page.url
 
 
 def test_a_run_is_live_after_a_reload_and_in_a_second_tab_and_can_be_stopped(
-    page: Page, address: str
+    page: Page, address: str, folder: Path
 ) -> None:
-    url = begin(page, address, "Bootstrap")
+    ready = (folder / "ready.toml").read_text(encoding="utf-8")
+    long = f"{ready}\n[bootstrap]\nreplicates = 50000\n"  # it does not end while it is watched
+    (folder / "long.toml").write_text(long, encoding="utf-8")
+    url = begin(page, address, "long.toml", "Bootstrap")
     expect(page.locator(".est-live .est-status.running")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"[1-9]\d* of 500 replicates"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"[1-9]\d* of 50000 replicates"))).to_be_visible()
     page.reload()
-    expect(page.get_by_text(re.compile(r"[1-9]\d* of 500 replicates"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"[1-9]\d* of 50000 replicates"))).to_be_visible()
     other = page.context.new_page()
     other.goto(url)
-    expect(other.get_by_text(re.compile(r"[1-9]\d* of 500 replicates"))).to_be_visible()
+    expect(other.get_by_text(re.compile(r"[1-9]\d* of 50000 replicates"))).to_be_visible()
     page.get_by_role("button", name="Stop and keep the best so far").click()
     for tab in (page, other):
         expect(tab.locator(".est-status.interrupted")).to_be_visible()
