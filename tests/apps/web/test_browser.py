@@ -231,7 +231,7 @@ def test_foreign_code_asks_before_it_runs(page: Page, address: str, folder: Path
     page.get_by_role("button", name="No", exact=True).click()
     assert not mark.exists()
     page.get_by_role("button", name="Fit", exact=True).click()
-    page.get_by_role("button", name="I trust these files").click()
+    page.get_by_role("dialog").get_by_role("button", name="I trust these files").click()
     page.wait_for_url(re.compile("/runs/"))
     assert mark.exists()
 
