@@ -44,7 +44,9 @@ def test_table_page_csv_and_stored_run(folder: Path) -> None:
     result = run(folder / "square_wave.toml", "--report", page, "--csv", csv)
     assert result.exit_code == 0, result.output
     assert "the best is square with frequency 0.05: R 2.512, S_min 0.4183" in result.stdout
-    assert page.read_text(encoding="utf-8").count("Sensitivity measures") == 2  # in the contents too
+    assert (
+        page.read_text(encoding="utf-8").count("Sensitivity measures") == 2
+    )  # in the contents too
     data = es.read_data(csv)
     assert len(data) == 1000
     assert set(np.unique(data.column("u"))) == {-1.0, 1.0}
