@@ -35,5 +35,5 @@ def test_fifty_viewers_slow_a_run_by_less_than_a_tenth(tmp_path: Path) -> None:
     assert found["unseen"] == 0
     assert found["late_most"] < 2.0
     assert found["pictures"] > 0
-    # the clock also counts what others do on this machine: what is taken from a core does not
-    assert found["server"] + found["bench"] + found["viewing"] < 0.1
+    # on a machine that others use too, the clock tells of them as well
+    assert found["slower"] < 0.1

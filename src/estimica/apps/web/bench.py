@@ -127,9 +127,12 @@ class Bench:
         process, self._process = self._process, None
         if process is None:
             return "it was closed"
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()  # where only its pipe has ended
-        return ending(await process.wait())
+        try:  # to kill what has ended already would lose how it ended
+            return ending(await asyncio.wait_for(process.wait(), 1.0))
+        except TimeoutError:  # only its pipe has ended
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            return ending(await process.wait())
 
     def _require_inside(self, task: str, args: dict[str, Any]) -> None:
         """Nothing outside the served folder is read, and no code that nobody has agreed to."""
