@@ -141,6 +141,10 @@ class FmuModel(WithoutEquations):
             return "not yet needed"
         return max(self._memory.values(), key=lambda found: found.error).text
 
+    def forget_derivatives(self) -> None:
+        """Verify the derivatives anew with the next evaluation."""
+        self._memory.clear()
+
     @property
     def precision(self) -> float | None:
         """Relative error of the derivatives, as measured; none where the tolerances decide."""

@@ -139,8 +139,8 @@ class Bench:
         if self._root is None:
             return
         if task == "propose":
-            tables = {"model": {"source": args["source"]}}
-            tables["case"] = [{"data": d} for d in args["data"]]  # type: ignore[assignment]
+            cases = [{"data": d} for d in args["data"]]
+            tables: dict[str, Any] = {"model": {"source": args["source"]}, "case": cases}
             require_safe_tables(tables, self.study.parent, self._root)
             return
         require_safe(self.study, self._root)

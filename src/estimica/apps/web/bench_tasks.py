@@ -174,7 +174,8 @@ def _examined(study: Path, state: tuple[object, ...]) -> Any:
 def _model(study: Path) -> Model:
     found = _examined(study, _state(study))
     if found.study is not None:
-        return found.study.model  # type: ignore[no-any-return]
+        model: Model = found.study.model
+        return model
     told = [p for p in found.problems if p.where in ("[model]", "[static]", "")]
     worst = (told or found.problems)[0]
     raise WebError(worst.code, worst.text) if worst.code.startswith("G") else _as_error(worst)

@@ -246,5 +246,6 @@ class Scale:
 
 
 def _number(value: object, default: float) -> float:
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if known else default  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return default
+    return float(value)
