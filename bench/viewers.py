@@ -37,7 +37,7 @@ from statistics import median
 
 import numpy as np
 
-from estimica.estimate.objective import Point
+from estimica.estimate.objective import Point, scored
 from estimica.execute.store import Store
 
 ROD = """
@@ -171,7 +171,7 @@ def work(study: Path) -> None:
     from estimica.estimate.setup import prepare
     from estimica.study.study_file import read_study
 
-    objective = prepare(read_study(study)).calibration()
+    objective = scored(prepare(read_study(study)).calibration(), {})
     unknowns = objective.unknowns
     q = unknowns.clipped(unknowns.start)
     objective.at(q)  # compiles

@@ -23,7 +23,7 @@ from tests.estimate.transcribed import (
 from estimica.base.errors import FitError
 from estimica.estimate.continuity import information
 from estimica.estimate.estimator import Progress, fit
-from estimica.estimate.objective import Point
+from estimica.estimate.objective import Point, scored
 from estimica.estimate.search import Status
 from estimica.estimate.segments import SegmentedCase
 from estimica.estimate.setup import prepare
@@ -150,7 +150,7 @@ def test_shooting_leaves_the_data_of_the_notorious_problem_and_says_so() -> None
 
 def test_eliminated_nodes_leave_the_jacobian_of_a_single_simulation() -> None:
     setup = prepare(several_cases(cut()))
-    objective = setup.calibration()
+    objective = scored(setup.calibration(), {})
     cases = [SegmentedCase(model("DrumBoiler"), p, 7) for p in objective.predictors]
     for case in cases:
         case.size_states(objective.unknowns.values(objective.unknowns.start))
@@ -166,7 +166,7 @@ def test_eliminated_nodes_leave_the_jacobian_of_a_single_simulation() -> None:
         assert not isinstance(ways, str)
         case.recut(7)
         nodes.append(ways.found[1:])
-    pieces = stitching.at(q, nodes)
+    pieces = stitching.at(q, nodes, objective)
     assert isinstance(pieces, Stitched)
     assert np.abs(pieces.gaps).max() < 1e-5
     assert pieces.cost == pytest.approx(whole.cost, rel=1e-6)

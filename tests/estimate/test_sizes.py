@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from estimica.compiled.formula import formula_model
+from estimica.estimate.objective import scored
 from estimica.estimate.setup import prepare
 from estimica.study.case import Case
 from estimica.study.study import Study
@@ -90,7 +91,7 @@ def test_factor_has_the_gram_matrix_of_the_jacobian_whatever_the_number_of_sampl
     model = formula_model({"y": "a + b*x + c*x^2"}, inputs=["x"])
     case = Case("points", {"x": x, "y": y}, inputs={"x": "x"}, outputs={"y": "y"})
     study = Study(model, [Tuner(n, start=1) for n in "abc"], [case], criterion="oe")
-    objective = prepare(study).calibration()
+    objective = scored(prepare(study).calibration(), {})
     point = objective.at(objective.unknowns.start)
     weight = objective.blocks[0].weight
     J = weight * np.stack([np.ones(samples), x, x**2], axis=1)

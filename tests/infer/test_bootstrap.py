@@ -245,7 +245,7 @@ def test_replicates_of_the_boiler_cost_less_than_its_fit() -> None:
     used = []
     for seed in seeds(1, 25):
         replaced = place.objective.replaced(source.measured(seed))
-        refit(place, replaced, place.q)
+        refit(place.setup, replaced, place.q)
         used.append(replaced.evaluations.simulations)
     assert found.replicates == 25
     assert np.mean(used) < 1.1 * simulations

@@ -13,6 +13,7 @@ import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base.errors import FitError
 from estimica.estimate.estimator import fit, limits_of
 from estimica.estimate.methods import METHODS
+from estimica.estimate.objective import scored
 from estimica.estimate.search import search
 from estimica.infer.measures import SensitivityMeasures, measures, noise_level, of_hessian
 from estimica.simulate.modelica_model import ModelicaModel, load_model
@@ -200,7 +201,8 @@ def test_estimated_spreads_agree_with_a_thousand_runs_of_example_14(name: str) -
     objective = found.setup.calibration()
     runs = []
     for _ in range(1000):
-        data = objective.replaced([exact + 0.02 * random.standard_normal(500)])
+        drawn = objective.replaced([exact + 0.02 * random.standard_normal(500)])
+        data = scored(drawn, {})
         start = objective.unknowns.coordinates(found.values)
         method = METHODS[study.estimation.method]()
         point = search(data, method, start, limits_of(study.estimation)).point

@@ -13,6 +13,7 @@ from tests.infer.interval_problems import CONCENTRATION, VELOCITY, boiler, curve
 
 import estimica as es
 from estimica.compiled.formula import formula_model
+from estimica.estimate.objective import scored
 from estimica.execute.store import Store
 from estimica.infer.profile_branch import Ending
 
@@ -95,7 +96,7 @@ def test_each_point_is_the_best_fit_of_the_others() -> None:
 def test_boiler_profiles_meet_the_threshold_at_both_ends() -> None:
     fit = boiler()
     found = es.profile(fit, ["T_D", "A4"])
-    objective = fit.setup.calibration()
+    objective = scored(fit.setup.calibration(), fit.scales)
     for name in ("T_D", "A4"):
         c = found[name]
         assert c.low.value < fit[name] < c.high.value

@@ -15,7 +15,7 @@ import pytest
 from tests.estimate.problems import curve, rc_table
 
 from estimica.base.errors import FitError
-from estimica.estimate.objective import Objective
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.setup import Setup, prepare
 from estimica.infer import structural_probe
 from estimica.infer.series import Loop
@@ -325,7 +325,7 @@ def test_the_published_models_are_of_both_kinds_and_hard_enough() -> None:
 def test_simulations_with_random_inputs_come_to_the_same_verdict(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def simulated(setup: Setup, objective: Objective) -> tuple[SimulationProbe, str]:
+    def simulated(setup: Setup, objective: Disagreement) -> tuple[SimulationProbe, str]:
         return SimulationProbe(setup, objective), "as a test"
 
     monkeypatch.setattr("estimica.infer.structural.probe_of", simulated)

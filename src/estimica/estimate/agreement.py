@@ -62,6 +62,7 @@ def _own_point(objective: Objective, own: Own) -> Point:
         dict(own.scoring.noise),
         tuple(own.predictions),
         own.information(objective.emphases(own.scoring)),
+        objective.criterion.scales,
     )
 
 

@@ -16,8 +16,9 @@ from estimica.base.suggest import did_you_mean
 from estimica.base.thin import thinned_shown
 from estimica.estimate.accuracy import Accuracy
 from estimica.estimate.comparison import calibrated
+from estimica.estimate.disagreement import Disagreement, Evaluations
 from estimica.estimate.fit import CaseFit, Fit, Identifiability, Outcome
-from estimica.estimate.objective import Evaluations, Objective, Point
+from estimica.estimate.objective import Objective, Point, scored_by
 from estimica.estimate.pictures import picture
 from estimica.estimate.plain_prediction import without_derivatives
 from estimica.estimate.prediction import Failure
@@ -82,10 +83,10 @@ class ByHand:
         self._points = points
         self._setup = setup = prepare(study)
         self._fitted = without_derivatives(study, setup.calibration(), setup.held)
-        self._others: Objective | None = None
+        self._others: Disagreement | None = None
         if setup.of_role("validate"):
             self._others = without_derivatives(study, setup.unfitted(), setup.held)
-        self._adapted = False
+        self._scored: Objective | None = None
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
@@ -157,13 +158,12 @@ class ByHand:
         if isinstance(predictions, Failure):
             return predictions
         residuals = one.residuals(predictions)
-        for block, residual in zip(one.blocks, residuals, strict=True):
-            if not np.isfinite(residual).all():
-                return Failure(block.case, f"output '{block.name}' is not finite", {})
-        if one.criterion.adapts and not self._adapted:
-            one.criterion, self._adapted = one.criterion.adapted(residuals), True
+        broken = one.not_finite(residuals, values)
+        if broken is not None:
+            return broken
+        self._scored = self._scored or scored_by(one, residuals)
         with np.errstate(over="ignore", invalid="ignore"):
-            cost = one.criterion.score(residuals).cost
+            cost = self._scored.criterion.score(residuals).cost
         for unknown, value in zip(one.unknowns.items, values, strict=True):
             if unknown.prior is not None:
                 cost += float((value - unknown.prior.mean) / unknown.prior.sigma) ** 2
@@ -176,7 +176,7 @@ class ByHand:
         return Fit(
             study=self._setup.study,
             outcome=Outcome(Status.CONVERGED, "set by hand"),
-            criterion=self._fitted.criterion.name,
+            criterion=self._fitted.wanted.name,
             cost=cost,
             unknowns=self._fitted.unknowns,
             values=values,

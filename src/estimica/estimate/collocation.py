@@ -17,11 +17,14 @@ import numpy.typing as npt
 from estimica.base.errors import FitError, SimulationError
 from estimica.estimate.agreement import Own, concluded, unfinished
 from estimica.estimate.collocated import CollocatedCase
+from estimica.estimate.criterion import Criterion
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.elements import Radau
 from estimica.estimate.frequency_refusal import over_time
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored, scored_by
 from estimica.estimate.prediction import Prediction
 from estimica.estimate.program import Damping, Program, Solved
+from estimica.estimate.scales import PASSES, UNSETTLED, Settling
 from estimica.estimate.search import Iteration, Limits, Searched, Status
 from estimica.estimate.setup import Setup
 from estimica.estimate.trajectories import Trajectories
@@ -31,7 +34,6 @@ from estimica.study.estimation import Estimation
 Vector = npt.NDArray[np.float64]
 Tell = Callable[[Iteration, Point], None]
 REFINEMENTS = 5  # of the grid
-PASSES = 25  # of a search whose robust scales are adapted in between
 DAMPING = (0.0, 0.1, 3.0)  # of one attempt after the other, until one does not stall
 #: how IPOPT ends, and what that means
 ENDS = {
@@ -71,7 +73,7 @@ OTHER = (
 
 
 def collocation(
-    setup: Setup, objective: Objective, start: Vector, limits: Limits, tell: Tell
+    setup: Setup, whole: Disagreement, start: Vector, limits: Limits, tell: Tell
 ) -> Searched:
     """Search with the model's equations collocated at `degree` Radau points an element."""
     model = setup.study.model
@@ -93,15 +95,15 @@ def collocation(
         CollocatedCase(
             model.driven_by(tuple(p.record.case.inputs)),
             p,
-            objective.unknowns,
+            whole.unknowns,
             scheme,
             estimation.elements,
         )
-        for p in over_time(objective, "collocation")
+        for p in over_time(whole, "collocation")
     ]
     accuracy = setup.study.solver.rtol if _is_refined(estimation) else math.inf
-    run = _Search(objective, cases, limits, tell, accuracy)
-    return run.run(objective.unknowns.clipped(start))
+    run = _Search(whole, cases, limits, tell, accuracy)
+    return run.run(whole.unknowns.clipped(start))
 
 
 def _is_refined(estimation: Estimation) -> bool:
@@ -112,24 +114,24 @@ def _is_refined(estimation: Estimation) -> bool:
 class _Search:
     def __init__(
         self,
-        objective: Objective,
+        whole: Disagreement,
         cases: list[CollocatedCase],
         limits: Limits,
         tell: Tell,
         accuracy: float,
     ) -> None:
-        self.objective = objective
+        self.whole = whole
         self.trajectories = [Trajectories(case) for case in cases]
         self.limits = limits
         self.tell = tell
         self.accuracy = accuracy
         self.begun = perf_counter()
         self.iterations: list[Iteration] = []
-        self.start = objective.unknowns.start
+        self.start = whole.unknowns.start
 
     def run(self, q: Vector) -> Searched:
         self.start = q
-        values = self.objective.unknowns.values(q)
+        values = self.whole.unknowns.values(q)
         try:
             first = [t.first(values) for t in self.trajectories]
         except KeyboardInterrupt:
@@ -145,14 +147,15 @@ class _Search:
                     (),
                 )
         program, w = self._program(q, first)
-        solved = self._passes(program, w)
+        objective = scored_by(self.whole, self.whole.residuals(program.predictions(w)))
+        solved, objective, told = self._passes(program, objective, w)
         for _ in range(REFINEMENTS):
             finer = self._refined(solved)
             if finer is None:
                 break
             program, w = self._program(solved.q, finer)
-            solved = self._passes(program, w)
-        return self._end(program, solved)
+            solved, objective, told = self._passes(program, objective, w)
+        return self._end(program, objective, solved, told)
 
     def _program(self, q: Vector, own: Sequence[Vector | str]) -> tuple[Program, Vector]:
         """The problem on the present grids, and where it begins."""
@@ -161,13 +164,13 @@ class _Search:
         for case in cases:
             case.first = first
             first += case.size
-        return Program(self.objective, cases, self.limits.tolerance), np.concatenate([q, *own])
+        return Program(self.whole, cases, self.limits.tolerance), np.concatenate([q, *own])
 
     def _refined(self, solved: Solved) -> list[Vector] | None:
         """Unknowns on grids that are finer where that is needed."""
         if self.accuracy == math.inf or ENDS.get(solved.ended, OTHER)[0] is not Status.CONVERGED:
             return None
-        values = self.objective.unknowns.values(solved.q)
+        values = self.whole.unknowns.values(solved.q)
         found = [t.refined(values, solved.w, self.accuracy) for t in self.trajectories]
         if all(w is None for w in found):
             return None
@@ -176,32 +179,29 @@ class _Search:
             for t, w in zip(self.trajectories, found, strict=True)
         ]
 
-    def _passes(self, program: Program, w: Vector) -> Solved:
-        """Solutions between which a robust criterion takes its scales anew."""
-        if not self.objective.criterion.scales():
-            self._adapt(program, w)
+    def _passes(
+        self, program: Program, objective: Objective, w: Vector
+    ) -> tuple[Solved, Objective, tuple[Status, str]]:
+        """Solutions between which a robust criterion takes its scales anew; how the last ended."""
+        settling = Settling()
         for _ in range(PASSES):
-            solved = self._solved(program, w)
+            solved = self._solved(program, objective.criterion, w)
+            ended = ENDS.get(solved.ended, OTHER)
             w = solved.w
-            before = self.objective.criterion.scales()
-            if not before or ENDS.get(solved.ended, OTHER)[0] is not Status.CONVERGED:
-                break
-            self._adapt(program, w)
-            if np.allclose(self.objective.criterion.scales(), before, rtol=1e-6):
-                break
-        return solved
+            found = scored_by(self.whole, self.whole.residuals(program.predictions(w)))
+            scales = settling.after(objective.criterion.scales, found.criterion.scales)
+            if ended[0] is not Status.CONVERGED or scales is None:
+                return solved, objective, ended
+            last, objective = objective, scored(self.whole, scales)
+        return solved, last, (Status.ITERATIONS, UNSETTLED)
 
-    def _solved(self, program: Program, w: Vector) -> Solved:
+    def _solved(self, program: Program, criterion: Criterion, w: Vector) -> Solved:
         """Try Gauss-Newton steps as they are; where they lead astray, damped ones."""
         for share in DAMPING:
-            solved = program.solve(w, self._left(), self._told, Damping(share))
+            solved = program.solve(w, criterion, self._left(), self._told, Damping(share))
             if ENDS.get(solved.ended, OTHER)[0] is not Status.STALLED:
                 break
         return solved
-
-    def _adapt(self, program: Program, w: Vector) -> None:
-        residuals = self.objective.residuals(program.predictions(w))
-        self.objective.criterion = self.objective.criterion.adapted(residuals)
 
     def _left(self) -> Limits:
         seconds = self.limits.max_seconds - (perf_counter() - self.begun)
@@ -211,10 +211,10 @@ class _Search:
     def _told(self, q: Vector, cost: float) -> None:
         """One more iteration."""
         n = len(q)
-        values = self.objective.unknowns.values(q)
+        values = self.whole.unknowns.values(q)
         size = 0.0
         if self.iterations:
-            before = self.objective.unknowns.coordinates(self.iterations[-1].values)
+            before = self.whole.unknowns.coordinates(self.iterations[-1].values)
             size = float(np.max(np.abs(q - before) / np.maximum(np.abs(before), 1e-3), initial=0.0))
         iteration = Iteration(
             len(self.iterations), cost, values, size, 0, perf_counter() - self.begun
@@ -222,23 +222,26 @@ class _Search:
         self.iterations.append(iteration)
         self.tell(iteration, Point(q, values, cost, np.zeros((n, n)), np.zeros(n), 0.0))
 
-    def _end(self, program: Program, solved: Solved) -> Searched:
-        status, message = ENDS.get(solved.ended, OTHER)
+    def _end(
+        self, program: Program, objective: Objective, solved: Solved, ended: tuple[Status, str]
+    ) -> Searched:
+        status, message = ended
         predictions: list[Prediction] = program.predictions(solved.w)
-        scoring = self.objective.criterion.score(self.objective.residuals(predictions))
+        criterion = objective.criterion
+        scoring = criterion.score(objective.residuals(predictions))
         own = Own(
             solved.q,
             predictions,
             scoring,
             solved.cost,
-            lambda emphases: program.information(solved.w, emphases),
+            lambda emphases: program.information(solved.w, criterion, emphases),
             solved.gradient,
         )
         against = ""
         if status is Status.CONVERGED:
-            point, against = concluded(self.objective, own)
+            point, against = concluded(objective, own)
         else:
-            point = unfinished(self.objective, own, self.start)
+            point = unfinished(objective, own, self.start)
         if against:
             message += (
                 f"; {against}: the grid is coarse (raise degree or elements), or the model is "

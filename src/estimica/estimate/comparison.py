@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from estimica.base.errors import EstimicaError
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import CaseFit, Compared
 from estimica.estimate.methods import LevenbergMarquardt
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored_at
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Limits, search
 from estimica.estimate.setup import Setup
 from estimica.study.record import Record
 
-Vector = npt.NDArray[np.float64]
 
-
-def compare(setup: Setup, objective: Objective, point: Point | None) -> tuple[CaseFit, ...]:
+def compare(setup: Setup, objective: Objective, point: Point) -> tuple[CaseFit, ...]:
     """Every case in the study's order; validating cases find their own start values first."""
-    known = {} if point is None else calibrated(objective, point)
+    known = calibrated(objective, point)
     found = []
     for one in setup.records:
-        name, role = one.case.name, one.case.role
-        if point is None:
-            found.append(CaseFit(name, role, (), failure="no estimate to simulate with"))
-        elif role == "calibrate":
-            found.append(known[name])
+        if one.case.role == "calibrate":
+            found.append(known[one.case.name])
         else:
-            found.append(_validated(setup, one, point.values[: len(setup.tuners)]))
+            found.append(_validated(setup, one, point))
     return tuple(found)
 
 
-def calibrated(objective: Objective, point: Point) -> dict[str, CaseFit]:
+def nothing_to_compare(setup: Setup) -> tuple[CaseFit, ...]:
+    """Every case, where there is no estimate."""
+    why = "no estimate to simulate with"
+    return tuple(CaseFit(r.case.name, r.case.role, (), failure=why) for r in setup.records)
+
+
+def calibrated(objective: Disagreement, point: Point) -> dict[str, CaseFit]:
     """The calibrating cases of an objective at one point, by name."""
     compared = _compared(objective, point)
     found = {}
@@ -47,10 +46,14 @@ def calibrated(objective: Objective, point: Point) -> dict[str, CaseFit]:
     return found
 
 
-def _validated(setup: Setup, one: Record, tuners: Vector) -> CaseFit:
+def _validated(setup: Setup, one: Record, point: Point) -> CaseFit:
+    """A validating case, scored as the fit was: with its loss, its weights and its scales."""
     name, role = one.case.name, one.case.role
     try:
-        objective = setup.validation(one, tuners)
+        own = setup.validation(one, point.values[: len(setup.tuners)])
+        objective = scored_at(own, own.unknowns.start, point.scales)
+        if isinstance(objective, Failure):
+            return CaseFit(name, role, (), failure=objective.message)
         searched = search(
             objective, LevenbergMarquardt(), objective.unknowns.start, Limits(max_iterations=100)
         )
@@ -64,7 +67,7 @@ def _validated(setup: Setup, one: Record, tuners: Vector) -> CaseFit:
     return CaseFit(name, role, tuple(compared), objective.unknowns.items, searched.point.values)
 
 
-def _compared(objective: Objective, point: Point) -> list[Compared] | Failure:
+def _compared(objective: Disagreement, point: Point) -> list[Compared] | Failure:
     """By the transcription's own outputs where no single simulation gives them."""
     predictions = point.predictions or objective.predict(point.values)
     if isinstance(predictions, Failure):

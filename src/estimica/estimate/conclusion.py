@@ -10,14 +10,16 @@ import numpy.typing as npt
 
 from estimica.estimate.accuracy import Accuracy, accuracy
 from estimica.estimate.advice import advice
-from estimica.estimate.comparison import compare
+from estimica.estimate.comparison import compare, nothing_to_compare
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.discretisation import discretisation
 from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
 from estimica.estimate.identifiability import explain
 from estimica.estimate.likelihood import information
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import Setup
+from estimica.estimate.unknowns import Unknowns
 
 Vector = npt.NDArray[np.float64]
 MANY = 200_000  # samples from which on the simulation's error is not measured but assumed
@@ -27,20 +29,21 @@ SHIFTED = (0.2, 1e-4)
 
 def conclude(
     setup: Setup,
-    objective: Objective,
+    calibrating: Disagreement,
     searched: Searched,
     starts: tuple[StartResult, ...],
     seconds: float,
 ) -> Fit:
-    """The fit that a search has led to."""
-    unknowns = objective.unknowns
+    """The fit that a search has led to; everything is judged with the scales of its point."""
+    if searched.point is None:
+        return _without_estimate(setup, calibrating, searched, starts, seconds)
     point = searched.point
-    q = unknowns.clipped(unknowns.start) if point is None else point.q
-    values = unknowns.values(q) if point is None else point.values
-    bounds = tuple(_at_bound(unknowns.lower[k], unknowns.upper[k], x) for k, x in enumerate(q))
+    objective = scored(calibrating, point.scales)
+    unknowns, values = objective.unknowns, point.values
+    bounds = _bounds(unknowns, point.q)
     held = np.array([bool(b) for b in bounds], bool)
     finer = _finer(setup, objective, point)
-    fine = finer.at(point.q) if finer and point else None
+    fine = finer.at(point.q) if finer else None
     fine = fine if isinstance(fine, Point) else None
     known = _accuracy(setup, objective, point, fine, held)
     aic, bic = information(objective, point)
@@ -55,12 +58,12 @@ def conclude(
         study=setup.study,
         outcome=Outcome(searched.status, message),
         criterion=objective.criterion.name,
-        cost=math.inf if point is None else point.cost,
+        cost=point.cost,
         unknowns=unknowns,
         values=values,
         at_bound=bounds,
         accuracy=known,
-        noise=dict(point.noise) if point else {},
+        noise=dict(point.noise),
         n_samples=objective.n_samples,
         aic=aic,
         bic=bic,
@@ -74,7 +77,50 @@ def conclude(
         n_independent=objective.n_independent,
         derivatives=setup.study.model.derivatives,
         discretisation=halved,
+        scales=point.scales,
     )
+
+
+def _without_estimate(
+    setup: Setup,
+    cases: Disagreement,
+    searched: Searched,
+    starts: tuple[StartResult, ...],
+    seconds: float,
+) -> Fit:
+    """What is said where not even the start could be evaluated."""
+    unknowns = cases.unknowns
+    q = unknowns.clipped(unknowns.start)
+    known = Accuracy.none(len(q))
+    compared = nothing_to_compare(setup)
+    return Fit(
+        study=setup.study,
+        outcome=Outcome(searched.status, searched.message + advice(setup, searched, compared)),
+        criterion=cases.wanted.name,
+        cost=math.inf,
+        unknowns=unknowns,
+        values=unknowns.values(q),
+        at_bound=_bounds(unknowns, q),
+        accuracy=known,
+        noise={},
+        n_samples=cases.n_samples,
+        aic=math.nan,
+        bic=math.nan,
+        identifiability=Identifiability(0, len(q), np.zeros(0), 0.0, (), ()),
+        cases=compared,
+        iterations=searched.iterations,
+        evaluations=cases.evaluations,
+        starts=starts,
+        seconds=seconds,
+        setup=setup,
+        n_independent=cases.n_independent,
+        derivatives=setup.study.model.derivatives,
+    )
+
+
+def _bounds(unknowns: Unknowns, q: Vector) -> tuple[str, ...]:
+    """Which bound each unknown is at."""
+    return tuple(_at_bound(unknowns.lower[k], unknowns.upper[k], x) for k, x in enumerate(q))
 
 
 def _at_bound(low: float, high: float, q: float) -> str:
@@ -84,34 +130,30 @@ def _at_bound(low: float, high: float, q: float) -> str:
 
 def _message(searched: Searched, objective: Objective) -> str:
     failed = objective.evaluations.failed
-    if not failed or searched.point is None:
+    if not failed:
         return searched.message
     return f"{searched.message}; {failed} simulations failed on the way and were passed over"
 
 
-def _finer(setup: Setup, objective: Objective, point: Point | None) -> Objective | None:
+def _finer(setup: Setup, objective: Objective, point: Point) -> Objective | None:
     """The same objective with much tighter tolerances, where that means something."""
     solver = setup.study.solver
-    if point is None or point.predictions is not None or not setup.study.model.has_time:
+    if point.predictions is not None or not setup.study.model.has_time:
         return None
     if objective.n_samples > MANY or setup.study.model.precision is not None:
         return None
     # states far below the absolute tolerance are simulated without control: this one sees them
     tight = replace(solver, rtol=max(solver.rtol / 100, 1e-13), atol=1e-6 * solver.atol)
-    finer = setup.calibration(tight)
-    finer.criterion = objective.criterion
-    return finer
+    return scored(setup.calibration(tight), point.scales)
 
 
 def _accuracy(
     setup: Setup,
     objective: Objective,
-    point: Point | None,
+    point: Point,
     fine: Point | None,
     held: npt.NDArray[np.bool_],
 ) -> Accuracy:
-    if point is None:
-        return Accuracy.none(len(held))
     freedom = objective.n_independent - int((~held).sum())
     R, scatter = point.R if fine is None else fine.R, _scatter(objective, point)
     variance = _variance(objective, point, freedom)
@@ -208,7 +250,7 @@ def _doubt(objective: Objective, fine: Point, known: Accuracy, held: npt.NDArray
 def _identifiability(
     objective: Objective,
     finer: Objective | None,
-    point: Point | None,
+    point: Point,
     fine: Point | None,
     known: Accuracy,
     held: npt.NDArray[np.bool_],

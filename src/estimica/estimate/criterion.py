@@ -81,13 +81,16 @@ class Scoring:
     noise: Mapping[str, Noise] = field(default_factory=dict)
 
 
+#: by output, the spread of its weighted residuals that a robust criterion goes by; none for others
+Scales = Mapping[str, float]
+
+
 class Criterion(ABC):
-    """How disagreement is scored."""
+    """How disagreement is scored; it has everything that it needs for that."""
 
     name: str
     #: whether scored residuals have variance one at the optimum
     has_unit_variance: ClassVar[bool] = False
-    adapts: ClassVar[bool] = False  # whether scales are taken from the residuals
 
     @abstractmethod
     def score(self, residuals: Sequence[Vector]) -> Scoring:
@@ -97,13 +100,40 @@ class Criterion(ABC):
     def of(self, blocks: Sequence[Block]) -> Criterion:
         """The same criterion for other blocks, in the same order."""
 
-    def adapted(self, residuals: Sequence[Vector]) -> Criterion:
-        """The criterion with scales that follow from these residuals; most have none."""
-        return self
+    @property
+    def scales(self) -> Scales:
+        """The scales that it was made with."""
+        return {}
 
-    def scales(self) -> tuple[float, ...]:
-        """The adapted scales."""
-        return ()
+
+@dataclass(frozen=True, eq=False)
+class Unscaled(ABC):
+    """A robust criterion whose scales follow from residuals: before that it cannot score."""
+
+    name: ClassVar[str]
+    blocks: tuple[Block, ...]
+    kind: Kind
+
+    @abstractmethod
+    def scaled(self, scales: Scales) -> Criterion:
+        """The criterion with these scales, one for each of `open_outputs`."""
+
+    def of(self, blocks: Sequence[Block]) -> Unscaled:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
+
+    @property
+    def open_outputs(self) -> tuple[str, ...]:
+        """The outputs that need a scale: a noise level of theirs is not known."""
+        found = (b.name for b in self.blocks if not isinstance(b.sigma, float))
+        return tuple(dict.fromkeys(found))
+
+    def scales_of(self, residuals: Sequence[Vector]) -> Scales:
+        """A robust standard deviation of weighted residuals, common to the cases of one output."""
+        by_name: dict[str, list[Vector]] = {}
+        for b, v in zip(self.blocks, residuals, strict=True):
+            by_name.setdefault(b.name, []).append(b.weight * v)
+        return {n: spread(np.concatenate(by_name[n])) for n in self.open_outputs}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +142,13 @@ class OutputError(Criterion):
 
     blocks: tuple[Block, ...]
     losses: tuple[Loss, ...] = ()  # one for each block; none: squares
+    taken: Scales = field(default_factory=dict)  # what their bends were taken from
     name: str = "oe"
+
+    @property
+    def scales(self) -> Scales:
+        """The spread of each output, where the losses follow it."""
+        return self.taken
 
     def of(self, blocks: Sequence[Block]) -> Criterion:
         """The same criterion for other blocks."""
@@ -178,13 +214,13 @@ class MaximumLikelihood(Criterion):
 
 @dataclass(frozen=True, eq=False)
 class RobustLikelihood(Criterion):
-    """Σ [φ(v/σ) + log σ²] with a robust φ; σ is held during a search and adapted between."""
+    """Σ [φ(v/σ) + log σ²] with a robust φ and held σ, one for each block."""
 
-    adapts: ClassVar[bool] = True
     blocks: tuple[Block, ...]
     kind: Kind
     bend: float
-    sigmas: tuple[float, ...] = ()
+    sigmas: tuple[float, ...]
+    taken: Scales  # what the sigmas that are not known were taken from
     name: str = "ml"
 
     def of(self, blocks: Sequence[Block]) -> Criterion:
@@ -207,55 +243,46 @@ class RobustLikelihood(Criterion):
         }
         return replace(found, cost=found.cost + extra, noise=noise)
 
-    def adapted(self, residuals: Sequence[Vector]) -> Criterion:
-        """The same with σ from the spread of these residuals, where it is not known."""
-        spreads = _spreads(self.blocks, residuals)
-        sigmas = (_allowed(b, s) for b, s in zip(self.blocks, spreads, strict=True))
-        return replace(self, sigmas=tuple(sigmas))
-
-    def scales(self) -> tuple[float, ...]:
-        """σ of each block."""
-        return self.sigmas
+    @property
+    def scales(self) -> Scales:
+        """The spread of each output."""
+        return self.taken
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptiveOutputError(Criterion):
-    """A robust output error whose bend follows the spread of the residuals."""
+class UnscaledLikelihood(Unscaled):
+    """The robust likelihood before its σ are known."""
 
-    adapts: ClassVar[bool] = True
-    blocks: tuple[Block, ...]
-    kind: Kind
-    sigmas: tuple[float, ...] = ()
-    name: str = "oe"
+    bend: float
+    name: ClassVar[str] = "ml"
 
-    def of(self, blocks: Sequence[Block]) -> Criterion:
-        """The same criterion for other blocks."""
-        return replace(self, blocks=tuple(blocks))
+    def scaled(self, scales: Scales) -> Criterion:
+        """With σ from the scales, where it is not known, within its bounds."""
+        sigmas = (_allowed(b, scales) for b in self.blocks)
+        return RobustLikelihood(self.blocks, self.kind, self.bend, tuple(sigmas), dict(scales))
 
-    def score(self, residuals: Sequence[Vector]) -> Scoring:
-        """Score the residuals of all blocks."""
+
+@dataclass(frozen=True, eq=False)
+class UnscaledOutputError(Unscaled):
+    """A robust output error before it is known where its loss bends."""
+
+    name: ClassVar[str] = "oe"
+
+    def scaled(self, scales: Scales) -> Criterion:
+        """With a bend that follows the spread of the weighted residuals, or their known σ."""
         bend = BENDS[self.kind]
-        losses = tuple(Robust(self.kind, bend * s) for s in self.sigmas)
-        return OutputError(self.blocks, losses).score(residuals)
-
-    def adapted(self, residuals: Sequence[Vector]) -> Criterion:
-        """The same with the spread of these weighted residuals, where it is not known."""
-        spreads = _spreads(self.blocks, residuals)
         # the weight holds 1/σ already
         sigmas = (
-            b.weight * b.sigma if isinstance(b.sigma, float) else s
-            for b, s in zip(self.blocks, spreads, strict=True)
+            b.weight * b.sigma if isinstance(b.sigma, float) else scales[b.name]
+            for b in self.blocks
         )
-        return replace(self, sigmas=tuple(sigmas))
-
-    def scales(self) -> tuple[float, ...]:
-        """The spread of each block."""
-        return self.sigmas
+        losses = tuple(Robust(self.kind, bend * s) for s in sigmas)
+        return OutputError(self.blocks, losses, taken=dict(scales))
 
 
 def criterion_of(
     estimation: Estimation, blocks: Sequence[Block], folder: Path | None = None
-) -> Criterion:
+) -> Criterion | Unscaled:
     """The criterion that a study asks for; `folder` is where its Python files are."""
     blocks = tuple(blocks)
     kind, scale = estimation.loss, estimation.loss_scale
@@ -263,28 +290,33 @@ def criterion_of(
         if kind == "squared":
             return OutputError(blocks)
         if scale is None:
-            return AdaptiveOutputError(blocks, kind)
+            return _ready_if_known(UnscaledOutputError(blocks, kind))
         return OutputError(blocks, (Robust(kind, scale),) * len(blocks))
     if estimation.criterion == "ml":
         if kind == "squared":
             return MaximumLikelihood(blocks)
-        return RobustLikelihood(blocks, kind, scale or BENDS[kind])
+        return _ready_if_known(UnscaledLikelihood(blocks, kind, scale or BENDS[kind]))
     from estimica.estimate.own_criterion import own_criterion
 
     return own_criterion(estimation.criterion, blocks, folder)
 
 
-def blocks_of(records: Sequence[tuple[str, Sequence[Measured]]], criterion: str) -> list[Block]:
+def _ready_if_known(criterion: Unscaled) -> Criterion | Unscaled:
+    """With all noise levels given there are no scales to be found."""
+    return criterion if criterion.open_outputs else criterion.scaled({})
+
+
+Outputs = Sequence[tuple[str, Sequence[Measured]]]  # of cases, by name
+
+
+def blocks_of(records: Outputs, criterion: str, calibrating: Outputs | None = None) -> list[Block]:
     """The outputs of all cases with their weights.
 
     A weight that is not given is 1/σ where σ is known, and else 1/RMS of the measured signal over
-    all cases, so that signals of different size count alike; `ml` weighs by itself.
+    all cases, so that signals of different size count alike; `ml` weighs by itself. The outputs of
+    a validating case count as those of the `calibrating` ones do: a scale of theirs means the same.
     """
-    pooled: dict[str, float] = {}
-    for name in {m.name for _, outputs in records for m in outputs}:
-        own = [m for _, outputs in records for m in outputs if m.name == name]
-        n = sum(len(m.value) for m in own)
-        pooled[name] = float(np.sqrt(sum(len(m.value) * m.rms**2 for m in own) / max(n, 1)))
+    pooled = _sizes(records) | _sizes(calibrating or ())
     found = []
     for case, outputs in records:
         for m in outputs:
@@ -295,6 +327,16 @@ def blocks_of(records: Sequence[tuple[str, Sequence[Measured]]], criterion: str)
                 elif m.weight is None:
                     weight /= pooled[m.name]
             found.append(Block(case, m, weight, m.sigma, _filter(case, m)))
+    return found
+
+
+def _sizes(records: Outputs) -> dict[str, float]:
+    """RMS of every measured signal, over all cases."""
+    found: dict[str, float] = {}
+    for name in {m.name for _, outputs in records for m in outputs}:
+        own = [m for _, outputs in records for m in outputs if m.name == name]
+        n = sum(len(m.value) for m in own)
+        found[name] = float(np.sqrt(sum(len(m.value) * m.rms**2 for m in own) / max(n, 1)))
     return found
 
 
@@ -320,20 +362,14 @@ def _with_losses(
     return Scoring(cost, scored, factors)
 
 
-def _spreads(blocks: Sequence[Block], residuals: Sequence[Vector]) -> tuple[float, ...]:
-    """A robust standard deviation of weighted residuals, common to the cases of one output."""
-    by_name: dict[str, list[Vector]] = {}
-    for b, v in zip(blocks, residuals, strict=True):
-        by_name.setdefault(b.name, []).append(b.weight * v)
-    found = {n: spread(np.concatenate(v)) for n, v in by_name.items()}
-    return tuple(found[b.name] for b in blocks)
-
-
-def _allowed(block: Block, sigma: float) -> float:
-    """The noise level of a block: known, or within its bounds."""
+def _allowed(block: Block, scales: Scales) -> float:
+    """The noise level of a block: known, or the spread of its output within its bounds."""
+    if isinstance(block.sigma, float):
+        return block.sigma
+    sigma = scales[block.name]
     if isinstance(block.sigma, Sigma):
         return min(max(sigma, block.sigma.min), block.sigma.max)
-    return sigma if block.sigma is None else block.sigma
+    return sigma
 
 
 def _variance_bounds(blocks: Sequence[Block]) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.accuracy import Accuracy
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.prediction import CasePredictor, Failure, Prediction
 from estimica.estimate.setup import Setup
 from estimica.simulate.fmu_response import FmuResponse
@@ -79,16 +79,16 @@ class Discretisation:
 def discretisation(
     setup: Setup,
     objective: Objective,
-    point: Point | None,
+    point: Point,
     known: Accuracy,
     held: npt.NDArray[np.bool_],
 ) -> Discretisation | None:
     """The error of the communication step at the estimate; none where there is no such step."""
     step = setup.study.model.communication
-    if step is None or point is None:
+    if step is None:
         return None
-    finer = setup.calibration(replace(setup.study.solver, max_step=0.5 * step))
-    finer.criterion = objective.criterion
+    halved = setup.calibration(replace(setup.study.solver, max_step=0.5 * step))
+    finer = scored(halved, point.scales)
     here, there = objective.predict(point.values), _outputs(finer, point.values)
     if isinstance(here, Failure) or isinstance(there, Failure):
         return Discretisation(step, {}, {}, {})

@@ -17,9 +17,9 @@ from estimica.base import show
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.accuracy import Accuracy
-from estimica.estimate.criterion import Noise
+from estimica.estimate.criterion import Noise, Scales
+from estimica.estimate.disagreement import Evaluations
 from estimica.estimate.invariants import Group
-from estimica.estimate.objective import Evaluations
 from estimica.estimate.search import Iteration, Status
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.study.case import Case
@@ -197,6 +197,7 @@ class Fit:
     n_independent: float = math.nan  # samples that tell of the noise, fewer behind a prefilter
     derivatives: str = ""  # how they were computed, where there is something to tell
     discretisation: Discretisation | None = None  # of Co-Simulation
+    scales: Scales = field(default_factory=dict)  # of a robust loss, by output, as held at the end
 
     @property
     def n_free(self) -> int:

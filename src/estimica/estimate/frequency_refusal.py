@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from estimica.base.errors import FitError
-from estimica.estimate.objective import Objective
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.prediction import CasePredictor
 
 
-def over_time(objective: Objective, what: str) -> list[CasePredictor]:
-    """The cases of an objective, all of which must be simulated over time."""
+def over_time(cases: Disagreement, what: str) -> list[CasePredictor]:
+    """The cases of a study, all of which must be simulated over time."""
     found = []
-    for predictor in objective.predictors:
+    for predictor in cases.predictors:
         if not isinstance(predictor, CasePredictor):
             raise FitError(
                 "F106",

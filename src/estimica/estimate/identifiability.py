@@ -24,9 +24,7 @@ MOST_CHOICES = 300  # of what to fix that are compared
 COUNTS = ("none", "one", "two", "three", "four", "five", "six")
 
 
-def explain(
-    objective: Objective, point: Point | None, known: Accuracy, held: Flags
-) -> Identifiability:
+def explain(objective: Objective, point: Point, known: Accuracy, held: Flags) -> Identifiability:
     """What a fit says about its unknowns; `objective` is evaluated beside the estimate."""
     labels = [u.label for u in objective.unknowns.items]
     directions = tuple(
@@ -34,10 +32,10 @@ def explain(
         for row in known.null_directions
     )
     found: tuple[Group, ...] = ()
-    if point is not None and directions:
+    if directions:
         places = list(_places(objective, point, ~held, len(directions), known.threshold))
         found = groups(labels, places, direction_error(known))
-    best = [_to_fix(point, ~held, labels, g) for g in found] if point is not None else []
+    best = [_to_fix(point, ~held, labels, g) for g in found]
     advice = [in_words(g, fix, _changes(g, directions)) for g, fix in zip(found, best, strict=True)]
     return Identifiability(
         known.rank,

@@ -10,7 +10,7 @@ from estimica.estimate.criterion import MaximumLikelihood, OutputError
 from estimica.estimate.objective import Objective, Point
 
 
-def information(objective: Objective, point: Point | None) -> tuple[float, float]:
+def information(objective: Objective, point: Point) -> tuple[float, float]:
     """(AIC, BIC) of a Gaussian likelihood: −2 log L + 2k, and + k log N.
 
     For `oe` the weighted residuals share one variance, which counts as an unknown; for `ml` each
@@ -18,7 +18,7 @@ def information(objective: Objective, point: Point | None) -> tuple[float, float
     """
     criterion = objective.criterion
     squares = isinstance(criterion, OutputError) and not criterion.losses
-    if point is None or not (squares or isinstance(criterion, MaximumLikelihood)):
+    if not (squares or isinstance(criterion, MaximumLikelihood)):
         return math.nan, math.nan
     n = objective.n_effective
     k = len(objective.unknowns)

@@ -18,12 +18,14 @@ import numpy.typing as npt
 from estimica.base.errors import FitError
 from estimica.estimate.agreement import Own, concluded, unfinished
 from estimica.estimate.continuity import Linearised, Step, information, step
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.frequency_refusal import over_time
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored, scored_by
+from estimica.estimate.scales import PASSES, UNSETTLED, Settling
 from estimica.estimate.search import Iteration, Limits, Searched, Status
 from estimica.estimate.segments import SegmentedCase
 from estimica.estimate.setup import Setup
-from estimica.estimate.stitching import Stitched, Stitching
+from estimica.estimate.stitching import Pieces, Stitched, Stitching
 from estimica.simulate.modelica_model import ModelicaModel
 
 Vector = npt.NDArray[np.float64]
@@ -34,12 +36,11 @@ SHORTEST = 1e-3  # share of a step
 #: relative to the largest column of the Jacobian: next to none, so that only unknowns that the data
 #: do not determine stay where they are; more after steps that are no good
 LEAST_DAMPING, MOST_DAMPING = 1e-18, 1.0
-PASSES = 25  # of a search whose robust scales are adapted in between
 CLOSED = 1e-6  # gaps, in sizes of the states, that count as none
 
 
 def multiple_shooting(
-    setup: Setup, objective: Objective, start: Vector, limits: Limits, tell: Tell
+    setup: Setup, whole: Disagreement, start: Vector, limits: Limits, tell: Tell
 ) -> Searched:
     """Search with the cases cut into `segments` pieces."""
     model = setup.study.model
@@ -56,13 +57,48 @@ def multiple_shooting(
             "use transcription = 'shooting'",
         )
     wanted = setup.study.estimation.segments
-    predictors = over_time(objective, "multiple shooting")
+    predictors = over_time(whole, "multiple shooting")
     cases = [
         SegmentedCase(model.driven_by(tuple(p.record.case.inputs)), p, wanted or _default(p.times))
         for p in predictors
     ]
     noise = 10 * setup.study.solver.rtol
-    return _Search(Stitching(objective, cases), limits, tell, wanted is None, noise).run(start)
+    stitching = Stitching(whole, cases)
+    begun = perf_counter()
+    try:
+        first = _first(stitching, whole.unknowns.clipped(start), wanted is None)
+    except KeyboardInterrupt:
+        return Searched(None, Status.INTERRUPTED, "interrupted before the first step", ())
+    if not isinstance(first, str):
+        objective = scored_by(whole, first.residuals)
+        first = stitching.scored(first, objective)
+    if isinstance(first, str):
+        return Searched(
+            None,
+            Status.FAILED,
+            f"even in pieces the simulation fails at the start values: {first}; start "
+            "nearer to the truth, or take more segments",
+            (),
+        )
+    return _Search(stitching, objective, limits, tell, noise, begun).run(first)
+
+
+def _first(stitching: Stitching, q: Vector, adaptive: bool) -> Pieces | str:
+    """The first trajectories; pieces that spread disturbances too far are halved."""
+    values = stitching.whole.unknowns.values(q)
+    for case in stitching.cases:
+        case.size_states(values)
+    found = stitching.fly(q, None)
+    while adaptive and (isinstance(found, str) or _growth(found) > GROWTH):
+        finer = [case.halve() for case in stitching.cases]
+        if not any(finer):
+            break
+        found = stitching.fly(q, None)
+    if not isinstance(found, str):
+        for case, flown in zip(stitching.cases, found.flown, strict=True):
+            case.size_states(values, flown)
+        found = stitching.fly(q, found.nodes)
+    return found
 
 
 def _default(times: Vector) -> int:
@@ -71,33 +107,29 @@ def _default(times: Vector) -> int:
 
 class _Search:
     def __init__(
-        self, stitching: Stitching, limits: Limits, tell: Tell, adaptive: bool, noise: float
+        self,
+        stitching: Stitching,
+        objective: Objective,
+        limits: Limits,
+        tell: Tell,
+        noise: float,
+        begun: float,
     ) -> None:
         self.stitching = stitching
-        self.objective = stitching.objective
-        self.unknowns = self.objective.unknowns
+        self.objective = objective
+        self.unknowns = objective.unknowns
         self.limits = limits
         self.tell = tell
-        self.adaptive = adaptive
         self.noise = noise
-        self.begun = perf_counter()
+        self.begun = begun
         self.iterations: list[Iteration] = []
-        self.at: Stitched | None = None
         self.penalty = 0.0
         self.damping = LEAST_DAMPING
         self.solved: Step | None = None
-        self.start = self.unknowns.start
 
-    def run(self, start: Vector) -> Searched:
-        self.start = self.unknowns.clipped(start)
+    def run(self, first: Stitched) -> Searched:
+        self.start, self.at = first.q, first
         try:
-            first = self._first(self.start)
-            if isinstance(first, str):
-                return self._end(
-                    Status.FAILED,
-                    f"even in pieces the simulation fails at the start values: {first}; start "
-                    "nearer to the truth, or take more segments",
-                )
             self._accept(first, 0.0, 0)
             if not len(self.unknowns) and not len(first.gaps):
                 return self._end(Status.CONVERGED, "nothing is free; the cost was evaluated")
@@ -105,39 +137,20 @@ class _Search:
         except KeyboardInterrupt:
             return self._end(Status.INTERRUPTED, "interrupted; these are the best values so far")
 
-    def _first(self, q: Vector) -> Stitched | str:
-        """The first trajectories; pieces that spread disturbances too far are halved."""
-        values = self.unknowns.values(q)
-        for case in self.stitching.cases:
-            case.size_states(values)
-        found = self.stitching.at(q, None)
-        while self.adaptive and (isinstance(found, str) or _growth(found) > GROWTH):
-            finer = [case.halve() for case in self.stitching.cases]
-            if not any(finer):
-                break
-            found = self.stitching.at(q, None)
-        if not isinstance(found, str):
-            for case, flown in zip(self.stitching.cases, found.flown, strict=True):
-                case.size_states(values, flown)
-            found = self.stitching.at(q, found.nodes)
-        return found
-
     def _passes(self) -> tuple[Status, str]:
         """Searches between which a robust criterion takes its scales anew."""
-        ended = self._search()
+        settling = Settling()
         for _ in range(PASSES):
-            scales = self.objective.criterion.scales()
-            if not scales or ended[0] is not Status.CONVERGED:
-                break
-            assert self.at is not None
-            self.stitching.adapt(self.objective.residuals(self.at.predictions))
-            if np.allclose(self.objective.criterion.scales(), scales, rtol=1e-6):
-                break
-            again = self.stitching.at(self.at.q, self.at.nodes)
-            assert isinstance(again, Stitched)
-            self.at, self.penalty = again, 0.0
             ended = self._search()
-        return ended
+            found = scored_by(self.objective, self.at.residuals).criterion.scales
+            scales = settling.after(self.objective.criterion.scales, found)
+            if ended[0] is not Status.CONVERGED or scales is None:
+                return ended
+            again = scored(self.objective, scales)
+            rescored = self.stitching.scored(self.at, again)
+            assert isinstance(rescored, Stitched), "its residuals are finite"
+            self.objective, self.at, self.penalty = again, rescored, 0.0
+        return Status.ITERATIONS, UNSETTLED
 
     def _search(self) -> tuple[Status, str]:
         while len(self.iterations) <= self.limits.max_iterations:
@@ -153,7 +166,6 @@ class _Search:
     def _iterate(self) -> tuple[Status, str] | None:
         """Find a better point, with more damping where the plain step is no good."""
         at = self.at
-        assert at is not None
         linear = self.stitching.linearised(at)
         closed = float(np.max(np.abs(at.gaps), initial=0.0)) <= max(CLOSED, self.noise)
         tries = 0
@@ -187,7 +199,7 @@ class _Search:
         while share > SHORTEST:
             if perf_counter() - self.begun > self.limits.max_seconds:
                 return (Status.TIME, "time is up; these are the best values so far"), count
-            trial = self.stitching.at(*self.stitching.moved(at, share * found.d))
+            trial = self._at(self.stitching.moved(at, share * found.d))
             if isinstance(trial, Stitched) and self._lower(trial, at, share * slope):
                 self._accept(trial, share * size, tries + count)
                 if share == 1.0:
@@ -200,6 +212,9 @@ class _Search:
             share *= 0.5 if isinstance(trial, Stitched) else 0.25
             count += 1
         return False, count
+
+    def _at(self, place: tuple[Vector, tuple[Vector, ...]]) -> Stitched | str:
+        return self.stitching.at(*place, self.objective)
 
     def _step(self, linear: Linearised, at: Stitched) -> Step | None:
         """The step; where unknowns are not determined, the shortest of them."""
@@ -240,8 +255,6 @@ class _Search:
 
     def _end(self, status: Status, message: str) -> Searched:
         at = self.at
-        if at is None:
-            return Searched(None, status, message, tuple(self.iterations))
         linear = self.stitching.linearised(at)
         gradient = linear.J.T @ linear.rho
         if self.solved is not None and len(self.solved.multipliers) == linear.C.shape[0]:
@@ -273,7 +286,7 @@ def _last_as(iterations: tuple[Iteration, ...], point: Point) -> tuple[Iteration
     return (*iterations[:-1], replace(iterations[-1], cost=point.cost, values=point.values))
 
 
-def _growth(found: Stitched) -> float:
+def _growth(found: Pieces) -> float:
     return max(flown.growth for flown in found.flown)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.disagreement import Disagreement, Evaluations
 from estimica.estimate.estimator import OnProgress, Progress, find
 from estimica.estimate.fit import StartResult
-from estimica.estimate.objective import Objective, Point
-from estimica.estimate.search import Iteration, Searched, Status
+from estimica.estimate.objective import Point
+from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.context import Context
@@ -26,45 +28,67 @@ DECADE = np.log(10.0)
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What one start led to, without the objective: it travels between processes."""
+    """What one start led to; it travels between processes.
 
-    q: Vector | None
-    cost: float
-    status: Status
-    message: str
-    iterations: tuple[Iteration, ...]
-    simulations: int
-    failed: int
+    Its point is final: cost, information and outputs are those of the transcription and of the
+    scales with which it was found, and nobody evaluates it again by other means.
+    """
+
+    searched: Searched
+    evaluations: Evaluations
+
+    @property
+    def point(self) -> Point | None:
+        """Where it ended."""
+        return self.searched.point
+
+    @property
+    def cost(self) -> float:
+        """The cost there.
+
+        Robust scales are those of the residuals of each end, and the costs compare all the same:
+        both contain the scale. `oe` is then N times the square of the τ-scale of the residuals,
+        s² Σρ(r/s)/N, which τ-estimates of regression minimise (Yohai and Zamar, JASA 83, 1988),
+        and `ml` has the term N log s².
+        """
+        return math.inf if self.point is None else self.point.cost
 
 
-Workplace = tuple[Setup, Objective]
+Workplace = tuple[Setup, Disagreement]
 
 
 def multistart(
-    setup: Setup, objective: Objective, progress: OnProgress | None, workers: int | None
+    setup: Setup, cases: Disagreement, progress: OnProgress | None, workers: int | None
 ) -> tuple[Searched, tuple[StartResult, ...]]:
     """Search from the given start and from a Latin hypercube of others; the best one wins.
 
     The same seed gives the same starts and the same result, however many workers there are.
     """
     estimation = setup.study.estimation
-    starts = start_points(objective.unknowns, estimation.starts, estimation.seed)
+    starts = start_points(cases.unknowns, estimation.starts, estimation.seed)
     found: dict[int, Found] = {}
 
     def done(number: int, outcome: Outcome[Found]) -> None:
-        found[number] = outcome.value or Found(None, np.inf, Status.FAILED, outcome.error, (), 0, 1)
-        _tell(progress, objective.unknowns, number, found[number], len(starts))
-        if found[number].status is Status.INTERRUPTED:
+        found[number] = outcome.value or _lost(outcome.error)
+        _tell(progress, cases.unknowns, number, found[number].searched, len(starts))
+        if found[number].searched.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
 
-    context = Context(partial(_workplace, setup.study), (setup, objective))
+    context = Context(partial(_workplace, setup.study), (setup, cases))
     interrupted = False
     try:
         with executor("local", workers) as crew:
             crew.map(_search, starts, context=context, on_done=done)
     except KeyboardInterrupt:
         interrupted = True
-    return _best(objective, starts, found, interrupted), _ranked(objective, starts, found)
+    for number in sorted(found):
+        cases.evaluations.add(found[number].evaluations)
+    return _best(starts, found, interrupted), _ranked(cases.unknowns, starts, found)
+
+
+def _lost(error: str) -> Found:
+    """A start whose worker has failed."""
+    return Found(Searched(None, Status.FAILED, error, ()), Evaluations(failed=1))
 
 
 def start_points(unknowns: Unknowns, count: int, seed: int) -> list[Vector]:
@@ -94,54 +118,36 @@ def _workplace(study: Study) -> Workplace:
 
 
 def _search(workplace: Workplace, start: Vector) -> Found:
-    setup, objective = workplace
-    before = objective.evaluations.simulations, objective.evaluations.failed
-    searched = find(setup, objective, start)
-    return Found(
-        searched.point.q if searched.point else None,
-        searched.point.cost if searched.point else np.inf,
-        searched.status,
-        searched.message,
-        searched.iterations,
-        objective.evaluations.simulations - before[0],
-        objective.evaluations.failed - before[1],
-    )
+    setup, cases = workplace
+    own = cases.counted_anew()
+    return Found(find(setup, own, start), own.evaluations)
 
 
-def _best(
-    objective: Objective, starts: Sequence[Vector], found: dict[int, Found], interrupted: bool
-) -> Searched:
+def _best(starts: Sequence[Vector], found: dict[int, Found], interrupted: bool) -> Searched:
     order = sorted(found, key=lambda k: (found[k].cost, k))
-    best = found[order[0]] if order else None
-    count = objective.evaluations
-    count.simulations = sum(f.simulations for f in found.values())
-    count.sensitivities = count.simulations
-    count.failed = sum(f.failed for f in found.values())
-    if best is None or best.q is None:
+    best = found[order[0]].searched if order else None
+    if best is None or best.point is None:
         status = Status.INTERRUPTED if interrupted else Status.FAILED
         why = best.message if best else "interrupted before any start came to an end"
         return Searched(None, status, f"none of {len(starts)} starts led anywhere: {why}", ())
-    point = objective.at(best.q)
-    assert isinstance(point, Point), "the best start was simulated before"
     if interrupted:
         message = f"interrupted after {len(found)} of {len(starts)} starts; the best so far"
-        return Searched(point, Status.INTERRUPTED, message, best.iterations)
+        return replace(best, status=Status.INTERRUPTED, message=message)
     message = f"start {order[0] + 1} of {len(starts)} is the best: {best.message}"
-    return Searched(point, best.status, message, best.iterations)
+    return replace(best, message=message)
 
 
 def _ranked(
-    objective: Objective, starts: Sequence[Vector], found: dict[int, Found]
+    unknowns: Unknowns, starts: Sequence[Vector], found: dict[int, Found]
 ) -> tuple[StartResult, ...]:
-    unknowns = objective.unknowns
     results = [
         StartResult(
             k + 1,
             unknowns.named(unknowns.values(starts[k])),
-            {} if one.q is None else unknowns.named(unknowns.values(one.q)),
+            {} if one.point is None else unknowns.named(one.point.values),
             one.cost,
-            str(one.status),
-            one.message,
+            str(one.searched.status),
+            one.searched.message,
         )
         for k, one in found.items()
     ]
@@ -152,7 +158,7 @@ def _tell(
     progress: Callable[[Progress], None] | None,
     unknowns: Unknowns,
     number: int,
-    one: Found,
+    one: Searched,
     count: int,
 ) -> None:
     if progress and one.iterations:

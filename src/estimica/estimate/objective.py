@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
-from estimica.estimate.criterion import Block, Criterion, Noise, Scoring
-from estimica.estimate.prediction import Failure, Prediction, Predictor
-from estimica.estimate.unknowns import Unknowns
+from estimica.estimate.criterion import Criterion, Noise, Scales, Scoring, Unscaled
+from estimica.estimate.disagreement import Disagreement
+from estimica.estimate.prediction import Failure, Prediction
 
 Vector = npt.NDArray[np.float64]
 #: numbers of the Jacobian that are reduced at a time: the whole of it is never held; so few that
 #: they stay in the processor's cache and that the linear algebra starts no threads for them
 AT_ONCE = 8192
+NONE: Scales = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,7 @@ class Point:
     # where no single simulation gives them:
     predictions: tuple[Prediction, ...] | None = None
     scatter: Vector | None = None  # as of Objective.scatter
+    scales: Scales = field(default_factory=dict)  # of the criterion that scored it
 
     @property
     def gradient(self) -> Vector:
@@ -41,40 +45,12 @@ class Point:
         return half
 
 
-@dataclass
-class Evaluations:
-    """What the search has cost so far."""
+class Objective(Disagreement):
+    """The disagreement of a study's cases with the criterion that scores it."""
 
-    simulations: int = 0
-    sensitivities: int = 0
-    failed: int = 0
-    failures: list[Failure] = field(default_factory=list)
-
-    KEPT = 100  # failures that are remembered with their values
-
-    def fail(self, failure: Failure) -> None:
-        """Count a failed simulation and remember it."""
-        self.failed += 1
-        if len(self.failures) < self.KEPT:
-            self.failures.append(failure)
-
-
-class Objective:
-    """Evaluates the calibrated cases of a study and scores their residuals."""
-
-    def __init__(
-        self,
-        unknowns: Unknowns,
-        predictors: Sequence[Predictor],
-        blocks: Sequence[Block],
-        criterion: Criterion,
-    ) -> None:
-        self.unknowns = unknowns
-        self.predictors = tuple(predictors)
-        self.blocks = tuple(blocks)
-        self.criterion = criterion
-        self.evaluations = Evaluations()
-        self._last: tuple[Vector, list[Prediction]] | None = None
+    def __init__(self, cases: Disagreement, criterion: Criterion) -> None:
+        super().__init__(cases.unknowns, cases.predictors, cases.blocks, cases.wanted, cases.runs)
+        self.criterion: Final = criterion
         self._owners = [(p, k) for p in self.predictors for k in range(len(p.record.outputs))]
 
     def at(
@@ -90,13 +66,13 @@ class Objective:
         if isinstance(predictions, Failure):
             return predictions
         residuals = self.residuals(predictions)
-        for block, residual in zip(self.blocks, residuals, strict=True):
-            if not np.isfinite(residual).all():
-                return self._fail(block.case, f"output '{block.name}' is not finite", values)
+        broken = self.not_finite(residuals, values)
+        if broken is not None:
+            return broken
         with np.errstate(over="ignore", invalid="ignore"):
             scoring = self.criterion.score(residuals)
         if not np.isfinite(scoring.cost):
-            return self._fail(self.blocks[0].case, "the cost is not finite", values)
+            return self.failed(self.blocks[0].case, "the cost is not finite", values)
         reduction = _Reduction(len(self.unknowns), self.n_samples)
         slopes = self.unknowns.slopes(q)
         for k, prediction in enumerate(predictions):
@@ -107,8 +83,10 @@ class Objective:
         cost = scoring.cost + self._priors(reduction, values, slopes)
         R, b, square = reduction.result()
         if not np.isfinite(R).all():
-            return self._fail(self.blocks[0].case, "a sensitivity is not finite", values)
-        return Point(q, values, cost, R, b, square, dict(scoring.noise))
+            return self.failed(self.blocks[0].case, "a sensitivity is not finite", values)
+        return Point(
+            q, values, cost, R, b, square, dict(scoring.noise), scales=self.criterion.scales
+        )
 
     def _reduce(
         self,
@@ -214,79 +192,6 @@ class Objective:
             sums[block.name] = total + float(scored @ scored), count + block.count
         return {n: total / max(count, 1) for n, (total, count) in sums.items()}
 
-    def replaced(self, measured: Sequence[Vector]) -> Objective:
-        """The same with other measured values, one array a block; nothing is compiled anew.
-
-        Weights stay as they are, also those that were taken from the first data.
-        """
-        blocks = [
-            replace(b, measured=replace(b.measured, value=v))
-            for b, v in zip(self.blocks, measured, strict=True)
-        ]
-        rest = list(measured)
-        predictors = []
-        for p in self.predictors:
-            own, rest = rest[: len(p.record.outputs)], rest[len(p.record.outputs) :]
-            predictors.append(p.replaced(own))
-        return Objective(self.unknowns, predictors, blocks, self.criterion.of(blocks))
-
-    def predict(self, values: Vector) -> list[Prediction] | Failure:
-        """Simulated outputs of all blocks at physical values of the unknowns."""
-        if self._last is not None and np.array_equal(values, self._last[0]):
-            return self._last[1]
-        self._last = None  # before the next: they may be large
-        found: list[Prediction] = []
-        for predictor in self.predictors:
-            own = predictor.at(values)
-            self.evaluations.simulations += predictor.runs
-            self.evaluations.sensitivities += predictor.runs * bool(len(self.unknowns))
-            if isinstance(own, str):
-                return self._fail(predictor.record.case.name, own, values)
-            found += own
-        self._last = values.copy(), found
-        return found
-
-    def residuals(self, predictions: Sequence[Prediction]) -> list[Vector]:
-        """Simulated − measured for each block, transformed and filtered where the study says so."""
-        pairs = zip(self.blocks, self.errors(predictions), strict=True)
-        return [block.filtered(missed) for block, missed in pairs]
-
-    def errors(self, predictions: Sequence[Prediction]) -> list[Vector]:
-        """The residuals before a prefilter."""
-        found = []
-        for block, p in zip(self.blocks, predictions, strict=True):
-            transform = block.measured.transform
-            if transform is None:
-                found.append(p.value - block.measured.value)
-            else:
-                found.append(transform.value(p.value) - transform.value(block.measured.value))
-        return found
-
-    @property
-    def n_samples(self) -> int:
-        """Samples that count; those of inputs with errors only tell of these errors."""
-        return sum(len(b.measured.value) for b in self.blocks if not b.measured.is_input)
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether an output has a prefilter."""
-        return any(b.filter is not None for b in self.blocks)
-
-    @property
-    def n_effective(self) -> float:
-        """Samples that count, those behind a prefilter by what it lets through of white noise."""
-        return sum(b.count for b in self.blocks if not b.measured.is_input)
-
-    @property
-    def n_independent(self) -> float:
-        """Independent samples that would tell as much of the noise level."""
-        return sum(b.independent for b in self.blocks if not b.measured.is_input)
-
-    @property
-    def has_input_errors(self) -> bool:
-        """Whether errors of inputs are estimated along."""
-        return any(b.measured.is_input for b in self.blocks)
-
     def _priors(self, reduction: _Reduction, values: Vector, slopes: Vector) -> float:
         cost = 0.0
         for k, unknown in enumerate(self.unknowns.items):
@@ -298,10 +203,35 @@ class Objective:
                 cost += distance**2
         return float(cost)
 
-    def _fail(self, case: str, message: str, values: Vector) -> Failure:
-        failure = Failure(case, message, self.unknowns.named(values))
-        self.evaluations.fail(failure)
-        return failure
+
+def scored(cases: Disagreement, scales: Scales) -> Objective:
+    """The cases scored with known scales: those of a point, or none where there are none."""
+    wanted = cases.wanted
+    return Objective(cases, wanted.scaled(scales) if isinstance(wanted, Unscaled) else wanted)
+
+
+def scored_by(cases: Disagreement, residuals: Sequence[Vector], known: Scales = NONE) -> Objective:
+    """The cases scored with the scales of these residuals, save those that are known."""
+    wanted = cases.wanted
+    if not isinstance(wanted, Unscaled):
+        return Objective(cases, wanted)
+    return Objective(cases, wanted.scaled({**wanted.scales_of(residuals), **known}))
+
+
+def scored_at(cases: Disagreement, q: Vector, known: Scales = NONE) -> Objective | Failure:
+    """The cases scored with the scales of the residuals at `q`, save those that are known.
+
+    Nothing is simulated where no scale is wanted.
+    """
+    wanted = cases.wanted
+    if not isinstance(wanted, Unscaled) or set(wanted.open_outputs) <= set(known):
+        return scored(cases, known)
+    values = cases.unknowns.values(cases.unknowns.clipped(q))
+    predictions = cases.predict(values)
+    if isinstance(predictions, Failure):
+        return predictions
+    residuals = cases.residuals(predictions)
+    return cases.not_finite(residuals, values) or scored_by(cases, residuals, known)
 
 
 class _Reduction:

@@ -13,9 +13,9 @@ from estimica.base.show import Band, Curve, Curves, Panel, labelled
 from estimica.base.suggest import did_you_mean
 from estimica.estimate import frequency_pictures as frequency
 from estimica.estimate import point_pictures as points
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.fit_json import ranked
-from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Iteration
 from estimica.study.case import InputColumn
@@ -347,7 +347,7 @@ def _resimulated(fit: Fit, iterations: Sequence[Iteration]) -> Iterator[tuple[It
             yield iteration, found
 
 
-def _outputs(objective: Objective, values: Vector) -> Found | None:
+def _outputs(objective: Disagreement, values: Vector) -> Found | None:
     predictions = objective.predict(values)
     if isinstance(predictions, Failure):
         return None

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import SimulationError
 from estimica.compiled.model import Evaluation, Model
-from estimica.estimate.objective import Objective
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.prediction import CasePredictor, Prediction, Predictor, split
 from estimica.simulate.response import Response, numbers
 from estimica.study.study import Study
@@ -18,8 +18,10 @@ from estimica.study.study import Study
 Vector = npt.NDArray[np.float64]
 
 
-def without_derivatives(study: Study, objective: Objective, held: Mapping[str, float]) -> Objective:
-    """The same objective for `predict` alone; cases that know no other way keep theirs.
+def without_derivatives(
+    study: Study, objective: Disagreement, held: Mapping[str, float]
+) -> Disagreement:
+    """The same cases for `predict` alone; cases that know no other way keep theirs.
 
     `held` are the parameters that inactive tuners set.
     """
@@ -28,7 +30,7 @@ def without_derivatives(study: Study, objective: Objective, held: Mapping[str, f
     for one in objective.predictors:
         fixed = {**held, **one.record.case.fix}
         predictors.append(_plain(study.model_of(one.record.case), one, fixed, start))
-    return Objective(objective.unknowns, predictors, objective.blocks, objective.criterion)
+    return Disagreement(objective.unknowns, predictors, objective.blocks, objective.wanted)
 
 
 def _plain(model: Model, one: Predictor, fixed: Mapping[str, float], start: Vector) -> Predictor:

@@ -13,7 +13,8 @@ from scipy.sparse import csc_array
 
 from estimica.estimate import continuity
 from estimica.estimate.collocated import CollocatedCase, Entries
-from estimica.estimate.objective import Objective
+from estimica.estimate.criterion import Criterion
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.prediction import Prediction
 from estimica.estimate.search import Limits
 from estimica.estimate.watch import Watch, interruptible
@@ -58,15 +59,15 @@ class Program:
     """min cost(y(w)) with the conditions of all cases = 0, w = [q; the cases' own unknowns]."""
 
     def __init__(
-        self, objective: Objective, cases: Sequence[CollocatedCase], tolerance: float
+        self, whole: Disagreement, cases: Sequence[CollocatedCase], tolerance: float
     ) -> None:
-        self.objective = objective
+        self.whole = whole
         self.cases = tuple(cases)
         self.tolerance = tolerance
-        self.n = len(objective.unknowns)
+        self.n = len(whole.unknowns)
         self.size = self.n + sum(c.size for c in cases)
         self.n_conditions = sum(c.n_conditions for c in cases)
-        self._score = _Score(objective, cases)
+        self._score = _Score(whole, cases)
         self._w = ca.MX.sym("w", self.size)
         self._q = self._w[: self.n]
         self._write()
@@ -154,7 +155,7 @@ class Program:
     def _priors(self, q: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
         """Cost, gradient and curvature of what is known beforehand, by q."""
         terms, s = [], ca.SX.sym("q", self.n)
-        for k, u in enumerate(self.objective.unknowns.items):
+        for k, u in enumerate(self.whole.unknowns.items):
             if u.prior is not None:
                 value = ca.exp(s[k]) if u.log else u.scale * s[k]
                 terms.append((value - u.prior.mean) / u.prior.sigma)
@@ -168,14 +169,16 @@ class Program:
 
     # -- solving ---------------------------------------------------------------------------------
 
-    def solve(self, w: Vector, limits: Limits, told: Told, damping: Damping) -> Solved:
+    def solve(
+        self, w: Vector, criterion: Criterion, limits: Limits, told: Told, damping: Damping
+    ) -> Solved:
         """Let IPOPT search from `w`; `told` hears of every iteration."""
 
         def iterated(q: Vector, cost: float) -> None:
             damping.fade()
             told(q, cost)
 
-        self._score.damping = damping
+        self._score.minimised = _Minimised(criterion, damping)
         watch = Watch(self.size, self.n_conditions, lambda w, f: iterated(w[: self.n], f))
         options = {
             **self._options,
@@ -196,7 +199,7 @@ class Program:
             options["ipopt.max_wall_time"] = limits.max_seconds
         solver = ca.nlpsol("fit", "ipopt", self._problem, options)
         low, high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        low[: self.n], high[: self.n] = self.objective.unknowns.lower, self.objective.unknowns.upper
+        low[: self.n], high[: self.n] = self.whole.unknowns.lower, self.whole.unknowns.upper
         with interruptible(watch):
             found = solver(x0=w, lbx=low, ubx=high, lbg=0.0, ubg=0.0)
         ended = "User_Requested_Stop" if watch.stopped else str(solver.stats()["return_status"])
@@ -205,8 +208,8 @@ class Program:
     def _solved(self, found: dict[str, ca.DM], ended: str) -> Solved:
         w = np.array(found["x"], float).ravel()
         pressed = np.array(found["lam_x"], float).ravel()[: self.n]
-        q = self.objective.unknowns.clipped(w[: self.n])
-        for bound in (self.objective.unknowns.lower, self.objective.unknowns.upper):
+        q = self.whole.unknowns.clipped(w[: self.n])
+        for bound in (self.whole.unknowns.lower, self.whole.unknowns.upper):
             near = np.abs(q - bound) <= NEAR_BOUND * np.maximum(1.0, np.abs(q))
             weight = np.abs(pressed) > 1e-3 * np.max(np.abs(pressed), initial=0.0)
             q = np.where(near & weight, bound, q)
@@ -217,13 +220,15 @@ class Program:
         """The outputs at a point, without derivatives."""
         return self._score.predictions(np.array(self._outputs(w), float).ravel())
 
-    def information(self, w: Vector, emphases: Sequence[float | Vector] | None = None) -> Vector:
+    def information(
+        self, w: Vector, criterion: Criterion, emphases: Sequence[float | Vector] | None = None
+    ) -> Vector:
         """R of the unknowns with all states following them.
 
         With emphases the outputs of every block count so many times, and priors once.
         """
         y = np.array(self._outputs(w), float).ravel()
-        weight = np.sqrt(self._score.of(y)[2] / 2)
+        weight = np.sqrt(self._score.of(y, criterion)[2] / 2)
         if emphases is not None:
             weight = weight * self._score.spread(emphases)
         none = ca.MX.zeros(len(y))
@@ -240,7 +245,7 @@ class Program:
 
     def _prior_rows(self, q: Vector) -> csc_array:
         """Rows of J of what is known beforehand."""
-        unknowns, triplets = self.objective.unknowns, continuity.Triplets()
+        unknowns, triplets = self.whole.unknowns, continuity.Triplets()
         count = 0
         for k, u in enumerate(unknowns.items):
             if u.prior is not None:
@@ -250,11 +255,19 @@ class Program:
         return triplets.matrix((count, self.size))
 
 
-class _Score:
-    """The criterion as a function of all outputs at all stamps."""
+@dataclass(frozen=True, eq=False)
+class _Minimised:
+    """What a solution goes by."""
 
-    def __init__(self, objective: Objective, cases: Sequence[CollocatedCase]) -> None:
-        self._objective = objective
+    criterion: Criterion
+    damping: Damping
+
+
+class _Score:
+    """A criterion as a function of all outputs at all stamps."""
+
+    def __init__(self, whole: Disagreement, cases: Sequence[CollocatedCase]) -> None:
+        self._whole = whole
         self._places: list[npt.NDArray[np.int64]] = []
         first = 0
         for case in cases:
@@ -263,7 +276,7 @@ class _Score:
                 self._places.append(first + k + case.ny * np.searchsorted(stamps, m.time))
             first += case.ny * len(stamps)
         self.size = first
-        self.damping = Damping()
+        self.minimised: _Minimised | None = None  # while a solution is under way
         self.function = _ScoreCallback(self)
 
     def spread(self, emphases: Sequence[float | Vector]) -> Vector:
@@ -277,15 +290,15 @@ class _Score:
         """The outputs of every block."""
         return [Prediction(y[p], np.zeros((len(p), 0))) for p in self._places]
 
-    def of(self, y: Vector) -> tuple[float, Vector, Vector]:
+    def of(self, y: Vector, criterion: Criterion) -> tuple[float, Vector, Vector]:
         """(cost, slopes, weights): the derivative by every output and its curvature."""
         predictions = self.predictions(y)
         with np.errstate(all="ignore"):
-            scoring = self._objective.criterion.score(self._objective.residuals(predictions))
+            scoring = criterion.score(self._whole.residuals(predictions))
         slope, weight = np.zeros(self.size), np.zeros(self.size)
         for k, places in enumerate(self._places):
             factor = scoring.multipliers[k]
-            transform = self._objective.blocks[k].measured.transform
+            transform = self._whole.blocks[k].measured.transform
             if transform is not None:
                 factor = factor * transform.derivative(predictions[k].value)
             slope[places] = 2 * factor * scoring.scored[k]
@@ -313,5 +326,7 @@ class _ScoreCallback(ca.Callback):  # type: ignore[misc]
 
     def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
         y = np.array(arguments[0], float).ravel()
-        cost, slope, weight = self._score.of(y)
-        return [ca.DM(v) for v in (cost, slope, weight, self._score.damping.at(y, weight))]
+        minimised = self._score.minimised
+        assert minimised is not None, "evaluated by a solution only"
+        cost, slope, weight = self._score.of(y, minimised.criterion)
+        return [ca.DM(v) for v in (cost, slope, weight, minimised.damping.at(y, weight))]

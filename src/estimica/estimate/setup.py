@@ -13,10 +13,10 @@ from estimica.base.errors import FitError, TunerError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model import Model
-from estimica.estimate.criterion import blocks_of, criterion_of
+from estimica.estimate.criterion import Outputs, blocks_of, criterion_of
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.frequency_prediction import FrequencyPredictor
 from estimica.estimate.links import Links, targets
-from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import CasePredictor, Places, Predictor, split
 from estimica.estimate.prefilter_refusal import require_filterable
 from estimica.estimate.total_least_squares import (
@@ -50,28 +50,28 @@ class Setup:
         """Records of the cases that calibrate, or that validate."""
         return tuple(r for r in self.records if r.case.role == role)
 
-    def calibration(self, solver: Solver | None = None) -> Objective:
-        """The objective over all tuners and the own unknowns of the calibrating cases."""
-        return self._objective(self.of_role("calibrate"), self.tuners, self.links, {}, solver)
+    def calibration(self, solver: Solver | None = None) -> Disagreement:
+        """The calibrating cases over all tuners and their own unknowns."""
+        return self._cases(self.of_role("calibrate"), self.tuners, self.links, {}, solver)
 
-    def unfitted(self) -> Objective:
+    def unfitted(self) -> Disagreement:
         """Like `calibration`, of the validating cases: to look at them, not to fit them."""
-        return self._objective(self.of_role("validate"), self.tuners, self.links, {}, None)
+        return self._cases(self.of_role("validate"), self.tuners, self.links, {}, None)
 
-    def validation(self, one: Record, tuners: Vector) -> Objective:
-        """The objective of one case over its own unknowns, the tuners held at the given values."""
+    def validation(self, one: Record, tuners: Vector) -> Disagreement:
+        """One case over its own unknowns, the tuners held at the given values."""
         parameters, _ = self.links.at(tuners)
         held = dict(zip(self.links.parameters, map(float, parameters), strict=True))
-        return self._objective((one,), (), Links((), {}), held, None)
+        return self._cases((one,), (), Links((), {}), held, None)
 
-    def _objective(
+    def _cases(
         self,
         records: Sequence[Record],
         tuners: Sequence[Unknown],
         links: Links,
         held: Mapping[str, float],
         solver: Solver | None,
-    ) -> Objective:
+    ) -> Disagreement:
         study = self.study
         unknowns = list(tuners)
         places = []
@@ -85,8 +85,9 @@ class Setup:
             places.append(Places(tuple(range(len(tuners))), starts, extra))
             unknowns += own
         options = (solver or study.solver).options
-        whole = [with_inputs(r) for r in records]
-        blocks = blocks_of([(r.case.name, r.outputs) for r in whole], study.estimation.criterion)
+        blocks = blocks_of(
+            _outputs(records), study.estimation.criterion, _outputs(self.of_role("calibrate"))
+        )
         folder = study.path.parent if study.path else None
         criterion = criterion_of(study.estimation, blocks, folder)
         predictors: list[Predictor] = []
@@ -101,7 +102,7 @@ class Setup:
                 predictors.append(TotalPredictor(model, one, links, fixed, place, scaled, weights))
             else:
                 predictors.append(_predictor(model, one, links, fixed, place, scaled))
-        return Objective(Unknowns(unknowns), predictors, blocks, criterion)
+        return Disagreement(Unknowns(unknowns), predictors, blocks, criterion)
 
     def _tuned_parameters(self, links: Links, tuners: Sequence[Unknown]) -> dict[str, float]:
         values, _ = links.at(np.array([t.start for t in tuners], float))
@@ -113,6 +114,11 @@ class Setup:
         _, chain = links.at(np.array([t.start for t in tuners], float))
         found = np.abs(chain) @ sizes
         return [float(s) if s > 0 and math.isfinite(s) else 1.0 for s in found]
+
+
+def _outputs(records: Sequence[Record]) -> Outputs:
+    """What counts of every case, inputs with errors included."""
+    return [(r.case.name, with_inputs(r).outputs) for r in records]
 
 
 def _predictor(

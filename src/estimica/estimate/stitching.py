@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.continuity import Linearised, Triplets, compressed
 from estimica.estimate.criterion import Scoring
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import Prediction
 from estimica.estimate.segments import Flown, SegmentedCase
@@ -19,7 +20,7 @@ Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Stitched:
+class Pieces:
     """All pieces of all cases at one point of the unknowns and the states at the nodes."""
 
     q: Vector
@@ -27,9 +28,16 @@ class Stitched:
     nodes: tuple[Vector, ...]  # (K − 1, nx) of each case
     flown: tuple[Flown, ...]
     predictions: tuple[Prediction, ...]
+    residuals: tuple[Vector, ...]
+    gaps: Vector  # in sizes of the states
+
+
+@dataclass(frozen=True, eq=False)
+class Stitched(Pieces):
+    """The pieces with their score."""
+
     scoring: Scoring
     cost: float  # priors included
-    gaps: Vector  # in sizes of the states
 
     @property
     def square(self) -> float:
@@ -40,51 +48,54 @@ class Stitched:
 class Stitching:
     """Evaluates and linearises the pieces of all cases."""
 
-    def __init__(self, objective: Objective, cases: Sequence[SegmentedCase]) -> None:
-        self.objective = objective
+    def __init__(self, whole: Disagreement, cases: Sequence[SegmentedCase]) -> None:
+        self.whole = whole
         self.cases = tuple(cases)
         self._rows = [
             [np.searchsorted(c.predictor.times, m.time) for m in c.predictor.record.outputs]
             for c in cases
         ]
 
-    def at(self, q: Vector, nodes: Sequence[Vector] | None) -> Stitched | str:
+    def fly(self, q: Vector, nodes: Sequence[Vector] | None) -> Pieces | str:
         """All pieces from the given nodes, or from those that the measurements suggest."""
-        values = self.objective.unknowns.values(q)
+        values = self.whole.unknowns.values(q)
         flown = []
         for k, case in enumerate(self.cases):
-            self.objective.evaluations.simulations += 1
-            self.objective.evaluations.sensitivities += 1
+            self.whole.evaluations.simulations += 1
+            self.whole.evaluations.sensitivities += 1
             one = case.fly(values, None if nodes is None else nodes[k])
             if isinstance(one, str):
                 return f"case '{case.predictor.record.case.name}': {one}"
             flown.append(one)
         predictions = self._predictions(flown, values)
-        residuals = self.objective.residuals(predictions)
+        residuals = self.whole.residuals(predictions)
         if not all(np.isfinite(r).all() for r in residuals):
             return "an output is not finite"
-        if not self.objective.criterion.scales():
-            self.adapt(residuals)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scoring = self.objective.criterion.score(residuals)
-        cost = scoring.cost + sum(float(p @ p) for p in self._priors(values))
-        if not np.isfinite(cost):
-            return "the cost is not finite"
         gaps = [f.gaps / c.scales for f, c in zip(flown, self.cases, strict=True)]
-        return Stitched(
+        return Pieces(
             q,
             values,
             tuple(f.nodes[1:] for f in flown),
             tuple(flown),
             tuple(predictions),
-            scoring,
-            float(cost),
+            tuple(residuals),
             np.concatenate([g.ravel() for g in gaps]),
         )
 
-    def adapt(self, residuals: Sequence[Vector]) -> None:
-        """Take the criterion's scales, where it has any, from these residuals."""
-        self.objective.criterion = self.objective.criterion.adapted(residuals)
+    def scored(self, pieces: Pieces, objective: Objective) -> Stitched | str:
+        """The pieces with the score that the objective's criterion gives them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scoring = objective.criterion.score(pieces.residuals)
+        cost = scoring.cost + sum(float(p @ p) for p in self._priors(pieces.values))
+        if not np.isfinite(cost):
+            return "the cost is not finite"
+        own = {f.name: getattr(pieces, f.name) for f in fields(Pieces)}
+        return Stitched(**own, scoring=scoring, cost=float(cost))
+
+    def at(self, q: Vector, nodes: Sequence[Vector] | None, objective: Objective) -> Stitched | str:
+        """`fly` and `scored` in one."""
+        pieces = self.fly(q, nodes)
+        return pieces if isinstance(pieces, str) else self.scored(pieces, objective)
 
     def moved(self, at: Stitched, d: Vector) -> tuple[Vector, tuple[Vector, ...]]:
         """Unknowns and nodes after a step."""
@@ -94,7 +105,7 @@ class Stitching:
             size = old.size
             nodes.append(old + d[first : first + size].reshape(old.shape) * case.scales)
             first += size
-        return self.objective.unknowns.clipped(at.q + d[:n]), tuple(nodes)
+        return self.whole.unknowns.clipped(at.q + d[:n]), tuple(nodes)
 
     def linearised(
         self, at: Stitched, emphases: Sequence[float | Vector] | None = None
@@ -104,7 +115,7 @@ class Stitching:
         With emphases the rows of every block count so many times, and priors once.
         """
         n = len(at.q)
-        slopes = self.objective.unknowns.slopes(at.q)
+        slopes = self.whole.unknowns.slopes(at.q)
         total = n + sum(nodes.size for nodes in at.nodes)
         jacobian, continuity = Triplets(), Triplets()
         rho: list[Vector] = []
@@ -166,7 +177,7 @@ class Stitching:
         columns = np.array(case.columns, int)
         parts: list[list[tuple[Vector, Vector, Vector]]] = [[] for _ in case.segments]
         for j, rows in enumerate(self._rows[c]):
-            measured = self.objective.blocks[block + j].measured
+            measured = self.whole.blocks[block + j].measured
             emphasis = 1.0 if emphases is None else emphases[block + j]
             m = np.broadcast_to(at.scoring.multipliers[block + j] * emphasis, len(rows))
             if measured.transform is not None:
@@ -204,7 +215,7 @@ class Stitching:
 
     def _prior_rows(self, values: Vector, slopes: Vector) -> list[Vector]:
         found = []
-        for k, unknown in enumerate(self.objective.unknowns.items):
+        for k, unknown in enumerate(self.whole.unknowns.items):
             if unknown.prior is not None:
                 row = np.zeros(len(values) + 1)
                 row[k] = slopes[k] / unknown.prior.sigma

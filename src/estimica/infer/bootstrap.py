@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
+from estimica.estimate.criterion import Scales
 from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Point
 from estimica.estimate.search import Status
@@ -102,7 +103,7 @@ def bootstrap(
     with one_thread():
         bench = _bench(workplace_of(fit), kind, block_length)
         values = fit.values
-    build = partial(_built, fit.study, values, kind, block_length)
+    build = partial(_built, fit.study, values, fit.scales, kind, block_length)
     pieces = {_key(k): s for k, s in enumerate(seeds(seed, replicates))}
     found: dict[int, Outcome[Any]] = {}
 
@@ -130,9 +131,9 @@ def bootstrap(
         )
 
 
-def _built(study: Study, values: Vector, kind: str, length: int | None) -> _Bench:
+def _built(study: Study, values: Vector, scales: Scales, kind: str, length: int | None) -> _Bench:
     """The bench of a worker process."""
-    return _bench(workplace(study, values), kind, length)
+    return _bench(workplace(study, values, scales), kind, length)
 
 
 def _bench(place: Workplace, kind: str, length: int | None) -> _Bench:
@@ -142,8 +143,8 @@ def _bench(place: Workplace, kind: str, length: int | None) -> _Bench:
 def _replicate(bench: _Bench, seed: np.random.SeedSequence) -> dict[str, Any]:
     """One fit to new data, as plain values."""
     place = bench.place
-    objective = place.objective.replaced(bench.resampler.measured(seed))
-    searched = refit(place, objective, place.q)
+    cases = place.objective.replaced(bench.resampler.measured(seed))
+    searched = refit(place.setup, cases, place.q)
     if searched.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if searched.point is None or searched.status is not Status.CONVERGED:

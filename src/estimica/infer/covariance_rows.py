@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.criterion import Block
-from estimica.estimate.estimator import adapt
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Objective
+from estimica.estimate.objective import Objective, scored
 from estimica.estimate.prediction import Failure, Prediction
 
 Vector = npt.NDArray[np.float64]
@@ -75,7 +75,7 @@ class Linearised:
 def linearised(fit: Fit) -> Linearised:
     """The study of a fit around its estimate: one simulation with sensitivities."""
     require_estimate(fit)
-    objective = fit.setup.calibration()
+    objective = scored(fit.setup.calibration(), fit.scales)
     q = objective.unknowns.coordinates(fit.values)
     predictions = objective.predict(fit.values)
     if isinstance(predictions, Failure):
@@ -84,7 +84,6 @@ def linearised(fit: Fit) -> Linearised:
             f"study '{fit.study.name}' cannot be simulated at its estimate: "
             f"case '{predictions.case}': {predictions.message}",
         )
-    adapt(objective, q)
     residuals = objective.residuals(predictions)
     scoring = objective.criterion.score(residuals)
     factors = objective.unknowns.slopes(q)
@@ -119,7 +118,7 @@ def require_estimate(fit: Fit) -> None:
         )
 
 
-def output_slopes(objective: Objective, predictions: list[Prediction]) -> list[Vector]:
+def output_slopes(objective: Disagreement, predictions: list[Prediction]) -> list[Vector]:
     """Derivatives of each output by all unknowns: zero where one belongs to another case."""
     found = []
     owners = [(p, k) for p in objective.predictors for k in range(len(p.record.outputs))]

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import FitError
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.criterion import Scales
+from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import Setup
 
@@ -19,7 +20,12 @@ STEP = 1e-4  # relative, of differences
 
 
 def curvature(
-    setup: Setup, q: Vector, places: tuple[int, int], kind: Kind, adapted: bool
+    setup: Setup,
+    scales: Scales,
+    q: Vector,
+    places: tuple[int, int],
+    kind: Kind,
+    adapted: bool,
 ) -> tuple[float, Vector]:
     """(cost, Hessian of the cost by two unknowns in their units).
 
@@ -28,12 +34,10 @@ def curvature(
     """
     solver = setup.study.solver
     tight = replace(solver, rtol=max(solver.rtol / 1e4, 1e-12), atol=solver.atol / 1e4)
-    objective = setup.calibration(tight)
+    objective = scored(setup.calibration(tight), scales)
     point = objective.at(q)
     if isinstance(point, Failure):
-        raise FitError(
-            "F085", f"case '{point.case}' cannot be simulated at the centre: {point.message}"
-        )
+        raise unsimulated(point)
     H = 2 * point.R.T @ point.R if kind == "gauss-newton" else _by_differences(objective, point)
     slopes = objective.unknowns.slopes(q)
     H = H / np.outer(slopes, slopes)
@@ -46,6 +50,13 @@ def curvature(
         block = block - cross @ inner @ cross.T
     found: Vector = (block + block.T) / 2
     return point.cost, found
+
+
+def unsimulated(failure: Failure) -> FitError:
+    """What is said where a map has no centre."""
+    return FitError(
+        "F085", f"case '{failure.case}' cannot be simulated at the centre: {failure.message}"
+    )
 
 
 def _by_differences(objective: Objective, point: Point) -> Vector:

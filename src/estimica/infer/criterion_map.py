@@ -17,11 +17,12 @@ import numpy.typing as npt
 from estimica.base import show
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
+from estimica.estimate.criterion import Scales
 from estimica.estimate.estimator import fit as estimate
 from estimica.estimate.estimator import limits_of
 from estimica.estimate.fit import Fit
 from estimica.estimate.methods import METHODS
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored, scored_at
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import search
 from estimica.estimate.setup import Setup, prepare
@@ -29,7 +30,7 @@ from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.execute.context import Context
 from estimica.execute.executor import executor as executor_of
 from estimica.execute.outcome import Outcome
-from estimica.infer.criterion_curvature import Kind, curvature
+from estimica.infer.criterion_curvature import Kind, curvature, unsimulated
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -196,8 +197,8 @@ def criterion_map(
     Hessian is Gauss and Newton's, or by differences of the exact gradient ("differences").
     `progress` is told how many of how many rows are done.
     """
-    setup, values = _centre(study, at_start)
-    objective = setup.calibration()
+    setup, values, scales = _centre(study, at_start)
+    objective = scored(setup.calibration(), scales)
     chosen = tuple(_place(objective.unknowns, n) for n in (first, second))
     if chosen[0] == chosen[1]:
         raise FitError("F080", f"a map needs two different tuners, not '{first}' twice")
@@ -212,7 +213,7 @@ def criterion_map(
     start = objective.unknowns.coordinates(values)
     places = (chosen[0], chosen[1])
     rows = _rows(_Task(setup, objective, start, places, x, refit), y, executor, workers, progress)
-    cost, H = curvature(setup, start, places, hessian, refit)
+    cost, H = curvature(setup, scales, start, places, hessian, refit)
     units = [objective.unknowns.items[k].unit for k in chosen]
     return CriterionMap(
         study=setup.study.name,
@@ -232,15 +233,18 @@ def criterion_map(
     )
 
 
-def _centre(study: Study | Fit, at_start: bool) -> tuple[Setup, Vector]:
-    if isinstance(study, Study) and at_start:
-        setup = prepare(study)
-        unknowns = setup.calibration().unknowns
-        return setup, unknowns.values(unknowns.clipped(unknowns.start))
-    found = study if isinstance(study, Fit) else estimate(study)
-    if at_start:
-        return found.setup, np.array([u.start for u in found.unknowns.items], float)
-    return found.setup, found.values
+def _centre(study: Study | Fit, at_start: bool) -> tuple[Setup, Vector, Scales]:
+    """(setup, values, robust scales): those of the fit, or what the residuals at the start give."""
+    if not at_start:
+        found = study if isinstance(study, Fit) else estimate(study)
+        return found.setup, found.values, found.scales
+    setup = study.setup if isinstance(study, Fit) else prepare(study)
+    cases = setup.calibration()
+    q = cases.unknowns.clipped(cases.unknowns.start)
+    objective = scored_at(cases, q)
+    if isinstance(objective, Failure):
+        raise unsimulated(objective)
+    return setup, cases.unknowns.values(q), objective.criterion.scales
 
 
 def _place(unknowns: Unknowns, name: str) -> int:
@@ -304,7 +308,8 @@ def _rows(
     progress: Callable[[int, int], None] | None,
 ) -> list[Row]:
     """All rows of the grid; each begins at the centre, so that it does not matter who does it."""
-    build = partial(_task, task.setup.study, task.start, task.places, task.x, task.refit)
+    scales = task.objective.criterion.scales
+    build = partial(_task, task.setup.study, scales, task.start, task.places, task.x, task.refit)
     count = itertools.count(1)
 
     def tell(index: int, outcome: Outcome[Row]) -> None:
@@ -317,9 +322,11 @@ def _rows(
     return [o.result() for o in outcomes]
 
 
-def _task(study: Study, start: Vector, places: tuple[int, int], x: Vector, refit: bool) -> _Task:
+def _task(
+    study: Study, scales: Scales, start: Vector, places: tuple[int, int], x: Vector, refit: bool
+) -> _Task:
     setup = prepare(study)
-    return _Task(setup, setup.calibration(), start, places, x, refit)
+    return _Task(setup, scored(setup.calibration(), scales), start, places, x, refit)
 
 
 def _row(task: _Task, second: float) -> Row:

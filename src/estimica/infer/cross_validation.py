@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
+from estimica.estimate.criterion import Scales
 from estimica.estimate.estimator import fit as estimate
 from estimica.estimate.fit import Compared, Fit
 from estimica.estimate.prefilter import error_filter
@@ -87,7 +88,7 @@ def crossvalidate(
                 _piece,
                 {f"fold {k}": k for k in range(len(plan))},
                 context=Context(
-                    partial(_bench, full.study, full.values, way, folds), (place, plan)
+                    partial(_bench, full.study, full.values, full.scales, way, folds), (place, plan)
                 ),
                 run=run or NoRunWriter(),
                 on_piece=note,
@@ -100,9 +101,9 @@ def crossvalidate(
 
 
 def _bench(
-    study: Study, values: Vector, by: str, folds: int | None
+    study: Study, values: Vector, scales: Scales, by: str, folds: int | None
 ) -> tuple[Workplace, list[Fold]]:
-    place = workplace(study, values)
+    place = workplace(study, values, scales)
     return place, folds_of(place.setup.of_role("calibrate"), by, folds)
 
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from estimica.base.errors import InferError
 from estimica.estimate.criterion import Block
 from estimica.estimate.methods import LevenbergMarquardt
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored, scored_at
 from estimica.estimate.prediction import Failure
-from estimica.estimate.search import Limits, Searched, search
+from estimica.estimate.search import Limits, search
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.infer.covariance_rows import pseudo_inverse
@@ -96,13 +96,11 @@ def _by_time(records: Sequence[Record], count: int) -> list[Fold]:
 def done(place: Workplace, fold: Fold) -> dict[str, Any]:
     """The fit without a fold, and the outputs it predicts there, as values that can be stored."""
     setup = without(place, fold)
-    objective = setup.calibration()
-    unknowns = objective.unknowns
+    cases = setup.calibration()
+    unknowns = cases.unknowns
     start = carried(place.objective.unknowns, place.objective.unknowns.values(place.q), unknowns)
-    kept = undetermined(place, objective, start)
-    searched = refit(
-        Workplace(setup, objective, start), objective, start, kept if kept.any() else None
-    )
+    kept = undetermined(place, scored(cases, place.objective.criterion.scales), start)
+    searched = refit(setup, cases, start, kept if kept.any() else None)
     found: dict[str, Any] = {
         "status": str(searched.status),
         "message": searched.message,
@@ -116,9 +114,9 @@ def done(place: Workplace, fold: Fold) -> dict[str, Any]:
     found["values"] = [float(v) for v in values[: len(place.setup.tuners)]]
     whole = [r for r in place.setup.of_role("calibrate") if _is_whole(r, fold)]
     if whole:
-        predicted = _predict_cases(place, whole, values[: len(place.setup.tuners)])
+        predicted = _predict_cases(place, whole, searched.point)
     else:
-        predicted = _predict_stretches(place, fold, objective, searched)
+        predicted = _predict_stretches(place, fold, unknowns, searched.point)
     if isinstance(predicted, str):
         return found | {"status": "failed", "message": predicted}
     return found | {"predicted": predicted}
@@ -193,12 +191,11 @@ def _is_whole(record: Record, fold: Fold) -> bool:
 
 
 def _predict_stretches(
-    place: Workplace, fold: Fold, fitted: Objective, searched: Searched
+    place: Workplace, fold: Fold, fitted: Unknowns, point: Point
 ) -> list[dict[str, Any]] | str:
     """The simulation runs through what was left out."""
-    assert searched.point is not None
     unknowns = place.objective.unknowns
-    q = carried(fitted.unknowns, searched.point.values, unknowns)
+    q = carried(fitted, point.values, unknowns)
     predictions = place.objective.predict(unknowns.values(q))
     if isinstance(predictions, Failure):
         return predictions.message
@@ -210,15 +207,18 @@ def _predict_stretches(
 
 
 def _predict_cases(
-    place: Workplace, records: Sequence[Record], tuners: Vector
+    place: Workplace, records: Sequence[Record], point: Point
 ) -> list[dict[str, Any]] | str:
     """Cases as for validation: their own start values are found from their own data."""
     found = []
     for record in records:
-        objective = place.setup.validation(record, tuners)
+        own = place.setup.validation(record, point.values[: len(place.setup.tuners)])
         start = carried(
-            place.objective.unknowns, place.objective.unknowns.values(place.q), objective.unknowns
+            place.objective.unknowns, place.objective.unknowns.values(place.q), own.unknowns
         )
+        objective = scored_at(own, start, point.scales)
+        if isinstance(objective, Failure):
+            return objective.message
         searched = search(objective, LevenbergMarquardt(), start, Limits(max_iterations=100))
         if searched.point is None:
             return searched.message

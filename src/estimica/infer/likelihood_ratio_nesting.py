@@ -6,7 +6,7 @@ import numpy as np
 
 from estimica.base.errors import InferError
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Objective
+from estimica.estimate.objective import Objective, scored
 from estimica.estimate.prediction import Failure, split
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.release_noise import with_noise
@@ -21,7 +21,7 @@ def require_nested(null: Fit, other: Fit) -> tuple[str, ...]:
     That is tried out: with the null model's values, `other` must cost what the null model costs.
     """
     _require_likelihood(null, other)
-    ours, theirs = null.setup.calibration(), other.setup.calibration()
+    ours, theirs = (scored(f.setup.calibration(), f.scales) for f in (null, other))
     _require_same_data(ours, theirs)
     labels = {u.label for u in null.unknowns.items}
     known = {u.label for u in other.unknowns.items}

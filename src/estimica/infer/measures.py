@@ -17,8 +17,8 @@ from estimica.base import show
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.accuracy import SHARE
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import Failure
 
 Vector = npt.NDArray[np.float64]
@@ -254,7 +254,7 @@ def measures(fit: Fit, *, quiet: Quiet | None = None) -> SensitivityMeasures:
 
 
 def _normed(
-    fit: Fit, objective: Objective
+    fit: Fit, objective: Disagreement
 ) -> tuple[list[Vector], dict[str, Vector], dict[str, float]]:
     """(relative normed gradients, normed residuals and RMS of each output), over all cases."""
     predictions = objective.predict(fit.values)
@@ -299,7 +299,7 @@ def _compared(value: Vector, transform: Any) -> Vector:
     return found
 
 
-def _rms(objective: Objective, compared: Sequence[Vector]) -> Iterator[tuple[str, float]]:
+def _rms(objective: Disagreement, compared: Sequence[Vector]) -> Iterator[tuple[str, float]]:
     """RMS of each measured output over all cases; 1 where it is zero throughout."""
     for name in dict.fromkeys(b.name for b in objective.blocks):
         own = [y for b, y in zip(objective.blocks, compared, strict=True) if b.name == name]

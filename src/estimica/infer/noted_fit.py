@@ -11,7 +11,7 @@ import numpy as np
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion import conclude
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Point
+from estimica.estimate.objective import Point, scored
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import prepare
 from estimica.execute.threads import one_thread
@@ -21,15 +21,13 @@ from estimica.study.study import Study
 def noted(fit: Fit) -> dict[str, Any] | None:
     """What to keep; None where a fit is more than its values and has to be searched again.
 
-    That is so where no single simulation gives the outputs, or a robust criterion has scales of
-    its own.
+    That is so where no single simulation gives the outputs.
     """
-    estimation = fit.study.estimation
-    plain = estimation.transcription == "shooting" and estimation.loss == "squared"
-    if not plain or not np.isfinite(fit.cost):
+    if fit.study.estimation.transcription != "shooting" or not np.isfinite(fit.cost):
         return None
     return {
         "values": fit.values.tolist(),
+        "scales": dict(fit.scales),
         "status": str(fit.outcome.status),
         "message": fit.outcome.message,
         "seconds": fit.seconds,
@@ -40,7 +38,7 @@ def restored(study: Study, note: Mapping[str, Any]) -> Fit:
     """The fit at noted values; the same bits each time."""
     with one_thread():
         setup = prepare(study)
-        objective = setup.calibration()
+        objective = scored(setup.calibration(), note["scales"])
         values = np.array(note["values"], float)
         point = objective.at(objective.unknowns.coordinates(values))
         if not isinstance(point, Point):

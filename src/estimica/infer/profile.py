@@ -87,7 +87,7 @@ def profile(
             stops = sum(len(b.stops) for b in branches.values())
             progress(Progress(ended, len(branches), stops))
 
-    context = Context(partial(workplace, fit.study, fit.values), place)
+    context = Context(partial(workplace, fit.study, fit.values, fit.scales), place)
     writer = run or NoRunWriter()
     interrupted = False
     try:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from estimica.estimate.objective import Point
 from estimica.estimate.search import Searched, Status
 from estimica.infer.profile_branch import Branch, Ending, FailedRefit, Stop, branch_of
-from estimica.infer.refit import Workplace, refit
+from estimica.infer.refit import Workplace, refit_held
 
 Vector = npt.NDArray[np.float64]
 
@@ -204,7 +204,7 @@ class _Walker:
     def _searched(self, start: Vector, target: float) -> Searched:
         q = self.unknowns.clipped(start)
         q[self.k] = target
-        searched = refit(self.place, self.place.objective, q, self.held)
+        searched = refit_held(self.place, q, self.held)
         if searched.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return searched

@@ -8,10 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.estimate.estimator import adapt, find
+from estimica.estimate.criterion import Scales
+from estimica.estimate.disagreement import Disagreement
+from estimica.estimate.estimator import find
 from estimica.estimate.fit import Fit
 from estimica.estimate.methods import LevenbergMarquardt
-from estimica.estimate.objective import Objective
+from estimica.estimate.objective import Objective, scored
+from estimica.estimate.scales import with_scales
 from estimica.estimate.search import Limits, Searched, Status, search
 from estimica.estimate.setup import Setup, prepare
 from estimica.study.study import Study
@@ -26,27 +29,26 @@ ITERATIONS = 50
 
 @dataclass(frozen=True, eq=False)
 class Workplace:
-    """A study made ready, and the coordinates of its estimate."""
+    """A study made ready, scored as its fit was, and the coordinates of its estimate."""
 
     setup: Setup
     objective: Objective
     q: Vector
 
 
-def workplace(study: Study, values: Vector) -> Workplace:
+def workplace(study: Study, values: Vector, scales: Scales) -> Workplace:
     """The workplace of a worker process, which compiles the model once."""
-    return _placed(prepare(study), values)
+    return _placed(prepare(study), values, scales)
 
 
 def workplace_of(fit: Fit) -> Workplace:
     """The workplace of the process that made the fit; nothing is compiled anew."""
-    return _placed(fit.setup, fit.values)
+    return _placed(fit.setup, fit.values, fit.scales)
 
 
-def _placed(setup: Setup, values: Vector) -> Workplace:
-    objective = setup.calibration()
+def _placed(setup: Setup, values: Vector, scales: Scales) -> Workplace:
+    objective = scored(setup.calibration(), scales)
     q = objective.unknowns.clipped(objective.unknowns.coordinates(values))
-    adapt(objective, q)  # robust scales, where the criterion has some
     return Workplace(setup, objective, q)
 
 
@@ -60,18 +62,32 @@ def require_estimate(fit: Fit, what: str) -> None:
         )
 
 
-def refit(
-    place: Workplace, objective: Objective, start: Vector, held: Flags | None = None
-) -> Searched:
-    """Search from coordinates `start`; where that leads nowhere, once more and more carefully.
+def refit(setup: Setup, cases: Disagreement, start: Vector, held: Flags | None = None) -> Searched:
+    """Fit other data from coordinates `start`; robust scales are found anew.
 
     There is no limit on time, so that the outcome does not depend on the machine.
     """
-    estimation = place.setup.study.estimation
-    whole = estimation.transcription == "shooting" and not objective.criterion.scales()
-    if held is None and not whole:
-        return find(place.setup, objective, start)
-    limits = Limits(estimation.tolerance, max(estimation.max_iterations, ITERATIONS))
+    if held is None and setup.study.estimation.transcription != "shooting":
+        return find(setup, cases, start)
+
+    def once(objective: Objective, q: Vector, limits: Limits) -> Searched:
+        return _careful(objective, q, limits, held)
+
+    return with_scales(cases, start, _limits(setup), once)
+
+
+def refit_held(place: Workplace, start: Vector, held: Flags) -> Searched:
+    """The same data with unknowns held where they start, and with the scales of the fit."""
+    return _careful(place.objective, start, _limits(place.setup), held)
+
+
+def _limits(setup: Setup) -> Limits:
+    estimation = setup.study.estimation
+    return Limits(estimation.tolerance, max(estimation.max_iterations, ITERATIONS))
+
+
+def _careful(objective: Objective, start: Vector, limits: Limits, held: Flags | None) -> Searched:
+    """Search as from near the end; where that leads nowhere, once more and more carefully."""
     searched = search(objective, LevenbergMarquardt(NEAR), start, limits, held=held)
     if searched.status in (Status.CONVERGED, Status.INTERRUPTED):
         return searched

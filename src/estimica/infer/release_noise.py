@@ -27,6 +27,4 @@ def with_noise(objective: Objective, variances: Mapping[str, float]) -> Objectiv
         else replace(b, sigma=math.sqrt(variances[b.name]))
         for b in objective.blocks
     ]
-    return Objective(
-        objective.unknowns, objective.predictors, blocks, objective.criterion.of(blocks)
-    )
+    return Objective(objective.with_blocks(blocks), objective.criterion.of(blocks))

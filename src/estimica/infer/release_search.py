@@ -14,7 +14,7 @@ from estimica.estimate.estimator import limits_of
 from estimica.estimate.likelihood import information
 from estimica.estimate.methods import METHODS
 from estimica.estimate.multistart import start_points
-from estimica.estimate.objective import Objective
+from estimica.estimate.objective import Objective, scored
 from estimica.estimate.search import Status, search
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
@@ -68,7 +68,7 @@ def ended(stored: Mapping[str, Any]) -> Ended:
 def workplace(study: Study) -> Workplace:
     """What every search needs."""
     setup = prepare(study)
-    return setup, setup.calibration()
+    return setup, scored(setup.calibration(), {})  # robust losses are refused
 
 
 def jobs(

@@ -14,7 +14,7 @@ from estimica.estimate.conclusion import conclude
 from estimica.estimate.criterion import Block
 from estimica.estimate.estimator import shooting
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Iteration, Searched, Status
 from estimica.estimate.setup import Setup, prepare
@@ -67,7 +67,7 @@ def fit_of(setup: Setup, objective: Objective, state: State, *, search: bool = F
     if search and state.free:
         searched = shooting(small, study.estimation, start)
     else:
-        searched = _evaluated(small, start)
+        searched = _evaluated(scored(small, {}), start)
     return conclude(own, small, searched, (), sum(i.seconds for i in searched.iterations[-1:]))
 
 

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from estimica.base.errors import EstimicaError, InferError
 from estimica.compiled.model import Model
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
 from estimica.estimate.links import targets
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import prepare
 from estimica.infer.second_model_result import Direction, Effect, SecondModel
@@ -71,7 +72,7 @@ class _Side:
     null: Vector = field(default_factory=lambda: np.zeros((0, 0)))  # in relative changes
 
 
-def _sized(objective: Objective, values: Vector) -> Vector:
+def _sized(objective: Disagreement, values: Vector) -> Vector:
     """What changes are relative to: the value, or the scale of a tuner that is about zero."""
     scale = np.array([u.scale for u in objective.unknowns.items])
     return np.where(np.abs(values) > ZERO * scale, np.abs(values), scale)
@@ -82,7 +83,7 @@ def _first(fit: Fit) -> _Side:
     tuners = [_freed(fit, t) if t.active or t.start is not None else t for t in fit.study.tuners]
     try:
         setup = prepare(fit.study.with_(tuners=tuners))
-        objective = setup.calibration()
+        objective = scored(setup.calibration(), fit.scales)
     except EstimicaError as error:
         raise InferError("I362", f"second model: {error.message}") from None
     values = _all_values(fit, objective)
@@ -106,7 +107,7 @@ def _freed(fit: Fit, tuner: Tuner) -> Tuner:
     )
 
 
-def _all_values(fit: Fit, objective: Objective) -> Vector:
+def _all_values(fit: Fit, objective: Disagreement) -> Vector:
     """Estimates, and the starts of what was held."""
     found = {u.label: float(v) for u, v in zip(fit.unknowns.items, fit.values, strict=True)}
     return np.array([found.get(u.label, u.start) for u in objective.unknowns.items])
@@ -129,7 +130,7 @@ def _null(objective: Objective, point: Point, threshold: float) -> Vector:
     return np.asarray(np.linalg.qr(null.T)[0].T)
 
 
-def _side(objective: Objective, names: tuple[str, ...], values: Vector, null: Vector) -> _Side:
+def _side(objective: Disagreement, names: tuple[str, ...], values: Vector, null: Vector) -> _Side:
     blocks = [b for b in objective.blocks if not b.measured.is_input]
     kept = [not b.measured.is_input for b in objective.blocks]
     columns = [p.columns for p in objective.predictors for _ in p.record.outputs]

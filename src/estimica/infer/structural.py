@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import FitError
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
 from estimica.estimate.identifiability import moved, sizes
 from estimica.estimate.invariant import listed
 from estimica.estimate.invariants import Group, Place, groups
-from estimica.estimate.objective import Objective
 from estimica.estimate.setup import Setup, prepare
 from estimica.infer.structural_probe import (
     Probe,
@@ -113,7 +113,7 @@ def structural(study: Study | Fit, *, seed: int = 0) -> Structural:
     return judge(setup, objective, values, seed)
 
 
-def judge(setup: Setup, objective: Objective, values: Vector, seed: int = 0) -> Structural:
+def judge(setup: Setup, objective: Disagreement, values: Vector, seed: int = 0) -> Structural:
     """The verdict near values of the unknowns."""
     random = np.random.default_rng(seed)
     probe, because = probe_of(setup, objective)
@@ -143,7 +143,7 @@ def judge(setup: Setup, objective: Objective, values: Vector, seed: int = 0) -> 
 
 
 def _points(
-    probe: Probe, objective: Objective, values: Vector, random: np.random.Generator
+    probe: Probe, objective: Disagreement, values: Vector, random: np.random.Generator
 ) -> list[Seen]:
     """Random points at which the model can be evaluated."""
     unknowns = objective.unknowns
@@ -168,7 +168,7 @@ def _points(
 
 
 def _along(
-    probe: Probe, objective: Objective, best: Seen, random: np.random.Generator
+    probe: Probe, objective: Disagreement, best: Seen, random: np.random.Generator
 ) -> list[Place]:
     """Places along the null directions, with as many of them as before."""
     if not len(best.null):
@@ -203,7 +203,7 @@ def _helpful(probe: Probe, best: Seen) -> dict[str, int]:
     return found
 
 
-def _candidates(setup: Setup, objective: Objective) -> list[str]:
+def _candidates(setup: Setup, objective: Disagreement) -> list[str]:
     model = setup.study.model
     measured = {b.name for b in objective.blocks}
     wanted = [q.name for q in model.quantities() if q.role == "state"]

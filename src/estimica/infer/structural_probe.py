@@ -19,9 +19,9 @@ from estimica.base.errors import EstimicaError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model import Model
 from estimica.estimate.accuracy import NOTHING
+from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.frequency_prediction import FrequencyPredictor
 from estimica.estimate.identifiability import sizes
-from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import Predictor, split
 from estimica.estimate.setup import Setup
 from estimica.infer.elimination import Elimination
@@ -62,7 +62,7 @@ class Probe(ABC):
     method: str
     more: tuple[str, ...]  # variables that are taken as measured in addition
 
-    def __init__(self, setup: Setup, objective: Objective, more: tuple[str, ...] = ()) -> None:
+    def __init__(self, setup: Setup, objective: Disagreement, more: tuple[str, ...] = ()) -> None:
         self.setup = setup
         self.objective = objective
         self.more = more
@@ -89,7 +89,7 @@ class Probe(ABC):
         """The rank at values of all unknowns; none where the model cannot be evaluated."""
 
 
-def probe_of(setup: Setup, objective: Objective) -> tuple[Probe, str]:
+def probe_of(setup: Setup, objective: Disagreement) -> tuple[Probe, str]:
     """The probe for a study, and why it is not the exact one where it is not."""
     model = setup.study.model
     if not model.has_time:
@@ -122,7 +122,7 @@ class SeriesProbe(Probe):
     def __init__(
         self,
         setup: Setup,
-        objective: Objective,
+        objective: Disagreement,
         model: ModelicaModel,
         more: tuple[str, ...] = (),
     ) -> None:
