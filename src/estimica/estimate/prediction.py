@@ -55,6 +55,7 @@ class Predictor(ABC):
     times: Vector  # all stamps of the case; of frequency responses the frequencies in rad/s
     response: Respond
     runs: int = 1  # of the model, for the last point
+    accuracy: float = 1e-13  # relative, of the outputs: rounding, where nothing is integrated
 
     def __init__(self, record: Record, links: Links, places: Places) -> None:
         self.record = record
@@ -110,6 +111,8 @@ class CasePredictor(Predictor):
     ) -> None:
         super().__init__(record, links, places)
         self.times, self._rows = _stamps(record)
+        if model.has_time:
+            self.accuracy = options.rtol
         self._respond(model, fixed, options)
 
     def _respond(self, model: Model, fixed: Mapping[str, float], options: Options) -> None:

@@ -1,14 +1,16 @@
 """Search: goes from one point of the objective to a better one until nothing is gained.
 
 The methods differ in the step they propose; the loop around them is one: it keeps to the bounds,
-takes a failed simulation as a rejected step, and always holds the best point so far.
+takes a failed simulation as a rejected step, and always holds the best point so far. Steps that
+gain nothing are no proof of an optimum: where they end, the point itself is examined.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from time import perf_counter
 
@@ -16,12 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.objective import Objective, Point
+from estimica.estimate.optimality import GAIN, Finding, Judged, Neighbourhood
 from estimica.estimate.prediction import Failure
+from estimica.estimate.failing_region import among_failures, stopped_at
+from estimica.estimate.resolution import is_at_resolution
+from estimica.estimate.unknowns import Unknowns
 
 Vector = npt.NDArray[np.float64]
 REJECTIONS = 60  # in a row, after which no shorter step will help
 FAR = 1e30  # coordinates are of size one: beyond this the cost falls without end
-NOISE = 1e-6  # relative gain below which a rejected step shows the limit of the simulation
+PATIENCE = 30  # failed simulations after which another attempt promises more
 
 
 class Status(StrEnum):
@@ -32,6 +38,7 @@ class Status(StrEnum):
     TIME = "time limit"
     INTERRUPTED = "interrupted"
     STALLED = "stalled"
+    FAILING_REGION = "failing region"
     FAILED = "failed"
 
 
@@ -64,6 +71,8 @@ class Searched:
     status: Status
     message: str
     iterations: tuple[Iteration, ...]
+    is_astray: bool = False  # whether failures, or an unknown that ran away, have led it here
+    seconds: float = 0.0  # of all attempts
 
 
 class Method(ABC):
@@ -95,8 +104,61 @@ def search(
     on_iteration: OnIteration | None = None,
     held: npt.NDArray[np.bool_] | None = None,
 ) -> Searched:
-    """Minimise the objective from coordinates `start`; unknowns marked in `held` stay there."""
-    return _Search(objective, method, limits, on_iteration, held).run(start)
+    """Minimise the objective from coordinates `start`; unknowns marked in `held` stay there.
+
+    Where failing simulations have led it astray, it is tried again: with steps that keep their
+    distance, from a start on the other side of what ran away, and closely from the best so far.
+    """
+    best: Searched | None = None
+    for attempt in _ATTEMPTS:
+        begin = start if best is None else attempt.begin(objective.unknowns, start, best)
+        if begin is None:
+            continue
+        rest = limits if best is None else replace(limits, max_seconds=limits.max_seconds - best.seconds)
+        one = _Search(objective, method, rest, on_iteration, held, attempt).run(begin)
+        best = one if best is None else _joined(best, one, follows=attempt.thorough)
+        if not one.is_astray:
+            break
+    assert best is not None
+    return best
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """How one of several attempts goes about its steps."""
+
+    wary: bool = False  # steps keep signs and orders of magnitude
+    mirrored: bool = False  # it begins on the other side
+    thorough: bool = False  # it begins at the best point, whose neighbours are all polled
+
+    def begin(self, unknowns: Unknowns, start: Vector, best: Searched) -> Vector | None:
+        """Where it begins after others; None: nowhere else."""
+        if best.point is None or not (self.mirrored or self.thorough):
+            return start
+        if self.thorough:
+            return best.point.q
+        mirrored = unknowns.mirrored(start, best.point.q)
+        return None if np.array_equal(mirrored, start) else mirrored
+
+
+_ATTEMPTS = (
+    _Attempt(),
+    _Attempt(wary=True),
+    _Attempt(wary=True, mirrored=True),
+    _Attempt(wary=True, thorough=True),
+)
+
+
+def _joined(best: Searched, one: Searched, *, follows: bool) -> Searched:
+    """The better of two attempts; the second may have begun where the first ended."""
+    seconds = best.seconds + one.seconds
+    if one.point is None or (best.point and best.point.cost < one.point.cost):
+        if one.status in (Status.INTERRUPTED, Status.TIME):
+            best = replace(best, status=one.status, message=one.message)
+        return replace(best, seconds=seconds)
+    if follows:
+        one = replace(one, iterations=(*best.iterations, *one.iterations[1:]))
+    return replace(one, seconds=seconds)
 
 
 class _Search:
@@ -107,16 +169,24 @@ class _Search:
         limits: Limits,
         told: OnIteration | None,
         held: npt.NDArray[np.bool_] | None,
+        attempt: _Attempt,
     ) -> None:
         self.objective = objective
+        self.attempt = attempt
         self.unknowns = objective.unknowns
-        self.method = method
+        self.fresh = method
+        self.method = deepcopy(method)
         self.limits = limits
         self.told = told
         self.held = np.zeros(len(self.unknowns), bool) if held is None else held
+        self.blocked = np.zeros(len(self.unknowns), bool)  # held for a while: they lead to failures
         self.begun = perf_counter()
         self.iterations: list[Iteration] = []
         self.point: Point | None = None
+        self.last: Vector | None = None  # the last step
+        self.failures = 0
+        self.failure: Failure | None = None  # the last one
+        self.is_astray = False
 
     def run(self, start: Vector) -> Searched:
         try:
@@ -136,6 +206,8 @@ class _Search:
                     return self._end(*ended)
         except KeyboardInterrupt:
             return self._end(Status.INTERRUPTED, "interrupted; these are the best values so far")
+        except _TimeIsUp:
+            return self._end(Status.TIME, "time is up; these are the best values so far")
         return self._end(
             Status.ITERATIONS,
             f"not converged after {self.limits.max_iterations} iterations; raise max_iterations, "
@@ -146,67 +218,120 @@ class _Search:
         """Find a better point; a status where there is none to be found."""
         point = self.point
         assert point is not None
-        free = self._free(point)
+        free = self._free(point) & ~self.blocked
         if not point.R[:, ~self.held].any():
             return Status.STALLED, "no unknown has any effect on the outputs; check the study"
+        if not free.any():
+            return self._judge("every unknown is at a bound")
+        if _is_flat(point, free):
+            return self._judge("the gradient vanishes")
         if np.max(np.abs(point.q)) > FAR:
             return Status.STALLED, "the cost falls without end; check the criterion, or set bounds"
-        if not free.any():
-            return Status.CONVERGED, "every unknown is at a bound"
-        if _is_flat(point, free):
-            return Status.CONVERGED, "the gradient vanishes"
-        failures = 0
         for tries in range(REJECTIONS):
-            if perf_counter() - self.begun > self.limits.max_seconds:
-                return Status.TIME, "time is up; these are the best values so far"
-            low, high = self.unknowns.lower - point.q, self.unknowns.upper - point.q
+            low, high = self._room(point.q)
             step = self._within_reach(self.method.propose(point, free, low, high), point.q)
+            step = np.clip(step, low, high)
             q = self.unknowns.clipped(point.q + step)
             step = q - point.q
             size = _relative(step, point.q)
             predicted = -float(2 * point.gradient @ step + np.sum((point.R @ step) ** 2))
             if size <= 1e-3 * self.limits.tolerance:
-                return self._no_shorter(failures, tries)
-            trial = self.objective.at(q) if predicted > 0 else None
+                break
+            trial = self._evaluate(q) if predicted > 0 else None
             if isinstance(trial, Point) and trial.cost < point.cost:
                 gained = point.cost - trial.cost
                 self.method.accepted(gained / predicted)
                 self._accept(trial, size, tries)
                 if size <= self.limits.tolerance or gained <= 1e-15 * point.square:
-                    return Status.CONVERGED, "the unknowns do not change any more"
+                    return self._judge("the unknowns do not change any more")
                 return None
-            failures += isinstance(trial, Failure)
-            if isinstance(trial, Point) and predicted <= NOISE * point.square:
-                return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
+            if isinstance(trial, Point) and predicted <= GAIN * point.square:
+                break
             self.method.rejected(isinstance(trial, Failure))
-        return self._no_shorter(failures, REJECTIONS)
+            if not self._is_patient:
+                break
+        return self._judge("nothing more is gained within the simulation's accuracy")
 
-    def _no_shorter(self, failures: int, tries: int) -> tuple[Status, str]:
-        if failures > tries // 2:
-            return (
-                Status.STALLED,
-                "every further step leads to a failed simulation; set bounds that keep the tuners "
-                "where the model works, or try transcription = 'multiple-shooting'",
-            )
-        if self._settled():
-            return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
-        return (
-            Status.STALLED,
-            "no shorter step lowers the cost; tighten [solver] rtol, start elsewhere "
-            "(starts = 20), or try transcription = 'multiple-shooting'",
-        )
-
-    def _settled(self) -> bool:
-        """Whether the cost is all but stationary in units of its own noise."""
+    def _judge(self, said: str) -> tuple[Status, str] | None:
+        """The end if the point is optimal; else on from a better one, or what is in the way."""
         point = self.point
         assert point is not None
-        free = self._free(point)
-        R = np.linalg.qr(point.R[:, free], mode="r")
-        gradient = point.gradient[free]
-        scale = np.linalg.norm(R, axis=0)
-        scale[scale == 0] = 1.0
-        # the cosines between ρ and the columns of J
-        return bool(np.max(np.abs(gradient) / scale) <= 1e-3 * np.sqrt(point.square))
+        resolved = is_at_resolution(self.objective, point)
+        around = Neighbourhood(self.unknowns, point, self._free(point), self._evaluate, resolved)
+        thorough = self.attempt.thorough
+        seen = around.judged(self.last, doubtful=self.failures > 0, thorough=thorough)
+        self.is_astray = self.failures > 0 or seen.finding is Finding.RUN_AWAY
+        if seen.better is not None:
+            self._accept(seen.better, _relative(seen.better.q - point.q, point.q), 0)
+            self._begin_again()
+            return None if self._is_patient else self._told_of(seen, said)
+        if seen.finding is Finding.BLOCKED and thorough and self._holds(around, seen):
+            return None
+        if seen.finding in (Finding.OPTIMAL, Finding.RESOLVED):
+            self.is_astray = False
+        return self._told_of(seen, said)
+
+    @property
+    def _is_patient(self) -> bool:
+        """Whether so few simulations have failed that going on is worth it."""
+        return self.failures <= PATIENCE * (1 + 2 * self.attempt.thorough)
+
+    def _told_of(self, seen: Judged, said: str) -> tuple[Status, str]:
+        point = self.point
+        assert point is not None
+        if seen.finding is Finding.OPTIMAL:
+            return Status.CONVERGED, said
+        if seen.finding is Finding.RESOLVED:
+            return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
+        if seen.finding is Finding.BLOCKED:
+            return Status.FAILING_REGION, stopped_at(self.unknowns, point, seen.blocked)
+        if seen.run_away is not None:
+            label, value = self.unknowns.items[seen.run_away].label, point.values[seen.run_away]
+            return (
+                Status.STALLED,
+                f"'{label}' has run away to {value:.3g}, where the cost hardly depends on it; set "
+                "bounds, or start elsewhere (starts = 20)",
+            )
+        if not self._is_patient:
+            return Status.FAILING_REGION, among_failures(self.failures, self.failure)
+        return (
+            Status.STALLED,
+            f"no step lowers the cost, although the gradient promises {100 * seen.promise:.2g} %; "
+            "tighten [solver] rtol, or start elsewhere (starts = 20)",
+        )
+
+    def _holds(self, around: Neighbourhood, seen: Judged) -> bool:
+        """Go on without the unknowns that lead to failures, where the others promise a gain."""
+        named = [b.unknown for b in seen.blocked if b.unknown is not None]
+        held = np.zeros(len(self.held), bool)
+        held[named] = True
+        if np.array_equal(held, self.blocked) or around.promise(around.free & ~held) <= GAIN:
+            return False
+        self._begin_again()
+        self.blocked = held
+        return True
+
+    def _begin_again(self) -> None:
+        """Forget what steps that came to nothing have taught."""
+        self.method = deepcopy(self.fresh)
+        self.blocked = np.zeros(len(self.held), bool)
+
+    def _evaluate(self, q: Vector) -> Point | Failure:
+        if perf_counter() - self.begun > self.limits.max_seconds:
+            raise _TimeIsUp
+        trial = self.objective.at(q)
+        if isinstance(trial, Failure):
+            self.failures += 1
+            self.failure = trial
+        return trial
+
+    def _room(self, q: Vector) -> tuple[Vector, Vector]:
+        """How far the unknowns may go in one step: to their bounds, or half the way to zero."""
+        low, high = self.unknowns.lower - q, self.unknowns.upper - q
+        if not self.attempt.wary:
+            return low, high
+        near = self.unknowns.near(q)
+        return np.maximum(low, -near), np.minimum(high, near)
 
     def _within_reach(self, step: Vector, q: Vector) -> Vector:
         """A step that is not believed beyond the reach of a linear model."""
@@ -221,6 +346,7 @@ class _Search:
         return free
 
     def _accept(self, point: Point, size: float, rejected: int) -> None:
+        self.last = None if self.point is None else point.q - self.point.q
         self.point = point
         iteration = Iteration(
             len(self.iterations),
@@ -235,7 +361,13 @@ class _Search:
             self.told(iteration, point)
 
     def _end(self, status: Status, message: str) -> Searched:
-        return Searched(self.point, status, message, tuple(self.iterations))
+        spent = perf_counter() - self.begun
+        own = tuple(self.iterations)
+        return Searched(self.point, status, message, own, self.is_astray, spent)
+
+
+class _TimeIsUp(Exception):
+    """The time that a search may take is over."""
 
 
 def _relative(step: Vector, q: Vector) -> float:

@@ -15,7 +15,10 @@ from estimica.study.tuner import Prior
 
 Vector = npt.NDArray[np.float64]
 Kind = Literal["tuner", "start", "disturbance"]
-TWO_DECADES = math.log(100.0)
+DECADE = math.log(10.0)
+TWO_DECADES = 2 * DECADE
+LOG_TWO = math.log(2.0)
+SMALL = 0.1  # of a coordinate whose order of magnitude means nothing, it may be zero
 ROUNDING = 1e-14  # relative, of coordinates
 SMALLEST = 1e-300  # of a tuner on a logarithmic scale whose lower bound is zero
 
@@ -103,6 +106,24 @@ class Unknowns:
     def reach(self, q: Vector) -> Vector:
         """How far one step may go: tenfold, or two decades on a logarithmic scale."""
         return np.where(self._log, TWO_DECADES, 10 * np.maximum(np.abs(q), 1.0))
+
+    def near(self, q: Vector) -> Vector:
+        """Steps that keep an unknown's sign and order of magnitude: half of it, or a factor two."""
+        return np.where(self._log, LOG_TWO, 0.5 * np.maximum(np.abs(q), SMALL))
+
+    def mirrored(self, start: Vector, end: Vector) -> Vector:
+        """The start with what has moved by a decade or more moved a decade the other way."""
+        tiny = np.finfo(float).tiny
+        ratio = np.maximum(np.abs(end), tiny) / np.maximum(np.abs(start), tiny)
+        up = np.where(self._log, start - end >= DECADE, ratio <= 0.1)
+        down = np.where(self._log, end - start >= DECADE, (ratio >= 10) & (start != 0))
+        decades = up * 1.0 - down * 1.0
+        return self.clipped(np.where(self._log, start + DECADE * decades, start * 10.0**decades))
+
+    def is_beyond(self, q: Vector, size: float) -> npt.NDArray[np.bool_]:
+        """Which unknowns are larger than `size` times their typical one; decades are not far."""
+        beyond: npt.NDArray[np.bool_] = ~self._log & (np.abs(q) > size)
+        return beyond
 
     def named(self, values: Vector) -> dict[str, float]:
         """Values by label."""
