@@ -6,7 +6,7 @@ All of it follows from R, the triangular factor of the weighted Jacobian at the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,15 @@ class Accuracy:
             singular_values=np.zeros(0),
             threshold=0.0,
             null_directions=np.zeros((0, n)),
+        )
+
+    def without_errors(self) -> Accuracy:
+        """The same of a point that is not an optimum: rank and directions hold, errors do not."""
+        return replace(
+            self,
+            covariance=np.full_like(self.covariance, np.nan),
+            stderr=np.full_like(self.stderr, np.nan),
+            interval=np.full_like(self.interval, np.nan),
         )
 
 

@@ -1,4 +1,4 @@
-"""Advice: what to try where single shooting has ended in a poor place."""
+"""Advice: what to try where a search has ended in a poor place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ OTHERS = "'multiple-shooting' or 'collocation'"
 
 
 def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
-    """A sentence to append to the outcome of a dynamic study; empty where all is well."""
+    """A sentence to append to the outcome; empty where all is well."""
+    if searched.status is Status.FAILING_REGION:
+        return _at_failures(setup)
     study = setup.study
     if not study.model.has_time or study.estimation.transcription != "shooting":
         return ""
@@ -23,6 +25,8 @@ def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
             f"transcription = {OTHERS}"
         )
     point = searched.point
+    if searched.status is Status.STALLED and point is not None and point.R.any():
+        return f"; or use transcription = {OTHERS}"
     if searched.status is Status.INTERRUPTED or point is None or not point.R.any():
         return ""
     for case in cases:
@@ -34,3 +38,12 @@ def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
                     f"chaotic, use transcription = {OTHERS}"
                 )
     return ""
+
+
+def _at_failures(setup: Setup) -> str:
+    """Standard errors are left out; pieces of a case, or none at all, may not fail where it does."""
+    left_out = "; there are no standard errors: they hold at an optimum only"
+    study = setup.study
+    if not study.model.has_time or study.estimation.transcription != "shooting":
+        return left_out
+    return f"; or use transcription = {OTHERS}{left_out}"

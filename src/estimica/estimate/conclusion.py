@@ -46,6 +46,8 @@ def conclude(
     fine = finer.at(point.q) if finer else None
     fine = fine if isinstance(fine, Point) else None
     known = _accuracy(setup, objective, point, fine, held)
+    if searched.status is Status.FAILING_REGION:
+        known = known.without_errors()
     aic, bic = information(objective, point)
     cases = compare(setup, objective, point)
     message = _message(searched, objective) + advice(setup, searched, cases)

@@ -11,6 +11,7 @@ from estimica.estimate.optimality import Blocked
 from estimica.estimate.prediction import Failure
 from estimica.estimate.unknowns import Unknowns
 
+EXTREME = 1e3  # times the typical size, or less than that part of it
 NAMED = 3  # unknowns of a step that several take part in
 HELP = (
     "keep the tuners where the model works (min, max, scale = 'log'), start elsewhere "
@@ -24,10 +25,18 @@ def stopped_at(unknowns: Unknowns, point: Point, blocked: Sequence[Blocked]) -> 
     first = (single or blocked)[0]
     ways = [_way(unknowns, point, b) for b in single] or [_step(unknowns, point, first)]
     return (
-        f"stopped at a region where the simulation fails: the cost still falls with "
-        f"{' and with '.join(ways)}, but the simulation of case '{first.failure.case}' fails "
+        f"stopped at a region where the simulation fails{_extremes(unknowns, point)}: the cost "
+        f"still falls with {' and with '.join(ways)}, but the simulation of case "
+        f"'{first.failure.case}' fails "
         f"there: {first.failure.message}; this is not an optimum; {HELP}"
     )
+
+
+def _extremes(unknowns: Unknowns, point: Point) -> str:
+    """The unknowns that have left their order of magnitude, which may be why simulations fail."""
+    far = unknowns.is_beyond(point.q, EXTREME) | unknowns.is_below(point.q, 1 / EXTREME)
+    named = [f"'{u.label}' = {v:.3g}" for u, v, k in zip(unknowns.items, point.values, far) if k]
+    return f", with {' and '.join(named)}" if named else ""
 
 
 def among_failures(count: int, last: Failure | None) -> str:

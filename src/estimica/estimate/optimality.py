@@ -34,6 +34,8 @@ DENIED = 1e-3
 SHARES = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 #: trials along one direction that are simulated and gain nothing, after which its promise is false
 REFUTED = 3
+#: share of a step below which what is left of it in front of a failure only creeps up to it
+CREEPING = 0.1
 #: singular values, relative to the largest of columns of length one, that a step leaves alone
 RCOND = 1e-10
 #: steps of one unknown in a poll, in shares of its coordinate and of its typical size: from a
@@ -56,10 +58,11 @@ class Finding(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Blocked:
-    """A step that promises a gain, however short, and whose simulation fails."""
+    """A step that promises a gain, and whose simulation fails up to all but the last of it."""
 
     unknown: int | None  # the only one that moves; None: several do
     failure: Failure
+    nearer: Point | None = None  # better, but only because it is nearer to the failure
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,18 @@ class Judged:
     better: Point | None = None
     blocked: tuple[Blocked, ...] = ()
     run_away: int | None = None  # the unknown
+
+    @property
+    def nearer(self) -> Point | None:
+        """The best point that is better because it is nearer to a failure."""
+        points = [b.nearer for b in self.blocked if b.nearer is not None]
+        return min(points, key=lambda p: p.cost, default=None)
+
+    def leading_to_failures(self, count: int) -> Flags:
+        """Which of so many unknowns lead to failures by themselves."""
+        named = np.zeros(count, bool)
+        named[[b.unknown for b in self.blocked if b.unknown is not None]] = True
+        return named
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +122,17 @@ class Neighbourhood:
         """By trials along the undamped step, the last one and single unknowns."""
         promise = self.promise(self.free)
         blocked: list[Blocked] = []
+        better: Point | None = None
         for unknown, step in self._promising(promise, last):
+            if better is not None and unknown is None:
+                continue
             trial = self._along(step, unknown)
-            if isinstance(trial, Point):
-                return Judged(Finding.BETTERED, promise, trial)
-            blocked += [trial] if trial else []
+            if isinstance(trial, Blocked):
+                blocked.append(trial)
+            elif trial is not None and (better is None or trial.cost < better.cost):
+                better = trial
+        if better is not None:
+            return Judged(Finding.BETTERED, promise, better, tuple(blocked))
         if promise <= GAIN:
             return Judged(Finding.OPTIMAL, promise)
         if blocked:
@@ -199,7 +220,7 @@ class Neighbourhood:
                 failure = trial
                 continue
             if self._is_better(trial):
-                return trial
+                return Blocked(unknown, failure, trial) if failure and share < CREEPING else trial
             refuted += 1
             if refuted == REFUTED:
                 break

@@ -12,6 +12,7 @@ from estimica.base.errors import SimulationError
 from estimica.compiled.model import Evaluation, Model
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.prediction import CasePredictor, Prediction, Predictor, split
+from estimica.simulate.failure import explained
 from estimica.simulate.response import Response, numbers
 from estimica.study.study import Study
 
@@ -82,7 +83,7 @@ class PlainPredictor(Predictor):
         except SimulationError as error:
             return error.message
         if not run.ok:
-            return run.text
+            return explained(self.response, run)
         found = []
         for k, extra in enumerate(self.extras):
             value, slope = self.picked(run, k)

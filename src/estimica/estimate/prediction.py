@@ -13,6 +13,7 @@ from estimica.base.errors import SimulationError
 from estimica.compiled.model import Evaluation, Model, Respond
 from estimica.estimate.links import Links
 from estimica.simulate.engine import Options
+from estimica.simulate.failure import explained
 from estimica.study.record import Record
 
 Vector = npt.NDArray[np.float64]
@@ -83,7 +84,7 @@ class Predictor(ABC):
         except SimulationError as error:
             return error.message
         if not run.ok:
-            return run.text
+            return explained(self.response, run)
         found = []
         for k, extra in enumerate(self.extras):
             value, slope = self.picked(run, k)

@@ -200,10 +200,11 @@ class _Search:
             self._accept(first, 0.0, 0)
             if self.held.all():
                 return self._end(Status.CONVERGED, "nothing is free; the cost was evaluated")
-            while len(self.iterations) <= self.limits.max_iterations:
+            ended = self._judge("") if self.attempt.thorough else None
+            while not ended and len(self.iterations) <= self.limits.max_iterations:
                 ended = self._iterate()
-                if ended:
-                    return self._end(*ended)
+            if ended:
+                return self._end(*ended)
         except KeyboardInterrupt:
             return self._end(Status.INTERRUPTED, "interrupted; these are the best values so far")
         except _TimeIsUp:
@@ -262,10 +263,10 @@ class _Search:
         seen = around.judged(self.last, doubtful=self.failures > 0, thorough=thorough)
         self.is_astray = self.failures > 0 or seen.finding is Finding.RUN_AWAY
         if seen.better is not None:
-            self._accept(seen.better, _relative(seen.better.q - point.q, point.q), 0)
-            self._begin_again()
+            self._move(seen.better)
+            self._begin_again(seen.leading_to_failures(len(self.held)))
             return None if self._is_patient else self._told_of(seen, said)
-        if seen.finding is Finding.BLOCKED and thorough and self._holds(around, seen):
+        if seen.finding is Finding.BLOCKED and thorough and self._goes_beside(around, seen):
             return None
         if seen.finding in (Finding.OPTIMAL, Finding.RESOLVED):
             self.is_astray = False
@@ -300,21 +301,25 @@ class _Search:
             "tighten [solver] rtol, or start elsewhere (starts = 20)",
         )
 
-    def _holds(self, around: Neighbourhood, seen: Judged) -> bool:
-        """Go on without the unknowns that lead to failures, where the others promise a gain."""
-        named = [b.unknown for b in seen.blocked if b.unknown is not None]
-        held = np.zeros(len(self.held), bool)
-        held[named] = True
+    def _goes_beside(self, around: Neighbourhood, seen: Judged) -> bool:
+        """Go on without the unknowns that lead to failures; then a last bit nearer to these."""
+        held = seen.leading_to_failures(len(self.held))
         if np.array_equal(held, self.blocked) or around.promise(around.free & ~held) <= GAIN:
-            return False
-        self._begin_again()
-        self.blocked = held
+            if seen.nearer is None or not self._is_patient:
+                return False
+            self._move(seen.nearer)
+        self._begin_again(held)
         return True
 
-    def _begin_again(self) -> None:
-        """Forget what steps that came to nothing have taught."""
+    def _move(self, point: Point) -> None:
+        """Accept a point that no method has proposed."""
+        assert self.point is not None
+        self._accept(point, _relative(point.q - self.point.q, self.point.q), 0)
+
+    def _begin_again(self, held: npt.NDArray[np.bool_]) -> None:
+        """Forget what steps that came to nothing have taught; those that lead to failures stay."""
         self.method = deepcopy(self.fresh)
-        self.blocked = np.zeros(len(self.held), bool)
+        self.blocked = held & self.attempt.thorough
 
     def _evaluate(self, q: Vector) -> Point | Failure:
         if perf_counter() - self.begun > self.limits.max_seconds:

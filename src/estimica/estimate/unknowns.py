@@ -125,6 +125,11 @@ class Unknowns:
         beyond: npt.NDArray[np.bool_] = ~self._log & (np.abs(q) > size)
         return beyond
 
+    def is_below(self, q: Vector, size: float) -> npt.NDArray[np.bool_]:
+        """Which unknowns are smaller than `size` times their typical one, but not zero."""
+        below: npt.NDArray[np.bool_] = ~self._log & (np.abs(q) < size) & (q != 0)
+        return below
+
     def named(self, values: Vector) -> dict[str, float]:
         """Values by label."""
         return {u.label: float(v) for u, v in zip(self.items, values, strict=True)}

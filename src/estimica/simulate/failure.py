@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from estimica.compiled.equations import Equations
+from estimica.compiled.model import Evaluation, Respond
 from estimica.simulate import status
 from estimica.simulate.engine import Run
 from estimica.simulate.response import Response
@@ -23,6 +24,13 @@ _ADVICE = {
     status.NOT_FINITE_OUTPUT: "check the expression of that output",
     status.DELAY_NOT_POSITIVE: "give the delay a positive duration",
 }
+
+
+def explained(response: Respond, run: Evaluation) -> str:
+    """Why a run of any model failed, with equation and unknown where these are known."""
+    if isinstance(response, Response) and isinstance(run, Run):
+        return describe(response.configuration.tuning.equations, run, response)[1]
+    return run.text
 
 
 def describe(equations: Equations, run: Run, response: Response) -> tuple[str, str]:
