@@ -41,7 +41,7 @@ def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
 
 
 def _at_failures(setup: Setup) -> str:
-    """Standard errors are left out; pieces of a case, or none at all, may not fail where it does."""
+    """Pieces of a case may work where the whole fails; standard errors are left out."""
     left_out = "; there are no standard errors: they hold at an optimum only"
     study = setup.study
     if not study.model.has_time or study.estimation.transcription != "shooting":

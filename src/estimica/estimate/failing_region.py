@@ -35,7 +35,7 @@ def stopped_at(unknowns: Unknowns, point: Point, blocked: Sequence[Blocked]) -> 
 def _extremes(unknowns: Unknowns, point: Point) -> str:
     """The unknowns that have left their order of magnitude, which may be why simulations fail."""
     far = unknowns.is_beyond(point.q, EXTREME) | unknowns.is_below(point.q, 1 / EXTREME)
-    named = [f"'{u.label}' = {v:.3g}" for u, v, k in zip(unknowns.items, point.values, far) if k]
+    named = [f"'{unknowns.items[k].label}' = {point.values[k]:.3g}" for k in np.flatnonzero(far)]
     return f", with {' and '.join(named)}" if named else ""
 
 
@@ -46,6 +46,13 @@ def among_failures(count: int, last: Failure | None) -> str:
     return (
         f"stopped at a region where the simulation fails: {count} simulations failed, the last of "
         f"case '{last.case}' with {where}: {last.message}; this is not an optimum; {HELP}"
+    )
+
+
+def failing_pieces(message: str) -> str:
+    """The same where cases are simulated in pieces."""
+    return (
+        f"stopped at a region where the simulation fails: {message}; this is not an optimum; {HELP}"
     )
 
 

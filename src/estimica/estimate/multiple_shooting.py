@@ -19,8 +19,11 @@ from estimica.base.errors import FitError
 from estimica.estimate.agreement import Own, concluded, unfinished
 from estimica.estimate.continuity import Linearised, Step, information, step
 from estimica.estimate.disagreement import Disagreement
+from estimica.estimate.failing_region import failing_pieces
 from estimica.estimate.frequency_refusal import over_time
 from estimica.estimate.objective import Objective, Point, scored, scored_by
+from estimica.estimate.optimality import DENIED
+from estimica.estimate.resolution import are_at_resolution
 from estimica.estimate.scales import PASSES, UNSETTLED, Settling
 from estimica.estimate.search import Iteration, Limits, Searched, Status
 from estimica.estimate.segments import SegmentedCase
@@ -125,6 +128,7 @@ class _Search:
         self.iterations: list[Iteration] = []
         self.penalty = 0.0
         self.damping = LEAST_DAMPING
+        self.failed = ""  # why the last simulation of a piece failed
         self.solved: Step | None = None
 
     def run(self, first: Stitched) -> Searched:
@@ -169,8 +173,9 @@ class _Search:
         linear = self.stitching.linearised(at)
         closed = float(np.max(np.abs(at.gaps), initial=0.0)) <= max(CLOSED, self.noise)
         tries = 0
+        self.failed = ""
         while self.damping <= MOST_DAMPING:
-            found = self._step(linear, at)
+            found = self._step(linear, at, self.damping)
             if found is not None:
                 self.solved = found
                 slope = self._slope(linear, found)
@@ -181,8 +186,23 @@ class _Search:
                 if closed and -slope <= self.noise * max(at.square, 1e-300):
                     break
             self.damping *= 1e3
-        if closed and found is not None and -slope <= 1e-3 * at.square:
+        if closed and self._is_settled(linear, at):
             return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
+        return self._stuck()
+
+    def _is_settled(self, linear: Linearised, at: Stitched) -> bool:
+        """Whether a step promises next to nothing even if it is not damped.
+
+        A damped one promises little anywhere: that is no sign of an optimum.
+        """
+        if are_at_resolution(self.objective, at.residuals):
+            return True
+        undamped = self._step(linear, at, LEAST_DAMPING)
+        return undamped is not None and -self._slope(linear, undamped) <= DENIED * at.square
+
+    def _stuck(self) -> tuple[Status, str]:
+        if self.failed:
+            return Status.FAILING_REGION, failing_pieces(self.failed)
         return (
             Status.STALLED,
             "no shorter step lowers the cost and closes the gaps; take more segments, start "
@@ -205,8 +225,10 @@ class _Search:
                 if share == 1.0:
                     self.damping = max(self.damping / 10, LEAST_DAMPING)
                 if share == 1.0 and closed and moved <= max(self.limits.tolerance, 1e-12):
-                    return (Status.CONVERGED, "neither unknowns nor nodes change any more"), count
+                    return self._unchanged(), count
                 return None, count
+            if isinstance(trial, str):
+                self.failed = trial
             if closed and -slope <= self.noise * max(at.square, 1e-300):
                 break
             share *= 0.5 if isinstance(trial, Stitched) else 0.25
@@ -216,13 +238,20 @@ class _Search:
     def _at(self, place: tuple[Vector, tuple[Vector, ...]]) -> Stitched | str:
         return self.stitching.at(*place, self.objective)
 
-    def _step(self, linear: Linearised, at: Stitched) -> Step | None:
+    def _unchanged(self) -> tuple[Status, str]:
+        """The end after a step that changed nothing, unless damping made it so short."""
+        weak = self.damping <= LEAST_DAMPING
+        if weak or self._is_settled(self.stitching.linearised(self.at), self.at):
+            return Status.CONVERGED, "neither unknowns nor nodes change any more"
+        return self._stuck()
+
+    def _step(self, linear: Linearised, at: Stitched, damping: float) -> Step | None:
         """The step; where unknowns are not determined, the shortest of them."""
         norms = np.sqrt(np.asarray(linear.J.multiply(linear.J).sum(axis=0)).ravel())
         effects = np.asarray(abs(linear.C[:, : linear.n]).sum(axis=0)).ravel()
         dead = (norms[: linear.n] == 0) & (effects == 0)
         low, high = self.unknowns.lower - at.q, self.unknowns.upper - at.q
-        damping = self.damping * float(norms.max(initial=0.0)) ** 2
+        damping = damping * float(norms.max(initial=0.0)) ** 2
         return step(linear, damping, low, high, dead)
 
     def _slope(self, linear: Linearised, found: Step) -> float:

@@ -183,7 +183,9 @@ class Neighbourhood:
             step[free] = least_squares(R / scale, -point.b, low, high, rcond=RCOND) / scale
         return step
 
-    def _promising(self, promise: float, last: Vector | None) -> Iterator[tuple[int | None, Vector]]:
+    def _promising(
+        self, promise: float, last: Vector | None
+    ) -> Iterator[tuple[int | None, Vector]]:
         """Steps that are worth a trial: (the only unknown that moves, step)."""
         if promise > GAIN:
             whole = self._newton(self.free)

@@ -17,10 +17,10 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.failing_region import among_failures, stopped_at
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.optimality import GAIN, Finding, Judged, Neighbourhood
 from estimica.estimate.prediction import Failure
-from estimica.estimate.failing_region import among_failures, stopped_at
 from estimica.estimate.resolution import is_at_resolution
 from estimica.estimate.unknowns import Unknowns
 
@@ -103,23 +103,24 @@ def search(
     limits: Limits,
     on_iteration: OnIteration | None = None,
     held: npt.NDArray[np.bool_] | None = None,
+    *,
+    persistent: bool = True,
 ) -> Searched:
     """Minimise the objective from coordinates `start`; unknowns marked in `held` stay there.
 
-    Where failing simulations have led it astray, it is tried again: with steps that keep their
-    distance, from a start on the other side of what ran away, and closely from the best so far.
+    Where failing simulations have led it astray, a persistent search tries again: with steps that
+    keep their distance, from a start on the other side of what ran away, and closely from the best
+    point so far.
     """
-    best: Searched | None = None
-    for attempt in _ATTEMPTS:
-        begin = start if best is None else attempt.begin(objective.unknowns, start, best)
-        if begin is None:
-            continue
-        rest = limits if best is None else replace(limits, max_seconds=limits.max_seconds - best.seconds)
-        one = _Search(objective, method, rest, on_iteration, held, attempt).run(begin)
-        best = one if best is None else _joined(best, one, follows=attempt.thorough)
-        if not one.is_astray:
+    best = _Search(objective, method, limits, on_iteration, held, _Attempt()).run(start)
+    for attempt in _FURTHER:
+        if not (persistent and best.is_astray):
             break
-    assert best is not None
+        begin = attempt.begin(objective.unknowns, start, best)
+        if begin is not None:
+            rest = replace(limits, max_seconds=limits.max_seconds - best.seconds)
+            one = _Search(objective, method, rest, on_iteration, held, attempt).run(begin)
+            best = _joined(best, one, follows=attempt.thorough)
     return best
 
 
@@ -133,7 +134,8 @@ class _Attempt:
 
     def begin(self, unknowns: Unknowns, start: Vector, best: Searched) -> Vector | None:
         """Where it begins after others; None: nowhere else."""
-        if best.point is None or not (self.mirrored or self.thorough):
+        assert best.point is not None, "an attempt that has no point is not astray"
+        if not (self.mirrored or self.thorough):
             return start
         if self.thorough:
             return best.point.q
@@ -141,8 +143,7 @@ class _Attempt:
         return None if np.array_equal(mirrored, start) else mirrored
 
 
-_ATTEMPTS = (
-    _Attempt(),
+_FURTHER = (
     _Attempt(wary=True),
     _Attempt(wary=True, mirrored=True),
     _Attempt(wary=True, thorough=True),
@@ -154,7 +155,7 @@ def _joined(best: Searched, one: Searched, *, follows: bool) -> Searched:
     seconds = best.seconds + one.seconds
     if one.point is None or (best.point and best.point.cost < one.point.cost):
         if one.status in (Status.INTERRUPTED, Status.TIME):
-            best = replace(best, status=one.status, message=one.message)
+            best = replace(best, status=one.status, message=one.message, is_astray=False)
         return replace(best, seconds=seconds)
     if follows:
         one = replace(one, iterations=(*best.iterations, *one.iterations[1:]))
@@ -268,8 +269,6 @@ class _Search:
             return None if self._is_patient else self._told_of(seen, said)
         if seen.finding is Finding.BLOCKED and thorough and self._goes_beside(around, seen):
             return None
-        if seen.finding in (Finding.OPTIMAL, Finding.RESOLVED):
-            self.is_astray = False
         return self._told_of(seen, said)
 
     @property
@@ -368,7 +367,8 @@ class _Search:
     def _end(self, status: Status, message: str) -> Searched:
         spent = perf_counter() - self.begun
         own = tuple(self.iterations)
-        return Searched(self.point, status, message, own, self.is_astray, spent)
+        astray = self.is_astray and status in (Status.FAILING_REGION, Status.STALLED)
+        return Searched(self.point, status, message, own, astray, spent)
 
 
 class _TimeIsUp(Exception):
