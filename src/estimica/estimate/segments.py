@@ -23,6 +23,7 @@ from estimica.flat import expression as ex
 from estimica.flat.modelica_text import write_expression
 from estimica.simulate import engine
 from estimica.simulate.engine import Pieces, integrate
+from estimica.simulate.failure import explained
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.simulate.response import Response
@@ -177,7 +178,7 @@ class SegmentedCase:
                 start = replace(start, x=self._measured(one, start.x, run, values))
                 run = integrate(self._kernel, P, start, one.pieces, one.times, self._options)
             if not run.ok:
-                return run.text
+                return self._why(run)
             log.add(one, start.x, run)
             start = engine.Start(run.x.copy(), start.S, run.z.copy(), run.d.copy())
         return log.flown(begin_by_unknowns)
@@ -200,13 +201,17 @@ class SegmentedCase:
             begun = engine.Start(x, np.zeros((h.nx, 0)), start.z, start.d)
             run = integrate(self._plain, P, begun, one.pieces, grid, options)
             if not run.ok:
-                return run.text
+                return self._why(run)
             found[own] = run.Y[: places[k + 1] - places[k]]
             ends[k] = run.x
             start = replace(start, z=run.z.copy(), d=run.d.copy())
         if not np.isfinite(found).all():
             return f"a variable of '{self._tuning.equations.system.flat.name}' is not finite"
         return Ways(found, ends)
+
+    def _why(self, run: engine.Run) -> str:
+        """Why a piece fails; the states at its start are tuners that the case itself has not."""
+        return explained(self.response, replace(run, tuner=-1))
 
     @cached_property
     def _plain(self) -> Kernel:
