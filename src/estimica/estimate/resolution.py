@@ -31,7 +31,9 @@ def are_at_resolution(cases: Disagreement, residuals: Sequence[Vector]) -> bool:
     for block, residual, accuracy in zip(cases.blocks, residuals, accuracies, strict=True):
         m = block.measured
         signal = block.filtered(m.value if m.transform is None else m.transform.value(m.value))
-        varying = signal - np.mean(signal)  # an offset, which a disturbance may be, is not simulated
+        varying = signal - np.mean(
+            signal
+        )  # an offset, which a disturbance may be, is not simulated
         if np.linalg.norm(residual) > GROWN * accuracy * np.linalg.norm(varying):
             return False
     return True

@@ -210,8 +210,8 @@ class SegmentedCase:
         return Ways(found, ends)
 
     def _why(self, run: engine.Run) -> str:
-        """Why a piece fails; the states at its start are tuners that the case itself has not."""
-        return explained(self.response, replace(run, tuner=-1))
+        """Why a piece fails; the states at its start are tuners too."""
+        return explained(self.response, run, self._tuning.wrt)
 
     @cached_property
     def _plain(self) -> Kernel:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from estimica.compiled.equations import Equations
 from estimica.compiled.model import Evaluation, Respond
+from estimica.compiled.tuning import Constant
 from estimica.simulate import status
 from estimica.simulate.engine import Run
 from estimica.simulate.response import Response
@@ -26,18 +29,24 @@ _ADVICE = {
 }
 
 
-def explained(response: Respond, run: Evaluation) -> str:
+def explained(response: Respond, run: Evaluation, tuners: Sequence[Constant] | None = None) -> str:
     """Why a run of any model failed, with equation and unknown where these are known."""
     if isinstance(response, Response) and isinstance(run, Run):
-        return describe(response.configuration.tuning.equations, run, response)[1]
+        return describe(response.configuration.tuning.equations, run, response, tuners)[1]
     return run.text
 
 
-def describe(equations: Equations, run: Run, response: Response) -> tuple[str, str]:
-    """(code, message) of a failed run."""
+def describe(
+    equations: Equations,
+    run: Run,
+    response: Response,
+    tuners: Sequence[Constant] | None = None,
+) -> tuple[str, str]:
+    """(code, message) of a failed run; `tuners` are those of the response, unless they differ."""
     if run.status == status.CHECK_VIOLATED:
         return _CODES[run.status], _assertion(equations, run)
-    blame = _blame(equations, run, response)
+    known = response.configuration.tuning.wrt if tuners is None else tuners
+    blame = _blame(equations, run, response, known)
     advice = _ADVICE.get(run.status, "")
     message = f"the simulation stopped at time {run.time:g}: {run.text}"
     if blame:
@@ -60,7 +69,7 @@ def _state(equations: Equations, run: Run) -> str:
     return ", ".join(pairs[:6]) + (" …" if len(pairs) > 6 else "") if pairs else "none"
 
 
-def _blame(equations: Equations, run: Run, response: Response) -> str:
+def _blame(equations: Equations, run: Run, response: Response, tuners: Sequence[Constant]) -> str:
     """The likely equation, unknown, relation or output, in the user's words."""
     system, k = equations.system, run.index
     carried = system.states + system.memories
@@ -68,8 +77,8 @@ def _blame(equations: Equations, run: Run, response: Response) -> str:
         if not 0 <= k < len(carried):
             return ""
         tuner = ""
-        if 0 <= run.tuner < len(response.configuration.tuning.wrt):
-            tuner = f" (its sensitivity to '{response.configuration.tuning.wrt[run.tuner].name}')"
+        if 0 <= run.tuner < len(tuners):
+            tuner = f" (its sensitivity to '{tuners[run.tuner].name}')"
         origin = _origin(equations, f"der({carried[k]})")
         return f"worst is '{carried[k]}'{tuner}" + (f", {origin}" if origin else "")
     if run.status in (status.ALGEBRAIC, status.SINGULAR) and 0 <= k < len(equations.torn):
