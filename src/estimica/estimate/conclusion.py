@@ -16,6 +16,7 @@ from estimica.estimate.discretisation import discretisation
 from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
 from estimica.estimate.identifiability import explain
 from estimica.estimate.likelihood import information
+from estimica.estimate.noise_floor import held_noise
 from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import Setup
@@ -51,6 +52,7 @@ def conclude(
     aic, bic = information(objective, point)
     cases = compare(setup, objective, point)
     message = _message(searched, objective) + advice(setup, searched, cases)
+    message += held_noise(objective, point)
     if fine is not None and searched.status is Status.CONVERGED:
         message += _doubt(objective, fine, known, held)
     halved = discretisation(setup, objective, point, known, held)

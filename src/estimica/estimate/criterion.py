@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from estimica.estimate.prefilter import ErrorFilter
 
 Vector = npt.NDArray[np.float64]
-#: least standard deviation that `ml` believes, relative to the signal: data without noise
+#: least standard deviation that `ml` believes, relative to how much the signal varies: data
+#: without noise
 QUIET = 1e-6
 
 
@@ -373,7 +374,7 @@ def _allowed(block: Block, scales: Scales) -> float:
 
 
 def _variance_bounds(blocks: Sequence[Block]) -> tuple[float, float]:
-    low = max((QUIET * b.weight * b.measured.rms) ** 2 for b in blocks)
+    low = max((QUIET * b.weight * b.measured.variation) ** 2 for b in blocks)
     high = np.inf
     for b in blocks:
         if isinstance(b.sigma, Sigma):

@@ -53,6 +53,17 @@ class Measured:
         mean = float(np.mean(compared**2))
         return math.sqrt(2 * mean if self.transfer else mean) or 1.0  # of a response: |G|
 
+    @property
+    def variation(self) -> float:
+        """Standard deviation of what is compared, whatever its offset; the RMS if it is constant.
+
+        A frequency response has no offset: its mean says as much as the rest.
+        """
+        if self.transfer is not None or not len(self.value):
+            return self.rms
+        compared = self.value if self.transform is None else self.transform.value(self.value)
+        return float(np.std(compared)) or self.rms
+
     def kept(self, chosen: Mask) -> Measured:
         """The same with the chosen samples only; of a response both parts or none."""
         transfer = self.transfer and self.transfer.kept(chosen[::2])
