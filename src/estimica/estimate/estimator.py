@@ -87,7 +87,8 @@ def shooting(
     """Search by simulating each case as a whole."""
 
     def once(objective: Objective, q: Vector, limits: Limits) -> Searched:
-        return search(objective, METHODS[estimation.method](), q, limits, tell)
+        method = METHODS[estimation.method]()
+        return search(objective, method, q, limits, tell, persistent=True)
 
     return with_scales(cases, start, limits_of(estimation), once)
 

@@ -25,8 +25,8 @@ def _told(objective: Objective, point: Point, name: str) -> str:
         where = f"lower bound {level:.3g}, although only residuals of {found:.3g} are left"
     else:
         where = (
-            f"floor {level:.3g}, a millionth of what the signal varies: residuals of {found:.3g} are left, as "
-            "of data without noise"
+            f"floor {level:.3g}, a millionth of what the signal varies: residuals of {found:.3g} "
+            "are left, as of data without noise"
         )
     return (
         f"; the noise of '{name}' is held at its {where}; standard errors, intervals, AIC and BIC "

@@ -88,12 +88,10 @@ def _limits(setup: Setup) -> Limits:
 
 def _careful(objective: Objective, start: Vector, limits: Limits, held: Flags | None) -> Searched:
     """Search as from near the end; where that leads nowhere, once more and more carefully."""
-    searched = search(
-        objective, LevenbergMarquardt(NEAR), start, limits, held=held, persistent=False
-    )
+    searched = search(objective, LevenbergMarquardt(NEAR), start, limits, held=held)
     if searched.status in (Status.CONVERGED, Status.INTERRUPTED):
         return searched
-    again = search(objective, LevenbergMarquardt(), start, limits, held=held, persistent=False)
+    again = search(objective, LevenbergMarquardt(), start, limits, held=held)
     return again if _better(again, searched) else searched
 
 
