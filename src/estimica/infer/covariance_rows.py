@@ -116,6 +116,11 @@ def require_estimate(fit: Fit) -> None:
             "I300",
             f"the fit of '{fit.study.name}' has no estimate to look at: {fit.outcome.message}",
         )
+    if fit.outcome.status is Status.FAILING_REGION:
+        raise InferError(
+            "I305",
+            f"the fit of '{fit.study.name}' has no optimum to look around: {fit.outcome.message}",
+        )
 
 
 def output_slopes(objective: Disagreement, predictions: list[Prediction]) -> list[Vector]:

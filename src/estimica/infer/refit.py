@@ -60,6 +60,11 @@ def require_estimate(fit: Fit, what: str) -> None:
         raise InferError(
             "I401", f"{what}: the fit found no estimate ({fit.outcome.message}); mend that first"
         )
+    if fit.outcome.status is Status.FAILING_REGION:
+        raise InferError(
+            "I410",
+            f"{what}: there is no optimum to look around: {fit.outcome.message}",
+        )
 
 
 def refit(setup: Setup, cases: Disagreement, start: Vector, held: Flags | None = None) -> Searched:

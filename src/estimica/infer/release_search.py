@@ -113,7 +113,8 @@ def do(place: Workplace, job: Job) -> Ended:
     before = objective.evaluations.simulations, objective.evaluations.failed
     estimation = setup.study.estimation
     method = METHODS[estimation.method]()
-    done = search(objective, method, job.q, limits_of(estimation), held=job.held)
+    limits = limits_of(estimation)
+    done = search(objective, method, job.q, limits, held=job.held, persistent=True)
     count = objective.evaluations.simulations - before[0]
     failed = objective.evaluations.failed - before[1]
     if done.point is None:
