@@ -20,9 +20,13 @@ from tests.estimate.circuits import (
     random_starts,
 )
 
+from estimica.base.errors import InferError
 from estimica.estimate.estimator import fit
 from estimica.estimate.fit import Fit
 from estimica.estimate.search import Status
+from estimica.infer.bootstrap import bootstrap
+from estimica.infer.covariance import covariance
+from estimica.infer.profile import profile
 from estimica.simulate.modelica_model import ModelicaModel, load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
@@ -73,16 +77,21 @@ def cost_by_scipy(kind: str, data: pd.DataFrame) -> Callable[[np.ndarray], float
 
 
 def is_beaten(found: Fit, kind: str, data: pd.DataFrame) -> bool:
-    """Whether Nelder and Mead's simplex finds a cost that is lower by a thousandth."""
+    """Whether Nelder and Mead's simplex finds a cost that is lower by more than the noise of it.
+
+    That is a thousandth, or what an error of 1e-5 of the signal makes, ten tolerances of a step.
+    """
     cost = cost_by_scipy(kind, data)
     simplex = np.vstack([found.values, found.values * (1 + 0.05 * np.eye(4))])
-    settings = {"initial_simplex": simplex, "maxfev": 150, "xatol": 1e-8, "fatol": 1e-10}
+    settings = {"initial_simplex": simplex, "maxfev": 100, "xatol": 1e-8, "fatol": 1e-10}
     lower = minimize(cost, found.values, method="Nelder-Mead", options=settings)
-    return bool(lower.fun < found.cost * (1 - 1e-3))
+    noise = float(np.sum((1e-5 * data["y"]) ** 2))
+    return bool(lower.fun < found.cost * (1 - 1e-3) - noise)
 
 
 def judged(kind: str, parts: str, starts: np.ndarray, method: str) -> list[Fit]:
-    model, data = built(kind, parts)
+    """The fits to data without noise, of which those that have converged are not beaten."""
+    model, data = circuit(kind, parts), measured(kind)
     fits = []
     for start in starts:
         found = fit(circuit_study(model, data, start, method=method))
@@ -118,8 +127,10 @@ def test_start_that_led_to_the_wall_finds_the_optimum(number: int) -> None:
 @pytest.mark.parametrize("kind", ["Series", "Loop"])
 def test_no_random_start_converges_where_a_simplex_goes_on(kind: str) -> None:
     fits = judged(kind, PARTS, random_starts(25), METHODS[0])
-    reached = sum(is_at_the_truth(found) for found in fits)
-    assert reached >= {"Series": 25, "Loop": 20}[kind]
+    # the valley of the other circuit is so long that not all arrive: they are in it
+    signal = float(np.sum(measured(kind)["y"] ** 2))
+    reached = sum(found.cost < 1e-6 * signal for found in fits)
+    assert reached >= {"Series": 25, "Loop": 23}[kind]
 
 
 @pytest.mark.slow
@@ -127,13 +138,10 @@ def test_no_random_start_converges_where_a_simplex_goes_on(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["Series", "Loop"])
 @pytest.mark.parametrize("method", METHODS)
 def test_circuits_of_library_parts_end_as_those_of_own_parts(kind: str, method: str) -> None:
-    starts = np.vstack([TWOS, random_starts(8)])
-    for found in judged(kind, LIBRARY, starts, method):
-        assert found.outcome.ok or found.outcome.status in (
-            Status.FAILING_REGION,
-            Status.STALLED,
-            Status.ITERATIONS,
-        )
+    starts = np.vstack([TWOS, random_starts(4)])
+    own = [found.outcome.status for found in judged(kind, PARTS, starts, method)]
+    assert [found.outcome.status for found in judged(kind, LIBRARY, starts, method)] == own
+    assert kind == "Loop" or own[0] is Status.CONVERGED
 
 
 def guarded_study(method: str = METHODS[0], criterion: str = "oe", **settings: object) -> Study:
@@ -257,3 +265,10 @@ def test_multiple_shooting_does_not_converge_at_a_failing_region() -> None:
     assert found.outcome.status is Status.FAILING_REGION
     assert "K is too large" in found.outcome.message
     assert np.isnan(found.accuracy.stderr).all()
+
+
+def test_inference_refuses_to_look_around_what_is_not_an_optimum() -> None:
+    found = fit(guarded_study())
+    for analysis in (profile, bootstrap, covariance):
+        with pytest.raises(InferError, match="no optimum to look around"):
+            analysis(found)

@@ -14,6 +14,7 @@ from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Objective, scored
 from estimica.estimate.prediction import Failure, Prediction
+from estimica.estimate.search import Status
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
