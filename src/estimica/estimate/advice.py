@@ -41,9 +41,9 @@ def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
 
 
 def _at_failures(setup: Setup) -> str:
-    """Pieces of a case may work where the whole fails; standard errors are left out."""
+    """A way without simulations, where there is one; and why there are no standard errors."""
     left_out = "; there are no standard errors: they hold at an optimum only"
     study = setup.study
     if not study.model.has_time or study.estimation.transcription != "shooting":
         return left_out
-    return f"; or use transcription = {OTHERS}{left_out}"
+    return f"; transcription = 'collocation' simulates nothing on the way{left_out}"

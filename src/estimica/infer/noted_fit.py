@@ -10,7 +10,7 @@ import numpy as np
 
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion import conclude
-from estimica.estimate.fit import Fit
+from estimica.estimate.fit import Fit, Outcome
 from estimica.estimate.objective import Point, scored
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import prepare
@@ -45,6 +45,8 @@ def restored(study: Study, note: Mapping[str, Any]) -> Fit:
             raise InferError(
                 "I409", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
             )
-        searched = Searched(point, Status(note["status"]), note["message"], ())
+        outcome = Outcome(Status(note["status"]), note["message"])
+        searched = Searched(point, outcome.status, outcome.message, ())
         found = conclude(setup, objective, searched, (), float(note["seconds"]))
-    return replace(found, values=values)
+    # what a conclusion adds to the message stands there already
+    return replace(found, values=values, outcome=outcome)
