@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -357,7 +358,11 @@ def test_interrupted_work_keeps_what_was_tried() -> None:
 
     found = designed(SQUARE, progress=stop)
     assert len(found.tried) == 4
-    assert found.outcome()[0] == "interrupted"
+    status, message = found.outcome()
+    assert status == "interrupted"
+    assert f"after {len(found.tried)} candidates, there may be better ones" in message
+    nothing = replace(found, tried=(), chosen=None).outcome()
+    assert nothing == ("interrupted", "interrupted before any candidate was tried")
     assert found.best.settings == {"frequency": 0.05}
 
 

@@ -116,7 +116,7 @@ def test_white_noise_of_one_size_gives_all_covariances_alike(kind):
     np.testing.assert_allclose(es.covariance(fit, kind).ratio, 1.0, atol=0.05)
 
 
-def test_newey_west_of_the_mean_is_its_long_run_variance():
+def test_hac_variance_of_the_mean_is_its_long_run_variance():
     # the mean of a first-order process of memory 0.6 has variance σ²/(N (1 − 0.6)²)
     random = np.random.default_rng(2)
     n = 20_000
@@ -177,7 +177,9 @@ def test_covariance_shows_itself(uneven, tmp_path):
     found = es.covariance(uneven, "hac")
     assert "hac covariance" in repr(found)
     assert "× the fit's" in repr(found)
-    assert "Newey-West" in found.report(tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "as coloured as the residuals are" in found.report(tmp_path / "c.html").read_text(
+        encoding="utf-8"
+    )
     assert "<table" in found._repr_html_()
     assert found.plot().data
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))

@@ -5,27 +5,26 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-#: texts that mean *not sampled*, beside the empty one
-MISSING = (
+#: texts that say in so many words that there is no number
+NANS = ("NaN", "nan", "NAN", "-nan", "-NaN", "1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND")
+#: texts that are taken for *not sampled* as well; how many there are is told
+MARKS = (
     "-",
     "--",
     "---",
-    "NaN",
-    "nan",
-    "NAN",
     "NA",
     "N/A",
     "n/a",
     "#N/A",
+    "#N/A N/A",
     "#NA",
     "<NA>",
     "null",
     "NULL",
     "None",
-    "-nan",
-    "1.#QNAN",
-    "1.#IND",
 )
+#: all that mean *not sampled*, beside the empty one
+MISSING = (*NANS, *MARKS)
 #: what a line of comment begins with
 COMMENTS = ("#", "%", "//")
 

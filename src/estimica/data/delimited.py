@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.errors import DataError
-from estimica.data.cells import COMMENTS, MISSING, Kind, is_comment, kind_of
+from estimica.data.cells import COMMENTS, NANS, Kind, is_comment, kind_of
 from estimica.data.dialect import SPACES, Dialect, find_dialect, ragged, split
 from estimica.data.frames import data_from_columns
 from estimica.data.table import Data
@@ -89,7 +89,8 @@ def _parse(path: Path, dialect: Dialect, without_comments: bool = False) -> pd.D
             names=range(len(dialect.kinds)),
             index_col=False,
             dtype=dtypes,
-            na_values=list(MISSING),
+            na_values=["", *NANS],
+            keep_default_na=False,  # other marks are counted, so they have to be seen
             skipinitialspace=True,
             encoding=encoding,
         )

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.signals import Vector
-from estimica.data.cells import MISSING, shown
+from estimica.data.cells import MARKS, MISSING, shown
 from estimica.data.dates import NotADate, is_date, read_dates, seconds_of
 from estimica.data.frequency_numbers import halves, split_names
+from estimica.data.gaps import Gaps
 from estimica.data.headers import column_names
 from estimica.data.table import Data
 
@@ -59,9 +60,12 @@ def data_from_columns(
     numbers: dict[str, Vector] = {}
     origins: dict[str, str] = {}
     texts: dict[str, str] = {}
+    marked: dict[str, Gaps] = {}
     for name, series in zip(names, columns, strict=True):
         try:
             numbers[name], origin = numbers_of(series, decimal)
+            gaps = marks_of(series)
+            marked |= {name: gaps} if gaps else {}
         except (NotNumeric, NotADate) as bad:
             parts = halves(series)
             if parts is not None:
@@ -73,7 +77,21 @@ def data_from_columns(
             continue
         if origin:
             origins[name] = origin
-    return Data(source, numbers, found_units, origins, texts, notes=(*notes, *changed))
+    said = (*notes, *changed)
+    return Data(source, numbers, found_units, origins, texts, notes=said, marked=marked)
+
+
+def marks_of(series: pd.Series) -> Gaps | None:
+    """Texts in a column of numbers that are taken for *not sampled*."""
+    import pandas as pd
+
+    if not isinstance(series.dtype, pd.StringDtype) and series.dtype != object:
+        return None
+    cells = series.reset_index(drop=True)
+    texts = cells[cells.map(_is_str).astype(bool)].map(str.strip)
+    texts = texts[texts.isin(MARKS)]
+    counts = {str(t): int(n) for t, n in texts.value_counts().items()}
+    return Gaps(int(texts.index[0]) + 1, counts) if counts else None
 
 
 def data_from_frame(source: str, frame: pd.DataFrame) -> Data:

@@ -11,7 +11,13 @@ import numpy as np
 from estimica.base.errors import DataError
 from estimica.base.signals import Signal, Vector
 from estimica.data.dates import NotADate
-from estimica.data.frames import NotNumeric, carries_time, data_from_frame, numbers_of
+from estimica.data.frames import (
+    NotNumeric,
+    carries_time,
+    data_from_frame,
+    marks_of,
+    numbers_of,
+)
 from estimica.data.frequency_numbers import split_names
 from estimica.data.headers import column_names
 from estimica.data.table import Data, time_among
@@ -47,6 +53,8 @@ def data_of_object(given: object) -> Data:
 
 
 def _merged(given: Mapping[Any, Any]) -> Data:
+    import pandas as pd
+
     names, units, notes = column_names(str(n) for n in given)
     values = _split(dict(zip(names, given.values(), strict=True)), units)
     names = list(values)
@@ -57,7 +65,9 @@ def _merged(given: Mapping[Any, Any]) -> Data:
     if not stamped:
         origins = {n: o for n, (_, o) in plain.items() if o}
         columns = {n: v for n, (v, _) in plain.items()}
-        return Data(TABLE, columns, units, origins, notes=tuple(notes))
+        marks = {n: marks_of(v) for n, v in values.items() if isinstance(v, pd.Series)}
+        marked = {n: g for n, g in marks.items() if g}
+        return Data(TABLE, columns, units, origins, notes=tuple(notes), marked=marked)
     time = time_among(plain) or "time"
     if plain:
         if time not in plain:

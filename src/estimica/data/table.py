@@ -13,6 +13,7 @@ from estimica.base.errors import DataError
 from estimica.base.show import labelled
 from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean
+from estimica.data.gaps import Gaps
 from estimica.data.headers import split_unit
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Data:
 
     `units` holds the units that the headers name, `origins` the ISO instant that 0 s of a date
     column stands for, `texts` what is wrong with each column that holds no numbers, `constants`
-    the single numbers beside the table, `notes` what the reader changed or left out.
+    the single numbers beside the table, `notes` what the reader changed or left out, `marked`
+    which columns of numbers have texts that were taken for *not sampled*.
     """
 
     source: str
@@ -53,6 +55,7 @@ class Data:
     texts: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    marked: Mapping[str, Gaps] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", {n: _frozen(v) for n, v in self.columns.items()})
@@ -71,6 +74,7 @@ class Data:
             self.texts,
             self.constants,
             self.notes,
+            self.marked,
         )
 
     @property
@@ -93,6 +97,18 @@ class Data:
                 "D006", f"column '{name}' of {self.where} is not numeric: {self.texts[name]}"
             )
         raise DataError("D004", f"no column '{name}' in {self.where}{self._hint(name)}")
+
+    def gaps(self, name: str) -> Gaps | None:
+        """Cells of a column that hold something which does not count: marks, infinite numbers."""
+        if name not in self.columns:
+            return None
+        return self.marked.get(name, Gaps(0)).with_infinite(self.columns[name])
+
+    @property
+    def gap_notes(self) -> tuple[str, ...]:
+        """What is to be said of every column that has such cells."""
+        found = ((n, self.gaps(n)) for n in self.columns)
+        return tuple(f"column '{n}': {g.in_words}; they are not counted" for n, g in found if g)
 
     def time_name(self, given: str | None = None) -> str:
         """The column that holds the time: `given`, or one called so, or the first if it rises."""
@@ -143,7 +159,7 @@ class Data:
         lines = [f"Data from {self.where}: {len(self)} rows of {_listed(shown)}"]
         lines += [f"  {n}: 0 s is {origin}" for n, origin in self.origins.items()]
         lines += [f"  {n}: no numbers, {why}" for n, why in _first(self.texts.items())]
-        lines += [f"  {note}" for note in _first(self.notes)]
+        lines += [f"  {note}" for note in _first((*self.notes, *self.gap_notes))]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -82,7 +82,7 @@ def accuracy(
     free = ~held
     columns, scale = scaled_columns(R[:, free])
     s, Vt = _svd(columns)
-    large = s > threshold * (s[0] if len(s) and s[0] > 0 else 1.0)
+    large = _large(s, threshold)
     rank = int(large.sum())
     null = Vt[~large]
     inner = (Vt[large].T / s[large] ** 2) @ Vt[large]
@@ -96,7 +96,7 @@ def accuracy(
     else:  # as many unknowns as samples: nothing tells the noise
         covariance[np.ix_(free, free)] = np.where(np.eye(len(physical), dtype=bool), np.inf, np.nan)
     lost = np.zeros(n, bool)
-    lost[free] = (np.abs(null) > SHARE).any(axis=0) if len(null) else False
+    lost[free] = _part_of(null)
     covariance[lost, :] = covariance[:, lost] = np.nan
     covariance[lost, lost] = np.inf
     stderr = np.sqrt(np.diag(covariance))
@@ -111,6 +111,45 @@ def accuracy(
         threshold=threshold,
         null_directions=_relative_directions(null, free, scale, slopes, values),
     )
+
+
+def undetermined(R: Vector, held: Flags, threshold: float) -> Flags:
+    """The unknowns that data with this triangular factor do not determine; `held` ones are told."""
+    columns, _ = scaled_columns(R[:, ~held])
+    s, Vt = _svd(columns)
+    lost = np.zeros(len(held), bool)
+    lost[~held] = _part_of(Vt[~_large(s, threshold)])
+    return lost
+
+
+def remaining(R: Vector, b: Vector, held: Flags, threshold: float) -> tuple[float, Vector]:
+    """(offset, step): how far a point lies from its optimum to first order.
+
+    The offset is in standard errors of noise of variance one: the largest component of the
+    residuals along a singular direction of the tangent plane (Bates and Watts, A relative offset
+    orthogonality convergence criterion, Technometrics 23, 1981). The step is that of Gauss and
+    Newton, in coordinates. Directions that are not determined do not count.
+    """
+    step = np.zeros(len(held))
+    columns, scale = scaled_columns(R[:, ~held])
+    if not columns.size:
+        return 0.0, step
+    U, s, Vt = np.linalg.svd(columns, full_matrices=False)
+    large = _large(s, threshold)
+    along = U[:, large].T @ b
+    step[~held] = -(Vt[large].T @ (along / s[large])) / scale
+    return float(np.max(np.abs(along), initial=0.0)), step
+
+
+def _large(s: Vector, threshold: float) -> Flags:
+    """Which singular values are more than the error of the Jacobian."""
+    found: Flags = s > threshold * (s[0] if len(s) and s[0] > 0 else 1.0)
+    return found
+
+
+def _part_of(null: Vector) -> Flags:
+    """Which unknowns take part in some null direction."""
+    return np.asarray((np.abs(null) > SHARE).any(axis=0))
 
 
 def scaled_columns(R: Vector) -> tuple[Vector, Vector]:

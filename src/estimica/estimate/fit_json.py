@@ -29,9 +29,10 @@ def as_object(fit: Fit) -> dict[str, object]:
             for name, n in fit.noise.items()
         },
         "quality": {c.name: _quality(c) for c in fit.cases},
+        "data_notes": {r.case.name: list(r.notes) for r in fit.setup.records if r.notes},
         "aic": fit.aic,
         "bic": fit.bic,
-        "identifiability": _identifiability(fit),
+        "identifiability": identifiability(fit),
         "iterations": [_iteration(fit, i) for i in fit.iterations],
         "evaluations": {
             "simulations": fit.evaluations.simulations,
@@ -126,7 +127,8 @@ def _quality(case: CaseFit) -> dict[str, object]:
     return found
 
 
-def _identifiability(fit: Fit) -> dict[str, object]:
+def identifiability(fit: Fit) -> dict[str, object]:
+    """Which combinations of the unknowns the data determine."""
     i = fit.identifiability
     return {
         "rank": i.rank,

@@ -39,6 +39,9 @@ def _sections(
     yield Section(
         "Estimates", _estimates_in_words(fit), (replace(estimates(fit), title="", note=""),)
     )
+    notes = [f"Case '{r.case.name}': {n}." for r in fit.setup.records for n in r.notes]
+    if notes:
+        yield Section("Cells that do not count", "\n\n".join(notes))
     yield Section("Quality", _QUALITY, tuple(_quality(fit)))
     if any(c.outputs for c in fit.cases):
         shown = replace(picture(fit, "fit", None, against, by), title="")

@@ -128,8 +128,10 @@ def _best(starts: Sequence[Vector], found: dict[int, Found], interrupted: bool) 
     best = found[order[0]].searched if order else None
     if best is None or best.point is None:
         status = Status.INTERRUPTED if interrupted else Status.FAILED
-        why = best.message if best else "interrupted before any start came to an end"
-        return Searched(None, status, f"none of {len(starts)} starts led anywhere: {why}", ())
+        if best is None:
+            return Searched(None, status, "interrupted before any start came to an end", ())
+        tried = f"the {len(found)} starts so far" if interrupted else f"{len(starts)} starts"
+        return Searched(None, status, f"none of {tried} led anywhere: {best.message}", ())
     if interrupted:
         message = f"interrupted after {len(found)} of {len(starts)} starts; the best so far"
         return replace(best, status=Status.INTERRUPTED, message=message)

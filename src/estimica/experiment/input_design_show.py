@@ -48,16 +48,20 @@ def outcome(found: InputDesign) -> tuple[str, str]:
     """(status, message): how it went."""
     failed = [c for c in found.tried if c.error]
     lost = f"; {len(failed)} of {len(found.tried)} candidates failed" if failed else ""
+    if found.interrupted and not found.tried:
+        return "interrupted", "interrupted before any candidate was tried"
+    after = f"interrupted after {len(found.tried)} candidates, there may be better ones; "
     if found.chosen is None:
         status = "interrupted" if found.interrupted else "failed"
         if len(failed) == len(found.tried) and failed:
             return status, f"no candidate could be tried: {failed[0].error}"
-        return status, "no candidate tells all tuners apart; look at S_i,min of each, or fix one"
+        said = "no candidate tells all tuners apart; look at S_i,min of each, or fix one"
+        return status, f"{after}{said}" if found.interrupted else said
     j = found.chosen.judgement
     assert j is not None
     measures = f"R {j.measures.R:.4g}, S_min {j.measures.S_min:.4g}"
     message = f"the best is {found.about}: {measures}{lost}"
-    return ("interrupted", f"interrupted; {message}") if found.interrupted else ("done", message)
+    return ("interrupted", f"{after}{message}") if found.interrupted else ("done", message)
 
 
 # --- numbers -------------------------------------------------------------------------------------

@@ -16,10 +16,11 @@ from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.fit_json import finite
-from estimica.estimate.fit_tables import percent, short
+from estimica.estimate.fit_tables import percent, short, without_empty
 from estimica.estimate.frequency_pictures import across
+from estimica.estimate.invariant import listed
 from estimica.execute.repeat import framed
-from estimica.infer.bands_spread import noise_of, parameter_spread, slopes_of
+from estimica.infer.bands_spread import noise_of, parameter_spread, slopes_of, unbounded
 from estimica.infer.covariance import require_kind
 from estimica.infer.covariance_rows import Linearised, linearised
 from estimica.infer.input_errors import refuse_input_errors
@@ -57,6 +58,11 @@ class OutputBand:
         return self.simulated - wide, self.simulated + wide
 
     @property
+    def bounded(self) -> bool:
+        """Whether the data bound the output at every stamp."""
+        return bool(np.isfinite(self.stderr).all())
+
+    @property
     def inside(self) -> float:
         """The share of the measurements within the prediction band."""
         low, high = self.prediction
@@ -87,19 +93,27 @@ class Bands:
             (
                 o.case + (" (validation)" if o.role == "validate" else ""),
                 o.output,
-                short(float(o.stderr.max())),
+                short(float(o.stderr.max())) if o.bounded else None,
                 short(float(np.sqrt(np.mean(o.noise**2)))),
                 percent(100 * o.inside),
                 "" if o.unit == "1" else o.unit,
+                "" if o.bounded else self._open(),
             )
             for o in self.outputs
         )
-        columns = ("case", "output", "largest std. error", "noise", "% inside", "unit")
+        columns = ("case", "output", "largest std. error", "noise", "% inside", "unit", "remark")
         note = (
             f"std. error: of the simulated output, {self.kind} covariance; % inside: measurements "
             f"within the {self.level:.0%} prediction band"
         )
-        return show.Table(columns, rows, f"{self.fit.study.name}: bands of the outputs", note)
+        title = f"{self.fit.study.name}: bands of the outputs"
+        return without_empty(show.Table(columns, rows, title, note), "remark")
+
+    def _open(self) -> str:
+        known = self.fit.accuracy.identifiable
+        items = zip(self.fit.unknowns.items, known, strict=True)
+        lost = listed([f"'{u.label}'" for u, sure in items if not sure])
+        return f"not bounded: it moves with {lost}, which the data do not determine"
 
     def curves(self) -> show.Curves:
         """Measured and simulated outputs with both bands."""
@@ -109,10 +123,18 @@ class Bands:
             first = not panels
             ribbons = (
                 show.Ribbon(
-                    f"{self.level:.0%} of measurements", o.time, *o.prediction, listed=first
+                    f"{self.level:.0%} of measurements",
+                    o.time,
+                    *_drawable(o.prediction),
+                    listed=first,
                 ),
                 show.Ribbon(
-                    f"{self.level:.0%} band of the output", o.time, *o.mean, 1, 0.45, listed=first
+                    f"{self.level:.0%} band of the output",
+                    o.time,
+                    *_drawable(o.mean),
+                    1,
+                    0.45,
+                    listed=first,
                 ),
             )
             curves = (
@@ -123,6 +145,8 @@ class Bands:
             )
             group = o.case if several else ""
             label = show.labelled(o.output, o.unit)
+            if not o.bounded:
+                group = f"{group}: {o.output} {self._open()}".removeprefix(": ")
             panels.append(show.Panel(label, curves, group=group, ribbons=ribbons, across=o.across))
         title = f"{self.fit.study.name}: outputs and how far they are certain"
         label = "time [s]" if self.fit.study.model.has_time else "point"
@@ -160,6 +184,7 @@ class Bands:
                     "mean": [end.tolist() for end in o.mean],
                     "prediction": [end.tolist() for end in o.prediction],
                     "inside": o.inside,
+                    "bounded": o.bounded,
                 }
                 for o in self.outputs
             ],
@@ -173,6 +198,11 @@ class Bands:
 
     def __repr__(self) -> str:
         return show.text(self.table())
+
+
+def _drawable(ends: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    low, high = (np.where(np.isfinite(end), end, np.nan) for end in ends)
+    return low, high
 
 
 _TEXT = (
@@ -252,11 +282,12 @@ def _parts(
 def _variances(
     fit: Fit, around: Linearised, spread: Vector
 ) -> Iterator[tuple[CaseFit, Compared, Vector]]:
-    """The variance of every simulated output."""
+    """The variance of every simulated output; infinite where the data leave it open."""
     for case in fit.cases:
         if case.outputs:
             for output, parts in zip(
                 case.outputs, slopes_of(fit, case, around, spread), strict=True
             ):
                 variance = sum(np.einsum("ij,jk,ik->i", s, v, s) for s, v in parts)
-                yield case, output, np.asarray(variance)
+                free = case.role == "validate" and unbounded(fit, around, parts)
+                yield case, output, np.where(free, np.inf, variance)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.fit import CaseFit, Compared, Fit
+from estimica.estimate.identifiability import direction_error, null_space
 from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import prepare
 from estimica.infer.covariance_meat import along_time, by_output, by_sample, pooled
@@ -22,9 +23,10 @@ Part = tuple[Vector, Vector]  # slopes and the covariance of what they belong to
 
 
 def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
-    """Covariance of the unknowns without the directions that have no effect on any output.
+    """Covariance of the unknowns without the directions that the data do not determine.
 
-    What the data do not determine does not move their simulated outputs either.
+    These do not move the simulated outputs of the data either; what they do to others is told by
+    `unbounded`.
     """
     freedom = around.freedom
     factor = around.n_samples / freedom if freedom > 0 else math.inf
@@ -37,7 +39,7 @@ def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
     elif kind == "sandwich":
         meat, factor = by_sample(around), 1.0
     else:
-        meat, _ = along_time(around)
+        (meat, _), factor = along_time(around), 1.0
     inverse = around.inverse
     slopes = around.objective.unknowns.slopes(around.q)
     return np.asarray(factor * (inverse @ meat @ inverse) * np.outer(slopes, slopes))
@@ -73,6 +75,25 @@ def _validating(fit: Fit, case: CaseFit, spread: Vector) -> list[list[Part]]:
     return [
         [(s[:, :tuners] + s[:, tuners:] @ follow, shared), (s[:, tuners:], free)] for s in slopes
     ]
+
+
+def unbounded(fit: Fit, around: Linearised, parts: list[Part]) -> npt.NDArray[np.bool_]:
+    """Where an output moves with a direction of the tuners that the data do not determine.
+
+    That happens in validating cases only. The first of the `parts` is that of the tuners.
+    """
+    slope = parts[0][0]
+    count = len(fit.accuracy.null_directions)
+    if not count:
+        return np.zeros(len(slope), bool)
+    scale = around.objective.unknowns.slopes(around.q)
+    null, _ = null_space(around.root, scale, ~around.held, count)
+    null = null[:, : slope.shape[1]]
+    moved = np.abs(slope @ null.T)
+    # what cancels in a null direction cancels up to the error of the direction
+    most = np.max(np.abs(slope) @ np.abs(null).T, axis=0, initial=0.0)
+    found: npt.NDArray[np.bool_] = (moved > direction_error(fit.accuracy) * most).any(axis=1)
+    return found
 
 
 def noise_of(fit: Fit, case: CaseFit, output: Compared, around: Linearised) -> Vector:

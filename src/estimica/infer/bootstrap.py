@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.estimate.criterion import Scales
 from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Point
 from estimica.estimate.search import Status
@@ -41,10 +40,13 @@ from estimica.infer.bootstrap_result import Bootstrap, FailedReplicate
 from estimica.infer.influence import accelerations
 from estimica.infer.input_errors import refuse_input_errors
 from estimica.infer.refit import (
+    Estimate,
     Workplace,
     bounds_reached,
+    estimate_of,
     refit,
     require_estimate,
+    shortfall,
     workplace,
     workplace_of,
 )
@@ -102,8 +104,7 @@ def bootstrap(
     _require_counts(replicates, block_length)
     with one_thread():
         bench = _bench(workplace_of(fit), kind, block_length)
-        values = fit.values
-    build = partial(_built, fit.study, values, fit.scales, kind, block_length)
+    build = partial(_built, fit.study, estimate_of(fit), kind, block_length)
     pieces = {_key(k): s for k, s in enumerate(seeds(seed, replicates))}
     found: dict[int, Outcome[Any]] = {}
 
@@ -131,9 +132,9 @@ def bootstrap(
         )
 
 
-def _built(study: Study, values: Vector, scales: Scales, kind: str, length: int | None) -> _Bench:
+def _built(study: Study, estimate: Estimate, kind: str, length: int | None) -> _Bench:
     """The bench of a worker process."""
-    return _bench(workplace(study, values, scales), kind, length)
+    return _bench(workplace(study, estimate), kind, length)
 
 
 def _bench(place: Workplace, kind: str, length: int | None) -> _Bench:
@@ -150,11 +151,14 @@ def _replicate(bench: _Bench, seed: np.random.SeedSequence) -> dict[str, Any]:
     if searched.point is None or searched.status is not Status.CONVERGED:
         return {"failed": f"{searched.status}: {searched.message}"}
     point = searched.point
+    if short := shortfall(place, point):
+        return {"failed": short}
     return {
         "values": [float(v) for v in point.values],
         "cost": float(point.cost),
         "noise": {n: v.variance for n, v in point.noise.items() if v.estimated},
         "at_bound": bounds_reached(place, point.q),
+        "undetermined": [bool(u) for u in place.undetermined(point)],
     }
 
 
@@ -178,6 +182,7 @@ def _concluded(
     values = [found[k].result() for k in good]
     names = tuple(n for n, v in point.noise.items() if v.estimated)
     n = len(objective.unknowns)
+    lost = np.array([v["undetermined"] for v in values], bool).reshape(-1, n)
     return Bootstrap(
         fit=fit,
         kind=kind,
@@ -186,6 +191,8 @@ def _concluded(
         numbers=tuple(good),
         values=np.array([v["values"] for v in values], float).reshape(-1, n),
         at_bound=np.array([v["at_bound"] for v in values], bool).reshape(-1, n),
+        # where the fit's own data do not determine an unknown, replicates stay where they began
+        undetermined=lost | ~fit.accuracy.identifiable,
         costs=np.array([v["cost"] for v in values], float),
         noise={m: np.array([v["noise"][m] for v in values], float) for m in names},
         noise_drawn=_drawn(bench, names),

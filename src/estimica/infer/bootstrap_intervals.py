@@ -9,13 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+NOTHING = (math.nan, math.nan)
 LEVEL = 0.95
 FEWEST = 40  # replicates for a 95 % interval: at least one beyond either end
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What the replicates say of one unknown; NaN where there are too few of them."""
+    """What the replicates say of one unknown; NaN where they say nothing.
+
+    That is so where there are too few of them, and where it is at a bound in all of them. What
+    the data do not determine has an infinite standard error.
+    """
 
     value: float  # the estimate
     mean: float
@@ -24,6 +30,7 @@ class Spread:
     percentile: tuple[float, float]
     bca: tuple[float, float]
     at_bound: float  # share of the replicates
+    undetermined: float = 0.0  # share of the replicates whose data do not determine it
 
 
 def spread(
@@ -32,13 +39,17 @@ def spread(
     acceleration: float,
     *,
     truth: float | None = None,
-    at_bound: float = 0.0,
+    at_bound: Flags | None = None,
+    undetermined: Flags | None = None,
 ) -> Spread:
     """Bias, standard error and 95 % intervals; `truth` is what the replicates were drawn with."""
-    if len(replicates) < 2:
-        nothing = (math.nan, math.nan)
+    bound, lost = _share(at_bound), _share(undetermined)
+    if undetermined is not None and undetermined.any():
+        ends = open_interval(replicates, undetermined)
+        return Spread(value, math.nan, math.nan, math.inf, ends, NOTHING, bound, lost)
+    if len(replicates) < 2 or bound == 1:
         mean = float(replicates.mean()) if len(replicates) else math.nan
-        return Spread(value, mean, math.nan, math.nan, nothing, nothing, at_bound)
+        return Spread(value, mean, math.nan, math.nan, NOTHING, NOTHING, bound)
     mean = float(replicates.mean())
     return Spread(
         value,
@@ -47,8 +58,24 @@ def spread(
         float(replicates.std(ddof=1)),
         percentile_interval(replicates),
         bca_interval(value, replicates, acceleration),
-        at_bound,
+        bound,
     )
+
+
+def silent(value: float) -> Spread:
+    """Of replicates that say nothing."""
+    return Spread(value, math.nan, math.nan, math.nan, NOTHING, NOTHING, 0.0)
+
+
+def _share(flags: Flags | None) -> float:
+    return float(flags.mean()) if flags is not None and len(flags) else 0.0
+
+
+def open_interval(replicates: Vector, undetermined: Flags) -> tuple[float, float]:
+    """The 95 % interval if a replicate that determines nothing may have any value whatever."""
+    low, _ = percentile_interval(np.where(undetermined, -np.inf, replicates))
+    _, high = percentile_interval(np.where(undetermined, np.inf, replicates))
+    return low, high
 
 
 def percentile_interval(replicates: Vector) -> tuple[float, float]:
@@ -56,8 +83,21 @@ def percentile_interval(replicates: Vector) -> tuple[float, float]:
     if len(replicates) < FEWEST:
         return math.nan, math.nan
     tail = (1 - LEVEL) / 2
-    low, high = np.quantile(replicates, [tail, 1 - tail], method="weibull")
+    low, high = _quantiles(replicates, np.array([tail, 1 - tail]))
     return float(low), float(high)
+
+
+def _quantiles(replicates: Vector, shares: Vector) -> Vector:
+    """Quantiles at (B + 1)·share; between a number and infinity there is only infinity."""
+    ordered = np.sort(replicates)
+    place = np.clip(shares * (len(ordered) + 1), 1, len(ordered))
+    below = np.floor(place).astype(int) - 1
+    rest = place - 1 - below
+    low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
+    finite = np.isfinite(low) & np.isfinite(high)
+    width = np.subtract(high, low, out=np.zeros(len(low)), where=finite)
+    found: Vector = np.where(finite | (rest == 0) | np.isinf(low), low + rest * width, high)
+    return found
 
 
 def bca_interval(value: float, replicates: Vector, acceleration: float) -> tuple[float, float]:
@@ -68,20 +108,19 @@ def bca_interval(value: float, replicates: Vector, acceleration: float) -> tuple
     """
     from scipy.stats import norm
 
-    nothing = math.nan, math.nan
     if len(replicates) < FEWEST:
-        return nothing
+        return NOTHING
     below = float(np.mean(replicates < value) + 0.5 * np.mean(replicates == value))
     if not 0 < below < 1:
-        return nothing
+        return NOTHING
     z0 = float(norm.ppf(below))
     z = z0 + norm.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     divisor = 1 - acceleration * z
     if (divisor <= 0).any():
-        return nothing
+        return NOTHING
     shares = norm.cdf(z0 + z / divisor)
     outermost = 1 / (len(replicates) + 1)
     if shares[0] < outermost or shares[1] > 1 - outermost:
-        return nothing
-    low, high = np.quantile(replicates, shares, method="weibull")
+        return NOTHING
+    low, high = _quantiles(replicates, shares)
     return float(low), float(high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from estimica.estimate.fit_json import finite
+from estimica.estimate.fit_json import finite, identifiability
 from estimica.infer.bootstrap_intervals import Spread
 from estimica.infer.bootstrap_result import Bootstrap
 
@@ -15,8 +15,14 @@ def as_object(found: Bootstrap) -> dict[str, object]:
     items = found.fit.unknowns.items
     by_case: dict[str, dict[str, dict[str, object]]] = {"start": {}, "disturbance": {}}
     tuners: dict[str, object] = {}
-    for u, s in zip(items, found.spreads, strict=True):
-        told = {**_spread(s), "unit": u.unit}
+    for k, (u, s) in enumerate(zip(items, found.spreads, strict=True)):
+        told = {
+            **_spread(s),
+            "identifiable": bool(found.fit.accuracy.identifiable[k]),
+            "undetermined_share": s.undetermined,
+            "remark": found.remark(k),
+            "unit": u.unit,
+        }
         if u.kind == "tuner":
             tuners[u.name] = told
         else:
@@ -40,6 +46,7 @@ def as_object(found: Bootstrap) -> dict[str, object]:
             "start_values": by_case["start"],
             "disturbances": by_case["disturbance"],
             "noise": {n: _spread(s) for n, s in found.noise_spreads.items()},
+            "identifiability": identifiability(found.fit),
             "block_lengths": _by_case(found),
             "criterion": found.fit.criterion,
             "cost": found.fit.cost,

@@ -24,7 +24,7 @@ def block_length(residual: Vector) -> int:
     most = math.ceil(min(3 * math.sqrt(n), n / 3))
     lags = min(most + max(5, math.ceil(math.sqrt(math.log10(n)))), n - 1)
     covariance = np.array([float(centred[: n - k] @ centred[k:]) / n for k in range(lags + 1)])
-    reach = min(2 * _memory(covariance / variance, n), most, lags)
+    reach = min(2 * memory(covariance / variance, n), most, lags)
     if reach == 0:
         return 1
     k = np.arange(-reach, reach + 1)
@@ -36,14 +36,13 @@ def block_length(residual: Vector) -> int:
     return int(min(max(math.ceil(length - 1e-9), 1), most))
 
 
-def _memory(correlation: Vector, n: int) -> int:
-    """The last lag before a stretch of correlations that chance alone explains."""
-    run = max(5, math.ceil(math.sqrt(math.log10(n))))
+def memory(correlation: Vector, n: int, run: int = 5) -> int:
+    """The last lag before a stretch of `run` correlations that chance alone explains."""
+    run = max(run, math.ceil(math.sqrt(math.log10(n))))
     small = np.abs(correlation[1:]) < 2 * math.sqrt(math.log10(n) / n)
-    for m in range(len(small) - run + 1):
-        if small[m : m + run].all():
-            return m
-    return len(small)
+    counts = np.concatenate([[0], np.cumsum(small)])
+    quiet = np.flatnonzero(counts[run:] - counts[:-run] == run)
+    return int(quiet[0]) if len(quiet) else len(small)
 
 
 def _flat_top(x: Vector) -> Vector:

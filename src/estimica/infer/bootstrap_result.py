@@ -15,13 +15,15 @@ import numpy.typing as npt
 
 from estimica.base import show
 from estimica.estimate.fit import Fit
-from estimica.infer.bootstrap_intervals import Spread, spread
+from estimica.infer.bootstrap_intervals import Spread, silent, spread
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Vector = npt.NDArray[np.float64]
-MANY = 0.05  # share of failed replicates from which on the intervals are doubtful
+#: share of failed replicates above which the others say nothing of standard errors and intervals:
+#: a middle 95 % that leaves out as many as lie outside of it is no 95 %
+MANY = 0.05
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Bootstrap:
     numbers: tuple[int, ...]
     values: Vector  # (replicates, unknowns)
     at_bound: npt.NDArray[np.bool_]  # (replicates, unknowns)
+    undetermined: npt.NDArray[np.bool_]  # (replicates, unknowns): its value means nothing there
     costs: Vector
     noise: Mapping[str, Vector]  # estimated variances by output
     noise_drawn: Mapping[str, float]  # variances that the replicates were drawn with
@@ -66,8 +69,12 @@ class Bootstrap:
 
     @property
     def covariance(self) -> Vector:
-        """Covariance of all unknowns over the replicates."""
-        return np.atleast_2d(np.cov(self.values, rowvar=False))
+        """Covariance of all unknowns over the replicates; infinite where one is not determined."""
+        found = np.atleast_2d(np.cov(self.values, rowvar=False))
+        lost = self.undetermined.any(axis=0)
+        found[lost, :] = found[:, lost] = np.nan
+        found[lost, lost] = np.inf
+        return found
 
     @property
     def trusted(self) -> bool:
@@ -77,13 +84,15 @@ class Bootstrap:
     @cached_property
     def spreads(self) -> tuple[Spread, ...]:
         """What the replicates say of each unknown, in the order of the fit's unknowns."""
-        shares = self.at_bound.mean(axis=0) if len(self.values) else np.zeros(self.fit.n_free)
+        if not self.trusted:
+            return tuple(silent(float(v)) for v in self.fit.values)
         return tuple(
             spread(
                 float(self.fit.values[k]),
                 self.values[:, k],
                 float(self.acceleration[k]),
-                at_bound=float(shares[k]),
+                at_bound=self.at_bound[:, k],
+                undetermined=self.undetermined[:, k],
             )
             for k in range(self.fit.n_free)
         )
@@ -91,6 +100,8 @@ class Bootstrap:
     @cached_property
     def noise_spreads(self) -> dict[str, Spread]:
         """The same for the estimated noise variances; their bias is that of the replicates."""
+        if not self.trusted:
+            return {name: silent(self.fit.noise[name].variance) for name in self.noise}
         return {
             name: spread(
                 self.fit.noise[name].variance,
@@ -108,7 +119,7 @@ class Bootstrap:
 
     @property
     def parameters(self) -> pd.DataFrame:
-        """A row for each unknown: value, mean, bias, stderr, intervals, share at a bound."""
+        """A row for each unknown: value, mean, bias, stderr, intervals, shares of replicates."""
         import pandas as pd
 
         rows = []
@@ -124,10 +135,20 @@ class Bootstrap:
                     "bca_low": s.bca[0],
                     "bca_high": s.bca[1],
                     "at_bound": s.at_bound,
+                    "undetermined": s.undetermined,
                 }
             )
         labels = [u.label for u in self.fit.unknowns.items]
         return pd.DataFrame(rows, index=pd.Index(labels, name="unknown", dtype=object))
+
+    def remark(self, k: int) -> str:
+        """What to know about an unknown beyond its numbers."""
+        s = self.spreads[k]
+        if not self.fit.accuracy.identifiable[k] or s.undetermined == 1:
+            return "not determined by these data"
+        if s.undetermined:
+            return f"not determined by {100 * s.undetermined:.2g} % of the replicates"
+        return "at a bound in every replicate" if s.at_bound == 1 else ""
 
     def outcome(self) -> tuple[str, str]:
         """(status, message): how it went."""

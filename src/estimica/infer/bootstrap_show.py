@@ -13,9 +13,11 @@ from estimica.base.errors import InferError
 from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended, labelled
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_tables import aligned, percent, rounded, without_empty
+from estimica.estimate.invariant import listed
 from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.bootstrap_intervals import Spread
 from estimica.infer.bootstrap_result import Bootstrap
+from estimica.infer.refit import unfinished
 from estimica.study.asked import asked
 
 PICTURES = ("scatter", "distribution")
@@ -36,13 +38,32 @@ def outcome(found: Bootstrap) -> tuple[str, str]:
     if found.failed:
         message, count = found.messages[0]
         said += f"; {found.failed} failed and are in no number here ({count}: {message})"
+    said += lost_in_words(found) + unfinished(found.fit)
     if found.interrupted:
         return "interrupted", f"interrupted after {done} of {found.requested} replicates; {said}"
-    if found.replicates < 2:
-        return "failed", said
-    if not found.trusted:
-        said += "; so many failures make the intervals doubtful"
-    return "done", said
+    if found.replicates >= 2 and not found.trusted:
+        said += "; with so many failures the others say nothing of standard errors and intervals"
+    return "done" if found.trusted else "failed", said
+
+
+def lost_in_words(found: Bootstrap) -> str:
+    """Which unknowns the data do not determine, so that their replicates say nothing of them."""
+    pairs = list(zip(found.fit.unknowns.items, found.spreads, strict=True))
+    known = found.fit.accuracy.identifiable
+    always = [
+        f"'{u.label}'" for k, (u, s) in enumerate(pairs) if not known[k] or s.undetermined == 1
+    ]
+    said = ""
+    if always:
+        be, they, them = ("is", "it", "it") if len(always) == 1 else ("are", "they", "them")
+        said += (
+            f"; {listed(always)} {be} not determined by these data: in the replicates {they} only "
+            f"stayed near where {they} began, which says nothing of {them}"
+        )
+    for u, s in pairs:
+        if 0 < s.undetermined < 1:
+            said += f"; {100 * s.undetermined:.2g} % of the replicates do not determine '{u.label}'"
+    return said
 
 
 def estimates(found: Bootstrap) -> Table:
@@ -58,19 +79,27 @@ def estimates(found: Bootstrap) -> Table:
         "to ",
         "at bound %",
         "unit",
+        "remark",
     )
     rows = [
-        _row(u.label, s, "" if u.unit == "1" else u.unit)
-        for u, s in zip(found.fit.unknowns.items, found.spreads, strict=True)
+        (*_row(u.label, s, "" if u.unit == "1" else u.unit), found.remark(k))
+        for k, (u, s) in enumerate(zip(found.fit.unknowns.items, found.spreads, strict=True))
     ]
-    rows += [_row(f"variance of {n}", s, "") for n, s in found.noise_spreads.items()]
+    rows += [(*_row(f"variance of {n}", s, ""), "") for n, s in found.noise_spreads.items()]
     title = f"{found.fit.study.name}: bootstrap, {found.kind}, seed {found.seed}"
     status, message = outcome(found)
     note = ended(status, message)
-    if found.replicates and not any(math.isfinite(x) for s in found.spreads for x in s.bca):
+    if not found.trusted:
+        return without_empty(Table(columns, tuple(rows), title, note), *columns[2:])
+    scattering = [s for k, s in enumerate(found.spreads) if not found.remark(k)]
+    if found.replicates and scattering and not any(map(math.isfinite, _ends(scattering))):
         note += "; too few for BCa intervals"
     table = Table(columns, tuple(rows), title, note)
-    return without_empty(table, "BCa from", "to ", "at bound %", "unit")
+    return without_empty(table, "BCa from", "to ", "at bound %", "unit", "remark")
+
+
+def _ends(spreads: Sequence[Spread]) -> list[float]:
+    return [x for s in spreads for x in s.bca]
 
 
 def _row(label: str, s: Spread, unit: str) -> tuple[object, ...]:
@@ -129,9 +158,11 @@ def _scatter(found: Bootstrap, chosen: Sequence[int], named: bool) -> Curves:
             colour=STRONG,
             listed=not panels,
         )
+        lost = [f"{items[k].label} {found.remark(k)}" for k in (a, b) if found.remark(k)]
         heading = (
             f"{labelled(items[b].label, items[b].unit)} over "
-            f"{labelled(items[a].label, items[a].unit)}: correlation {correlation[a, b]:.2f}"
+            f"{labelled(items[a].label, items[a].unit)}: "
+            + ("; ".join(lost) or f"correlation {correlation[a, b]:.2f}")
         )
         panels.append(Panel(items[b].label, (cloud, middle), group=heading))
     return Curves(tuple(panels), f"{fit.study.name}: replicates of pairs", "", 260)
@@ -172,7 +203,9 @@ def _bars(found: Bootstrap, chosen: Sequence[int]) -> Curves:
             for j, x in enumerate(ends)
             if math.isfinite(x)
         ]
-        panels.append(Panel("count", tuple(curves), group=labelled(u.label, u.unit)))
+        remark = found.remark(k)
+        heading = labelled(u.label, u.unit) + (f": {remark}" if remark else "")
+        panels.append(Panel("count", tuple(curves), group=heading))
     return Curves(tuple(panels), f"{found.fit.study.name}: replicates", "", 170)
 
 
@@ -200,16 +233,25 @@ def _answer(found: Bootstrap) -> str:
     said = ended(*outcome(found))
     words = [f"{said[:1].upper()}{said[1:]}."]
     if found.replicates > 1:
-        ends = np.percentile(found.values, [2.5, 97.5], axis=0).T
-        rows = zip(found.fit.unknowns.items, found.fit.values, ends, strict=True)
-        told = [f"{u.label} = {v:.5g} (95 % between {a:.4g} and {b:.4g})" for u, v, (a, b) in rows]
+        told = [_told(found, k) for k in range(found.fit.n_free)]
         more = f" and {len(told) - MOST_TOLD} more below" if len(told) > MOST_TOLD else ""
         words.append(f"{'; '.join(told[:MOST_TOLD])}{more}.")
     return "\n\n".join(words)
 
 
+def _told(found: Bootstrap, k: int) -> str:
+    s, label = found.spreads[k], found.fit.unknowns.items[k].label
+    low, high = s.percentile
+    between = f"95 % between {low:.4g} and {high:.4g}" if math.isfinite(high - low) else ""
+    about = "; ".join(t for t in (found.remark(k), between) if t) or "too few for an interval"
+    return f"{label} = {s.value:.5g} ({about})"
+
+
 def _sections(found: Bootstrap) -> Iterator[Section]:
     yield Section("Estimates", _WORDS, (replace(estimates(found), title="", note=""),))
+    if found.fit.identifiability.advice:
+        said = "\n\n".join(f"{a[:1].upper()}{a[1:]}." for a in found.fit.identifiability.advice)
+        yield Section("Not determined", said)
     if found.replicates > 1 and found.fit.n_free > 1:
         shown = (replace(picture(found, "scatter"), title=""),)
         yield Section("Pairs", _PAIRS, shown)

@@ -29,7 +29,7 @@ KINDS = {
     "model": "noise as the criterion assumes: white, of one variance for each output",
     "pooled": "white noise, of one variance for all outputs but for their weights",
     "sandwich": "every sample with a variance of its own (HC3)",
-    "hac": "noise of any colour and variance (Newey-West)",
+    "hac": "noise of any variance, as coloured as the residuals are",
 }
 
 
@@ -40,7 +40,7 @@ class Covariance:
     fit: Fit = field(repr=False)
     kind: str
     accuracy: Accuracy = field(repr=False)
-    bandwidth: float = 0.0  # samples over which noise may remember; of kind "hac"
+    bandwidth: float = 0.0  # samples over which noise remembers; of kind "hac"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class Covariance:
         return plain
 
     def _reach(self) -> str:
-        return f"; bandwidth {self.bandwidth:.1f} samples" if self.kind == "hac" else ""
+        return f", over {self.bandwidth:.0f} samples" if self.kind == "hac" else ""
 
     def _repr_html_(self) -> str:
         return show.html(self.table()) + show.html(self.correlations())
@@ -172,7 +172,7 @@ def require_kind(kind: str) -> None:
 
 def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
     """The same for a study that is linearised already."""
-    bandwidth = 0.0
+    memory = 0.0
     freedom = around.freedom
     if freedom <= 0:
         raise InferError(
@@ -186,7 +186,7 @@ def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
     elif kind == "pooled":
         meat = pooled(around)
     else:
-        meat, bandwidth = along_time(around)
+        (meat, memory), factor = along_time(around), 1.0
     known = accuracy(
         around.root,
         fit.values,
@@ -197,7 +197,7 @@ def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
         freedom=freedom,
         threshold=fit.accuracy.threshold,
     )
-    return Covariance(fit, kind, known, bandwidth)
+    return Covariance(fit, kind, known, memory)
 
 
 def _root(square: Vector) -> Vector:

@@ -7,17 +7,17 @@ inside it. A prior adds to both as a measurement with just the error that it sta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.infer.covariance_rows import Linearised, Rows
-from estimica.infer.residual_spacing import spacing
+from estimica.infer.covariance_rows import Linearised
+from estimica.infer.noise_colour import Colour, colours, crossing, gridded
 
 Vector = npt.NDArray[np.float64]
-STRONGEST = 0.97  # first-order memory of a gradient that is believed
-LEAST_SHARE = 0.05  # of its variance that a residual keeps
+LEAST_SHARE = 0.05  # of its variance that a residual keeps, or white noise in any direction
 
 
 def by_output(around: Linearised) -> Vector:
@@ -67,72 +67,45 @@ def by_sample(around: Linearised) -> Vector:
 
 
 def along_time(around: Linearised) -> tuple[Vector, float]:
-    """The scatter of the gradient with noise that remembers, and the bandwidth in samples.
+    """The scatter of the gradient with coloured noise, and how many samples the noise remembers.
 
-    Newey and West's weights 1 − l/(b + 1), the bandwidth of Andrews for a first-order memory, and
-    each component made nearly white before and coloured again after (Andrews and Monahan).
+    Σ Jᵀ Γ J with Γ the autocovariance of each output's noise, and of the outputs of a case among
+    each other; what the unknowns have taken from the noise is in it. The variance of single
+    samples is their own, as of `by_sample`. Unlike a sum over lags of the gradient itself, as that
+    of Newey and West, this knows how the Jacobian goes on: under a periodic input the gradient
+    seems to remember what is only the period.
     """
-    scale = _whitener(around)
-    parts = [_scores(rows) @ scale for rows in _cases(around.rows)]
-    memory = _memories(parts)
-    white = [part[1:] - part[:-1] * memory for part in parts]
-    bandwidth = _bandwidth(white, sum(map(len, white)))
-    total = np.zeros((scale.shape[1],) * 2)
-    for part in white:
-        total += _weighted(part, bandwidth)
-    back = np.diag(1 / (1 - memory))
-    count = sum(map(len, parts)) / max(sum(map(len, white)), 1)
-    unscale = np.linalg.pinv(scale)
-    whole = unscale.T @ (back @ total @ back) @ unscale * count
-    return np.asarray(whole + around.prior.T @ around.prior), bandwidth
+    found = colours(around, gridded(around))
+    n = len(around.q)
+    total, white = np.zeros((n, n)), np.zeros((n, n))
+    for colour in found:
+        one = colour.of
+        plain = colour.value[0] * one.jacobian.T @ one.jacobian
+        total += one.jacobian.T @ colour.passed(one.jacobian) - plain + _uneven(colour)
+        white += plain
+    for first, second in combinations(found, 2):
+        if (cross := crossing(first, second)) is not None:
+            total += cross + cross.T
+    reach = max((c.reach for c in found), default=0)
+    return _lifted(total, white) + around.prior.T @ around.prior, float(reach)
 
 
-def _whitener(around: Linearised) -> Vector:
-    """Coordinates in which the gradient of white noise has independent components of one size."""
-    values, vectors = np.linalg.eigh(around.information)
-    large = values > 1e-14 * values[-1]
-    return np.asarray(vectors[:, large] / np.sqrt(values[large]))
+def _uneven(colour: Colour) -> Vector:
+    """Σ ρ² jjᵀ, with what the fit has taken from the residuals put back."""
+    one = colour.of
+    square = float(one.residual @ one.residual)
+    scale = colour.value[0] * one.count / square if square > 0 else 0.0
+    part = one.jacobian * one.residual[:, None]
+    return np.asarray(scale * part.T @ part)
 
 
-def _cases(rows: Sequence[Rows]) -> list[list[Rows]]:
-    """Rows of each case together: its outputs may be disturbed by the same thing."""
-    found: dict[str, list[Rows]] = {}
-    for one in rows:
-        found.setdefault(one.case, []).append(one)
-    return list(found.values())
-
-
-def _scores(rows: Sequence[Rows]) -> Vector:
-    """The gradient of each stamp, all outputs together, on a grid where there is one."""
-    stamps = np.unique(np.concatenate([one.time for one in rows]))
-    total = np.zeros((len(stamps), rows[0].jacobian.shape[1]))
-    for one in rows:
-        total[np.searchsorted(stamps, one.time)] += one.jacobian * one.scored[:, None]
-    return spacing(stamps).spread(total)
-
-
-def _memories(parts: Sequence[Vector]) -> Vector:
-    """First-order autocorrelation of each component."""
-    above = sum(np.sum(p[1:] * p[:-1], axis=0) for p in parts)
-    below = sum(np.sum(p[:-1] ** 2, axis=0) for p in parts)
-    ratio = np.divide(above, below, out=np.zeros_like(below), where=np.asarray(below) > 0)
-    return np.asarray(np.clip(ratio, -STRONGEST, STRONGEST))
-
-
-def _bandwidth(parts: Sequence[Vector], count: int) -> float:
-    """1.1447 (α n)^⅓ with Andrews' α for a first-order memory, components counting alike."""
-    rho = _memories(parts)
-    noise = sum(np.sum((p[1:] - p[:-1] * rho) ** 2, axis=0) for p in parts) / max(count, 1)
-    size = noise**2
-    above = np.sum(4 * rho**2 * size / ((1 - rho) ** 6 * (1 + rho) ** 2))
-    below = np.sum(size / (1 - rho) ** 4)
-    alpha = float(above / below) if below > 0 else 0.0
-    return float(1.1447 * (alpha * count) ** (1 / 3))
-
-
-def _weighted(part: Vector, bandwidth: float) -> Vector:
-    total = part.T @ part
-    for lag in range(1, min(int(bandwidth) + 1, len(part) - 1)):
-        cross = part[lag:].T @ part[:-lag]
-        total = total + (1 - lag / (bandwidth + 1)) * (cross + cross.T)
-    return np.asarray(total)
+def _lifted(total: Vector, white: Vector) -> Vector:
+    """The same, in no direction below a share of white noise: a sum cut off may be indefinite."""
+    values, vectors = np.linalg.eigh(white)
+    large = values > 1e-14 * values[-1] if len(values) else np.zeros(0, bool)
+    scale = vectors[:, large] / np.sqrt(values[large])
+    inner = scale.T @ total @ scale
+    sizes, directions = np.linalg.eigh((inner + inner.T) / 2)
+    back = np.linalg.pinv(scale)
+    kept = (directions * np.maximum(sizes, LEAST_SHARE)) @ directions.T
+    return np.asarray(back.T @ kept @ back)

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.criterion import Scales
 from estimica.estimate.estimator import fit as estimate
 from estimica.estimate.fit import Compared, Fit
 from estimica.estimate.prefilter import error_filter
+from estimica.estimate.search import Status
 from estimica.execute.context import Context
 from estimica.execute.executor import executor as hired
 from estimica.execute.outcome import Outcome
@@ -26,7 +26,14 @@ from estimica.execute.threads import one_thread
 from estimica.infer.cross_validation_folds import Fold, done, folds_of
 from estimica.infer.cross_validation_result import CrossValidation, FoldResult
 from estimica.infer.input_errors import refuse_input_errors
-from estimica.infer.refit import Workplace, require_estimate, workplace, workplace_of
+from estimica.infer.refit import (
+    Estimate,
+    Workplace,
+    estimate_of,
+    require_estimate,
+    workplace,
+    workplace_of,
+)
 from estimica.study.record import Measured
 from estimica.study.study import Study
 
@@ -65,6 +72,8 @@ def crossvalidate(
     if folds is not None and folds < 2:
         raise InferError("I344", f"{folds} folds leave nothing to fit or to predict; use 2 or more")
     full = study if isinstance(study, Fit) else estimate(study)
+    if full is not study and full.outcome.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     require_estimate(full, "crossvalidate")
     refuse_input_errors(full.study, "crossvalidate", "leave the sigma of the input out")
     with one_thread():
@@ -88,7 +97,7 @@ def crossvalidate(
                 _piece,
                 {f"fold {k}": k for k in range(len(plan))},
                 context=Context(
-                    partial(_bench, full.study, full.values, full.scales, way, folds), (place, plan)
+                    partial(_bench, full.study, estimate_of(full), way, folds), (place, plan)
                 ),
                 run=run or NoRunWriter(),
                 on_piece=note,
@@ -101,9 +110,9 @@ def crossvalidate(
 
 
 def _bench(
-    study: Study, values: Vector, scales: Scales, by: str, folds: int | None
+    study: Study, estimate: Estimate, by: str, folds: int | None
 ) -> tuple[Workplace, list[Fold]]:
-    place = workplace(study, values, scales)
+    place = workplace(study, estimate)
     return place, folds_of(place.setup.of_role("calibrate"), by, folds)
 
 

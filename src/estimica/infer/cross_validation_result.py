@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from estimica.base import show
 from estimica.estimate.fit import Compared, Fit
+from estimica.infer.refit import unfinished
 from estimica.study.frequency_transfer import Transfer
 
 Vector = npt.NDArray[np.float64]
@@ -95,29 +96,39 @@ class CrossValidation:
 
     @property
     def stderr(self) -> Vector:
-        """Standard errors by the jackknife: √((K − 1)/K Σ(value − mean)²) over the folds."""
+        """Standard errors by the jackknife: √((K − 1)/K Σ(value − mean)²) over the folds.
+
+        Infinite where the data do not determine a tuner: its values stay near where they began.
+        """
         values = self.values
         if len(values) < 2:
             return np.full(len(self.tuners), np.nan)
         k = len(values)
         spread = np.sum((values - values.mean(axis=0)) ** 2, axis=0)
-        return np.asarray(np.sqrt((k - 1) / k * spread))
+        known = self.fit.accuracy.identifiable[: len(self.tuners)]
+        return np.where(known, np.sqrt((k - 1) / k * spread), np.inf)
 
     @cached_property
     def verdict(self) -> str:
         """What it means, in a few sentences."""
+        if self.interrupted and not self.folds:
+            return "it was interrupted before any fold was done"
         if all(f.failed for f in self.folds):
             return "no fold could be fitted and predicted"
-        return ". ".join([*self._errors_in_words(), *self._scatter_in_words()])
+        said = ". ".join([*self._errors_in_words(), *self._scatter_in_words()])
+        if self.interrupted:
+            return f"of the {len(self.folds)} of {self.count} folds that were done: {said}"
+        return said
 
     def outcome(self) -> tuple[str, str]:
         """How it ended: "done", "interrupted" or "failed", and in words."""
         if self.interrupted:
-            return "interrupted", f"stopped after {len(self.folds)} of {self.count} folds"
+            done = f"stopped after {len(self.folds)} of {self.count} folds"
+            return "interrupted", f"{done}{unfinished(self.fit)}"
         if all(f.failed for f in self.folds):
             return "failed", "no fold could be fitted and predicted"
         failed = f"; {self.failed} of {self.count} folds failed" if self.failed else ""
-        return "done", f"{self.verdict}{failed}"
+        return "done", f"{self.verdict}{failed}{unfinished(self.fit)}"
 
     # -- how it shows itself --------------------------------------------------------------------
 

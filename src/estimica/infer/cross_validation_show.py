@@ -48,6 +48,8 @@ def errors(found: CrossValidation) -> Table:
     note = "left out: predicted by the fit that has not seen it"
     if _kept(found):
         note += f"; {', '.join(_kept(found))} kept where only the left-out samples determine it"
+    if found.interrupted:
+        note += f"; interrupted after {len(found.folds)} of {found.count} folds"
     if found.failed:
         note += f"; {found.failed} of {found.count} folds failed and are not in it"
     return Table(columns, tuple(rows), title, note)
@@ -70,11 +72,13 @@ def scatter(found: CrossValidation) -> Table:
                 short(float(jackknife[k])) if math.isfinite(jackknife[k]) else None,
                 short(error) if math.isfinite(error) else None,
                 short(float(jackknife[k]) / error) if known else None,
+                found.fit.remark(k),
             )
         )
-    columns = ("tuner", "all data", "smallest", "largest", "jackknife error", "std. error", "ratio")
+    numbers = ("all data", "smallest", "largest", "jackknife error", "std. error", "ratio")
+    columns = ("tuner", *numbers, "remark")
     note = "jackknife error: the standard error that follows from the scatter over the folds"
-    return Table(columns, tuple(rows), "Tuners over the folds", note)
+    return without_empty(Table(columns, tuple(rows), "Tuners over the folds", note), "remark")
 
 
 def fold_table(found: CrossValidation) -> Table:
@@ -225,6 +229,7 @@ def as_object(found: CrossValidation) -> dict[str, object]:
                 "max": float(values[:, k].max()) if len(values) else math.nan,
                 "stderr_jackknife": float(jackknife[k]),
                 "stderr": float(found.fit.parameters["stderr"][name]),
+                "identifiable": bool(found.fit.accuracy.identifiable[k]),
             }
             for k, name in enumerate(found.tuners)
         },

@@ -26,7 +26,7 @@ class LikelihoodRatio:
 
     distribution: Distribution
     statistic: float
-    freedom: int  # unknowns that are free in the larger model only, noise variances counted
+    freedom: int  # unknowns that are determined in the larger model only, noise variances counted
     residual_freedom: int  # N − k of the larger model
     risk: float  # of preferring the larger model where the null model is true
     cost_reduction: float
@@ -41,6 +41,10 @@ class LikelihoodRatio:
     def verdict(self, risk: float = 0.05) -> str:
         """What the test says, in words."""
         what = ", ".join(f"'{n}'" for n in self.released)
+        if not self.freedom:
+            return (
+                f"these data cannot tell {what} from what was free before: nothing is to be gained"
+            )
         if self.rejects(risk):
             return (
                 f"releasing {what} is worth it: a null model that is true would gain so much by "
@@ -95,10 +99,11 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
     """Test the fit `null` against the fit `other`, in which more is free.
 
     Both must come from the same data and criterion, and `other` must be able to do all that `null`
-    does. `ml` uses the χ² distribution of the cost difference, `oe` the F distribution.
+    does. `ml` uses the χ² distribution of the cost difference, `oe` the F distribution. Degrees of
+    freedom are what the data determine of the released unknowns.
     """
     released = require_nested(null, other)
-    freedom = len(released)
+    freedom = max(len(released) - _lost(other) + _lost(null), 0)
     reduction = null.cost - other.cost
     allowed = tolerance(null)
     if reduction < -allowed:
@@ -107,7 +112,7 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
             f"the fit with more that is free costs {other.cost:.8g}, the null model only "
             f"{null.cost:.8g}: it ended in a poorer optimum; fit it from the null model's values",
         )
-    free = other.n_free + sum(v.estimated for v in other.noise.values())
+    free = other.n_free - _lost(other) + sum(v.estimated for v in other.noise.values())
     samples = other.n_samples if math.isnan(other.n_independent) else int(other.n_independent)
     residual = samples - free
     if null.criterion == "ml":
@@ -137,11 +142,16 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
     )
 
 
+def _lost(fit: Fit) -> int:
+    """How many combinations of its unknowns the data do not determine."""
+    return fit.n_free - fit.accuracy.rank
+
+
 def chi2_risk(reduction: float, freedom: int) -> float:
     """The probability that χ² with so many degrees of freedom exceeds the cost reduction."""
     from scipy.stats import chi2
 
-    return float(chi2.sf(reduction, freedom))
+    return float(chi2.sf(reduction, freedom)) if freedom else 1.0
 
 
 def f_risk(
@@ -150,7 +160,7 @@ def f_risk(
     """F = ((V₀ − V₁)/p) / (V₁/(N − k)) and the probability that it is exceeded."""
     from scipy.stats import f
 
-    if residual_freedom < 1:
+    if residual_freedom < 1 or freedom < 1:
         return math.nan, 1.0
     if cost <= 0:
         gained = null_cost > cost

@@ -28,7 +28,7 @@ from estimica.infer.profile_branch import Branch, Ending, branch_of
 from estimica.infer.profile_result import Profile, concluded
 from estimica.infer.profile_threshold import thresholds
 from estimica.infer.profile_walk import Terms, advance
-from estimica.infer.refit import require_estimate, workplace, workplace_of
+from estimica.infer.refit import estimate_of, require_estimate, workplace, workplace_of
 
 Side = tuple[int, int]  # unknown and direction
 
@@ -87,7 +87,7 @@ def profile(
             stops = sum(len(b.stops) for b in branches.values())
             progress(Progress(ended, len(branches), stops))
 
-    context = Context(partial(workplace, fit.study, fit.values, fit.scales), place)
+    context = Context(partial(workplace, fit.study, estimate_of(fit)), place)
     writer = run or NoRunWriter()
     interrupted = False
     try:

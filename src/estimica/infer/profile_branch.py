@@ -11,7 +11,8 @@ from typing import Any
 class Ending(StrEnum):
     """How one side of a profile ended."""
 
-    WALKING = "walking"  # not yet, or interrupted
+    WALKING = "walking"  # not yet
+    INTERRUPTED = "interrupted"  # nobody knows how it would have gone on
     FOUND = "found"  # it crosses the threshold
     BOUND = "bound"  # it reaches a bound below the threshold
     FLAT = "flat"  # it stays below the threshold as far as one can go

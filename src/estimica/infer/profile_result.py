@@ -219,7 +219,10 @@ def _end(unknowns: Unknowns, branch: Branch) -> ProfileEnd:
     elif branch.ending is Ending.FAILED:
         words = f"{way} it could be followed only{reached}: {branch.message}"
     else:
-        words = f"{way} it was interrupted"
+        words = f"{way} it was followed only{reached}, then interrupted"
+        if farthest is None:
+            words = f"{way} it was not followed yet"
+        return ProfileEnd(Ending.INTERRUPTED, value, words, failures)
     return ProfileEnd(branch.ending, value, words, failures)
 
 

@@ -13,9 +13,11 @@ from estimica.estimate.fit_tables import rounded, short, without_empty
 from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.profile_branch import Ending
 from estimica.infer.profile_result import Profile, ProfileCurve
+from estimica.infer.refit import unfinished
 from estimica.study.asked import asked
 
 GREY, STRONG = 7, 1  # of the palette
+CUT = (Ending.INTERRUPTED, Ending.FAILED)  # the curve ends there, the profile does not
 
 
 def outcome(found: Profile) -> tuple[str, str]:
@@ -31,12 +33,23 @@ def outcome(found: Profile) -> tuple[str, str]:
         said.append(f"not bounded by these data: {', '.join(open_)}")
     if found.failures:
         said.append(f"{found.failures} refits failed on the way")
-    message = "; ".join(said) or "every profile was followed to its ends"
     if found.interrupted:
-        return "interrupted", f"interrupted; {message}"
+        message = "; ".join([walked_in_words(found), *said])
+        return "interrupted", f"interrupted; {message}{unfinished(found.fit)}"
+    message = "; ".join(said) or "every profile was followed to its ends"
+    message += unfinished(found.fit)
     if failed and len(failed) == len(found.curves):
         return "failed", message
     return "done", message
+
+
+def walked_in_words(found: Profile) -> str:
+    """How many sides had come to their end when it was interrupted, and which had not."""
+    sides = [e for c in found.curves for e in (c.low, c.high)]
+    ended_ = [e for e in sides if e.ending is not Ending.INTERRUPTED]
+    rest = [c.unknown.label for c in found.curves if _has(c, Ending.INTERRUPTED)]
+    said = f"{len(ended_)} of {len(sides)} sides had come to their end"
+    return f"{said}; still open: {', '.join(rest)}" if rest else said
 
 
 def _has(curve: ProfileCurve, ending: Ending) -> bool:
@@ -109,6 +122,8 @@ def picture(found: Profile, names: Sequence[str] = ()) -> Curves:
         ]
         curves += _parabola(found, c, x, top, listed)
         heading = labelled(c.unknown.label, c.unknown.unit)
+        cut = [e.message for e in (c.low, c.high) if e.ending in CUT]
+        heading += f": {'; '.join(cut)}" if cut else ""
         panels.append(Panel("rise of the cost", tuple(curves), group=heading))
     return Curves(tuple(panels), f"{found.fit.study.name}: profiles", "", 220)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
+from estimica.estimate.accuracy import remaining, undetermined
 from estimica.estimate.criterion import Scales
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.estimator import find
 from estimica.estimate.fit import Fit
 from estimica.estimate.methods import LevenbergMarquardt
-from estimica.estimate.objective import Objective, scored
+from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.scales import with_scales
 from estimica.estimate.search import Limits, Searched, Status, search
 from estimica.estimate.setup import Setup, prepare
@@ -25,6 +27,25 @@ Flags = npt.NDArray[np.bool_]
 NEAR = 1e-6
 #: iterations that a refit may always take: one that ends early is a failure, not a saving
 ITERATIONS = 50
+#: distance from the optimum that is too far: in standard errors, and as a relative change. Refits
+#: of well-determined models end below 1e-6 standard errors, those stuck in valleys mostly above
+#: 0.1 (measured on curves with K1*K2); the second keeps noise-free data out, whose standard errors
+#: are nothing but rounding
+SHORT = (0.1, 1e-3)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What a worker process has to know of a fit: values, robust scales, error of the Jacobian."""
+
+    values: Vector
+    scales: Scales
+    threshold: float
+
+
+def estimate_of(fit: Fit) -> Estimate:
+    """The estimate of a fit."""
+    return Estimate(fit.values, fit.scales, fit.accuracy.threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +55,28 @@ class Workplace:
     setup: Setup
     objective: Objective
     q: Vector
+    threshold: float  # relative error of the Jacobian: a singular value below it counts as zero
+
+    def undetermined(self, point: Point) -> Flags:
+        """The unknowns that the data of this point do not determine."""
+        held = np.array(bounds_reached(self, point.q), bool)
+        return undetermined(point.R, held, self.threshold)
 
 
-def workplace(study: Study, values: Vector, scales: Scales) -> Workplace:
+def workplace(study: Study, estimate: Estimate) -> Workplace:
     """The workplace of a worker process, which compiles the model once."""
-    return _placed(prepare(study), values, scales)
+    return _placed(prepare(study), estimate)
 
 
 def workplace_of(fit: Fit) -> Workplace:
     """The workplace of the process that made the fit; nothing is compiled anew."""
-    return _placed(fit.setup, fit.values, fit.scales)
+    return _placed(fit.setup, estimate_of(fit))
 
 
-def _placed(setup: Setup, values: Vector, scales: Scales) -> Workplace:
-    objective = scored(setup.calibration(), scales)
-    q = objective.unknowns.clipped(objective.unknowns.coordinates(values))
-    return Workplace(setup, objective, q)
+def _placed(setup: Setup, estimate: Estimate) -> Workplace:
+    objective = scored(setup.calibration(), estimate.scales)
+    q = objective.unknowns.clipped(objective.unknowns.coordinates(estimate.values))
+    return Workplace(setup, objective, q, estimate.threshold)
 
 
 def require_estimate(fit: Fit, what: str) -> None:
@@ -65,6 +92,13 @@ def require_estimate(fit: Fit, what: str) -> None:
             "I410",
             f"{what}: there is no optimum to look around: {fit.outcome.message}",
         )
+
+
+def unfinished(fit: Fit) -> str:
+    """A word where the estimate that all refits begin at is not at an optimum itself."""
+    if fit.outcome.ok:
+        return ""
+    return f"; the fit it begins at did not converge itself ({fit.outcome.status})"
 
 
 def refit(setup: Setup, cases: Disagreement, start: Vector, held: Flags | None = None) -> Searched:
@@ -106,6 +140,28 @@ def _better(one: Searched, other: Searched) -> bool:
     if one.status is Status.CONVERGED:
         return True
     return one.point.cost < other.point.cost
+
+
+def shortfall(place: Workplace, point: Point) -> str:
+    """Why a refit that stopped at this point is not at its optimum, in words; empty where it is.
+
+    In a long valley along which the cost hardly changes a search may find nothing to gain while
+    the optimum is far away. Its replicates then stay where they began and seem to be certain.
+    """
+    objective = place.objective
+    held = np.array(bounds_reached(place, point.q), bool)
+    offset, step = remaining(point.R, point.b, held, place.threshold)
+    if not objective.criterion.has_unit_variance:
+        freedom = max(objective.n_independent - int((~held).sum()), 1.0)
+        offset /= max(math.sqrt(point.square / freedom), 1e-300)
+    change = np.abs(step) / np.maximum(np.abs(point.q), 1e-3)  # as the search has it
+    far = int(np.argmax(change))
+    if offset <= SHORT[0] or change[far] <= SHORT[1]:
+        return ""
+    return (
+        "it stopped in a valley along which the cost hardly changes, "
+        f"short of its optimum: the data hardly determine '{objective.unknowns.items[far].label}'"
+    )
 
 
 def bounds_reached(place: Workplace, q: Vector) -> list[bool]:

@@ -13,11 +13,12 @@ import numpy.typing as npt
 from estimica.base.errors import DesignError
 from estimica.estimate.estimator import fit as search
 from estimica.estimate.fit import Fit
+from estimica.estimate.search import Status
 from estimica.execute.run import StoredRun
 from estimica.execute.run_writer import NoRunWriter, RunWriter
 from estimica.execute.store import Store
 from estimica.infer.bootstrap import bootstrap
-from estimica.infer.bootstrap_result import Bootstrap
+from estimica.infer.bootstrap_result import MANY, Bootstrap
 from estimica.infer.noted_fit import noted, restored
 from estimica.optimise.samples import Samples, drawn_jointly
 from estimica.study.bootstrap_table import bootstrap_table
@@ -37,6 +38,7 @@ class Source:
     covariance: Vector | None = None
     sample: Vector | None = None  # (replicates, n)
     about: str = ""
+    undetermined: Vector | None = None  # share of the sample that does not determine a tuner
 
     def known_in(self, study: Study) -> Source:
         """Only the tuners that a study's model knows."""
@@ -54,6 +56,7 @@ class Source:
             None if self.covariance is None else self.covariance[np.ix_(chosen, chosen)],
             None if self.sample is None else self.sample[:, chosen],
             self.about,
+            None if self.undetermined is None else self.undetermined[chosen],
         )
 
     def drawn(self, table: MontecarloTable) -> Samples:
@@ -86,8 +89,10 @@ def source_of(
         names, chosen = _tuners(given.fit)
         about = f"the bootstrap of '{given.fit.study.name}'"
         _require_replicates(about, len(given.values))
-        found = Source(names, given.fit.values[chosen], None, given.values[:, chosen], about)
-        return found.known_in(study)
+        sample, lost = given.values[:, chosen], given.undetermined[:, chosen]
+        found = Source(names, given.fit.values[chosen], None, sample, about, lost.mean(axis=0))
+        _require_trusted(about, given.failed, given.failed + given.replicates)
+        return _determined(found.known_in(study))
     names, chosen = _tuners(given)
     covariance = given.accuracy.covariance[np.ix_(chosen, chosen)]
     about = f"the fit of '{given.study.name}'"
@@ -101,17 +106,31 @@ def _tuners(fit: Fit) -> tuple[tuple[str, ...], list[int]]:
 
 
 def _determined(source: Source) -> Source:
-    covariance = source.covariance
-    assert covariance is not None
-    if np.isfinite(covariance).all():
+    """The same, if its data determine every tuner: where they do not, nobody knows its scatter."""
+    if source.covariance is None:
+        assert source.undetermined is not None
+        lost = source.undetermined > 0
+    elif np.isfinite(source.covariance).all():
         return source
-    spread = np.diag(covariance)
-    bad = [n for n, v in zip(source.names, spread, strict=True) if not np.isfinite(v)]
+    else:
+        lost = ~np.isfinite(np.diag(source.covariance))
+    bad = [n for n, gone in zip(source.names, lost, strict=True) if gone]
+    if source.covariance is None and not bad:
+        return source
     raise DesignError(
         "O061",
         f"{source.about} does not determine {', '.join(bad) or 'its tuners'}; fix them there, or "
         "give them a distribution of their own",
     )
+
+
+def _require_trusted(about: str, failed: int, done: int) -> None:
+    if failed > MANY * done:
+        raise DesignError(
+            "O098",
+            f"{about}: {failed} of {done} replicates failed, and those left may not scatter as "
+            "the estimate does; look why they fail",
+        )
 
 
 def _require_replicates(about: str, count: int) -> None:
@@ -135,6 +154,8 @@ def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit |
     known = run.checkpoints().get("estimate")
     if known is None:
         fit = search(asked, workers=workers or 1)
+        if fit.outcome.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         note = noted(fit)
         if note is not None:
             run.checkpoint("estimate", note)
@@ -146,7 +167,7 @@ def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit |
         return fit
     table = study.tables.get("bootstrap", {})
     s = bootstrap_table(table if isinstance(table, dict) else {})
-    return bootstrap(
+    found = bootstrap(
         fit,
         s.replicates,
         kind=s.kind,
@@ -155,6 +176,9 @@ def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit |
         workers=workers or 1,
         run=run,
     )
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found
 
 
 def _stored(study: Study, name: str, store: Path | None) -> Source:
@@ -178,12 +202,27 @@ def _stored(study: Study, name: str, store: Path | None) -> Source:
     if command == BOOTSTRAP:
         sample = _replicates(run, len(names))
         _require_replicates(about, len(sample))
-        return Source(names, values, None, sample, about)
+        failed = int(run.result.get("failed", 0))
+        _require_trusted(about, failed, failed + len(sample))
+        lost = _undetermined(run, told)
+        return _determined(Source(names, values, None, sample, about, lost).known_in(study))
     matrix = run.result.get("covariance")
     if not names or matrix is None:
         raise DesignError("O066", f"{about} has no covariance to draw from; fit once more")
     covariance = np.array(matrix, float).reshape(len(names), len(names))
     return _determined(Source(names, values, covariance, None, about).known_in(study))
+
+
+def _undetermined(run: StoredRun, told: Mapping[str, Any]) -> Vector:
+    """The share of the replicates that do not determine each tuner."""
+    shares = [one.get("undetermined_share") for one in told.values()]
+    if any(s is None for s in shares):
+        raise DesignError(
+            "O099",
+            f"run '{run.id}' is of an older version and does not tell which tuners its data "
+            "determine; make the bootstrap once more",
+        )
+    return np.array(shares, float)
 
 
 def _replicates(run: StoredRun, count: int) -> Vector:

@@ -18,7 +18,7 @@ from estimica.data.table import Data
 from estimica.study.case import Case
 from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.frequency_transfer import Transfer
-from estimica.study.record import Measured, Record, data_of
+from estimica.study.record import Measured, Record, data_of, uncounted
 from estimica.study.sigma import Sigma
 from estimica.study.units import UnknownUnit, conversion
 
@@ -58,7 +58,11 @@ def examine_response(case: Case, inputs: Sequence[str]) -> tuple[Record | None, 
         message = "has no outputs"
         problems.append(Problem("C004", where, message, "say which responses were measured"))
     point = {n: Signal.constant(v) for n, v in case.inputs.items() if isinstance(v, float)}
-    return Record(case, 0.0, point, tuple(outputs)), problems
+    responses = case.columns_of_responses.values()
+    used = [c for r in responses for c in (*r.columns, r.sigma) if isinstance(c, str)]
+    told = uncounted(where, data, list(dict.fromkeys(used)))
+    notes = tuple(p.message for p in told)
+    return Record(case, 0.0, point, tuple(outputs), notes=notes), problems + told
 
 
 def transfer_of(

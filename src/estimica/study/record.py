@@ -79,6 +79,7 @@ class Record:
     inputs: Mapping[str, Signal]
     outputs: tuple[Measured, ...]
     uncertain: tuple[Measured, ...] = ()  # inputs whose errors are estimated
+    notes: tuple[str, ...] = ()  # what of the data does not count
 
     @property
     def is_frequency(self) -> bool:
@@ -158,7 +159,48 @@ def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
     uncertain = _uncertain(case, data, inputs, outputs)
     if uncertain and has_time:
         problems += [_timed(where, m.name) for m in uncertain]
-    return Record(case, begin, inputs, tuple(outputs), uncertain), problems
+    told = uncounted(where, data, _columns(case)) + _overflowing(where, case, data)
+    notes = tuple(p.message for p in told)
+    return Record(case, begin, inputs, tuple(outputs), uncertain, notes), problems + told
+
+
+def _columns(case: Case) -> list[str]:
+    """The columns that inputs and outputs are taken from."""
+    inputs = [c.column for c in case.columns_of_inputs.values() if isinstance(c, InputColumn)]
+    return list(dict.fromkeys([*inputs, *(c.column for c in case.columns_of_outputs.values())]))
+
+
+def uncounted(where: str, data: Data, columns: Sequence[str]) -> list[Problem]:
+    """Cells of these columns that hold something which is not a number."""
+    found = [(name, data.gaps(name)) for name in columns]
+    return [
+        Problem(
+            "C096",
+            where,
+            f"column '{name}' of {data.where}: {gaps.in_words}; no sample is taken there",
+            warning=True,
+        )
+        for name, gaps in found
+        if gaps
+    ]
+
+
+def _overflowing(where: str, case: Case, data: Data) -> list[Problem]:
+    """Numbers that scale and offset make too large."""
+    given = [*case.columns_of_inputs.values(), *case.columns_of_outputs.values()]
+    found = []
+    for one in given:
+        if not isinstance(one, InputColumn | OutputColumn) or one.column not in data.columns:
+            continue
+        value = data.columns[one.column]
+        lost = np.flatnonzero(np.isfinite(value) & ~np.isfinite(_scaled(one, value)))
+        if len(lost):
+            message = (
+                f"column '{one.column}': scale and offset make {len(lost)} values too large for a "
+                f"number, the first in row {lost[0] + 1}; no sample is taken there"
+            )
+            found.append(Problem("C097", where, message, warning=True))
+    return found
 
 
 def _timed(where: str, name: str) -> Problem:
@@ -314,10 +356,11 @@ def _check_prefilter(measured: Measured, has_time: bool) -> None:
 def _scaled(given: InputColumn | OutputColumn, value: Vector) -> Vector:
     if given.unwrap is not None:
         value = unwrapped(value, given.unwrap)
-    if given.scale is not None:
-        value = value * given.scale
-    if given.offset is not None:
-        value = value + given.offset
+    with np.errstate(over="ignore", invalid="ignore"):  # told by `_overflowing`
+        if given.scale is not None:
+            value = value * given.scale
+        if given.offset is not None:
+            value = value + given.offset
     return value
 
 

@@ -20,7 +20,7 @@ from estimica.apps.cli.resumable import (
     begun,
     checked,
     finished,
-    fitting,
+    fitted,
     require_page,
     shown,
 )
@@ -46,7 +46,6 @@ def identifiability(
 ) -> None:
     """Fit, and say which unknowns the data determine, which no data would, and what would help."""
     with reported("identifiability", as_json):
-        from estimica.estimate.estimator import fit
         from estimica.infer.identifiability import identifiability as judge
 
         require_page(report)
@@ -67,9 +66,9 @@ def identifiability(
             },
         )
         with run.writer as writer, Line(quiet, writer=writer) as line:
-            fitted = fit(asked, workers=workers or 1, progress=fitting(writer))
+            estimate = fitted(asked, writer, workers)
             line.tell("looking at what the data determine", 0.5)
-            found = judge(fitted, structural=structural, seed=seed, second=other)
+            found = judge(estimate, structural=structural, seed=seed, second=other)
             found = finished(found, writer)
         if run.writer.trouble:
             say(f"warning: the run is not stored: {run.writer.trouble}")

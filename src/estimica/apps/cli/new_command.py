@@ -62,7 +62,8 @@ def new(
         problems = check_file(path)
     if as_json:
         told = {"status": "done", "message": f"wrote {path}"}
-        print_json({"command": "new", "outcome": told, "study": str(path)})
+        left = [{"code": p.code, "message": p.text} for p in problems]
+        print_json({"command": "new", "outcome": told, "study": str(path), "problems": left})
     else:
         say(f"wrote {path}")
         if problems:

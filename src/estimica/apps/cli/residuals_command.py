@@ -19,7 +19,7 @@ from estimica.apps.cli.resumable import (
     begun,
     checked,
     finished,
-    fitting,
+    fitted,
     require_page,
 )
 from estimica.base.show import text
@@ -47,7 +47,6 @@ def residuals(
 ) -> None:
     """Fit a study and judge its residuals: colour, inputs, trend, shape, spread, outliers."""
     with reported("residuals", as_json):
-        from estimica.estimate.estimator import fit
         from estimica.infer.covariance import covariance as errors
         from estimica.infer.covariance import require_kind
         from estimica.infer.residuals import require_level
@@ -69,11 +68,11 @@ def residuals(
             settings={"level": level, "covariance": covariance},
         )
         with run.writer as writer, Line(quiet, writer=writer):
-            fitted = fit(asked, workers=workers or 1, progress=fitting(writer))
-            if not fitted.outcome.ok:
-                say(f"warning: the fit ended early: {fitted.outcome.message}")
-            found = analyse(fitted, level=level)
-            known = None if covariance is None else errors(fitted, covariance)
+            estimate = fitted(asked, writer, workers)
+            if not estimate.outcome.ok:
+                say(f"warning: the fit ended early: {estimate.outcome.message}")
+            found = analyse(estimate, level=level)
+            known = None if covariance is None else errors(estimate, covariance)
             found = finished(found, writer)
         if writer.trouble:
             say(f"warning: the run is not stored: {writer.trouble}")

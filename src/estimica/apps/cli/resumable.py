@@ -130,20 +130,33 @@ def _newest(store: Any, command: str) -> str:
 
 def estimate(study: Study, writer: RunWriter, workers: int | None) -> Fit:
     """The fit of a study; one that the run has noted is not searched again."""
-    from estimica.estimate.estimator import fit
     from estimica.infer.noted_fit import noted, restored
 
     key = "estimate"
     known = writer.checkpoints().get(key)
     if known is not None:
         return restored(study, known)
-    found = fit(study, workers=workers or 1, progress=fitting(writer))
+    found = fitted(study, writer, workers)
     note = noted(found)
     if note is None:
         return found
     writer.checkpoint(key, note)
     writer.flush()
     return restored(study, writer.checkpoints().get(key, note))
+
+
+def fitted(study: Study, writer: RunWriter, workers: int | None) -> Fit:
+    """The fit that something else builds on.
+
+    An interrupt ends the whole command: what builds on half a fit is not of an optimum.
+    """
+    from estimica.estimate.estimator import fit
+    from estimica.estimate.search import Status
+
+    found = fit(study, workers=workers or 1, progress=fitting(writer))
+    if found.outcome.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
 
 
 def fitting(writer: RunWriter) -> Callable[[FitProgress], None]:

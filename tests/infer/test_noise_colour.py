@@ -1,0 +1,152 @@
+"""Coloured noise under periodic inputs: standard errors and words against closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import toeplitz
+from scipy.signal import lfilter, square
+
+import estimica as es
+from estimica.compiled.formula import formula_model
+from estimica.infer.covariance_rows import linearised
+from estimica.infer.noise_colour import colours, gridded
+
+MODEL = formula_model({"y": "K*u + D*v + c"}, inputs=["u", "v"])
+Noise = tuple[np.ndarray, np.ndarray]  # a draw of variance one, and its autocovariance
+
+
+def regressors(n: int, kind: str = "square") -> np.ndarray:
+    """What a first-order lag does with a square wave or a multisine, by gain, time, offset."""
+    t = np.arange(n)
+    waves = {
+        "square": square(2 * np.pi * t / 50 + 0.1),
+        "multisine": sum(np.sin(2 * np.pi * f * t / 100 + f * f) for f in (1, 2, 3, 5, 8)),
+    }
+    u, a = waves[kind], np.exp(-1 / 8)
+    y = lfilter([1 - a], [1, -a], u)
+    return np.stack([y, lfilter([1 - a], [1, -a], y - u), np.ones(n)], axis=1)
+
+
+def white(n: int, rng: np.random.Generator) -> Noise:
+    return rng.standard_normal(n), np.eye(1, n)[0]
+
+
+def slow(n: int, rng: np.random.Generator, memory: float = 0.97) -> Noise:
+    e = rng.standard_normal(n + 500)
+    draw = lfilter([np.sqrt(1 - memory**2)], [1, -memory], e)[500:]
+    return draw, memory ** np.arange(n)
+
+
+def mixed(n: int, rng: np.random.Generator) -> Noise:
+    draw, covariance = slow(n, rng, 0.98)
+    both = 0.5 * covariance
+    both[0] = 1.0
+    return np.sqrt(0.5) * (draw + rng.standard_normal(n)), both
+
+
+def line(n: int, rng: np.random.Generator) -> Noise:
+    """Half of it swings for ever, with a random phase."""
+    t = np.arange(n)
+    covariance = 0.5 * np.cos(2 * np.pi * 3 * t / 50)
+    covariance[0] = 1.0
+    swing = np.sin(2 * np.pi * 3 * t / 50 + rng.uniform(0, 2 * np.pi))
+    return swing + np.sqrt(0.5) * rng.standard_normal(n), covariance
+
+
+def fitted(X: np.ndarray, noise: np.ndarray) -> es.Fit:
+    y = X @ [2.0, 1.0, 0.5] + 0.1 * noise
+    table = pd.DataFrame({"u": X[:, 0], "v": X[:, 1], "y": y})
+    case = es.Case("run", table, inputs={"u": "u", "v": "v"}, outputs={"y": "y"})
+    return es.fit(es.Study(MODEL, [es.Tuner(n, start=1.0) for n in "KDc"], [case]))
+
+
+def factors(X: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """True standard errors over those for white noise of the same variance."""
+    G = np.linalg.inv(X.T @ X)
+    return np.sqrt(np.diag(G @ X.T @ toeplitz(covariance) @ X @ G) / np.diag(G))
+
+
+def told(X: np.ndarray, make: Callable[..., Noise], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """hac errors over white ones, of K and D, in so many experiments; and the truth."""
+    rng = np.random.default_rng(7)
+    rows = []
+    for _ in range(count):
+        draw, covariance = make(len(X), rng)
+        rows.append(es.covariance(fitted(X, draw), "hac").ratio[:2])
+    return np.array(rows), factors(X, covariance)[:2]
+
+
+@pytest.mark.parametrize("kind", ["square", "multisine"])
+@pytest.mark.parametrize("make", [white, slow, mixed, line])
+def test_errors_under_periodic_inputs_are_neither_far_too_large_nor_too_small(
+    make: Callable[..., Noise], kind: str
+) -> None:
+    found, truth = told(regressors(600, kind), make, 12)
+    ratio = found.max(axis=1) / truth.max()
+    assert 0.7 < np.median(ratio) < 1.35
+    assert np.sort(ratio)[-2] < 2
+
+
+def test_white_residuals_of_a_periodic_experiment_have_the_errors_of_the_fit() -> None:
+    found, _ = told(regressors(2000), white, 8)
+    np.testing.assert_allclose(np.median(found, axis=0), 1.0, atol=0.1)
+
+
+def test_what_the_fit_takes_from_the_noise_is_put_back() -> None:
+    # SSR/(N − p) is the unbiased variance of white noise: with few samples that is not SSR/N
+    fit = fitted(regressors(40), np.random.default_rng(2).standard_normal(40))
+    around = linearised(fit)
+    (one,) = colours(around, gridded(around))
+    (rows,) = around.rows
+    alone = one.value[0] if one.reach == 0 else None
+    square_sum = float(rows.scored @ rows.scored)
+    assert one.value[0] > square_sum / 40
+    if alone is not None:
+        assert alone == pytest.approx(square_sum / 37, rel=0.01)
+
+
+def test_the_verdict_claims_no_bound_that_it_does_not_know() -> None:
+    X, rng = regressors(600), np.random.default_rng(3)
+    within = 0
+    for _ in range(12):
+        draw, covariance = slow(600, rng)
+        found = es.residuals(fitted(X, draw))
+        assert "at least" not in found.verdict
+        assert "too small by" in found.verdict
+        ratio = max(found.inflation.values()) / factors(X, covariance).max()
+        within += 0.5 < ratio < 2
+    assert within >= 11
+
+
+def test_outputs_that_are_disturbed_together_are_counted_together() -> None:
+    # two outputs with the same noise tell no more of K than one of them
+    rng = np.random.default_rng(4)
+    X, (draw, _) = regressors(500), slow(500, rng, 0.5)
+    model = formula_model({"y": "K*u", "z": "K*u"}, inputs=["u"])
+
+    def error(other: np.ndarray) -> float:
+        table = pd.DataFrame({"u": X[:, 0], "y": X[:, 0] + draw, "z": X[:, 0] + other})
+        columns = {n: es.OutputColumn(n, weight=1.0) for n in "yz"}
+        case = es.Case("run", table, inputs={"u": "u"}, outputs=columns)
+        fit = es.fit(es.Study(model, [es.Tuner("K", start=1.0)], [case]))
+        return float(es.covariance(fit, "hac").stderr[0])
+
+    alone = error(slow(500, rng, 0.5)[0])
+    assert error(draw) == pytest.approx(np.sqrt(2) * alone, rel=0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["square", "multisine"])
+@pytest.mark.parametrize("make", [white, slow, mixed, line])
+def test_hac_intervals_of_periodic_experiments_cover(make: Callable[..., Noise], kind: str) -> None:
+    """95 % intervals of three unknowns over 150 experiments of 1000 samples."""
+    rng, X = np.random.default_rng(5), regressors(1000, kind)
+    hits = 0
+    for _ in range(150):
+        low, high = es.covariance(fitted(X, make(1000, rng)[0]), "hac").interval.T
+        hits += int(np.sum((low < [2, 1, 0.5]) & (high > [2, 1, 0.5])))
+    assert 0.88 * 450 <= hits <= 0.985 * 450
