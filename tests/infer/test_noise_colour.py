@@ -14,6 +14,7 @@ import estimica as es
 from estimica.compiled.formula import formula_model
 from estimica.infer.covariance_rows import linearised
 from estimica.infer.noise_colour import colours, gridded
+from estimica.infer.residual_words import errors_in_words
 
 MODEL = formula_model({"y": "K*u + D*v + c"}, inputs=["u", "v"])
 Noise = tuple[np.ndarray, np.ndarray]  # a draw of variance one, and its autocovariance
@@ -111,15 +112,27 @@ def test_what_the_fit_takes_from_the_noise_is_put_back() -> None:
 
 def test_the_verdict_claims_no_bound_that_it_does_not_know() -> None:
     X, rng = regressors(600), np.random.default_rng(3)
-    within = 0
+    within, named = 0, 0
     for _ in range(12):
         draw, covariance = slow(600, rng)
         found = es.residuals(fitted(X, draw))
         assert "at least" not in found.verdict
         assert "too small by" in found.verdict
+        # only the offset suffers so much, gain and time constant by a factor of two
+        named += "(c)" in found.verdict
         ratio = max(found.inflation.values()) / factors(X, covariance).max()
         within += 0.5 < ratio < 2
     assert within >= 11
+    assert named >= 8
+
+
+def test_few_independent_samples_are_told_to_say_little() -> None:
+    said = errors_in_words({"K": 2.0, "c": 9.0}, 15.0)
+    assert said == (
+        "the standard errors are too small by up to very roughly a factor 9 (c), which so few "
+        "independent samples cannot tell better"
+    )
+    assert errors_in_words({"K": 2.0, "c": 2.1}, 500.0).endswith("too small by about a factor 2.1")
 
 
 def test_outputs_that_are_disturbed_together_are_counted_together() -> None:

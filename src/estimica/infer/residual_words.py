@@ -15,6 +15,7 @@ STRONG = 0.7  # autocorrelation at the first lag from which on it is strong
 #: independent samples for each tuner, below which the factor is only a rough guess: above, 90 % of
 #: simulated experiments gave between 0.65 and 1.7 times the true one, below it may be a third
 FEW = 10
+DOUBT = ", which so few independent samples cannot tell better"
 NAMED = 5  # outliers that are told one by one
 
 
@@ -120,15 +121,14 @@ def errors_in_words(ratios: dict[str, float], worth: float) -> str:
         return f"the standard errors are too large by about a factor {1 / high:.2g}"
     if high < 1.15:
         return "the standard errors hardly suffer from it"
-    if worth < FEW * len(known):
-        return (
-            f"the standard errors are too small by very roughly a factor {high:.2g} (so few "
-            "samples are independent of each other that it cannot be told better)"
-        )
+    few = worth < FEW * len(known)
+    rough, doubt = ("very roughly", DOUBT) if few else ("about", "")
     if low > 0.7 * high or len(known) == 1:
-        return f"the standard errors are too small by about a factor {high:.2g}"
+        return f"the standard errors are too small by {rough} a factor {high:.2g}{doubt}"
     worst = max(known, key=known.__getitem__)
-    return f"the standard errors are too small by up to a factor {high:.2g} ({worst})"
+    return (
+        f"the standard errors are too small by up to {rough} a factor {high:.2g} ({worst}){doubt}"
+    )
 
 
 def _unjudged(one: OutputResiduals) -> str:
