@@ -17,6 +17,7 @@ from estimica.source.cache import key_of, store, stored
 from estimica.source.decode import decode
 from estimica.source.derivative_functions import mark_derivatives
 from estimica.source.diagnostics import explained, may_lack_files, unknown_names
+from estimica.source.dropped_modifiers import checked
 from estimica.source.flattener import Refusal, flatten
 from estimica.source.function_wrapper import is_function, wrapped
 from estimica.source.hidden import OuterNames
@@ -115,26 +116,30 @@ def _key(request: Request, fix: Mapping[str, Fixed]) -> str:
 def _loaded(request: Request, fix: Mapping[str, Fixed], cache: bool, watch: Watch) -> FlatSystem:
     if not request.document:
         check_class(request)
+    with watch.at("Estimica looks for what the Modelica compiler would drop"):
+        notes = checked(request)
     if not fix:
-        return _flattened(request, {}, None, watch)
-    plain = _plain_or_none(request, cache, watch)
+        return _flattened(request, {}, None, watch, notes)
+    plain = _plain_or_none(request, cache, watch, notes)
     if plain is not None:
         check_names(fix, plain)
     whole = {k: v for k, v in fix.items() if "[" not in k}
     elements = {k: v for k, v in fix.items() if "[" in k}
     system = plain
     if whole or system is None:
-        system = _flattened(request, whole, plain, watch)
+        system = _flattened(request, whole, plain, watch, notes)
     return _with_elements(system, elements)
 
 
-def _plain_or_none(request: Request, cache: bool, watch: Watch) -> FlatSystem | None:
+def _plain_or_none(
+    request: Request, cache: bool, watch: Watch, notes: tuple[str, ...]
+) -> FlatSystem | None:
     """The class without modifiers; None where it needs them to make sense."""
     key = _key(request, {})
     system = stored(key) if cache else None
     if system is None:
         try:
-            system = _flattened(request, {}, None, watch)
+            system = _flattened(request, {}, None, watch, notes)
         except (SourceError, UnsupportedError):
             return None
         if cache:
@@ -143,7 +148,11 @@ def _plain_or_none(request: Request, cache: bool, watch: Watch) -> FlatSystem | 
 
 
 def _flattened(
-    request: Request, fix: Mapping[str, Fixed], plain: FlatSystem | None, watch: Watch
+    request: Request,
+    fix: Mapping[str, Fixed],
+    plain: FlatSystem | None,
+    watch: Watch,
+    notes: tuple[str, ...],
 ) -> FlatSystem:
     everything = whole(request.libraries)
     first, _ = Attempt(request).document(fix, plain)
@@ -159,7 +168,8 @@ def _flattened(
         try:
             flat = flatten(text, model, selection.roots, watch)
             with watch.at("Estimica reads the equations"):
-                return _decoded(flat, attempt, text, selection)
+                system = _decoded(flat, attempt, text, selection)
+                return dataclasses.replace(system, notes=(*system.notes, *notes))
         except OuterNames as unknown:
             following = attempt.knowing(unknown.names)
         except Refusal as refusal:

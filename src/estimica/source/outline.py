@@ -18,7 +18,8 @@ _TOKEN = re.compile(
     (?:(?P<string>"(?:[^"\\]|\\.)*")
     |(?P<name>[A-Za-z_][A-Za-z_0-9]*|'(?:[^'\\]|\\.)*')
     |(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
-    |(?P<symbol>:=|<=|>=|==|<>|\.[+\-*/^]|.))""",
+    |(?P<symbol>:=|<=|>=|==|<>|\.[+\-*/^]|.)
+    |\Z)""",
     re.VERBOSE | re.DOTALL,
 )
 CLASS_WORDS = frozenset(
