@@ -316,7 +316,8 @@ def test_an_unknown_unit_is_a_warning(study: Write, folder: Path) -> None:
     table = (folder / "run1.csv").read_text().replace("level [m]", "level [furlong]")
     (folder / "run1.csv").write_text(table)
     assert told(study()) == [
-        "warning C030: case 'run 1': output 'y': column 'level' is in furlong, the model wants m; "
+        "warning C030: case 'run 1': output 'y': column 'level' is in furlong, the model wants m, "
+        "and 'furlong' is not a unit known here; "
         'write unit = "m" where they are the same, or scale and offset'
     ]
 
@@ -494,3 +495,10 @@ def test_check_as_json(study: Write) -> None:
         "outcome": {"status": "done", "message": "nothing is wrong"},
         "problems": [],
     }
+
+
+def test_a_unit_that_is_nearly_known_is_suggested(study: Write, folder: Path) -> None:
+    table = (folder / "run1.csv").read_text().replace("temp [degC]", "temp [degc]")
+    (folder / "run1.csv").write_text(table)
+    (problem,) = told(study(('y = "level"', 'y = "level", T = "temp"')))
+    assert "'degc' is not a unit known here; did you mean 'degC'" in problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,51 @@ def test_units_of_the_frequency_are_converted(tmp_path: Path) -> None:
         EstimicaError, match=r"is in rad/s, not in Hz; write angular_frequency = \"w\""
     ):
         record(es.Case("a", path, frequency="w", outputs=parts))
+
+
+@pytest.mark.parametrize(
+    ("unit", "key", "omega"),
+    [
+        ("rpm", "frequency", 2 * np.pi / 60),
+        ("rev/s", "frequency", 2 * np.pi),
+        ("1/min", "frequency", 2 * np.pi / 60),
+        ("MHz", "frequency", 2e6 * np.pi),
+        ("rad/min", "angular_frequency", 1 / 60),
+        ("deg/s", "angular_frequency", np.pi / 180),
+        ("krad/s", "angular_frequency", 1e3),
+        ("1/s", "angular_frequency", 1.0),
+    ],
+)
+def test_each_unit_of_a_frequency_becomes_rad_per_second(
+    tmp_path: Path, unit: str, key: str, omega: float
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"f [{unit}],re,im\n1,1,0\n2,1,0\n")
+    parts = {"y": {"real": "re", "imag": "im"}}
+    found = record(es.Case("a", path, outputs=parts, **{key: "f"}), inputs=["u"]).outputs[0]
+    assert found.transfer is not None
+    assert found.transfer.omega == pytest.approx([omega, 2 * omega], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("unit", "key", "message"),
+    [
+        ("kHz", "angular_frequency", 'is in kHz, not in rad/s; write frequency = "f"'),
+        ("rev/s", "angular_frequency", 'is in rev/s, not in rad/s; write frequency = "f"'),
+        ("deg/s", "frequency", 'is in deg/s, not in Hz; write angular_frequency = "f"'),
+        ("1/s", "frequency", 'is in 1/s, not in Hz; write angular_frequency = "f"'),
+        ("khz", "frequency", "is in khz, which is not a unit known here"),
+        ("bar", "frequency", "is in bar, which is not a frequency"),
+    ],
+)
+def test_a_frequency_in_another_unit_is_refused(
+    tmp_path: Path, unit: str, key: str, message: str
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"f [{unit}],re,im\n1,1,0\n2,1,0\n")
+    parts = {"y": {"real": "re", "imag": "im"}}
+    with pytest.raises(EstimicaError, match=re.escape(message)):
+        record(es.Case("a", path, outputs=parts, **{key: "f"}), inputs=["u"])
 
 
 def test_a_transfer_can_be_named_by_its_key() -> None:

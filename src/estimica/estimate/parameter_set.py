@@ -18,7 +18,7 @@ from estimica.study.units import UnknownUnit, parsed, spelt
 
 SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
 SSC = "http://ssp-standard.org/SSP1/SystemStructureCommon"
-_BASES = ("m", "kg", "s", "A", "K", "mol", "cd")
+_BASES = ("m", "kg", "s", "A", "K", "mol", "cd", "rad")
 
 
 def write_ssv(fit: Fit, path: str | PathLike[str], name: str | None = None) -> Path:
@@ -111,11 +111,14 @@ def _base_unit(unit: str) -> dict[str, str] | None:
         found = parsed(spelt(unit))
     except UnknownUnit:
         return None
-    if any(e != round(e) for e in found.dimension):
+    factor, powers = found.in_radians()
+    if spelt(unit).endswith("Hz"):  # in the SI a hertz is 1/s
+        factor, powers = found.factor, (*powers[:-1], 0.0)
+    if any(e != round(e) for e in powers):
         return None
-    exponents = {b: str(round(e)) for b, e in zip(_BASES, found.dimension, strict=True) if e}
-    if found.factor != 1:
-        exponents["factor"] = repr(float(found.factor))
+    exponents = {b: str(round(e)) for b, e in zip(_BASES, powers, strict=True) if e}
+    if factor != 1:
+        exponents["factor"] = repr(float(factor))
     if found.offset:
         exponents["offset"] = repr(float(found.offset))
     return exponents

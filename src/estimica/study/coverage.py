@@ -9,10 +9,11 @@ import numpy as np
 from estimica.base.problems import Problem
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
+from estimica.base.suggest import did_you_mean
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.names import FIXED
 from estimica.study.record import Record, data_of
-from estimica.study.units import UnknownUnit, conversion
+from estimica.study.units import AmbiguousUnit, UnknownUnit, conversion, known_units
 
 
 def check_coverage(record: Record) -> list[Problem]:
@@ -76,8 +77,13 @@ def _disagreement(case: Case, what: str, column: str, unit: str, wanted: str) ->
     message = f"{what}: column '{column}' is in {unit}, the model wants {wanted}"
     try:
         change = conversion(unit, wanted)
-    except UnknownUnit:
+    except UnknownUnit as unknown:
         advice = f'write unit = "{wanted}" where they are the same, or scale and offset'
+        if isinstance(unknown, AmbiguousUnit):
+            message += ": that may mean the same, or turns where radians are wanted (2π)"
+        else:
+            message += f", and '{unknown}' is not a unit known here"
+            message += did_you_mean(str(unknown), known_units())
         yield Problem("C030", where, message, advice, warning=True)
         return
     if change is None:

@@ -20,10 +20,12 @@ from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.frequency_transfer import Transfer
 from estimica.study.record import Measured, Record, data_of, uncounted
 from estimica.study.sigma import Sigma
-from estimica.study.units import UnknownUnit, conversion
+from estimica.study.units import UnknownUnit, conversion, known_units, parsed, spelt
 
 Vector = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
+
+_ANGULAR = ("1/s", "s-1", "s^-1", "1/sec")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,22 +107,25 @@ def _axis(case: Case, data: Data) -> _Axis:
 def _factor(name: str, data: Data, hertz: bool) -> float:
     """From kHz or the like to Hz; a file in rad/s is told apart from one in Hz."""
     unit, wanted = data.units.get(name, ""), "Hz" if hertz else "rad/s"
-    plain = unit.replace(" ", "")
-    angular = plain in ("rad/s", "rad.s-1", "rad/sec", "1/s", "s-1")
-    if angular if hertz else (plain.endswith("Hz") or plain == "rpm"):
-        other = "angular_frequency" if hertz else "frequency"
-        raise CaseError(
-            "C051",
-            f"frequency '{name}' of {data.where} is in {unit}, not in {wanted}; write "
-            f'{other} = "{name}"',
-        )
-    if not unit or angular:
+    if not unit:
         return 1.0
+    where = f"frequency '{name}' of {data.where} is in {unit}"
+    # 1/s alone is how files write rad/s; who means turns writes Hz or 1/min
+    read_as = "rad/s" if spelt(unit) in _ANGULAR else unit
     try:
-        change = conversion(unit, wanted)
-    except UnknownUnit:
-        return 1.0
-    return 1.0 if change is None else float(change.scale or 1.0)
+        turns = not parsed(spelt(read_as)).of_angles
+        change = conversion(read_as, "Hz" if turns else "rad/s")
+    except UnknownUnit as unknown:
+        hint = did_you_mean(str(unknown), known_units())
+        raise CaseError(
+            "C058", f"{where}, which is not a unit known here{hint}; write {wanted} in its header"
+        ) from None
+    if change is None:
+        raise CaseError("C058", f"{where}, which is not a frequency; take another column")
+    if turns != hertz:
+        other = "angular_frequency" if hertz else "frequency"
+        raise CaseError("C051", f'{where}, not in {wanted}; write {other} = "{name}"')
+    return change.scale
 
 
 def _measured(

@@ -7,39 +7,66 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-#: exponents of m, kg, s, A, K, mol, cd; angles have none
+#: exponents of m, kg, s, A, K, mol, cd, then of angle (rad) and of turns (cycles)
 Dimension = tuple[float, ...]
-_NONE: Dimension = (0.0,) * 7
+_NONE: Dimension = (0.0,) * 9
+_ANGLE, _TURN = 7, 8
+_RADIANS_A_TURN = 2 * math.pi
 
 
-def _of(m: float = 0, kg: float = 0, s: float = 0, a: float = 0, k: float = 0) -> Dimension:
-    return (float(m), float(kg), float(s), float(a), float(k), 0.0, 0.0)
+def _of(
+    m: float = 0,
+    kg: float = 0,
+    s: float = 0,
+    a: float = 0,
+    k: float = 0,
+    mol: float = 0,
+    cd: float = 0,
+    angle: float = 0,
+    turn: float = 0,
+) -> Dimension:
+    return tuple(float(e) for e in (m, kg, s, a, k, mol, cd, angle, turn))
 
 
 class UnknownUnit(ValueError):
     """A text that is no unit, or none of those below."""
 
 
+class AmbiguousUnit(UnknownUnit):
+    """Units that are the same or not, depending on what is counted: `1/s` and `rad/s`."""
+
+
 @dataclass(frozen=True)
 class Unit:
-    """SI value = factor · value + offset."""
+    """SI value = factor · value + offset; angles in rad, turns in cycles."""
 
     factor: float
     dimension: Dimension
     offset: float = 0.0
 
+    @property
+    def of_angles(self) -> bool:
+        """Whether it speaks of angles, as rad/s and deg/s do, and Hz does not."""
+        return self.dimension[_ANGLE] != 0
+
+    def in_radians(self) -> tuple[float, tuple[float, ...]]:
+        """The factor and the exponents of m, kg, s, A, K, mol, cd, rad."""
+        *others, angle, turn = self.dimension
+        return self.factor * _RADIANS_A_TURN**turn, (*others, angle + turn)
+
 
 _LENGTH, _MASS, _TIME, _KELVIN = _of(m=1), _of(kg=1), _of(s=1), _of(k=1)
 _PRESSURE, _ENERGY, _POWER = _of(-1, 1, -2), _of(2, 1, -2), _of(2, 1, -3)
-_MOLE: Dimension = (0.0,) * 5 + (1.0, 0.0)
-_CANDELA: Dimension = (0.0,) * 6 + (1.0,)
+_MOLE, _CANDELA = _of(mol=1), _of(cd=1)
+_FORCE, _VOLUME = _of(1, 1, -2), _of(m=3)
 
 #: those that take prefixes
 _METRIC = {
     "m": Unit(1, _LENGTH), "g": Unit(1e-3, _MASS), "s": Unit(1, _TIME), "A": Unit(1, _of(a=1)),
-    "K": Unit(1, _KELVIN), "mol": Unit(1, _MOLE), "cd": Unit(1, _CANDELA), "lm": Unit(1, _CANDELA),
-    "rad": Unit(1, _NONE), "sr": Unit(1, _NONE), "Hz": Unit(1, _of(s=-1)),
-    "Bq": Unit(1, _of(s=-1)), "N": Unit(1, _of(1, 1, -2)), "Pa": Unit(1, _PRESSURE),
+    "K": Unit(1, _KELVIN), "mol": Unit(1, _MOLE), "cd": Unit(1, _CANDELA),
+    "lm": Unit(1, _of(cd=1, angle=2)), "lx": Unit(1, _of(-2, cd=1, angle=2)),
+    "rad": Unit(1, _of(angle=1)), "sr": Unit(1, _of(angle=2)), "Hz": Unit(1, _of(s=-1, turn=1)),
+    "Bq": Unit(1, _of(s=-1)), "N": Unit(1, _FORCE), "Pa": Unit(1, _PRESSURE),
     "bar": Unit(1e5, _PRESSURE), "J": Unit(1, _ENERGY), "Wh": Unit(3600, _ENERGY),
     "Nm": Unit(1, _ENERGY), "Ws": Unit(1, _ENERGY),
     "eV": Unit(1.602176634e-19, _ENERGY), "cal": Unit(4.1868, _ENERGY), "W": Unit(1, _POWER),
@@ -48,19 +75,23 @@ _METRIC = {
     "Ohm": Unit(1, _of(2, 1, -3, -2)), "S": Unit(1, _of(-2, -1, 3, 2)),
     "F": Unit(1, _of(-2, -1, 4, 2)), "H": Unit(1, _of(2, 1, -2, -2)),
     "Wb": Unit(1, _of(2, 1, -2, -1)), "T": Unit(1, _of(0, 1, -2, -1)),
-    "l": Unit(1e-3, _of(m=3)), "L": Unit(1e-3, _of(m=3)), "t": Unit(1e3, _MASS),
+    "l": Unit(1e-3, _VOLUME), "L": Unit(1e-3, _VOLUME), "t": Unit(1e3, _MASS),
 }  # fmt: skip
 _OTHERS = {
     "1": Unit(1, _NONE), "%": Unit(0.01, _NONE), "ppm": Unit(1e-6, _NONE),
-    "deg": Unit(math.pi / 180, _NONE), "rev": Unit(2 * math.pi, _NONE),
-    "rpm": Unit(2 * math.pi / 60, _of(s=-1)), "min": Unit(60, _TIME), "h": Unit(3600, _TIME),
+    "deg": Unit(math.pi / 180, _of(angle=1)), "gon": Unit(math.pi / 200, _of(angle=1)),
+    "arcmin": Unit(math.pi / 10800, _of(angle=1)), "arcsec": Unit(math.pi / 648000, _of(angle=1)),
+    "rev": Unit(1, _of(turn=1)), "rpm": Unit(1 / 60, _of(s=-1, turn=1)),
+    "min": Unit(60, _TIME), "h": Unit(3600, _TIME),
     "d": Unit(86400, _TIME), "degC": Unit(1, _KELVIN, 273.15),
     "degF": Unit(5 / 9, _KELVIN, 459.67 * 5 / 9), "degR": Unit(5 / 9, _KELVIN),
     "atm": Unit(101325, _PRESSURE), "psi": Unit(6894.757293168361, _PRESSURE),
     "mmHg": Unit(133.322387415, _PRESSURE), "mH2O": Unit(9806.65, _PRESSURE),
     "in": Unit(0.0254, _LENGTH), "ft": Unit(0.3048, _LENGTH), "mi": Unit(1609.344, _LENGTH),
     "mph": Unit(0.44704, _of(1, 0, -1)), "lb": Unit(0.45359237, _MASS),
-    "lbf": Unit(4.4482216152605, _of(1, 1, -2)), "gal": Unit(3.785411784e-3, _of(m=3)),
+    "lbf": Unit(4.4482216152605, _FORCE), "gal": Unit(3.785411784e-3, _VOLUME),
+    "kgf": Unit(9.80665, _FORCE), "Torr": Unit(101325 / 760, _PRESSURE),
+    "kn": Unit(1852 / 3600, _of(1, 0, -1)),
     "hp": Unit(745.6998715822702, _POWER), "PS": Unit(735.49875, _POWER),
     "Btu": Unit(1055.05585262, _ENERGY), "ha": Unit(1e4, _of(m=2)),
 }  # fmt: skip
@@ -78,12 +109,10 @@ _WORDS = {
     "hour": "h", "hours": "h", "day": "d", "days": "d", "degree": "deg", "degrees": "deg",
     "Celsius": "degC", "celsius": "degC", "Kelvin": "K", "kelvin": "K", "percent": "%",
     "pct": "%", "inch": "in", "RPM": "rpm", "r": "rev", "U": "rev", "lbs": "lb", "BTU": "Btu",
-    "PSI": "psi", "Liter": "l", "liter": "l", "litre": "l", "-": "1", "none": "1",
+    "grad": "gon", "cycle": "rev", "cycles": "rev", "turn": "rev", "turns": "rev", "rps": "rev/s",
+    "cps": "rev/s", "PSI": "psi", "Liter": "l", "liter": "l", "litre": "l", "-": "1", "none": "1",
 }  # fmt: skip
 _PART = re.compile(r"\s*([./()]|(?:[A-Za-z%]+|1)(?:\^?\(?([+-]?\d+(?:\.\d+)?)\)?)?)")
-#: a frequency in turns is no angular velocity, though both are 1/s
-_TURNS = {("rpm", "Hz"): 1 / 60, ("rpm", "1/s"): 1 / 60, ("rpm", "1/min"): 1.0}
-_ANGULAR = {("Hz", "rad/s"): 2 * math.pi, ("rad/s", "Hz"): 1 / (2 * math.pi)}
 
 
 @dataclass(frozen=True)
@@ -117,13 +146,41 @@ def conversion(given: str, wanted: str) -> Conversion | None:
     a, b = spelt(given), spelt(wanted)
     if a == b:
         return Conversion(1.0, 0.0)
-    for turns in (_TURNS, _ANGULAR):
-        if (a, b) in turns:
-            return Conversion(turns[a, b], 0.0)
     first, second = parsed(a), parsed(b)
-    if first.dimension != second.dimension:
+    if first.dimension[:_ANGLE] != second.dimension[:_ANGLE]:
         return None
-    return Conversion(first.factor / second.factor, (first.offset - second.offset) / second.factor)
+    factor = first.factor / second.factor * _angle_factor(first, second, f"{given} and {wanted}")
+    return Conversion(factor, (first.offset - second.offset) / second.factor)
+
+
+def known_units() -> list[str]:
+    """The names of single units, without prefixes."""
+    return [*_METRIC, *_OTHERS]
+
+
+def _angle_factor(first: Unit, second: Unit, both: str) -> float:
+    """The factor that turns and radians add.
+
+    A turn is 2π rad wherever both sides speak of angles. Where one side leaves them out, what it
+    means depends on the quantity: frequencies count turns (Hz is 1/s, rpm is 1/min), all others
+    count radians (N.m/rad is N.m). The remaining pairs, as rad/s and 1/s, or rev and 1, are read
+    in both ways by different people, so that no factor is right.
+    """
+    (angle_1, turn_1), (angle_2, turn_2) = first.dimension[_ANGLE:], second.dimension[_ANGLE:]
+    if angle_1 + turn_1 == angle_2 + turn_2:
+        return float(_RADIANS_A_TURN ** (turn_1 - turn_2))
+    plain = not (angle_1 or turn_1) or not (angle_2 or turn_2)
+    counted = turn_1 + turn_2 != 0
+    radians = angle_1 + angle_2 != 0
+    if plain and not (counted and radians) and counted == _is_frequency(first):
+        return 1.0
+    raise AmbiguousUnit(f"{both} differ by angles")
+
+
+def _is_frequency(unit: Unit) -> bool:
+    """Whether it is a power of time and nothing else."""
+    others = (*unit.dimension[:2], *unit.dimension[3:_ANGLE])
+    return unit.dimension[2] != 0 and not any(others)
 
 
 def spelt(unit: str) -> str:
