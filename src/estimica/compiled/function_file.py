@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any
 
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean, did_you_mean_file
-
-MODULE = "<estimica model>"  # what a file that is read for a model is called
+from estimica.base.user_code import Ran, read_python, run_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +21,7 @@ class FileFunction:
     parameters: Mapping[str, float] | Sequence[str] | None
     inputs: Sequence[str] | None
     outputs: Sequence[str] | None
-    text: str  # of the file
+    texts: Mapping[str, str]  # of the file and of those it imports from beside it
 
 
 def is_function_source(source: str) -> bool:
@@ -31,20 +29,21 @@ def is_function_source(source: str) -> bool:
     return source.endswith(".py") or ".py:" in source
 
 
-def read_function(source: str, folder: Path, text: str | None = None) -> FileFunction:
+def read_function(
+    source: str, folder: Path, texts: Mapping[str, str] | None = None
+) -> FileFunction:
     """The function that "file.py:function" means; the only one of a file needs no name.
 
-    `text` is what the file holds, where that is known already.
+    `texts` are the files that belong to it, by relative paths, where they are known already.
     """
     file, _, name = source.partition(".py:") if ".py:" in source else (source[:-3], "", "")
     path = folder / f"{file}.py"
-    if text is None:
-        text = _text(path, f"{file}.py")
-    content = _run(path, text)
+    ran = _run(path, texts or {path.name: _text(path, f"{file}.py")})
+    content = ran.names
     functions = {
         n: f
         for n, f in content.items()
-        if inspect.isfunction(f) and f.__module__ == MODULE and not n.startswith("_")
+        if inspect.isfunction(f) and f.__module__ == ran.module and not n.startswith("_")
     }
     if not name and len(functions) == 1:
         name = next(iter(functions))
@@ -55,30 +54,26 @@ def read_function(source: str, folder: Path, text: str | None = None) -> FileFun
         hint = did_you_mean(name, list(functions)) or listed
         raise ModelError("M141", f"'{path.name}' {asked}{hint}")
     parameters, inputs, outputs = (content.get(n) for n in ("parameters", "inputs", "outputs"))
-    return FileFunction(found, parameters, inputs, outputs, text)
+    return FileFunction(found, parameters, inputs, outputs, ran.texts)
 
 
 def _text(path: Path, spelt: str) -> str:
     if not path.is_file():
         raise ModelError("M140", f"there is no file '{spelt}'{did_you_mean_file(path)}")
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_python(path)
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise ModelError("M140", f"cannot read '{spelt}': {error}") from None
 
 
-def _run(path: Path, text: str) -> dict[str, Any]:
-    """The names of a file; its own folder can be imported from."""
-    sys.path.insert(0, str(path.parent))
+def _run(path: Path, texts: Mapping[str, str]) -> Ran:
+    """Run a file; its own folder can be imported from."""
     try:
-        names: dict[str, Any] = {"__name__": MODULE, "__file__": str(path)}
-        exec(compile(text, str(path), "exec"), names)
-        return names
+        return run_file(path, texts)
     except SyntaxError as error:
-        raise ModelError("M142", f"'{path.name}', line {error.lineno}: {error.msg}") from None
+        name = Path(error.filename or path).name
+        raise ModelError("M142", f"'{name}', line {error.lineno}: {error.msg}") from None
     except Exception as error:  # the user's code may raise anything
         raise ModelError(
             "M142", f"'{path.name}' raised {type(error).__name__} while it was read: {error}"
         ) from None
-    finally:
-        sys.path.remove(str(path.parent))

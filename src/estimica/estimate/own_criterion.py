@@ -7,7 +7,6 @@ function are differences.
 from __future__ import annotations
 
 import inspect
-import runpy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
+from estimica.base.user_code import run_file
 from estimica.estimate.criterion import Block, Criterion, Scoring
 from estimica.estimate.loss import FLOOR
 from estimica.source.formula import Formula, parse_formula
@@ -149,10 +149,11 @@ def _load(path: Path, name: str, text: str) -> Callable[..., object]:
     if not path.is_file():
         raise FitError("F022", f"criterion '{text}': there is no file '{path}'")
     try:
-        found = runpy.run_path(str(path))
+        ran = run_file(path)
     except Exception as error:  # the user's code may raise anything
         kind = type(error).__name__
         raise FitError("F022", f"criterion '{text}': {kind} in '{path}': {error}") from None
+    found = ran.names
     if not callable(found.get(name)):
         known = [n for n, v in found.items() if callable(v) and not n.startswith("_")]
         raise FitError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
+from estimica.base.user_code import run_file
 from estimica.compiled.model import Model
 from estimica.optimise.trajectory_signals import Sampled
 from estimica.source.formula import parse_formula
@@ -55,7 +55,7 @@ def trajectory_function(criterion: Criterion, folder: Path | None) -> Trajectory
     if not file.exists():
         raise DesignError("O039", f"{where}: there is no file '{file}'")
     try:
-        found = runpy.run_path(str(file))
+        found = run_file(file).names
     except Exception as error:
         raise DesignError(
             "O039", f"{where}: '{file}' cannot be run: {type(error).__name__}: {error}"

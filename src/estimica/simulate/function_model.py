@@ -76,17 +76,17 @@ def function_model_of_file(
     folder: Path,
     fix: Mapping[str, object] | None = None,
     derivatives: Way = "auto",
-    text: str | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> FunctionModel:
     """The model of "file.py:function"; the file may declare parameters, inputs and outputs."""
-    found = read_function(source, folder, text)
+    found = read_function(source, folder, texts)
     model = function_model(
         found.function, found.parameters, found.inputs, found.outputs, derivatives=derivatives
     )
     fixed = {n: finite(n, v) for n, v in (fix or {}).items()}
     known_names(model, list(fixed), model.parameter_names, "parameter")
     model.values.update(fixed)
-    model.origin = (source, folder, fix, derivatives, found.text)
+    model.origin = (source, folder, fix, derivatives, found.texts)
     return model
 
 
