@@ -10,6 +10,7 @@ from tests.components import SOURCE
 
 import estimica as es
 from estimica.base.errors import EstimicaError, StructureError
+from estimica.base.signals import Hold
 from estimica.simulate.modelica_model import ModelicaModel
 
 
@@ -205,3 +206,19 @@ def test_variants_for_other_inputs_are_kept() -> None:
     other = model.driven_by(["v", "n.v"])
     assert other is model.driven_by(["n.v", "v"])
     assert at(other, {"v": 6.0, "n.v": 0.0}, "i") == [3.0]
+
+
+def test_the_derivative_of_an_input_under_another_name_is_refused_by_equation() -> None:
+    text = "model M\n  input Real u;\n  Real w;\n  output Real a;\nequation\n  w = u;\n  a = der(w);\nend M;"
+    with pytest.raises(StructureError, match=r"E302: equation 'a = der\(w\)' .*line 7.* input 'u'"):
+        es.load_model(text)
+
+
+def test_the_derivative_of_a_chosen_input_is_its_slope() -> None:
+    text = "model M\n  Real u;\n  Real w;\n  Real a;\nequation\n  w = u;\n  a = der(w);\nend M;"
+    ramp = es.Signal(np.array([0.0, 1.0]), np.array([0.0, 3.0]), Hold.LINEAR)
+    for name in ("u", "w"):
+        model = es.load_model(text, inputs=[name])
+        slope = model.simulate([0.0, 0.5, 0.9], {name: ramp}, outputs=["a"]).value("a")
+        np.testing.assert_allclose(slope, 3.0)
+    assert {name for p in model.choose_inputs().proposals for name in p} == {"u", "w", "a"}

@@ -18,6 +18,8 @@ from estimica.structure.linear import Safety, degree
 from estimica.structure.sorted_system import Assignment
 from estimica.structure.state_selection import Factor, Selection, Wishes, select_states
 
+_INPUT_ADVICE = "put a filter behind the input, or make the prescribed variable the input"
+
 
 @dataclass(frozen=True, slots=True)
 class Continuous:
@@ -50,7 +52,35 @@ class Reduced:
 
 def reduce(system: Continuous, safety: Safety) -> Reduced:
     """Differentiate what must be differentiated and choose the states."""
-    return _Reducer(_with_rates(system), safety).run()
+    return _Reducer(_with_rates(_with_known_rates(system)), safety).run()
+
+
+def _with_known_rates(system: Continuous) -> Continuous:
+    """Derivatives of what the equations do not determine: those of inputs may be given."""
+    unknowns = frozenset(system.unknowns)
+    roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
+    foreign = [x for x in ex.walk(*roots) if x.op == "der" and x.target not in unknowns]
+    if not foreign:
+        return system
+    rates = {x: ex.name(f"der({x.target})") for x in foreign}
+    for rate, given in rates.items():
+        if given.target not in system.inputs:
+            raise _no_rate(system, rate)
+    memo: dict[Expression, Expression] = {}
+    equations = []
+    for e in system.equations:
+        lhs, rhs = ex.rewrite((e.lhs, e.rhs), lambda x: rates.get(x, x), memo)
+        equations.append(replace(e, lhs=lhs, rhs=rhs))
+    return replace(system, equations=tuple(equations))
+
+
+def _no_rate(system: Continuous, rate: Expression) -> StructureError:
+    origin = next(e.origin for e in system.equations if rate in ex.walk(e.lhs, e.rhs))
+    if rate.target in system.inputs:
+        reason = f"of input '{rate.target}' ({_INPUT_ADVICE})"
+    else:
+        reason = f"of '{rate.target}', which is not a continuous variable; write it differently"
+    return StructureError("E302", f"{origin} needs the derivative {reason}")
 
 
 def _with_rates(system: Continuous) -> Continuous:
@@ -164,8 +194,7 @@ class _Reducer:
             if f"der({leaf.target})" in self.system.inputs:
                 return ex.name(f"der({leaf.target})")
             raise DerivativeError(
-                f"that needs the derivative of input '{leaf.target}' "
-                "(put a filter behind the input, or make the prescribed variable the input)"
+                f"that needs the derivative of input '{leaf.target}' ({_INPUT_ADVICE})"
             )
         if leaf.op == "name" and leaf.target in self.system.delayed:
             raise DerivativeError("a delayed signal has no derivative in closed form")
