@@ -90,13 +90,21 @@ def reachable(table: ClassTable, class_name: str) -> Iterator[Scope]:
     start = table.find(class_name)
     pending = deque([start] if start is not None else [])
     seen = set(pending)
+    mentioned: set[str] = set()
+    waiting: dict[str, list[Scope]] = {}  # in packages put in place; used once they are mentioned
     while pending:
         scope = pending.popleft()
         yield scope
-        for following in _used(table, scope):
-            if following not in seen:
-                seen.add(following)
-                pending.append(following)
+        following = list(_used(table, scope))
+        for member in _put_in_place(table, scope):
+            waiting.setdefault(member.declaration.name, []).append(member)
+        mentioned.update(part for name in scope.declaration.names for part in name.split("."))
+        for name in mentioned & waiting.keys():
+            following += waiting.pop(name)
+        for one in following:
+            if one not in seen:
+                seen.add(one)
+                pending.append(one)
 
 
 def _used(table: ClassTable, scope: Scope) -> Iterator[Scope]:
@@ -110,10 +118,6 @@ def _used(table: ClassTable, scope: Scope) -> Iterator[Scope]:
         return
     for name in declared.names:
         yield from _on_the_way(table, scope, name)
-    for package in _put_in_place(declared):
-        target = table.resolve(scope.parent or scope, package)
-        if target is not None:
-            yield from _whole(table, target)
 
 
 def _on_the_way(table: ClassTable, scope: Scope, name: str) -> Iterator[Scope]:
@@ -127,30 +131,36 @@ def _on_the_way(table: ClassTable, scope: Scope, name: str) -> Iterator[Scope]:
             yield found
 
 
-def _put_in_place(declared: ClassDeclaration) -> Iterator[str]:
-    """Packages that take another's place: any of their classes may be used by its name."""
+def _put_in_place(table: ClassTable, scope: Scope) -> Iterator[Scope]:
+    """The classes of packages that take another's place: any may be used by its name."""
+    for package in _replacements(scope.declaration):
+        target = table.resolve(scope, package) or table.resolve(scope.parent or scope, package)
+        if target is not None:
+            yield from _members(table, target)
+
+
+def _replacements(declared: ClassDeclaration) -> Iterator[str]:
     if declared.short and declared.word == "package" and declared.extends:
         yield declared.extends[0].base
     clauses = [c.modifiers for c in (*declared.extends, *declared.components)]
     for modifier in _all_modifiers(m for modifiers in clauses for m in modifiers):
         new = modifier.redeclares
         if isinstance(new, ClassDeclaration):
-            yield from _put_in_place(new)
+            yield from _replacements(new)
     for inner in declared.classes:
         if inner.short:
-            yield from _put_in_place(inner)
+            yield from _replacements(inner)
 
 
-def _whole(table: ClassTable, package: Scope) -> Iterator[Scope]:
-    """A package, its bases, and all their classes."""
+def _members(table: ClassTable, package: Scope) -> Iterator[Scope]:
+    """All classes of a package and of its bases."""
     if package.declaration.word != "package":
         return
-    yield package
     yield from table.inner_classes(package)
     for extends in package.declaration.extends:
         base = table.base(package, extends)
         if base is not None and base is not package:
-            yield from _whole(table, base)
+            yield from _members(table, base)
 
 
 def _all_modifiers(modifiers: Iterable[Modifier]) -> Iterator[Modifier]:
