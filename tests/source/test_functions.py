@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from tests.source.flat_checks import load, solved_for, value
 
+import estimica as es
 from estimica.base.errors import SourceError, UnsupportedError
+from estimica.source.load import load_flat
 
 
 def calling(function: str, call: str, declarations: str = "") -> str:
@@ -214,3 +217,43 @@ end f;
 """
     with pytest.raises((UnsupportedError, SourceError), match="nested more than"):
         load(calling(function, "f(x)"), "P.M")
+
+
+STATE = """
+record S Real p; Real T; end S;
+function f
+  input Real p; input Real T; output S s;
+algorithm
+  if T > 300 then
+    s := S(p = p, T = T);
+  else
+    {other}
+  end if;
+end f;
+model B
+  S s;
+  Real x(start = 0, fixed = true);
+equation
+  s = f(1, 299.5 + time);
+  der(x) = s.T;
+end B;
+"""
+
+
+@pytest.mark.parametrize("other", ["s.T := 2*T;", "s.T := 2*T; s.p := p;", "s := S(p, 2*T);"])
+def test_branches_may_assign_different_fields_of_a_record(other: str) -> None:
+    # der(x) = 2(299.5 + t) before t = 0.5 and 299.5 + t after it
+    model = es.load_model(STATE.format(other=other), "B")
+    x = model.simulate(np.array([0.0, 1.0]), outputs=["x"]).value("x")[-1]
+    assert x == pytest.approx(2 * (299.5 * 0.5 + 0.125) + 299.5 * 0.5 + 0.375, rel=1e-6)
+
+
+def test_what_the_reader_of_the_flat_model_cannot_take_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("p")
+
+    monkeypatch.setattr("estimica.source.load._decoded", broken)
+    with pytest.raises(SourceError, match=r"S034: class 'M' \(text\): .*KeyError: 'p'"):
+        load_flat("model M Real y = time; end M;", cache=False)

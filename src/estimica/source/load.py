@@ -168,7 +168,7 @@ def _flattened(
         try:
             flat = flatten(text, model, selection.roots, watch)
             with watch.at("Estimica reads the equations"):
-                system = _decoded(flat, attempt, text, selection)
+                system = _understood(flat, attempt, text, selection)
                 return dataclasses.replace(system, notes=(*system.notes, *notes))
         except OuterNames as unknown:
             following = attempt.knowing(unknown.names)
@@ -195,6 +195,22 @@ def _large_library_files(request: Request, part: Selection | None) -> tuple[Path
     if part is None:
         return ()
     return tuple(sorted(f for copy, f in part.originals.items() if copy != f))
+
+
+def _understood(
+    flat: Mapping[str, Any], attempt: Attempt, sent: str, selection: Selection
+) -> FlatSystem:
+    """The flat system; the compiler's output may hold forms that nobody has foreseen."""
+    try:
+        return _decoded(flat, attempt, sent, selection)
+    except (LookupError, TypeError, AttributeError, AssertionError, ArithmeticError) as error:
+        request = attempt.request
+        raise SourceError(
+            "S034",
+            f"class '{request.class_name}' ({request.label or 'text'}): what the Modelica compiler "
+            f"made of it could not be read ({type(error).__name__}: {error}); leave components out "
+            "until it loads, and report what remains",
+        ) from error
 
 
 def _decoded(

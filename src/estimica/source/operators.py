@@ -72,6 +72,9 @@ def choose(condition: Expression, yes: Value, no: Value) -> Value:
         return yes
     if yes is None:
         return no
+    if isinstance(yes, dict) and isinstance(no, dict):
+        # a field that only one branch has assigned
+        return {k: choose(condition, yes.get(k), no.get(k)) for k in {**yes, **no}}
     if isinstance(yes, tuple) and isinstance(no, tuple):
         return tuple(choose(condition, y, n) for y, n in zip(yes, no, strict=True))
     if isinstance(yes, str) or isinstance(no, str):

@@ -74,6 +74,9 @@ def elementwise(f: Callable[..., Value], *values: Value) -> Value:
     """
     records = [v for v in values if isinstance(v, dict)]
     if records:
+        lacking = sorted({k for r in records for k in r if any(k not in o for o in records)})
+        if lacking:
+            raise ValueMismatch(f"the field '{lacking[0]}' is missing in one of the records")
         return {
             key: elementwise(f, *(v[key] if isinstance(v, dict) else v for v in values))
             for key in records[0]
