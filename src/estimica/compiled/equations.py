@@ -16,8 +16,10 @@ from estimica.structure.sorted_system import Assignment, Block, SortedSystem
 
 #: linear blocks up to this size are solved symbolically, larger ones by the engine's LU
 SYMBOLIC_SOLVE = 3
-#: square roots and powers have finite derivatives from here on, so that 0·∞ never makes a NaN
-FLOOR = 1e-30
+#: square roots and powers have finite derivatives from here on, so that 0·∞ never makes a NaN; their
+#: last digits are such as nobody writes, so that `true_residual` knows these floors from a user's max
+FLOOR = 1.0000000000000007e-30
+POWER_FLOOR = 1.0000000000000007e-300
 #: how far below zero the argument of a root may fall inside a step before it counts as an error
 DOMAIN_TOLERANCE = 1e-6
 
@@ -324,7 +326,7 @@ def _power(a: ca.SX, b: ca.SX) -> ca.SX:
             return _integer_power(a, int(exponent))
         if exponent == 0.5:
             return _root(a)
-        floor = ca.fmax(a, 1e-300)
+        floor = ca.fmax(a, POWER_FLOOR)
         return floor**exponent + ca.if_else(a < -DOMAIN_TOLERANCE, ca.SX.nan(), 0)
     return a**b
 

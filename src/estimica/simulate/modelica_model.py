@@ -210,16 +210,25 @@ class ModelicaModel(LinearisedModel):
         return self._variants[key]
 
     def at_points(
-        self, mode: str = "static", *, tolerance: float = 1e-8, max_time: float = 1e7
+        self,
+        mode: str = "static",
+        *,
+        tolerance: float = 1e-8,
+        max_time: float = 1e7,
+        guess: Mapping[str, float] | None = None,
     ) -> PointModel:
         """The model at operating points: `static`, `steady` or `simulate`; see `PointModel`.
 
-        `tolerance` and `max_time` say when a simulated point counts as steady.
+        `tolerance` and `max_time` say when a simulated point counts as steady; `guess` are
+        variables and the values near which solutions of implicit equations are looked for.
         """
         from estimica.simulate.point_model import PointSettings
 
         chosen: Any = mode
-        return self.points(PointSettings(mode=chosen, tolerance=tolerance, max_time=max_time))
+        guesses = tuple((name, float(value)) for name, value in (guess or {}).items())
+        return self.points(
+            PointSettings(mode=chosen, tolerance=tolerance, max_time=max_time, guess=guesses)
+        )
 
     def points(self, settings: PointSettings) -> PointModel:
         """The model at operating points with these settings; kept."""

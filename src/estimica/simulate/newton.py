@@ -9,13 +9,24 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 Evaluate = Callable[[Vector], tuple[Vector, Vector]]  # U -> (R, dR/dU)
+Holds = Callable[[Vector], bool]  # whether the equations themselves hold at U
 STEPS = 60
 SOLVED = 1e-9  # of each residual's scale: what counts as a solution
 EXACT = 1e-14  # ... and when there is nothing left to gain
+CONTINUATION_STEPS = 40
 
 
-def solve(evaluate: Evaluate, U: Vector) -> Vector | None:
-    """The root of R near `U`, or None where the method does not get there."""
+def near(E: Vector, size: Vector) -> bool:
+    """Whether true residuals are small beside their terms; see `true_residual`."""
+    return bool(((np.abs(E) <= SOLVED * size) | ((np.abs(E) <= 1e-200) & (size >= 0))).all())
+
+
+def solve(evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True) -> Vector | None:
+    """The root of R near `U`, or None where the method does not get there.
+
+    R may be written so that it is small where the equations do not hold (at a pole of its
+    derivative, say): `holds` has the last word.
+    """
     R, J = evaluate(U)
     if not np.isfinite(R).all():
         return None
@@ -25,15 +36,15 @@ def solve(evaluate: Evaluate, U: Vector) -> Vector | None:
             return None
         scale = np.maximum(scale, np.abs(J) @ np.abs(U))
         scale = np.maximum(scale, 1e-8 * np.abs(J).max(axis=1, initial=0.0))
-        if (np.abs(R) <= EXACT * scale).all():
+        if (np.abs(R) <= EXACT * scale).all() and holds(U):
             return U
         moved = _damped(evaluate, U, newton_step(J, R), R, scale)
         if moved is None:
             break
         U, R, J, length = moved
-        if length <= 1e-13 and (np.abs(R) <= SOLVED * scale).all():
+        if length <= 1e-13 and (np.abs(R) <= SOLVED * scale).all() and holds(U):
             return U
-    return U if (np.abs(R) <= SOLVED * scale).all() else None
+    return U if (np.abs(R) <= SOLVED * scale).all() and holds(U) else None
 
 
 def newton_step(J: Vector, R: Vector) -> Vector:
@@ -46,6 +57,37 @@ def newton_step(J: Vector, R: Vector) -> Vector:
         except np.linalg.LinAlgError:
             pass
     return np.asarray(np.linalg.lstsq(J, -R, rcond=1e-12)[0], np.float64)
+
+
+def follow(solve_at: Callable[[Vector, float], Vector | None], U: Vector) -> Vector | None:
+    """From the root `U` at share 0 to the one at share 1, in steps that succeed."""
+    reached, step = 0.0, 0.1
+    for _ in range(CONTINUATION_STEPS):
+        trial = min(1.0, reached + step)
+        found = solve_at(U, trial)
+        if found is None:
+            step *= 0.25
+            continue
+        U, reached, step = found, trial, 2 * step
+        if reached >= 1.0:
+            return U
+    return None
+
+
+def from_far(evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True) -> Vector | None:
+    """The root that R = (1−λ)·R(U) leads to as λ goes from 0 to 1."""
+    start = evaluate(U)[0]
+    if not np.isfinite(start).all():
+        return None
+
+    def solve_at(point: Vector, share: float) -> Vector | None:
+        def eased(V: Vector) -> tuple[Vector, Vector]:
+            R, J = evaluate(V)
+            return R - (1 - share) * start, J
+
+        return solve(eased, point) if share < 1.0 else solve(evaluate, point, holds)
+
+    return follow(solve_at, U)
 
 
 def _damped(

@@ -14,7 +14,8 @@ from estimica.simulate.linear_algebra import factor, solve
 Vector = Any
 LIMIT = 60
 EXACT = 1e-15  # of each residual's scale: nothing left to gain
-ENOUGH = 1e-9  # what counts as a solution
+ENOUGH = 1e-9  # what counts as a solution: of the size of an equation's terms
+NOTHING = 1e-200  # a residual this small has no terms left to compare it with: k·x = 0 at x = 0
 LAST = 1e-7  # a relative step after which one more is exact
 FLAT = 1e-13  # pivots of the scaled matrix below this make it singular
 
@@ -75,8 +76,23 @@ def factorise(iw: Vector, z: int, values: int, matrix: int, rows: int, columns: 
 
 
 @engine_function
-def last_step(iw: Vector, z: int, work: int) -> int:
-    """One more full step where rounding decides, and the Jacobian there, factorised."""
+def holds(iw: Vector, z: int, work: int) -> bool:
+    """Whether the equations hold at z as the model states them, each beside its own terms."""
+    n = iw[at.NZ]
+    residual = work + 56 * n + 8 * (iw[at.NNZ] + n * n)
+    iw[at.Z] = z
+    iw[at.RESULT], iw[at.RESULT + 1] = residual, residual + 8 * n
+    call_at(iw, at.TRUE)
+    E, size = reals_at(residual), reals_at(residual + 8 * n)
+    for k in range(n):
+        if not (abs(E[k]) <= ENOUGH * size[k] or (abs(E[k]) <= NOTHING and size[k] >= 0.0)):
+            return False
+    return True
+
+
+@engine_function
+def last_step(iw: Vector, z: int, work: int) -> None:
+    """One more full step where rounding decides, and residual and Jacobian there."""
     n = iw[at.NZ]
     r, trial, step, values = work, work + 16 * n, work + 24 * n, work + 56 * n
     x, y, d = reals_at(z), reals_at(trial), reals_at(step)
@@ -87,6 +103,15 @@ def last_step(iw: Vector, z: int, work: int) -> int:
             x[k] = y[k]
     else:
         evaluate(iw, z, r, values)
+
+
+@engine_function
+def concluded(iw: Vector, z: int, work: int) -> int:
+    """How the search ended at z, where residual and Jacobian were evaluated last."""
+    n = iw[at.NZ]
+    if not holds(iw, z, work):
+        return at.NOT_SOLVED
+    values = work + 56 * n
     matrix = values + 8 * iw[at.NNZ]
     regular = factorise(iw, z, values, matrix, work + 40 * n, work + 48 * n)
     return at.SOLVED if regular else at.SINGULAR
@@ -110,16 +135,13 @@ def newton(iw: Vector, z: int, work: int) -> int:
         return at.NOT_FINITE
     for _ in range(LIMIT):
         if not factorise(iw, z, values, matrix, rows, columns):
-            worst = 0.0
-            for k in range(n):
-                worst = max(worst, abs(R[k]) / S[k])
-            return at.SINGULAR if worst <= ENOUGH else at.NOT_SOLVED
+            return at.SINGULAR if holds(iw, z, work) else at.NOT_SOLVED
         worst = 0.0
         for k in range(n):
             S[k] = max(S[k], row[k])
             worst = max(worst, abs(R[k]) / S[k])
             d[k] = -R[k] / row[k]
-        if worst <= EXACT:
+        if worst <= EXACT and holds(iw, z, work):
             return at.SOLVED
         solve(reals_at(matrix), part(iw, iw[at.I_PIVOT]), n, d, 1)
         size, length = 0.0, 0.0
@@ -128,7 +150,11 @@ def newton(iw: Vector, z: int, work: int) -> int:
             d[k] *= column[k]
             size += (R[k] / S[k]) ** 2
         if (length <= LAST or iw[at.LINEAR]) and worst <= ENOUGH:
-            return last_step(iw, z, work)
+            last_step(iw, z, work)
+            ended = concluded(iw, z, work)
+            if ended != at.NOT_SOLVED:
+                return ended
+            continue  # near beside the scales, not yet beside the terms: on, from here
         damping, accepted = 1.0, False
         for _ in range(30):
             for k in range(n):
@@ -143,8 +169,7 @@ def newton(iw: Vector, z: int, work: int) -> int:
             damping *= 0.5
         if not accepted:
             evaluate(iw, z, r, values)
-            regular = factorise(iw, z, values, matrix, rows, columns)
-            return at.SOLVED if worst <= ENOUGH and regular else at.NOT_SOLVED
+            return concluded(iw, z, work)
         for k in range(n):
             x[k], R[k] = y[k], R2[k]
     return at.NOT_SOLVED
@@ -178,6 +203,35 @@ def set_point(iw: Vector, k: int) -> None:
 
 
 @engine_function
+def orientation(iw: Vector, work: int) -> int:
+    """The sign of the determinant of the Jacobian, from its factors; it changes at a fold, so that
+    solutions of the same sign may lie on one branch, those of different signs do not."""
+    n = iw[at.NZ]
+    matrix = reals_at(work + 56 * n + 8 * iw[at.NNZ])
+    pivot = part(iw, iw[at.I_PIVOT])
+    sign = 1
+    for k in range(n):
+        if (pivot[k] != k) != (matrix[k * n + k] < 0.0):
+            sign = -sign
+    return sign
+
+
+@engine_function
+def begin(iw: Vector, k: int, z: int) -> int:
+    """Point k begins where its nearest ancestor that is solved ended; that ancestor, or -1."""
+    n = iw[at.NZ]
+    parents, status = part(iw, iw[at.I_PARENT]), part(iw, iw[at.I_STATUS])
+    parent = parents[k]
+    while parent >= 0 and status[parent] != at.SOLVED:
+        parent = parents[parent]
+    if parent >= 0 and n > 0:
+        source, target = reals_at(iw[at.ALL_Z] + 8 * n * parent), reals_at(z)
+        for j in range(n):
+            target[j] = source[j]
+    return parent
+
+
+@engine_function
 def evaluated(iw: Vector, z: int, work: int) -> int:
     """The Jacobian at z as it is, factorised."""
     n = iw[at.NZ]
@@ -195,15 +249,15 @@ def solve_point(iw: Vector, k: int, search: bool) -> int:
     n = iw[at.NZ]
     set_point(iw, k)
     z, w = iw[at.Z], iw[at.W]
-    parent = part(iw, iw[at.I_PARENT])[k]
-    if parent >= 0 and n > 0 and part(iw, iw[at.I_STATUS])[parent] == at.SOLVED:
-        source, target = reals_at(iw[at.ALL_Z] + 8 * n * parent), reals_at(z)
-        for j in range(n):
-            target[j] = source[j]
+    parent = begin(iw, k, z)
     if n > 0:
         ended = newton(iw, z, iw[at.WORK]) if search else evaluated(iw, z, iw[at.WORK])
         if ended != at.SOLVED:
             return ended
+        signs = part(iw, iw[at.I_SIGN])
+        signs[k] = orientation(iw, iw[at.WORK])
+        if parent >= 0 and signs[parent] != signs[k]:
+            return at.JUMPED
         if iw[at.SENS]:
             differentiate(iw, z, w, iw[at.WORK])
     iw[at.Z] = z
@@ -227,9 +281,12 @@ def _points(iw: Vector, rw: Vector, t: float, h: float, what: int, unused: int) 
             if what == at.ASK_MODES:
                 iw[at.RESULT] = iw[at.NEW_D] + 8 * iw[at.ND] * k
                 call_at(iw, at.MODES)
-            else:
+            elif what == at.ASK_CHECKS:
                 iw[at.RESULT] = iw[at.ALL_C] + 8 * iw[at.N_CHECKS] * k
                 call_at(iw, at.CHECKS)
+            else:
+                iw[at.RESULT] = iw[at.ALL_C] + 8 * iw[at.N_LIMITS] * k
+                call_at(iw, at.LIMITS)
     return failed
 
 

@@ -11,15 +11,15 @@ Z, U, D, P, W = range(5)
 SAVED = 5
 RESULT = 8
 N, NZ, NU, ND, NY, M, NNZ, LINEAR, SENS = range(12, 21)
-RESIDUAL, RATES, OUTPUT, MODES, CHECKS, SETUP = range(24, 30)
+RESIDUAL, RATES, OUTPUT, MODES, CHECKS, TRUE, LIMITS = range(24, 31)
 #: arrays: (N, nz), (N, nu), (N, nd), (N, nd), (N, ny), (N, ny m), (N, checks), scales (nz), work
 ALL_Z, ALL_U, ALL_D, NEW_D, ALL_Y, ALL_YS, ALL_C, ALL_W, SCALE, WORK = range(32, 42)
-N_CHECKS = 42
+N_CHECKS, N_LIMITS = 42, 43
 #: offsets of index vectors inside iw
-I_ORDER, I_PARENT, I_STATUS, I_PLACE, I_PIVOT, N_ORDER = range(48, 54)
+I_ORDER, I_PARENT, I_STATUS, I_SIGN, I_PLACE, I_PIVOT, N_ORDER = range(48, 55)
 HEADER = 64
 
 #: what the driver does
-SOLVE, EVALUATE, ASK_MODES, ASK_CHECKS = 0, 1, 2, 3
-#: how a point ends
-SOLVED, NOT_SOLVED, SINGULAR, NOT_FINITE = 0, 1, 2, 3
+SOLVE, EVALUATE, ASK_MODES, ASK_CHECKS, ASK_LIMITS = range(5)
+#: how a point ends; JUMPED: at a solution of another branch than the one that it came from
+SOLVED, NOT_SOLVED, SINGULAR, NOT_FINITE, JUMPED = range(5)

@@ -22,6 +22,7 @@ from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.simulate.engine import Options
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.simulate.point_conserved import Balance, find_conserved
+from estimica.simulate.point_guess import guess_of
 from estimica.simulate.point_homotopy import homotopy_of
 from estimica.simulate.point_inputs import array_of, inputs_of_points
 from estimica.simulate.point_response import MovingPointResponse, PointResponse
@@ -42,11 +43,13 @@ MODES = ("static", "steady", "simulate")
 @dataclass(frozen=True, kw_only=True)
 class PointSettings:
     """How a point is computed. A simulated point is at rest when no state moves by more than
-    `tolerance` of its size any more; it may take `max_time`, in seconds of the model."""
+    `tolerance` of its size any more; it may take `max_time`, in seconds of the model. `guess`:
+    variables and the values near which their solutions are looked for."""
 
     mode: Mode = "static"
     tolerance: float = 1e-8
     max_time: float = 1e7
+    guess: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -55,6 +58,9 @@ class PointSettings:
         for name in ("tolerance", "max_time"):
             if not getattr(self, name) > 0:
                 raise ModelError("M174", f"{name} {getattr(self, name):g} is not positive")
+        for name, value in self.guess:
+            if not np.isfinite(value):
+                raise ModelError("M174", f"guess '{name}' is {value:g}; give a finite number")
 
 
 class PointModel(Model):
@@ -190,8 +196,14 @@ class PointModel(Model):
             options or Options(),
             plain,
             None if moving else lambda: model.configurations.get(names, tuners, sorted(given)),
-            homotopy_of(system.tuning) if self.settings.mode == "steady" else None,
+            homotopy_of(system.tuning) if self.settings.mode != "simulate" else None,
             left_open,
+            guess_of(
+                system.tuning,
+                dict(self.settings.guess),
+                system.scales,
+                states_move=self.settings.mode != "simulate",
+            ),
         )
         told = [n for n in model.system.inputs if n not in slopes]
         return PointResponse(search, points, u, values, told)

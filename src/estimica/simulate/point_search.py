@@ -1,20 +1,24 @@
 """PointSearch: all operating points at given run constants, whatever it takes.
 
-Newton's method from point to nearest point; where that fails, continuation from a point that is
-solved, then simulation until steady; modes and logicals are settled in rounds.
+The first point by a search from its guess, the others by Newton's method from the nearest point that
+is solved. Where that fails: continuation from solved points, the model's homotopy, a search from the
+nearest solution, the simulator's initialisation, simulation until steady. Modes and logicals are
+settled in rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.errors import SimulationError
 from estimica.simulate import point_layout as at
 from estimica.simulate.engine import Options
 from estimica.simulate.initial import MODE_ROUNDS
+from estimica.simulate.point_guess import PointGuess
 from estimica.simulate.point_homotopy import Homotopy
 from estimica.simulate.point_settling import Settled, Settling
 from estimica.simulate.point_solution import PointSolution, as_order, chain, only
@@ -22,12 +26,20 @@ from estimica.simulate.point_system import PointSystem
 from estimica.simulate.response import Configuration
 
 Vector = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 _TEXTS = {
     at.NOT_SOLVED: "the equations could not be solved",
     at.SINGULAR: "the equations are singular: they do not determine the point",
     at.NOT_FINITE: "the equations have no finite value",
+    at.JUMPED: "the equations could not be solved",
 }
 _SMALLEST_STEP = 1.0 / 1024
+#: unknowns up to which the first point is searched for in all directions even where Newton's method
+#: would find some solution: a search costs milliseconds an unknown
+_SEARCHED = 30
+#: points that may fail until the others are no longer searched for one by one: a search that finds
+#: nothing takes up to a second; of points near a known solution one failure decides already
+_FAILURES_FIRST, _FAILURES_NEAR = 50, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +55,7 @@ class PointSearch:
     full: Callable[[], Configuration] | None = None
     homotopy: Homotopy | None = None
     left_open: str = ""  # what the equations do not determine, in words
+    guess: PointGuess | None = None
 
     def first(self, values: Vector, P: Vector, u: Vector) -> tuple[PointSolution, dict[int, str]]:
         """The points without any known solution, and what failed at which."""
@@ -50,9 +63,16 @@ class PointSearch:
         solution = PointSolution.of(self.system, P, u, Z, d)
         if self.mode == "simulate":
             return solution, self._simulated(solution, values)
-        order, parent = chain(u) if self.system.nz else (None, None)
+        if not self.system.nz:
+            solution.solve()
+            return solution, self._finished(solution, values, _FAILURES_FIRST)
+        order, parent = chain(u)
+        if not self.system.linear and self.system.nz <= _SEARCHED:
+            self._searched(solution, int(order[0]), self._begin(solution, int(order[0])))
         solution.solve(order, parent)
-        return solution, self._finished(solution, values)
+        told = self._finished(solution, values, _FAILURES_FIRST)
+        self._inside(solution)
+        return solution, told
 
     def near(
         self, values: Vector, P: Vector, known: PointSolution, u: Vector, Z: Vector
@@ -61,9 +81,10 @@ class PointSearch:
         solution = PointSolution.of(self.system, P, u, Z.copy(), known.d.copy())
         if self.mode == "simulate":
             return solution, self._simulated(solution, values)
-        if solution.solve():
-            self._retry(solution, known)
-        return solution, self._finished(solution, values)
+        solution.solve()
+        solution.status[(solution.status == at.SOLVED) & (solution.sign != known.sign)] = at.JUMPED
+        self._retry(solution, known)
+        return solution, self._finished(solution, values, _FAILURES_NEAR)
 
     # -- guesses ---------------------------------------------------------------------------------
 
@@ -77,20 +98,37 @@ class PointSearch:
         d[s.nd - len(logical) :] = logical
         return np.tile(Z, (n, 1)), np.tile(d, (n, 1))
 
+    def _begin(self, solution: PointSolution, k: int) -> Vector:
+        """Where the search for one point begins: its guess, moved to what the study says."""
+        if self.guess is None:
+            return solution.Z[k].copy()
+        constants = solution.P[: self.system.tuning.hybrid.nP]
+        return self.guess.applied(solution.Z[k], solution.u[k], solution.d[k], constants)
+
     # -- what Newton's method did not solve at once ----------------------------------------------
 
     def _retry(self, solution: PointSolution, known: PointSolution) -> None:
         """From the known solution itself, then on the way of the run constants to it."""
-        for k in np.flatnonzero(solution.status):
+        for k in map(int, np.flatnonzero(solution.status)):
+            if known.status[k]:
+                continue
+            kept = solution.Z[k].copy()
             solution.Z[k] = known.Z[k]
-            if not known.status[k] and solution.solve(only(int(k))):
-                self._walk(solution, int(k), known.P, known.u[k], known.Z[k])
+            if solution.solve(only(k)) or solution.sign[k] != known.sign[k]:
+                found = solution.status[k] == at.SOLVED
+                on = solution.Z[k].copy()
+                if not self._walk(solution, k, known.P, known.u[k], known.Z[k]):
+                    # the branch ends here: another solution, if there is one
+                    solution.Z[k] = on if found else kept
+                    solution.solve(only(k))
 
-    def _finished(self, solution: PointSolution, values: Vector) -> dict[int, str]:
+    def _finished(
+        self, solution: PointSolution, values: Vector, failures: int
+    ) -> dict[int, str]:
         """Rescue what failed and settle the modes; what still fails, in words."""
         told: dict[int, str] = {}
         for _ in range(MODE_ROUNDS):
-            self._rescue(solution, values, told)
+            self._rescue(solution, values, told, failures)
             if not self.system.nd:
                 return told
             solved = as_order(np.flatnonzero(solution.status == at.SOLVED))
@@ -106,34 +144,85 @@ class PointSearch:
             told[int(k)] = "a relation switches back and forth without end"
         return told
 
-    def _rescue(self, solution: PointSolution, values: Vector, told: dict[int, str]) -> None:
-        for k in map(int, np.flatnonzero(solution.status)):
-            if k in told:
+    def _rescue(
+        self, solution: PointSolution, values: Vector, told: dict[int, str], failures: int
+    ) -> None:
+        """Each point that failed; what is found helps those that are left."""
+        failed = 0
+        for k in self._left(solution, told):
+            status = int(solution.status[k])
+            if failed >= failures:
+                told[k] = f"{_TEXTS[status]}; not searched for, since {failed} others failed"
                 continue
-            why = self.left_open or _TEXTS[int(solution.status[k])]
-            if not (
-                self._from_neighbours(solution, k)
-                or self._by_homotopy(solution, k, values)
-                or self._from_rest(solution, k, values)
-            ):
-                told[k] = why
+            why = self._rescued(solution, k, values)
+            if why:
+                told[k] = self.left_open or why
+                failed += 1
+            else:
+                self._spread(solution, k, told)
+
+    def _left(self, solution: PointSolution, told: dict[int, str]) -> Iterator[int]:
+        for k in map(int, np.flatnonzero(solution.status)):
+            if k not in told and solution.status[k]:  # one before it may have helped
+                yield k
+
+    def _rescued(self, solution: PointSolution, k: int, values: Vector) -> str:
+        """Everything that may solve point k, in turn; why nothing did."""
+        status, kept = int(solution.status[k]), solution.Z[k].copy()
+        if self._from_neighbours(solution, k):
+            return ""
+        if status == at.JUMPED:  # no way leads here on one branch: the solution of another one
+            solution.Z[k] = kept
+            return "" if not solution.solve(only(k)) else _TEXTS[status]
+        if self._by_homotopy(solution, k, values):
+            return ""
+        found = self._searched(solution, k, self._nearest(solution, k, values))
+        if not found or self._from_start(solution, k, values):
+            return ""
+        if self._from_rest(solution, k, values):
+            return ""
+        ended = int(solution.status[k])
+        return _TEXTS[ended] if ended == at.SINGULAR else f"{_TEXTS[status]}: {found}"
+
+    def _spread(self, solution: PointSolution, k: int, told: dict[int, str]) -> None:
+        """From a point that was found to those that are left, nearest first."""
+        left = np.array([k, *self._left(solution, told)])
+        if len(left) > 1 and self.system.nz:
+            order, parent = chain(solution.u[left])
+            parents = np.full(len(solution.u), -1, np.int64)
+            parents[left] = np.where(parent >= 0, left[parent], -1)
+            solution.solve(as_order(left[order[1:]]), parents)
 
     def _from_neighbours(self, solution: PointSolution, k: int) -> bool:
         """Continuation of the inputs from the nearest points that are solved."""
-        solved = np.flatnonzero(solution.status == at.SOLVED)
-        if not len(solved) or not self.system.nz:
+        if not self.system.nz:
             return False
-        spread = np.ptp(solution.u, axis=0)
-        away = (((solution.u[solved] - solution.u[k]) / np.where(spread, spread, 1)) ** 2).sum(1)
-        for j in solved[np.argsort(away, kind="stable")[:3]]:
+        for j in self._solved_near(solution, k)[:3]:
             solution.d[k] = solution.d[j]
             if self._walk(solution, k, solution.P, solution.u[j], solution.Z[j]):
                 return True
         return False
 
+    def _solved_near(self, solution: PointSolution, k: int) -> Indices:
+        """Points that are solved, the nearest first."""
+        solved = np.flatnonzero(solution.status == at.SOLVED)
+        spread = np.ptp(solution.u, axis=0)
+        away = (((solution.u[solved] - solution.u[k]) / np.where(spread, spread, 1)) ** 2).sum(1)
+        return as_order(solved[np.argsort(away, kind="stable")])
+
+    def _nearest(self, solution: PointSolution, k: int, values: Vector) -> Vector:
+        """Where to search from: the solution of the nearest point, else the guess."""
+        near = self._solved_near(solution, k)
+        if len(near):
+            return solution.Z[near[0]].copy()
+        Z, d = self._guess(values, solution.u[k : k + 1])
+        solution.Z[k], solution.d[k] = Z[0], d[0]
+        return self._begin(solution, k)
+
     def _walk(self, solution: PointSolution, k: int, P: Vector, u: Vector, Z: Vector) -> bool:
-        """From a solved point (P, u, Z) to point k in steps that Newton's method can take."""
-        done, step, z = 0.0, 0.5, Z
+        """From a solved point (P, u, Z) to point k in steps that Newton's method can take without
+        leaving the branch."""
+        done, step, z, sign = 0.0, 0.5, Z, 0
         target_P, target_u, d = solution.P, solution.u[k], solution.d[k]
         while done < 1.0:
             share = min(done + step, 1.0)
@@ -144,14 +233,48 @@ class PointSearch:
                 z[None, :].copy(),
                 d[None, :].copy(),
             )
-            if trial.solve():
+            if trial.solve() or (sign and trial.sign[0] != sign):
                 step *= 0.5
                 if step < _SMALLEST_STEP:
                     return False
                 continue
-            done, z, step = share, trial.Z[0], 2 * step
+            done, z, step, sign = share, trial.Z[0], 2 * step, int(trial.sign[0])
         solution.Z[k] = z
         return not solution.solve(only(k))
+
+    def _searched(self, solution: PointSolution, k: int, guess: Vector) -> str:
+        """By a search in all directions from a guess; why it found nothing."""
+        if not self.system.nz:
+            return _TEXTS[int(solution.status[k])]
+        found = self.system.search.find(guess, solution.u[k], solution.d[k], solution.P)
+        if found.U is None:
+            solution.Z[k] = guess
+            return found.text
+        solution.Z[k] = found.U
+        return "" if not solution.solve(only(k)) else _TEXTS[int(solution.status[k])]
+
+    def _inside(self, solution: PointSolution) -> None:
+        """Solutions inside min and max for points that are not, where there are such."""
+        left = [int(k) for k in np.flatnonzero(solution.outside())]
+        for k in left[:_FAILURES_NEAR]:
+            found = self.system.search.find(
+                solution.Z[k], solution.u[k], solution.d[k], solution.P
+            )
+            if found.U is None:
+                continue
+            trial = solution.only_at(np.array(left))
+            trial.Z[left.index(k)] = found.U
+            order, parent = chain(trial.u, left.index(k))
+            trial.solve(order, parent)
+            better = (trial.status == at.SOLVED) & ~trial.outside()
+            if self.system.nd:
+                better &= (trial.implied_modes(order) == trial.d).all(axis=1)
+            chosen = np.array(left)[better]
+            solution.Z[chosen] = trial.Z[better]
+            solution.solve(as_order(chosen))
+            left = [j for j in left if j not in set(map(int, chosen))]
+            if not left:
+                return
 
     def _by_homotopy(self, solution: PointSolution, k: int, values: Vector) -> bool:
         """From the simplified equations that the model offers."""
@@ -163,6 +286,17 @@ class PointSearch:
         if found is None:
             return False
         solution.Z[k], solution.d[k] = found, d[0]
+        return not solution.solve(only(k))
+
+    def _from_start(self, solution: PointSolution, k: int, values: Vector) -> bool:
+        """Newton's method from where a simulation would begin."""
+        s = self.system
+        try:
+            begun = self.plain.initialiser.operating_point(values, 0.0, solution.u[k])
+        except SimulationError:
+            return False
+        solution.Z[k] = np.concatenate([begun.x[: s.n_states], begun.z])
+        solution.d[k] = begun.d
         return not solution.solve(only(k))
 
     def _from_rest(self, solution: PointSolution, k: int, values: Vector) -> bool:

@@ -32,6 +32,7 @@ class PointSolution:
     YS: Vector  # (N, ny, m)
     W: Vector  # (N, nz, m): dZ/dtheta
     status: Indices
+    sign: Indices  # of the determinant of the Jacobian, where solved: a branch keeps it
 
     @staticmethod
     def of(system: PointSystem, P: Vector, u: Vector, Z: Vector, d: Vector) -> PointSolution:
@@ -47,7 +48,13 @@ class PointSolution:
             np.empty((n, ny, m)),
             np.zeros((n, system.nz, m)),
             np.full(n, at.NOT_SOLVED, np.int64),
+            np.zeros(n, np.int64),
         )
+
+    def only_at(self, points: Indices) -> PointSolution:
+        """Some of the points, as they stand, nothing solved yet."""
+        u, Z, d = self.u[points], self.Z[points], self.d[points]
+        return PointSolution.of(self.system, self.P, u, Z, d)
 
     def solve(self, order: Indices | None = None, parent: Indices | None = None) -> int:
         """Solve the points of `order` in place, each from its parent's solution; how many failed.
@@ -73,28 +80,40 @@ class PointSolution:
             self._run(at.ASK_CHECKS, None, None, found)
         return found
 
+    def outside(self) -> npt.NDArray[np.bool_]:
+        """Which of the solved points violate a min or max of the model."""
+        slack = np.zeros((len(self.u), self.system.n_limits))
+        solved = self.status == at.SOLVED
+        if slack.size:
+            self._run(at.ASK_LIMITS, as_order(np.flatnonzero(solved)), None, slack)
+        found: npt.NDArray[np.bool_] = (slack < 0).any(axis=1) & solved
+        return found
+
     def _run(
         self, what: int, order: Indices | None, parent: Indices | None, results: Vector
     ) -> int:
         s, n = self.system, len(self.u)
         order = np.arange(n, dtype=np.int64) if order is None else order
         header, nnz = at.HEADER, len(s.nonzeros[0])
-        sizes = [len(order), n, n, nnz, s.nz]
+        sizes = [len(order), n, n, n, nnz, s.nz]
         offsets = header + np.concatenate([[0], np.cumsum(sizes)])
         iw = np.zeros(int(offsets[-1]), np.int64)
-        iw[[at.I_ORDER, at.I_PARENT, at.I_STATUS, at.I_PLACE, at.I_PIVOT]] = offsets[:-1]
+        kinds = [at.I_ORDER, at.I_PARENT, at.I_STATUS, at.I_SIGN, at.I_PLACE, at.I_PIVOT]
+        iw[kinds] = offsets[:-1]
         iw[at.N_ORDER] = len(order)
         iw[offsets[0] : offsets[1]] = order
         iw[offsets[1] : offsets[2]] = -1 if parent is None else parent
         iw[offsets[2] : offsets[3]] = self.status
-        iw[offsets[3] : offsets[4]] = s.nonzeros[0] * s.nz + s.nonzeros[1]
+        iw[offsets[3] : offsets[4]] = self.sign
+        iw[offsets[4] : offsets[5]] = s.nonzeros[0] * s.nz + s.nonzeros[1]
         iw[[at.N, at.NZ, at.NU, at.ND, at.NY, at.M]] = n, s.nz, s.nu, s.nd, len(s.outputs), s.m
-        iw[[at.NNZ, at.LINEAR, at.SENS, at.N_CHECKS]] = nnz, s.linear, s.m > 0, s.n_checks
+        iw[[at.NNZ, at.LINEAR, at.SENS]] = nnz, s.linear, s.m > 0
+        iw[[at.N_CHECKS, at.N_LIMITS]] = s.n_checks, s.n_limits
         code = s.code.addresses
-        names = ("residual", "rates", "output", "modes", "checks")
+        names = ("residual", "rates", "output", "modes", "checks", "true", "limits")
         iw[at.RESIDUAL : at.RESIDUAL + len(names)] = [code[name] for name in names]
         saved = np.zeros(max(s.code.n_constants, 1))
-        work = np.empty(7 * s.nz + nnz + s.nz * s.nz + 1)
+        work = np.empty(9 * s.nz + nnz + s.nz * s.nz + 1)
         scales = np.ascontiguousarray(s.scales)
         for place, array in (
             (at.ALL_Z, self.Z), (at.ALL_U, self.u), (at.ALL_D, self.d), (at.NEW_D, results),
@@ -107,6 +126,7 @@ class PointSolution:
             _PROTOTYPE(code[SETUP])(iw.ctypes.data, result.ctypes.data)
         failed = int(points_unit.run(iw.ctypes.data, work.ctypes.data, 0.0, 0.0, what, 0))
         self.status[:] = iw[offsets[2] : offsets[3]]
+        self.sign[:] = iw[offsets[3] : offsets[4]]
         return failed
 
 

@@ -15,9 +15,14 @@ import numpy.typing as npt
 
 from estimica.compiled.machine_code import MachineCode, compile_functions
 from estimica.compiled.tuning import Tuning
-from estimica.flat.system import Variable
+from estimica.compiled.true_residual import true_residual
+from estimica.flat.expression import Expression
+from estimica.flat.system import Origin, Variable
 from estimica.simulate import point_layout as at
 from estimica.simulate.point_conserved import Conserved
+from estimica.simulate.root_search import RootSearch, Unknowns
+from estimica.structure.parameters import is_parameter
+from estimica.structure.sorted_system import Assignment, Block
 
 Vector = npt.NDArray[np.float64]
 _TIME = 0.0
@@ -35,9 +40,11 @@ class PointSystem:
     linear: bool
     nonzeros: tuple[Vector, Vector]  # rows and columns of G_Z
     n_checks: int
+    n_limits: int
     scales: Vector  # typical sizes of the unknowns
     code: MachineCode
     conserved: Conserved | None
+    search: RootSearch  # of (Z; u, d, P), for points that Newton's method does not solve
 
     def constants(self, values: Vector, u: Vector) -> Vector:
         """The run constants for values of the independent ones; u are inputs of some point."""
@@ -103,9 +110,14 @@ def build_system(
     seeds = [(h.P, by_p), (h.u, by_u), (extra, moved)]
     rates = _push(G, seeds, m)
     slopes = _push(y, [*seeds, (Z, ca.reshape(W, m, Z.shape[0]).T)], m)
+    given = [h.u, h.d, P]
+    limits = _limits(tuning, Z)
+    E, size = true_residual(G, [Z, *given])
     functions = [
         ca.Function(name, arguments, list(results), {"cse": True})
         for name, results in (
+            ("true", (E, size)),
+            ("limits", (limits,)),
             ("residual", (ca.densify(G), J)),
             ("rates", (_flat(rates),)),
             ("output", (ca.densify(y), _flat(slopes))),
@@ -114,21 +126,65 @@ def build_system(
         )
     ]
     rows, columns = J.sparsity().get_triplet()
+    unknowns = _unknowns(tuning)
     return PointSystem(
         tuning=tuning,
         outputs=tuple(outputs),
-        unknowns=(*e.system.states, *e.torn),
+        unknowns=unknowns.names,
         n_states=n,
         moving=tuple(moving),
         linear=not Z.shape[0] or not any(ca.which_depends(G, Z, 2, True)),
         nonzeros=(np.array(rows, np.int64), np.array(columns, np.int64)),
         n_checks=int(checks.shape[0]),
-        scales=np.array(
-            [_scale(e.system.flat.by_name.get(u)) for u in (*e.system.states, *e.torn)]
-        ),
+        n_limits=int(limits.shape[0]),
+        scales=unknowns.scales,
         code=compile_functions(functions, (at.P, at.SAVED)),
         conserved=conserved,
+        search=RootSearch.of(unknowns, G, Z, given, limits),
     )
+
+
+def _unknowns(tuning: Tuning) -> Unknowns:
+    """The unknowns of a point, with the words for the equations that they are solved from."""
+    e = tuning.equations
+    names = (*e.system.states, *e.torn)
+    origins: dict[str, Origin] = {}
+    for block in e.system.blocks:
+        for part in (block,) if isinstance(block, Assignment) else block.inner:
+            origins[part.unknown] = part.origin
+        if isinstance(block, Block):
+            origins |= dict(zip(block.torn, block.origins, strict=False))
+    rates = [f"der({n})" for n in e.system.states]
+    variables = [e.system.flat.by_name.get(n) for n in names]
+    return Unknowns(
+        names,
+        tuple(str(origins.get(n, f"the equation for '{n}'")) for n in (*rates, *e.torn)),
+        np.array([_scale(v) for v in variables]),
+        np.array([_bound(v and v.minimum, -np.inf) for v in variables]),
+        np.array([_bound(v and v.maximum, np.inf) for v in variables]),
+    )
+
+
+def _limits(tuning: Tuning, Z: ca.SX) -> ca.SX:
+    """What is not negative where every variable that the unknowns decide keeps to min and max."""
+    e = tuning.equations
+    parts: list[ca.SX] = []
+    for v in e.system.flat.variables if Z.shape[0] else ():
+        low, high = _bound(v.minimum, -np.inf), _bound(v.maximum, np.inf)
+        if is_parameter(v) or not (np.isfinite(low) or np.isfinite(high)):
+            continue
+        value = e.value(v.name)
+        parts += [value - low] if np.isfinite(low) else []
+        parts += [high - value] if np.isfinite(high) else []
+    (slack,) = _at_rest(tuning, [ca.substitute(_column(parts), e.homotopy, ca.SX(1))])
+    pattern = ca.jacobian_sparsity(slack, Z) if parts else ca.Sparsity(0, 0)
+    decided = sorted(set(pattern.get_triplet()[0]))
+    return ca.densify(slack[decided]) if decided else ca.SX(0, 1)
+
+
+def _bound(limit: Expression | None, otherwise: float) -> float:
+    """A min or max that is a number."""
+    return limit.value if limit is not None and limit.op == "const" else otherwise
 
 
 def steady_equations(tuning: Tuning) -> ca.Function:

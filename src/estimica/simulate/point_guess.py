@@ -1,0 +1,91 @@
+"""PointGuess: where the search for operating points begins, as the study says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import ModelError
+from estimica.compiled.tuning import Tuning
+from estimica.simulate import newton
+from estimica.structure.parameters import is_parameter
+
+Vector = npt.NDArray[np.float64]
+#: unknowns of other sizes, where a guessed variable has no value at their start values
+_SIZES = (1.0, 1e-2, 1e2, 1e-4, 1e4)
+
+
+@dataclass(frozen=True, eq=False)
+class PointGuess:
+    """(Z, u, d, P) -> how far variables are from their guesses, and its Jacobian by Z."""
+
+    function: ca.Function
+    moved: tuple[int, ...]  # the unknowns that may move for it
+    scales: Vector
+
+    def applied(self, Z: Vector, u: Vector, d: Vector, P: Vector) -> Vector:
+        """Unknowns near Z at which the variables have their guessed values; Z where none are."""
+        columns = list(self.moved)
+
+        def evaluate(part: Vector) -> tuple[Vector, Vector]:
+            whole = Z.copy()
+            whole[columns] = part
+            R, J = (np.array(a) for a in self.function(whole, u, d, P))
+            return R.ravel(), J[:, columns]
+
+        zeros, sizes = Z[columns] == 0.0, self.scales[columns]
+        for start in (Z[columns], *(np.where(zeros, f * sizes, Z[columns]) for f in _SIZES)):
+            found = newton.solve(evaluate, start)
+            if found is not None:
+                moved = Z.copy()
+                moved[columns] = found
+                return moved
+        return Z
+
+
+def guess_of(
+    tuning: Tuning, guess: Mapping[str, float], scales: Vector, *, states_move: bool
+) -> PointGuess | None:
+    """The guesses of a study, checked; None where there are none."""
+    if not guess:
+        return None
+    h, e = tuning.hybrid, tuning.equations
+    n = len(e.system.states)
+    _check(tuning, list(guess), states_move=states_move)
+    off = ca.vertcat(*(e.value(name) - value for name, value in guess.items()))
+    off = ca.substitute(off, ca.vertcat(e.homotopy, e.t), ca.DM([1, 0]))
+    if h.nh:
+        off = ca.substitute(off, h.w, h.delayed)
+    Z = ca.vertcat(h.x[:n], h.z)
+    J = ca.jacobian(off, Z, {"allow_reverse": False})
+    decided = sorted({int(i) for i in J.sparsity().get_triplet()[0]})
+    if not decided:  # all of them are computed without a search
+        return None
+    found = [ca.densify(off[decided]), ca.densify(J[decided, :])]
+    function = ca.Function("guess", [Z, h.u, h.d, h.P], found)
+    moved = range(0 if states_move else n, int(Z.shape[0]))
+    return PointGuess(function, tuple(moved), scales)
+
+
+def _check(tuning: Tuning, names: Sequence[str], *, states_move: bool) -> None:
+    system = tuning.equations.system
+    for name in names:
+        tuning.equations.value(name)  # says that there is no such variable, and a similar name
+        variable = system.flat.by_name.get(name)
+        given = "an input" if name in system.inputs else ""
+        if variable is not None and is_parameter(variable):
+            given = "a parameter"
+        if given:
+            raise ModelError(
+                "M175", f"guess '{name}': it is {given}, not an unknown; leave the guess out"
+            )
+        if not states_move and name in system.states:
+            raise ModelError(
+                "M175",
+                f"guess '{name}': it is a state, and a simulation begins at its start value; set "
+                "that instead, or use mode 'steady'",
+            )
