@@ -190,7 +190,8 @@ def test_homotopy_leads_where_newton_does_not() -> None:
 def test_a_point_without_solution_is_told_by_number_and_inputs() -> None:
     run = respond(points("Root"), {"u": np.array([1.0, 4.0, -2.0, 9.0])}, ["x"], ["a"]).at()
     assert not run.ok
-    assert run.text == "point 2 (u = -2): the equations could not be solved"
+    why = "equation 'x^2 = a*u' (line 100) could not be solved for 'x'"
+    assert run.text == f"point 2 (u = -2): {why}"
     np.testing.assert_allclose(run.Y[[0, 1, 3], 0], [1.0, 2.0, 3.0])
     assert np.isnan(run.Y[2]).all()
     assert [f.number for f in run.failures] == [2]
@@ -210,7 +211,7 @@ def test_a_point_that_never_rests_is_told() -> None:
 
 
 def test_evaluate_raises_for_a_point_that_fails() -> None:
-    expected = "R040: Parts.Root: point 1 (u = -1): the equations could not be solved"
+    expected = "R040: Parts.Root: point 1 (u = -1): equation 'x^2 = a*u' (line 100) could not be"
     with pytest.raises(EstimicaError, match=re.escape(expected)):
         points("Root").evaluate({"u": [1.0, -1.0]})
 

@@ -16,8 +16,8 @@ from estimica.structure.sorted_system import Assignment, Block, SortedSystem
 
 #: linear blocks up to this size are solved symbolically, larger ones by the engine's LU
 SYMBOLIC_SOLVE = 3
-#: square roots and powers have finite derivatives from here on, so that 0·∞ never makes a NaN; their
-#: last digits are such as nobody writes, so that `true_residual` knows these floors from a user's max
+#: square roots and powers have finite derivatives from here on, so that 0·∞ never makes a NaN; the
+#: last digits are such as nobody writes: by them `true_residual` tells these floors from a user's
 FLOOR = 1.0000000000000007e-30
 POWER_FLOOR = 1.0000000000000007e-300
 #: how far below zero the argument of a root may fall inside a step before it counts as an error

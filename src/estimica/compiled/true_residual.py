@@ -100,9 +100,7 @@ def _result(op: int, operands: list[_Number]) -> _Number:
     if op == ca.OP_IF_ELSE_ZERO:  # what is not chosen does not count
         chosen = b.finite is True or ca.logic_or(ca.logic_not(a.value), b.finite)
         return _Number(value, ca.if_else(a.value, b.size, 0), _both(a.finite, chosen))
-    return _Number(
-        value, _size(op, a, b, value), _finite(op, value, _both(a.finite, b.finite))
-    )
+    return _Number(value, _size(op, a, b, value), _finite(op, value, _both(a.finite, b.finite)))
 
 
 def _size(op: int, a: _Number, b: _Number, value: ca.SX) -> ca.SX:

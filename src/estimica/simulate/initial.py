@@ -21,9 +21,10 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
 from estimica.simulate import newton
+from estimica.simulate.root_search import RootSearch, unknowns_of
 
 Vector = npt.NDArray[np.float64]
-CONTINUATION_STEPS = 40
+Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
 MODE_ROUNDS = 30
 
 
@@ -88,6 +89,7 @@ class Initialiser:
             R = ca.substitute(R, e.w, ca.substitute(e.delayed, old, new))
         forward = {"allow_reverse": False}
         self._R = ca.Function("R", arguments, [R, ca.jacobian(R, U, forward)], {"cse": True})
+        self._search = self._search_of(R, U, arguments[1:])
         wrt = [p[tuning.index[c.name]] for c in tuning.wrt]
         if wrt:
             rates = ca.jacobian(R, ca.vertcat(*wrt), forward)
@@ -95,6 +97,13 @@ class Initialiser:
             self._R_theta = ca.Function(
                 "R_theta", arguments, [rates * ca.repmat(signs, R.shape[0], 1)]
             )
+
+    def _search_of(self, R: ca.SX, U: ca.SX, given: list[ca.SX]) -> RootSearch:
+        """The search for the unknowns where Newton's method fails; it also judges what is true."""
+        e = self.equations
+        carried = e.system.states + e.system.memories
+        names = (*(carried[i] for i in self.open), *e.system.free_parameters, *e.torn)
+        return RootSearch.of(unknowns_of(e.system, names, self.labels), R, U, given)
 
     def _add_preferred_starts(self, conditions: list[ca.SX]) -> None:
         """States without a start value of their own begin where preferred states say.
@@ -334,67 +343,59 @@ class Initialiser:
 
     def _solve(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> Vector:
         """The root near the guess `U`; where a zero of the guess spoils it, near a one instead."""
+        given = (values, time, u, d)
         for guess in (U, np.where(U == 0.0, 1.0, U)):
-            found = self._newton(guess, values, time, u, d, 1.0, None)
+            found = self._newton(guess, given)
             if found is None and ca.depends_on(self.residuals, self.equations.homotopy):
-                found = self._continue(guess, values, time, u, d, homotopy=True)
+                found = self._by_homotopy(guess, given)
             if found is None:
-                found = self._continue(guess, values, time, u, d, homotopy=False)
+                found = newton.from_far(self._evaluate(given), guess, self._holds(given))
             if found is not None:
                 return found
-        self._fail(U, values, time, u, d)
+        why = ""
+        if self.residuals.shape[0] == U.size:
+            root = self._search.find(U, *given, 1.0)
+            if root.U is not None:
+                return root.U
+            why = f"{root.text}; "
+        self._fail(U, given, why)
         raise AssertionError
 
-    def _newton(
-        self,
-        U: Vector,
-        values: Vector,
-        time: float,
-        u: Vector,
-        d: Vector,
-        homotopy: float,
-        offset: Vector | None,
-    ) -> Vector | None:
-        """Damped Newton (least-norm steps where J is singular); None where it does not converge."""
-
+    def _evaluate(self, given: Given, homotopy: float = 1.0) -> newton.Evaluate:
         def evaluate(point: Vector) -> tuple[Vector, Vector]:
-            R, J = (np.array(a) for a in self._R(point, values, time, u, d, homotopy))
-            return (R.ravel() if offset is None else R.ravel() - offset), J
+            R, J = (np.array(a) for a in self._R(point, *given, homotopy))
+            return R.ravel(), J
 
-        return newton.solve(evaluate, U)
+        return evaluate
 
-    def _continue(
-        self, U: Vector, values: Vector, time: float, u: Vector, d: Vector, *, homotopy: bool
-    ) -> Vector | None:
-        """From an easier system to the real one: the model's own homotopy, or R = (1−λ)·R(U₀)."""
-        start = np.array(self._R(U, values, time, u, d, 1.0)[0]).ravel()
-        reached, step = 0.0, 0.1
-        if homotopy:
-            begun = self._newton(U, values, time, u, d, 0.0, None)
-            if begun is None:
-                return None
-            U = begun
-        elif not np.isfinite(start).all():
+    def _holds(self, given: Given) -> newton.Holds:
+        def holds(point: Vector) -> bool:
+            E, size = (np.array(a).ravel() for a in self._search.true(point, *given, 1.0))
+            return newton.near(E, size)
+
+        return holds
+
+    def _newton(self, U: Vector, given: Given, homotopy: float = 1.0) -> Vector | None:
+        """Damped Newton (least-norm steps where J is singular); None where it does not converge."""
+        evaluate = self._evaluate(given, homotopy)
+        if homotopy < 1.0:
+            return newton.solve(evaluate, U)
+        return newton.solve(evaluate, U, self._holds(given))
+
+    def _by_homotopy(self, U: Vector, given: Given) -> Vector | None:
+        """From the simplified equations that the model offers to the actual ones."""
+        begun = self._newton(U, given, 0.0)
+        if begun is None:
             return None
-        for _ in range(CONTINUATION_STEPS):
-            trial = min(1.0, reached + step)
-            offset = None if homotopy else (1 - trial) * start
-            found = self._newton(U, values, time, u, d, trial if homotopy else 1.0, offset)
-            if found is None:
-                step *= 0.25
-                continue
-            U, reached, step = found, trial, 2 * step
-            if reached >= 1.0:
-                return U
-        return None
+        return newton.follow(lambda V, share: self._newton(V, given, share), begun)
 
-    def _fail(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> None:
-        R = np.array(self._R(U, values, time, u, d, 1.0)[0]).ravel()
+    def _fail(self, U: Vector, given: Given, why: str) -> None:
+        R = np.array(self._R(U, *given, 1.0)[0]).ravel()
         worst = int(np.argmax(np.where(np.isfinite(R), np.abs(R), np.inf)))
         raise SimulationError(
             "R001",
-            f"no consistent initial values found at time {time:g}: {self.labels[worst]} is off by "
-            f"{R[worst]:g}; give start values nearer to the solution",
+            f"no consistent initial values found at time {given[1]:g}: {why}{self.labels[worst]} "
+            f"is off by {R[worst]:g}; give start values nearer to the solution",
         )
 
 

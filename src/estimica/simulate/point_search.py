@@ -1,9 +1,9 @@
 """PointSearch: all operating points at given run constants, whatever it takes.
 
-The first point by a search from its guess, the others by Newton's method from the nearest point that
-is solved. Where that fails: continuation from solved points, the model's homotopy, a search from the
-nearest solution, the simulator's initialisation, simulation until steady. Modes and logicals are
-settled in rounds.
+The first point by a search from its guess, the others by Newton's method from the nearest point
+that is solved. Where that fails: continuation from solved points, the model's homotopy, a search
+from the nearest solution, the simulator's initialisation, simulation until steady. Modes and
+logicals are settled in rounds.
 """
 
 from __future__ import annotations
@@ -122,9 +122,7 @@ class PointSearch:
                     solution.Z[k] = on if found else kept
                     solution.solve(only(k))
 
-    def _finished(
-        self, solution: PointSolution, values: Vector, failures: int
-    ) -> dict[int, str]:
+    def _finished(self, solution: PointSolution, values: Vector, failures: int) -> dict[int, str]:
         """Rescue what failed and settle the modes; what still fails, in words."""
         told: dict[int, str] = {}
         for _ in range(MODE_ROUNDS):
@@ -182,7 +180,7 @@ class PointSearch:
         if self._from_rest(solution, k, values):
             return ""
         ended = int(solution.status[k])
-        return _TEXTS[ended] if ended == at.SINGULAR else f"{_TEXTS[status]}: {found}"
+        return _TEXTS[ended] if ended == at.SINGULAR else found
 
     def _spread(self, solution: PointSolution, k: int, told: dict[int, str]) -> None:
         """From a point that was found to those that are left, nearest first."""
@@ -257,9 +255,7 @@ class PointSearch:
         """Solutions inside min and max for points that are not, where there are such."""
         left = [int(k) for k in np.flatnonzero(solution.outside())]
         for k in left[:_FAILURES_NEAR]:
-            found = self.system.search.find(
-                solution.Z[k], solution.u[k], solution.d[k], solution.P
-            )
+            found = self.system.search.find(solution.Z[k], solution.u[k], solution.d[k], solution.P)
             if found.U is None:
                 continue
             trial = solution.only_at(np.array(left))

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.compiled.machine_code import MachineCode, compile_functions
-from estimica.compiled.tuning import Tuning
 from estimica.compiled.true_residual import true_residual
-from estimica.flat.expression import Expression
-from estimica.flat.system import Origin, Variable
+from estimica.compiled.tuning import Tuning
+from estimica.flat.system import Origin
 from estimica.simulate import point_layout as at
 from estimica.simulate.point_conserved import Conserved
-from estimica.simulate.root_search import RootSearch, Unknowns
+from estimica.simulate.root_search import RootSearch, Unknowns, number_of, unknowns_of
 from estimica.structure.parameters import is_parameter
 from estimica.structure.sorted_system import Assignment, Block
 
@@ -147,7 +146,6 @@ def build_system(
 def _unknowns(tuning: Tuning) -> Unknowns:
     """The unknowns of a point, with the words for the equations that they are solved from."""
     e = tuning.equations
-    names = (*e.system.states, *e.torn)
     origins: dict[str, Origin] = {}
     for block in e.system.blocks:
         for part in (block,) if isinstance(block, Assignment) else block.inner:
@@ -155,14 +153,8 @@ def _unknowns(tuning: Tuning) -> Unknowns:
         if isinstance(block, Block):
             origins |= dict(zip(block.torn, block.origins, strict=False))
     rates = [f"der({n})" for n in e.system.states]
-    variables = [e.system.flat.by_name.get(n) for n in names]
-    return Unknowns(
-        names,
-        tuple(str(origins.get(n, f"the equation for '{n}'")) for n in (*rates, *e.torn)),
-        np.array([_scale(v) for v in variables]),
-        np.array([_bound(v and v.minimum, -np.inf) for v in variables]),
-        np.array([_bound(v and v.maximum, np.inf) for v in variables]),
-    )
+    labels = [str(origins.get(n, f"the equation for '{n}'")) for n in (*rates, *e.torn)]
+    return unknowns_of(e.system, (*e.system.states, *e.torn), labels)
 
 
 def _limits(tuning: Tuning, Z: ca.SX) -> ca.SX:
@@ -170,7 +162,7 @@ def _limits(tuning: Tuning, Z: ca.SX) -> ca.SX:
     e = tuning.equations
     parts: list[ca.SX] = []
     for v in e.system.flat.variables if Z.shape[0] else ():
-        low, high = _bound(v.minimum, -np.inf), _bound(v.maximum, np.inf)
+        low, high = number_of(v.minimum, -np.inf), number_of(v.maximum, np.inf)
         if is_parameter(v) or not (np.isfinite(low) or np.isfinite(high)):
             continue
         value = e.value(v.name)
@@ -180,11 +172,6 @@ def _limits(tuning: Tuning, Z: ca.SX) -> ca.SX:
     pattern = ca.jacobian_sparsity(slack, Z) if parts else ca.Sparsity(0, 0)
     decided = sorted(set(pattern.get_triplet()[0]))
     return ca.densify(slack[decided]) if decided else ca.SX(0, 1)
-
-
-def _bound(limit: Expression | None, otherwise: float) -> float:
-    """A min or max that is a number."""
-    return limit.value if limit is not None and limit.op == "const" else otherwise
 
 
 def steady_equations(tuning: Tuning) -> ca.Function:
@@ -250,11 +237,3 @@ def _push(expression: ca.SX, seeds: Sequence[tuple[ca.SX, ca.SX]], columns: int)
 
 def _flat(matrix: ca.SX) -> ca.SX:
     return ca.densify(ca.vec(ca.SX(matrix).T))
-
-
-def _scale(v: Variable | None) -> float:
-    """A typical size: the nominal value, else the size of the start value, else 1."""
-    for e in (v.nominal, v.start) if v is not None else ():
-        if e is not None and e.op == "const" and e.value and np.isfinite(e.value):
-            return abs(e.value)
-    return 1.0

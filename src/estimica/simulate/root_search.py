@@ -1,10 +1,10 @@
 """RootSearch: equations that Newton's method does not solve from their guess, block after block.
 
 Blocks of unknowns that depend on each other are solved one after another. One curved equation in
-one unknown: all roots within reach are looked for, those inside min and max are preferred, then the
-one nearest to the guess. Several unknowns: Newton's method from the guess, continuation from it, and
-from other guesses over signs and decades, in an order that never changes. Where a block has no
-solution, the next root of the blocks before it is tried.
+one unknown: all roots within reach are looked for, those inside min and max are preferred, then
+the one nearest to the guess. Several unknowns: Newton's method from the guess, continuation from
+it, and from other guesses over signs and decades, in an order that never changes. Where a block has
+no solution, the next root of the blocks before it is tried.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import qmc
 
 from estimica.compiled.true_residual import true_residual
+from estimica.flat.expression import Expression
+from estimica.flat.system import Variable
 from estimica.simulate import newton
 from estimica.simulate.scalar_root import Range, scalar_roots
 from estimica.structure.graph import match, strong_components
+from estimica.structure.sorted_system import SortedSystem
 
 Vector = npt.NDArray[np.float64]
 _DECADES = (-4.0, 6.0)  # of guesses for several unknowns, around their scales
@@ -39,6 +41,31 @@ class Unknowns:
     scales: Vector
     low: Vector
     high: Vector
+
+
+def unknowns_of(system: SortedSystem, names: Sequence[str], labels: Sequence[str]) -> Unknowns:
+    """What the model says of some of its variables, with the words for their equations."""
+    variables = [system.flat.by_name.get(n) for n in names]
+    return Unknowns(
+        tuple(names),
+        tuple(labels),
+        np.array([_scale(v) for v in variables]),
+        np.array([number_of(v and v.minimum, -np.inf) for v in variables]),
+        np.array([number_of(v and v.maximum, np.inf) for v in variables]),
+    )
+
+
+def number_of(attribute: Expression | None, otherwise: float) -> float:
+    """A min or max that is a number."""
+    return attribute.value if attribute is not None and attribute.op == "const" else otherwise
+
+
+def _scale(v: Variable | None) -> float:
+    """A typical size: the nominal value, else the size of the start value, else 1."""
+    for e in (v.nominal, v.start) if v is not None else ():
+        if e is not None and e.op == "const" and e.value and np.isfinite(e.value):
+            return abs(e.value)
+    return 1.0
 
 
 @dataclass(frozen=True)
@@ -228,11 +255,11 @@ class _Walk:
         yield U[columns]
         ones = np.clip(np.where(U[columns] == 0.0, scales, U[columns]), low, high)
         yield ones
-        drawn = qmc.Halton(2 * len(columns), scramble=False).random(_DRAWN + 1)[1:]
-        sizes = scales * 10 ** (
-            _DECADES[0] + (_DECADES[1] - _DECADES[0]) * drawn[:, : len(columns)]
-        )
-        signed = np.where(drawn[:, len(columns) :] < 0.75, sizes, -sizes)  # most things are positive
+        drawn = _spread(_DRAWN, 2 * len(columns))
+        first, last = _DECADES
+        sizes = scales * 10 ** (first + (last - first) * drawn[:, : len(columns)])
+        positive = drawn[:, len(columns) :] < 0.75  # as most physical quantities are
+        signed = np.where(positive, sizes, -sizes)
         around = np.where((np.arange(_DRAWN) % 2 == 0)[:, None], signed, U[columns] + signed)
         same = np.outer(10.0 ** np.array([-1, 1, -2, 2, -3, 3, 4, 5, 6]), scales)
         points = np.clip(np.concatenate([same, around]), low, high)
@@ -248,6 +275,17 @@ class _Walk:
             off = np.where(size > 0, np.abs(E) / size, np.where(size < 0, np.inf, 0.0)).max(axis=0)
         order = np.argsort(np.where(np.isfinite(off), off, np.inf), kind="stable")
         return np.asarray([k for k in order if np.isfinite(off[k])][:_TRIED], np.int64)
+
+
+def _spread(count: int, dimensions: int) -> Vector:
+    """Numbers in (0, 1) that fill their space evenly: multiples of powers of the root of
+    x^(n+1) = x + 1, less their integer parts (a Kronecker sequence)."""
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = (1 / root) ** np.arange(1, dimensions + 1)
+    found: Vector = (0.5 + np.outer(np.arange(1, count + 1), steps)) % 1.0
+    return found
 
 
 def _with(U: Vector, columns: Sequence[int], part: Vector) -> Vector:
