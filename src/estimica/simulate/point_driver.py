@@ -17,6 +17,7 @@ EXACT = 1e-15  # of each residual's scale: nothing left to gain
 ENOUGH = 1e-9  # what counts as a solution: of the size of an equation's terms
 NOTHING = 1e-200  # a residual this small has no terms left to compare it with: k·x = 0 at x = 0
 LAST = 1e-7  # a relative step after which one more is exact
+POLISHED = 3  # more steps for unknowns far below their scale; those that are zero stay so
 FLAT = 1e-13  # pivots of the scaled matrix below this make it singular
 
 
@@ -76,7 +77,7 @@ def factorise(iw: Vector, z: int, values: int, matrix: int, rows: int, columns: 
 
 
 @engine_function
-def holds(iw: Vector, z: int, work: int) -> bool:
+def holds(iw: Vector, z: int, work: int, tolerance: float) -> bool:
     """Whether the equations hold at z as the model states them, each beside its own terms."""
     n = iw[at.NZ]
     residual = work + 56 * n + 8 * (iw[at.NNZ] + n * n)
@@ -85,7 +86,7 @@ def holds(iw: Vector, z: int, work: int) -> bool:
     call_at(iw, at.TRUE)
     E, size = reals_at(residual), reals_at(residual + 8 * n)
     for k in range(n):
-        if not (abs(E[k]) <= ENOUGH * size[k] or (abs(E[k]) <= NOTHING and size[k] >= 0.0)):
+        if not (abs(E[k]) <= tolerance * size[k] or (abs(E[k]) <= NOTHING and size[k] >= 0.0)):
             return False
     return True
 
@@ -109,7 +110,7 @@ def last_step(iw: Vector, z: int, work: int) -> None:
 def concluded(iw: Vector, z: int, work: int) -> int:
     """How the search ended at z, where residual and Jacobian were evaluated last."""
     n = iw[at.NZ]
-    if not holds(iw, z, work):
+    if not holds(iw, z, work, ENOUGH):
         return at.NOT_SOLVED
     values = work + 56 * n
     matrix = values + 8 * iw[at.NNZ]
@@ -129,32 +130,37 @@ def newton(iw: Vector, z: int, work: int) -> int:
     R, R2, S = reals_at(r), reals_at(r2), reals_at(scale)
     x, y, d = reals_at(z), reals_at(trial), reals_at(step)
     row, column = reals_at(rows), reals_at(columns)
+    polished = 0
     for k in range(n):
         S[k] = 1e-300
     if not evaluate(iw, z, r, values):
         return at.NOT_FINITE
     for _ in range(LIMIT):
         if not factorise(iw, z, values, matrix, rows, columns):
-            return at.SINGULAR if holds(iw, z, work) else at.NOT_SOLVED
+            return at.SINGULAR if holds(iw, z, work, ENOUGH) else at.NOT_SOLVED
         worst = 0.0
         for k in range(n):
             S[k] = max(S[k], row[k])
             worst = max(worst, abs(R[k]) / S[k])
             d[k] = -R[k] / row[k]
-        if worst <= EXACT and holds(iw, z, work):
+        if worst <= EXACT and holds(iw, z, work, EXACT):
             return at.SOLVED
         solve(reals_at(matrix), part(iw, iw[at.I_PIVOT]), n, d, 1)
-        size, length = 0.0, 0.0
+        size, length, own = 0.0, 0.0, 0.0
         for k in range(n):
             length = max(length, abs(d[k]))
             d[k] *= column[k]
+            own = max(own, abs(d[k]) / (abs(x[k]) + 1e-300))
             size += (R[k] / S[k]) ** 2
         if (length <= LAST or iw[at.LINEAR]) and worst <= ENOUGH:
             last_step(iw, z, work)
+            if own > LAST and polished < POLISHED:
+                polished += 1  # near beside the scales, perhaps not beside the unknowns themselves
+                continue
             ended = concluded(iw, z, work)
             if ended != at.NOT_SOLVED:
                 return ended
-            continue  # near beside the scales, not yet beside the terms: on, from here
+            continue  # ... or not beside the terms: on, from here
         damping, accepted = 1.0, False
         for _ in range(30):
             for k in range(n):

@@ -88,11 +88,13 @@ class _Block:
 
 @dataclass(frozen=True, eq=False)
 class RootSearch:
-    """R(U; given) = 0. `full` gives R and its Jacobian, `true` E and sizes, `slack` the limits."""
+    """R(U; given) = 0. `full` gives R and its Jacobian, `true` E and sizes, `slope` the Jacobian of
+    E, `slack` the limits."""
 
     unknowns: Unknowns
     full: ca.Function
     true: ca.Function
+    slope: ca.Function
     slack: ca.Function
     curved: tuple[bool, ...]  # rows that are not linear in U
 
@@ -104,12 +106,14 @@ class RootSearch:
         R = ca.densify(R)
         arguments = [U, *given]
         E, size = true_residual(R, arguments)
-        J = ca.jacobian(R, U, {"allow_reverse": False})
+        forward = {"allow_reverse": False}
+        J = ca.jacobian(R, U, forward)
         limits = ca.SX(0, 1) if slack is None else ca.densify(slack)
         return RootSearch(
             unknowns,
             ca.Function("full", arguments, [R, J], {"cse": True}),
             ca.Function("true", arguments, [E, size], {"cse": True}),
+            ca.Function("slope", arguments, [ca.jacobian(E, U, forward)], {"cse": True}),
             ca.Function("slack", arguments, [limits], {"cse": True}),
             tuple(map(bool, ca.which_depends(R, U, 2, True))) if R.shape[0] else (),
         )
@@ -193,17 +197,22 @@ class _Walk:
     # -- one block -------------------------------------------------------------------------------
 
     def _roots(self, block: _Block, U: Vector) -> Iterator[Vector]:
-        """Solutions of one block, those that keep to min and max first."""
-        outside = []
+        """Solutions of one block, those first that keep to min and max and can be differentiated
+        (x = c*x^0.1 holds at x = 0 too, where the power has no slope)."""
+        others = []
         one = len(block.columns) == 1 and block.curved
         for root in self._of_one(block, U) if one else self._of_several(block, U):
-            if self._keeps(block, root):
+            if self._smooth(block, root) and self._inside(block, root):
                 yield root
             else:
-                outside.append(root)
-        yield from outside
+                others.append(root)
+        yield from others
 
-    def _keeps(self, block: _Block, U: Vector) -> bool:
+    def _smooth(self, block: _Block, U: Vector) -> bool:
+        J = np.array(self.search.slope(U, *self.given))
+        return bool(np.isfinite(J[np.ix_(block.rows, block.columns)]).all())
+
+    def _inside(self, block: _Block, U: Vector) -> bool:
         if not block.limits:
             return True
         slack = np.array(self.search.slack(U, *self.given)).ravel()
