@@ -18,6 +18,7 @@ from estimica.base.errors import SimulationError
 from estimica.simulate import point_layout as at
 from estimica.simulate.engine import Options
 from estimica.simulate.initial import MODE_ROUNDS
+from estimica.simulate.point_branch import Origins, far, followed, keep_branches
 from estimica.simulate.point_guess import PointGuess
 from estimica.simulate.point_homotopy import Homotopy
 from estimica.simulate.point_settling import Settled, Settling
@@ -27,6 +28,7 @@ from estimica.simulate.response import Configuration
 
 Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Truths = npt.NDArray[np.bool_]
 _TEXTS = {
     at.NOT_SOLVED: "the equations could not be solved",
     at.SINGULAR: "the equations are singular: they do not determine the point",
@@ -68,8 +70,9 @@ class PointSearch:
             return solution, self._finished(solution, values, _FAILURES_FIRST)
         order, parent = chain(u)
         if not self.system.linear and self.system.nz <= _SEARCHED:
-            self._searched(solution, int(order[0]), self._begin(solution, int(order[0])))
+            self._searched(solution, int(order[0]), *self._begin(solution, int(order[0])))
         solution.solve(order, parent)
+        keep_branches(solution, order, parent)
         told = self._finished(solution, values, _FAILURES_FIRST)
         self._inside(solution)
         return solution, told
@@ -82,9 +85,21 @@ class PointSearch:
         if self.mode == "simulate":
             return solution, self._simulated(solution, values)
         solution.solve()
-        solution.status[(solution.status == at.SOLVED) & (solution.sign != known.sign)] = at.JUMPED
+        self._back_to(known, solution)
         self._retry(solution, known)
         return solution, self._finished(solution, values, _FAILURES_NEAR)
+
+    def _back_to(self, known: PointSolution, solution: PointSolution) -> None:
+        """Points far from their known solution are reached in small steps instead."""
+        both = np.flatnonzero((solution.status == at.SOLVED) & (known.status == at.SOLVED))
+        if not self.system.nz or self.system.linear or not len(both):
+            return
+        points = as_order(both[far(solution, both, Origins.of(known, both))])
+        ok, Z = followed(solution, points, Origins.of(known, points))
+        solution.Z[points[ok]] = Z[ok]
+        solution.solve(as_order(points[ok]))
+        changed = (solution.status == at.SOLVED) & (known.status == at.SOLVED)
+        solution.status[changed & (solution.sign != known.sign)] = at.JUMPED
 
     # -- guesses ---------------------------------------------------------------------------------
 
@@ -98,12 +113,15 @@ class PointSearch:
         d[s.nd - len(logical) :] = logical
         return np.tile(Z, (n, 1)), np.tile(d, (n, 1))
 
-    def _begin(self, solution: PointSolution, k: int) -> Vector:
-        """Where the search for one point begins: its guess, moved to what the study says."""
+    def _begin(self, solution: PointSolution, k: int) -> tuple[Vector, Truths]:
+        """Where the search for one point begins: its guess, moved to what the study says; and for
+        which unknowns the guess says something."""
+        known = np.array(self.system.search.unknowns.given, bool)
         if self.guess is None:
-            return solution.Z[k].copy()
+            return solution.Z[k].copy(), known
         constants = solution.P[: self.system.tuning.hybrid.nP]
-        return self.guess.applied(solution.Z[k], solution.u[k], solution.d[k], constants)
+        moved = self.guess.applied(solution.Z[k], solution.u[k], solution.d[k], constants)
+        return moved, known | (moved != solution.Z[k])
 
     # -- what Newton's method did not solve at once ----------------------------------------------
 
@@ -174,7 +192,7 @@ class PointSearch:
             return "" if not solution.solve(only(k)) else _TEXTS[status]
         if self._by_homotopy(solution, k, values):
             return ""
-        found = self._searched(solution, k, self._nearest(solution, k, values))
+        found = self._searched(solution, k, *self._nearest(solution, k, values))
         if not found or self._from_start(solution, k, values):
             return ""
         if self._from_rest(solution, k, values):
@@ -208,11 +226,11 @@ class PointSearch:
         away = (((solution.u[solved] - solution.u[k]) / np.where(spread, spread, 1)) ** 2).sum(1)
         return as_order(solved[np.argsort(away, kind="stable")])
 
-    def _nearest(self, solution: PointSolution, k: int, values: Vector) -> Vector:
+    def _nearest(self, solution: PointSolution, k: int, values: Vector) -> tuple[Vector, Truths]:
         """Where to search from: the solution of the nearest point, else the guess."""
         near = self._solved_near(solution, k)
         if len(near):
-            return solution.Z[near[0]].copy()
+            return solution.Z[near[0]].copy(), np.ones(self.system.nz, bool)
         Z, d = self._guess(values, solution.u[k : k + 1])
         solution.Z[k], solution.d[k] = Z[0], d[0]
         return self._begin(solution, k)
@@ -240,11 +258,13 @@ class PointSearch:
         solution.Z[k] = z
         return not solution.solve(only(k))
 
-    def _searched(self, solution: PointSolution, k: int, guess: Vector) -> str:
+    def _searched(self, solution: PointSolution, k: int, guess: Vector, begun: Truths) -> str:
         """By a search in all directions from a guess; why it found nothing."""
         if not self.system.nz:
             return _TEXTS[int(solution.status[k])]
-        found = self.system.search.find(guess, solution.u[k], solution.d[k], solution.P)
+        found = self.system.search.find(
+            guess, solution.u[k], solution.d[k], solution.P, begun=begun
+        )
         if found.U is None:
             solution.Z[k] = guess
             return found.text

@@ -58,7 +58,7 @@ class Settling:
             nothing = np.zeros(0)
             return Settled(nothing, nothing, nothing, text=error.message)
         x, z, d = begun.x, begun.z, begun.d
-        fine = self._fine(options)
+        fine = replace(self._fine(options), tuner_scales=())  # this run has no derivatives
         time, span, n = 0.0, self.first, len(scales)
         while time < self.max_time:
             piece = Pieces(np.array([time]), u[None, :].copy(), np.zeros((1, u.size)))

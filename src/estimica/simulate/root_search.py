@@ -34,13 +34,15 @@ _ROOTS_BEFORE = 200  # roots of earlier blocks that are tried when a later one h
 
 @dataclass(frozen=True)
 class Unknowns:
-    """What is searched for: names, the equations' words, typical sizes, min and max."""
+    """What is searched for: names, the equations' words, typical sizes, min and max, and whether
+    the model gives a start value."""
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
     scales: Vector
     low: Vector
     high: Vector
+    given: tuple[bool, ...]
 
 
 def unknowns_of(system: SortedSystem, names: Sequence[str], labels: Sequence[str]) -> Unknowns:
@@ -52,6 +54,7 @@ def unknowns_of(system: SortedSystem, names: Sequence[str], labels: Sequence[str
         np.array([_scale(v) for v in variables]),
         np.array([number_of(v and v.minimum, -np.inf) for v in variables]),
         np.array([number_of(v and v.maximum, np.inf) for v in variables]),
+        tuple(n in system.starts or n in system.states for n in names),
     )
 
 
@@ -118,9 +121,13 @@ class RootSearch:
             tuple(map(bool, ca.which_depends(R, U, 2, True))) if R.shape[0] else (),
         )
 
-    def find(self, guess: Vector, *given: Vector | float) -> Found:
-        """The root that the guess leads to."""
-        return _Walk(self, given).run(guess)
+    def find(
+        self, guess: Vector, *given: Vector | float, begun: npt.NDArray[np.bool_] | None = None
+    ) -> Found:
+        """The root that the guess leads to; `begun` are unknowns whose guess says something, those
+        with a start value where nothing else is said."""
+        known = np.array(self.unknowns.given, bool) if begun is None else begun
+        return _Walk(self, given, known).run(guess)
 
     @cached_property
     def blocks(self) -> tuple[_Block, ...]:
@@ -160,9 +167,12 @@ class RootSearch:
 class _Walk:
     """One search: through the blocks, and back where one of them has no root."""
 
-    def __init__(self, search: RootSearch, given: Sequence[Vector | float]) -> None:
+    def __init__(
+        self, search: RootSearch, given: Sequence[Vector | float], begun: npt.NDArray[np.bool_]
+    ) -> None:
         self.search = search
         self.given = given
+        self.begun = begun
         self.failed = -1
         self.last = np.zeros(0)
 
@@ -229,7 +239,11 @@ class _Walk:
             return np.array(E)[row], np.array(size)[row]
 
         where = Range(
-            float(U[column]), float(u.scales[column]), float(u.low[column]), float(u.high[column])
+            float(U[column]),
+            float(u.scales[column]),
+            float(u.low[column]),
+            float(u.high[column]),
+            bool(self.begun[column]),
         )
         for root in scalar_roots(curve, where):
             yield _with(U, block.columns, np.array([root]))

@@ -26,12 +26,17 @@ _HALVINGS = 1000
 
 @dataclass(frozen=True)
 class Range:
-    """Where to look for an unknown: from a guess, in units of its scale, between min and max."""
+    """Where to look for an unknown: from a guess, in units of its scale, between min and max.
+
+    Where the model gives no start value, the guess of zero says nothing: then positive roots come
+    first, as most physical quantities are, then zero, then negative ones.
+    """
 
     guess: float
     scale: float = 1.0
     low: float = -np.inf
     high: float = np.inf
+    given: bool = True
 
     def grid(self) -> Vector:
         """Points in decades on both sides of guess, zero, min and max."""
@@ -45,7 +50,7 @@ class Range:
 
 
 def scalar_roots(curve: Curve, where: Range) -> list[float]:
-    """Roots, the nearest to the guess first; of two equally near ones the larger."""
+    """Roots, the nearest to a given guess first; of two equally near ones the larger."""
     x, value = _sampled(curve, where.grid())
     x, value = _with_edges(curve, x, value, where.guess)
     roots = {float(r) for r in x[value == 0.0]}
@@ -58,7 +63,13 @@ def scalar_roots(curve: Curve, where: Range) -> list[float]:
         return []
     E, size = curve(found)
     true = [float(r) for r, e, s in zip(found, E, size, strict=True) if near(e, s)]
-    return sorted(true, key=lambda r: (abs(r - where.guess), -r))
+    return sorted(true, key=lambda r: (_rank(r, where), abs(r - where.guess), -r))
+
+
+def _rank(root: float, where: Range) -> float:
+    """Roots that are zero come out as rounding errors of what cancels: 1 - exp(-x) = c*x."""
+    zero = abs(root) <= 1e-14 * where.scale
+    return 0.0 if where.given or zero else -float(np.sign(root))
 
 
 def _sampled(curve: Curve, x: Vector) -> tuple[Vector, Vector]:

@@ -282,7 +282,9 @@ def _points(model: Model, static: StaticTable) -> Model:
         raise StudyError(
             "Q005", f"'{model.name}' has no operating points; they need a Modelica class"
         )
-    return model.at_points(static.mode, tolerance=static.tolerance, max_time=static.max_time)
+    return model.at_points(
+        static.mode, tolerance=static.tolerance, max_time=static.max_time, guess=static.guess
+    )
 
 
 def _static_model(static: StaticTable, cases: Sequence[Case], *, tunable: bool) -> Model:

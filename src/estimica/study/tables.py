@@ -148,6 +148,13 @@ class StaticTable:
         SECONDS,
         Field(description="How long a point may be simulated, in seconds of the model."),
     ] = 1e7
+    guess: Annotated[
+        dict[VariableName, float],
+        Field(
+            description="Unknowns of implicit equations and the values near which their solutions "
+            "are looked for; of several solutions the nearest is taken."
+        ),
+    ] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)

@@ -1,0 +1,105 @@
+"""Branches: solutions of neighbouring points that belong together, where there are several.
+
+Newton's method may step over a pole or a fold to another solution. Where a solution is far from the
+one that it came from, the way between them is gone again in small steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.simulate import point_layout as at
+from estimica.simulate.point_solution import PointSolution, as_order
+
+Vector = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Truths = npt.NDArray[np.bool_]
+_FAR = 0.5  # of the larger of two values: from here on a step is looked at
+_STEPS = 8  # ... by going it in as many; poles and folds are seldom nearer than an eighth of it
+_ROUNDS = 20  # corrections that make further ones necessary
+
+
+@dataclass(frozen=True, eq=False)
+class Origins:
+    """Solved points (P, u, Z, sign) from which others came, one for each of them."""
+
+    P: Vector
+    u: Vector
+    Z: Vector
+    sign: Indices
+
+    @staticmethod
+    def of(solution: PointSolution, points: Indices) -> Origins:
+        """Points of a solution, in this order."""
+        s = solution
+        return Origins(s.P, s.u[points], s.Z[points], s.sign[points])
+
+
+def keep_branches(solution: PointSolution, order: Indices, parent: Indices) -> None:
+    """Points that left the branch of their parent are brought back, with all that came from them."""
+    child = order[parent[order] >= 0]
+    accepted = np.zeros(len(solution.u), bool)
+    for _ in range(_ROUNDS):
+        above = parent[child]
+        both = (solution.status[child] == at.SOLVED) & (solution.status[above] == at.SOLVED)
+        points = child[both & ~accepted[child]]
+        points = points[far(solution, points, Origins.of(solution, parent[points]))]
+        ok, Z = followed(solution, points, Origins.of(solution, parent[points]))
+        left = ok & _differ(solution, points, Z)
+        accepted[points[~left]] = True
+        if not left.any():
+            return
+        moved = np.zeros(len(solution.u), bool)
+        moved[points[left]] = True
+        again = _descendants(order, parent, moved)
+        first = np.array([k for k in points[left] if not again[k]], np.int64)
+        rows = {int(k): i for i, k in enumerate(points)}
+        solution.Z[first] = Z[[rows[int(k)] for k in first]]
+        solution.solve(as_order(first))
+        accepted[again] = False
+        solution.solve(as_order(order[again[order]]), parent)
+
+
+def far(solution: PointSolution, points: Indices, origins: Origins) -> Truths:
+    """Which of the points are far from where they came from."""
+    here, there = solution.Z[points], origins.Z
+    size = np.maximum(np.abs(here), np.abs(there))
+    found: Truths = (np.abs(here - there) > _FAR * size + 1e-9 * solution.system.scales).any(axis=1)
+    return found
+
+
+def followed(solution: PointSolution, points: Indices, origins: Origins) -> tuple[Truths, Vector]:
+    """The unknowns of points on the branches of their origins, and which of them got there."""
+    Z, o = origins.Z.copy(), origins
+    ok = np.ones(len(points), bool)
+    if not len(points):
+        return ok, Z
+    P, u, d = solution.P, solution.u[points], solution.d[points]
+    for share in np.arange(1, _STEPS + 1) / _STEPS:
+        trial = PointSolution.of(
+            solution.system, o.P + share * (P - o.P), o.u + share * (u - o.u), Z, d
+        )
+        trial.solve()
+        ok &= (trial.status == at.SOLVED) & (trial.sign == o.sign)
+        Z = trial.Z
+    return ok, Z
+
+
+def _differ(solution: PointSolution, points: Indices, Z: Vector) -> Truths:
+    here = solution.Z[points]
+    size = np.maximum(np.abs(here), np.abs(Z)) + solution.system.scales
+    found: Truths = (np.abs(here - Z) > 1e-6 * size).any(axis=1)
+    return found
+
+
+def _descendants(order: Indices, parent: Indices, moved: Truths) -> Truths:
+    """Points some ancestor of which has moved."""
+    below = np.zeros(len(moved), bool)
+    for k in order:
+        p = parent[k]
+        if p >= 0:
+            below[k] = below[p] or moved[p]
+    return below
