@@ -190,8 +190,9 @@ def test_missing_steady_state_is_a_failed_evaluation_in_words():
     run = experiment.at(np.array([5.0]))  # 2 > g/L: the torque turns it over
     assert not run.ok
     assert run.text == (
-        "no steady state of 'Pendulum' found from these start values and inputs; give start values "
-        "nearer to it, with L = 5"
+        "no steady state of 'Pendulum' found from these start values and inputs: equation 'der(w) = "
+        "-g/L*sin(phi) - d*w + torque + u0 - 3' (line 7) could not be solved for 'phi'; give start "
+        "values nearer to it, with L = 5"
     )
 
 

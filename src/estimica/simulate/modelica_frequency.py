@@ -20,7 +20,7 @@ from estimica.compiled.frequency_run import FrequencyRun
 from estimica.simulate.initial import Start
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.response import Response
-from estimica.simulate.steady import derivatives, steady_point
+from estimica.simulate.steady import search_at_rest, steady_point
 
 Vector = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
@@ -58,7 +58,7 @@ class ModelicaFrequency:
         self.transfers = tuple(transfers)  # (place of the output, place of the input)
         self.steady = steady
         self._slopes = _Slopes(response)
-        self._rest = derivatives(response) if steady else None
+        self._rest = search_at_rest(response) if steady else None
 
     @property
     def tuners(self) -> Vector:

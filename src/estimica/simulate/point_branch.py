@@ -39,7 +39,9 @@ class Origins:
 
 
 def keep_branches(solution: PointSolution, order: Indices, parent: Indices) -> None:
-    """Points that left the branch of their parent are brought back, with all that came from them."""
+    """Points that left the branch of their parent are brought back, with those that follow them."""
+    if solution.system.linear:
+        return
     child = order[parent[order] >= 0]
     accepted = np.zeros(len(solution.u), bool)
     for _ in range(_ROUNDS):

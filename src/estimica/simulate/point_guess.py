@@ -25,6 +25,7 @@ class PointGuess:
 
     function: ca.Function
     moved: tuple[int, ...]  # the unknowns that may move for it
+    decided: tuple[int, ...]  # ... of which the guesses say something
     scales: Vector
 
     def applied(self, Z: Vector, u: Vector, d: Vector, P: Vector) -> Vector:
@@ -68,7 +69,8 @@ def guess_of(
     found = [ca.densify(off[decided]), ca.densify(J[decided, :])]
     function = ca.Function("guess", [Z, h.u, h.d, h.P], found)
     moved = range(0 if states_move else n, int(Z.shape[0]))
-    return PointGuess(function, tuple(moved), scales)
+    columns = sorted({int(j) for j in J.sparsity().get_triplet()[1]} & set(moved))
+    return PointGuess(function, tuple(moved), tuple(columns), scales)
 
 
 def _check(tuning: Tuning, names: Sequence[str], *, states_move: bool) -> None:

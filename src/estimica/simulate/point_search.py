@@ -121,7 +121,8 @@ class PointSearch:
             return solution.Z[k].copy(), known
         constants = solution.P[: self.system.tuning.hybrid.nP]
         moved = self.guess.applied(solution.Z[k], solution.u[k], solution.d[k], constants)
-        return moved, known | (moved != solution.Z[k])
+        known[list(self.guess.decided)] = True
+        return moved, known
 
     # -- what Newton's method did not solve at once ----------------------------------------------
 

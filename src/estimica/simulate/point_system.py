@@ -125,7 +125,7 @@ def build_system(
         )
     ]
     rows, columns = J.sparsity().get_triplet()
-    unknowns = _unknowns(tuning)
+    unknowns = rest_unknowns(tuning)
     return PointSystem(
         tuning=tuning,
         outputs=tuple(outputs),
@@ -143,8 +143,8 @@ def build_system(
     )
 
 
-def _unknowns(tuning: Tuning) -> Unknowns:
-    """The unknowns of a point, with the words for the equations that they are solved from."""
+def rest_unknowns(tuning: Tuning) -> Unknowns:
+    """The unknowns of a model at rest, with the words for the equations that they solve."""
     e = tuning.equations
     origins: dict[str, Origin] = {}
     for block in e.system.blocks:

@@ -28,8 +28,8 @@ _HALVINGS = 1000
 class Range:
     """Where to look for an unknown: from a guess, in units of its scale, between min and max.
 
-    Where the model gives no start value, the guess of zero says nothing: then positive roots come
-    first, as most physical quantities are, then zero, then negative ones.
+    Where the model gives no start value and the equation has no value or no slope at the guess of
+    zero, that guess says nothing: then positive roots come first, as most physical quantities are.
     """
 
     guess: float
@@ -63,13 +63,16 @@ def scalar_roots(curve: Curve, where: Range) -> list[float]:
         return []
     E, size = curve(found)
     true = [float(r) for r, e, s in zip(found, E, size, strict=True) if near(e, s)]
-    return sorted(true, key=lambda r: (_rank(r, where), abs(r - where.guess), -r))
+    blind = not where.given and not _regular(curve, where)
+    return sorted(true, key=lambda r: (blind and r < 0, abs(r - where.guess), -r))
 
 
-def _rank(root: float, where: Range) -> float:
-    """Roots that are zero come out as rounding errors of what cancels: 1 - exp(-x) = c*x."""
-    zero = abs(root) <= 1e-14 * where.scale
-    return 0.0 if where.given or zero else -float(np.sign(root))
+def _regular(curve: Curve, where: Range) -> bool:
+    """Whether the equation is finite around the guess and changes about alike on both sides."""
+    h = 1e-6 * where.scale
+    before, here, after = _sampled(curve, where.guess + np.array([-h, 0.0, h]))[1]
+    left, right = here - before, after - here
+    return bool(left * right > 0 and 0.5 < left / right < 2.0)
 
 
 def _sampled(curve: Curve, x: Vector) -> tuple[Vector, Vector]:

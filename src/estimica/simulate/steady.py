@@ -1,4 +1,4 @@
-"""Steady states: all derivatives zero, by Newton from the start values, else by simulation."""
+"""Steady states: all derivatives zero, by Newton's method, by simulation, or by search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from estimica.simulate import engine, newton
 from estimica.simulate.engine import Pieces, integrate
 from estimica.simulate.initial import MODE_ROUNDS, Start
 from estimica.simulate.inputs import inputs_at
+from estimica.simulate.point_system import rest_unknowns
 from estimica.simulate.response import Response
+from estimica.simulate.root_search import RootSearch
 
 Vector = npt.NDArray[np.float64]
 
@@ -29,30 +31,32 @@ def steady_state(response: Response) -> dict[str, float]:
 
 
 def steady_point(
-    response: Response, values: Vector | None = None, function: ca.Function | None = None
+    response: Response, values: Vector | None = None, search: RootSearch | None = None
 ) -> Start:
     """The steady operating point; modes and logicals agree with it.
 
-    `values` are other values of the independent constants, `function` the `derivatives` where
-    they are at hand.
+    `values` are other values of the independent constants, `search` is `search_at_rest` where it
+    is at hand.
     """
     configuration = response.configuration
     u = inputs_at(response.pieces, response.begin)
     initialiser = configuration.initialiser
     values = response.values if values is None else values
     point = initialiser.operating_point(values, response.begin, u)
-    function = derivatives(response) if function is None else function
+    search = search_at_rest(response) if search is None else search
     system = configuration.tuning.equations.system
     name, n = system.flat.name, len(system.states)
     for _ in range(MODE_ROUNDS):
-        found = _newton(function, point, response.begin, u, n)
+        found = _newton(search, point, response.begin, u, n)
         if found is None:
-            found = _newton(function, _simulated(response, point), response.begin, u, n)
+            found = _newton(search, _simulated(response, point), response.begin, u, n)
+        if found is None:
+            found, why = _searched(search, point, response.begin, u, n)
         if found is None:
             raise SimulationError(
                 "R002",
-                f"no steady state of '{name}' found from these start values and inputs; give start "
-                "values nearer to it",
+                f"no steady state of '{name}' found from these start values and inputs{why}; give "
+                "start values nearer to it",
             )
         d = initialiser.settled(found, response.begin, u)
         if np.array_equal(d, found.d):
@@ -72,27 +76,45 @@ def outputs_at(response: Response, point: Start) -> Vector:
     return np.array(function(response.begin, point.x, point.z, P, u, point.d)).ravel()
 
 
-def derivatives(response: Response) -> ca.Function:
-    """What vanishes in a steady state, and its Jacobian by states and algebraic unknowns."""
-    h = response.configuration.tuning.hybrid
+def search_at_rest(response: Response) -> RootSearch:
+    """The search for states and algebraic unknowns at which all derivatives vanish."""
+    tuning = response.configuration.tuning
+    h = tuning.hybrid
     n = h.nx - h.n_memory
     R = ca.vertcat(h.f[:n, :], h.g, h.constraints)
     if h.nh:
         R = ca.substitute(R, h.w, h.delayed)
-    unknowns = ca.vertcat(h.x[:n, :], h.z)
-    J = ca.jacobian(R, unknowns, {"allow_reverse": False})
-    return ca.Function("steady", [h.t, h.x, h.z, h.P, h.u, h.d], [R, J], {"cse": True})
+    U = ca.vertcat(h.x[:n, :], h.z)
+    return RootSearch.of(rest_unknowns(tuning), R, U, [h.x[n:, :], h.t, h.P, h.u, h.d])
 
 
-def _newton(function: ca.Function, point: Start, time: float, u: Vector, n: int) -> Start | None:
+def _newton(search: RootSearch, point: Start, time: float, u: Vector, n: int) -> Start | None:
+    given = (point.x[n:], time, point.P, u, point.d)
+
     def evaluate(U: Vector) -> tuple[Vector, Vector]:
-        x = np.concatenate([U[:n], point.x[n:]])
-        R, J = (np.array(a) for a in function(time, x, U[n:], point.P, u, point.d))
+        R, J = (np.array(a) for a in search.full(U, *given))
         return R.ravel(), J
 
-    U = newton.solve(evaluate, np.concatenate([point.x[:n], point.z]))
-    if U is None:
-        return None
+    def holds(U: Vector) -> bool:
+        E, size = (np.array(a).ravel() for a in search.true(U, *given))
+        return newton.near(E, size)
+
+    U = newton.solve(evaluate, np.concatenate([point.x[:n], point.z]), holds)
+    return None if U is None else _with(point, U, n)
+
+
+def _searched(
+    search: RootSearch, point: Start, time: float, u: Vector, n: int
+) -> tuple[Start | None, str]:
+    """By a search in all directions; why it found nothing."""
+    if search.full.size1_out(0) != search.full.size1_in(0):  # constraints come on top
+        return None, ""
+    U = np.concatenate([point.x[:n], point.z])
+    root = search.find(U, point.x[n:], time, point.P, u, point.d)
+    return (None, f": {root.text}") if root.U is None else (_with(point, root.U, n), "")
+
+
+def _with(point: Start, U: Vector, n: int) -> Start:
     return replace(point, x=np.concatenate([U[:n], point.x[n:]]), z=U[n:])
 
 
