@@ -48,7 +48,8 @@ def keep_branches(solution: PointSolution, order: Indices, parent: Indices) -> N
         above = parent[child]
         both = (solution.status[child] == at.SOLVED) & (solution.status[above] == at.SOLVED)
         points = child[both & ~accepted[child]]
-        points = points[far(solution, points, Origins.of(solution, parent[points]))]
+        scales = solution.system.scales
+        points = points[far(solution.Z[points], solution.Z[parent[points]], scales)]
         ok, Z = followed(solution, points, Origins.of(solution, parent[points]))
         left = ok & _differ(solution, points, Z)
         accepted[points[~left]] = True
@@ -65,11 +66,12 @@ def keep_branches(solution: PointSolution, order: Indices, parent: Indices) -> N
         solution.solve(as_order(order[again[order]]), parent)
 
 
-def far(solution: PointSolution, points: Indices, origins: Origins) -> Truths:
-    """Which of the points are far from where they came from."""
-    here, there = solution.Z[points], origins.Z
-    size = np.maximum(np.abs(here), np.abs(there))
-    found: Truths = (np.abs(here - there) > _FAR * size + 1e-9 * solution.system.scales).any(axis=1)
+def far(here: Vector, there: Vector, scales: Vector) -> Truths:
+    """Which rows of unknowns are far from those that they came from."""
+    allowed = np.maximum(np.abs(here), np.abs(there))
+    allowed *= _FAR
+    allowed += 1e-9 * scales
+    found: Truths = (np.abs(here - there) > allowed).any(axis=1)
     return found
 
 

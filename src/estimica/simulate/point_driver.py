@@ -15,6 +15,7 @@ Vector = Any
 LIMIT = 60
 EXACT = 1e-15  # of each residual's scale: nothing left to gain
 ENOUGH = 1e-9  # what counts as a solution: of the size of an equation's terms
+ROUNDED = 1e-13  # ... and what rounding errors of some hundred terms leave of it
 NOTHING = 1e-200  # a residual this small has no terms left to compare it with: k·x = 0 at x = 0
 LAST = 1e-7  # a relative step after which one more is exact
 POLISHED = 3  # more steps for unknowns far below their scale; those that are zero stay so
@@ -143,7 +144,7 @@ def newton(iw: Vector, z: int, work: int) -> int:
             S[k] = max(S[k], row[k])
             worst = max(worst, abs(R[k]) / S[k])
             d[k] = -R[k] / row[k]
-        if worst <= EXACT and holds(iw, z, work, EXACT):
+        if worst <= EXACT and holds(iw, z, work, ROUNDED):
             return at.SOLVED
         solve(reals_at(matrix), part(iw, iw[at.I_PIVOT]), n, d, 1)
         size, length, own = 0.0, 0.0, 0.0

@@ -91,15 +91,15 @@ class PointSearch:
 
     def _back_to(self, known: PointSolution, solution: PointSolution) -> None:
         """Points far from their known solution are reached in small steps instead."""
-        both = np.flatnonzero((solution.status == at.SOLVED) & (known.status == at.SOLVED))
-        if not self.system.nz or self.system.linear or not len(both):
+        if not self.system.nz or self.system.linear:
             return
-        points = as_order(both[far(solution, both, Origins.of(known, both))])
-        ok, Z = followed(solution, points, Origins.of(known, points))
-        solution.Z[points[ok]] = Z[ok]
-        solution.solve(as_order(points[ok]))
-        changed = (solution.status == at.SOLVED) & (known.status == at.SOLVED)
-        solution.status[changed & (solution.sign != known.sign)] = at.JUMPED
+        both = (solution.status == at.SOLVED) & (known.status == at.SOLVED)
+        points = as_order(np.flatnonzero(far(solution.Z, known.Z, self.system.scales) & both))
+        if len(points):
+            ok, Z = followed(solution, points, Origins.of(known, points))
+            solution.Z[points[ok]] = Z[ok]
+            solution.solve(as_order(points[ok]))
+        solution.status[both & (solution.sign != known.sign)] = at.JUMPED
 
     # -- guesses ---------------------------------------------------------------------------------
 
