@@ -257,14 +257,16 @@ class Initialiser:
 
     # -- one start -------------------------------------------------------------------------------
 
-    def start(self, values: Vector, time: float, u: Vector) -> Start:
-        """The consistent start for values of the independent constants."""
+    def start(self, values: Vector, time: float, u: Vector, guess: Vector | None = None) -> Start:
+        """The consistent start for values of the independent constants; `guess` is where to look
+        for the algebraic unknowns instead of their start attributes."""
         e = self.equations
         d = np.zeros(self.n_modes)
         z = np.zeros(0)
         if self.guessed:
             z, logical = self.guesses(values)
             d[len(e.system.relations) :] = logical
+            z = z if guess is None else guess
         P, x, S = self.tuning.prepare(values)
         if not (self.implicit or z.size):
             return Start(values, P, x, S, z, d)

@@ -18,7 +18,8 @@ Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
 _FAR = 0.5  # of the larger of two values: from here on a step is looked at
-_STEPS = 8  # ... by going it in as many; poles and folds are seldom nearer than an eighth of it
+_FIRST_STEP = 0.125  # of the way, where it is gone again
+_HALVINGS = 30  # of steps on one way: tuners may fall by as many powers of two
 _ROUNDS = 20  # corrections that make further ones necessary
 
 
@@ -76,19 +77,32 @@ def far(here: Vector, there: Vector, scales: Vector) -> Truths:
 
 
 def followed(solution: PointSolution, points: Indices, origins: Origins) -> tuple[Truths, Vector]:
-    """The unknowns of points on the branches of their origins, and which of them got there."""
-    Z, o = origins.Z.copy(), origins
-    ok = np.ones(len(points), bool)
-    if not len(points):
-        return ok, Z
-    P, u, d = solution.P, solution.u[points], solution.d[points]
-    for share in np.arange(1, _STEPS + 1) / _STEPS:
+    """The unknowns of points on the branches of their origins, and which of them got there.
+
+    All go together, in steps that are near and keep the sign for each; where steps are as small as
+    they may be, those that pass through zero may go on, and those without solution stay behind.
+    """
+    o, P, u, d = origins, solution.P, solution.u[points], solution.d[points]
+    Z, ok = o.Z.copy(), np.ones(len(points), bool)
+    done, step, halvings = 0.0, _FIRST_STEP, 0
+    while done < 1.0 and ok.any():
+        share = min(done + step, 1.0)
+        on = np.flatnonzero(ok)
         trial = PointSolution.of(
-            solution.system, o.P + share * (P - o.P), o.u + share * (u - o.u), Z, d
+            solution.system,
+            o.P + share * (P - o.P),
+            o.u[on] + share * (u[on] - o.u[on]),
+            Z[on],
+            d[on],
         )
         trial.solve()
-        ok &= (trial.status == at.SOLVED) & (trial.sign == o.sign)
-        Z = trial.Z
+        good = (trial.status == at.SOLVED) & (trial.sign == o.sign[on])
+        if halvings < _HALVINGS and (~good | far(trial.Z, Z[on], solution.system.scales)).any():
+            step, halvings = 0.5 * step, halvings + 1
+            continue
+        ok[on[~good]] = False
+        Z[on[good]] = trial.Z[good]
+        done, step = share, 2 * step
     return ok, Z
 
 

@@ -155,13 +155,13 @@ def newton(iw: Vector, z: int, work: int) -> int:
             size += (R[k] / S[k]) ** 2
         if (length <= LAST or iw[at.LINEAR]) and worst <= ENOUGH:
             last_step(iw, z, work)
-            if own > LAST and polished < POLISHED:
-                polished += 1  # near beside the scales, perhaps not beside the unknowns themselves
-                continue
             ended = concluded(iw, z, work)
-            if ended != at.NOT_SOLVED:
+            if ended == at.NOT_SOLVED:
+                continue  # near beside the scales, not beside the terms: on, from here
+            if own <= LAST or polished == POLISHED:
                 return ended
-            continue  # ... or not beside the terms: on, from here
+            polished += 1  # ... not beside the unknowns themselves
+            continue
         damping, accepted = 1.0, False
         for _ in range(30):
             for k in range(n):

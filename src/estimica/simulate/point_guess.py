@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import ModelError
+from estimica.base.suggest import did_you_mean
 from estimica.compiled.tuning import Tuning
+from estimica.flat.system import FlatSystem, Kind
 from estimica.simulate import newton
 from estimica.structure.parameters import is_parameter
 
@@ -51,12 +53,18 @@ class PointGuess:
 def guess_of(
     tuning: Tuning, guess: Mapping[str, float], scales: Vector, *, states_move: bool
 ) -> PointGuess | None:
-    """The guesses of a study, checked; None where there are none."""
+    """The guesses of a study; None where there are none that say something."""
     if not guess:
         return None
     h, e = tuning.hybrid, tuning.equations
     n = len(e.system.states)
-    _check(tuning, list(guess), states_move=states_move)
+    fixed = [name for name in guess if name in e.system.states and not states_move]
+    if fixed:
+        raise ModelError(
+            "M175",
+            f"guess '{fixed[0]}': it is a state, and a simulation begins at its start value; set "
+            "that instead, or use mode 'steady'",
+        )
     off = ca.vertcat(*(e.value(name) - value for name, value in guess.items()))
     off = ca.substitute(off, ca.vertcat(e.homotopy, e.t), ca.DM([1, 0]))
     if h.nh:
@@ -73,21 +81,17 @@ def guess_of(
     return PointGuess(function, tuple(moved), tuple(columns), scales)
 
 
-def _check(tuning: Tuning, names: Sequence[str], *, states_move: bool) -> None:
-    system = tuning.equations.system
+def require_unknowns(flat: FlatSystem, names: Sequence[str]) -> None:
+    """Guesses are of variables; those that a case gives as inputs are no unknowns there, and left
+    alone."""
+    known = [v.name for v in flat.variables if v.kind is Kind.REAL and not is_parameter(v)]
     for name in names:
-        tuning.equations.value(name)  # says that there is no such variable, and a similar name
-        variable = system.flat.by_name.get(name)
-        given = "an input" if name in system.inputs else ""
-        if variable is not None and is_parameter(variable):
-            given = "a parameter"
-        if given:
+        variable = flat.by_name.get(name)
+        if variable is None:
             raise ModelError(
-                "M175", f"guess '{name}': it is {given}, not an unknown; leave the guess out"
+                "M175", f"guess '{name}': there is no such variable{did_you_mean(name, known)}"
             )
-        if not states_move and name in system.states:
+        if is_parameter(variable):
             raise ModelError(
-                "M175",
-                f"guess '{name}': it is a state, and a simulation begins at its start value; set "
-                "that instead, or use mode 'steady'",
+                "M175", f"guess '{name}': it is a parameter, not an unknown; leave the guess out"
             )

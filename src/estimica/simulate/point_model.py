@@ -22,7 +22,7 @@ from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.simulate.engine import Options
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.simulate.point_conserved import Balance, find_conserved
-from estimica.simulate.point_guess import guess_of
+from estimica.simulate.point_guess import guess_of, require_unknowns
 from estimica.simulate.point_homotopy import homotopy_of
 from estimica.simulate.point_inputs import array_of, inputs_of_points
 from estimica.simulate.point_response import MovingPointResponse, PointResponse
@@ -74,6 +74,7 @@ class PointModel(Model):
         self._systems: dict[tuple[object, ...], PointSystem] = {}
         self._equations: dict[Tuning, ca.Function] = {}
         _require_mode(model, settings.mode)
+        require_unknowns(model.flat, [name for name, _ in settings.guess])
 
     @property
     def has_time(self) -> bool:

@@ -2,8 +2,7 @@
 
 The first point by a search from its guess, the others by Newton's method from the nearest point
 that is solved. Where that fails: continuation from solved points, the model's homotopy, a search
-from the nearest solution, the simulator's initialisation, simulation until steady. Modes and
-logicals are settled in rounds.
+from the nearest solution, simulation until steady. Modes and logicals are settled in rounds.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import SimulationError
 from estimica.simulate import point_layout as at
 from estimica.simulate.engine import Options
 from estimica.simulate.initial import MODE_ROUNDS
@@ -41,7 +39,7 @@ _SMALLEST_STEP = 1.0 / 1024
 _SEARCHED = 30
 #: points that may fail until the others are no longer searched for one by one: a search that finds
 #: nothing takes up to a second; of points near a known solution one failure decides already
-_FAILURES_FIRST, _FAILURES_NEAR = 50, 3
+_FAILURES_FIRST, _FAILURES_NEAR = 20, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +192,7 @@ class PointSearch:
         if self._by_homotopy(solution, k, values):
             return ""
         found = self._searched(solution, k, *self._nearest(solution, k, values))
-        if not found or self._from_start(solution, k, values):
-            return ""
-        if self._from_rest(solution, k, values):
+        if not found or self._from_rest(solution, k, values):
             return ""
         ended = int(solution.status[k])
         return _TEXTS[ended] if ended == at.SINGULAR else found
@@ -305,17 +301,6 @@ class PointSearch:
         solution.Z[k], solution.d[k] = found, d[0]
         return not solution.solve(only(k))
 
-    def _from_start(self, solution: PointSolution, k: int, values: Vector) -> bool:
-        """Newton's method from where a simulation would begin."""
-        s = self.system
-        try:
-            begun = self.plain.initialiser.operating_point(values, 0.0, solution.u[k])
-        except SimulationError:
-            return False
-        solution.Z[k] = np.concatenate([begun.x[: s.n_states], begun.z])
-        solution.d[k] = begun.d
-        return not solution.solve(only(k))
-
     def _from_rest(self, solution: PointSolution, k: int, values: Vector) -> bool:
         """Newton's method from where a simulation comes to rest, or from consistent starts."""
         s = self.system
@@ -332,8 +317,13 @@ class PointSearch:
 
     def _settled(self, solution: PointSolution, k: int, values: Vector) -> Settled:
         s = self.system
+        guess = None
+        if self.guess is not None:
+            Z, d = self._guess(values, solution.u[k : k + 1])
+            solution.Z[k], solution.d[k] = Z[0], d[0]
+            guess = self._begin(solution, k)[0][s.n_states :]
         return self.settling.settle(
-            self.plain, values, solution.u[k], s.scales[: s.n_states], self.options
+            self.plain, values, solution.u[k], s.scales[: s.n_states], self.options, guess
         )
 
     def _simulated(self, solution: PointSolution, values: Vector) -> dict[int, str]:

@@ -50,10 +50,12 @@ class Settling:
         u: Vector,
         scales: Vector,
         options: Options,
+        guess: Vector | None = None,
     ) -> Settled:
-        """Simulate from the start values; `scales` are typical sizes of the states."""
+        """Simulate from the start values; `scales` are typical sizes of the states, `guess` is
+        where to look for the algebraic unknowns."""
         try:
-            begun = configuration.initialiser.start(values, 0.0, u)
+            begun = configuration.initialiser.start(values, 0.0, u, guess)
         except SimulationError as error:
             nothing = np.zeros(0)
             return Settled(nothing, nothing, nothing, text=error.message)

@@ -28,7 +28,8 @@ from estimica.structure.sorted_system import SortedSystem
 Vector = npt.NDArray[np.float64]
 _DECADES = (-4.0, 6.0)  # of guesses for several unknowns, around their scales
 _DRAWN = 256  # guesses that are drawn
-_TRIED = 30  # and of these the best, from which Newton's method begins
+_CONTINUED = 2  # guesses that are also continued from: a way costs as much as forty other guesses
+_TRIED = 20  # and of these the best, from which Newton's method begins
 _ROOTS_BEFORE = 200  # roots of earlier blocks that are tried when a later one has none
 
 
@@ -262,11 +263,10 @@ class _Walk:
 
         known: list[Vector] = []
         guesses = self._guesses(block, U) if block.curved else iter([U[columns]])
-        for guess in guesses:
-            for method in (newton.solve, newton.from_far):
-                root = method(evaluate, guess, holds)
-                if root is not None:
-                    break
+        for number, guess in enumerate(guesses):
+            root = newton.solve(evaluate, guess, holds)
+            if root is None and number < _CONTINUED:
+                root = newton.from_far(evaluate, guess, holds)
             if root is not None and not any(np.allclose(root, k, rtol=1e-6) for k in known):
                 known.append(root)
                 yield _with(U, columns, root)

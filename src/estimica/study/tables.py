@@ -20,6 +20,7 @@ from estimica.study.fields import (
     TABLE,
     TEXT,
     TRUTH,
+    Finite,
     Positive,
     Truth,
     either,
@@ -149,7 +150,7 @@ class StaticTable:
         Field(description="How long a point may be simulated, in seconds of the model."),
     ] = 1e7
     guess: Annotated[
-        dict[VariableName, float],
+        dict[VariableName, Finite],
         Field(
             description="Unknowns of implicit equations and the values near which their solutions "
             "are looked for; of several solutions the nearest is taken."
