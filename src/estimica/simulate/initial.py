@@ -21,7 +21,7 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
 from estimica.simulate import newton
-from estimica.simulate.root_search import RootSearch, unknowns_of
+from estimica.simulate.root_search import SEARCHED, Found, RootSearch, unknowns_of
 
 Vector = npt.NDArray[np.float64]
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
@@ -344,24 +344,46 @@ class Initialiser:
     # -- Newton ----------------------------------------------------------------------------------
 
     def _solve(self, U: Vector, values: Vector, time: float, u: Vector, d: Vector) -> Vector:
-        """The root near the guess `U`; where a zero of the guess spoils it, near a one instead."""
+        """The root near the guess `U`; where a zero of the guess spoils it, near a one instead.
+
+        Unknowns of another sign than their guess are looked at twice: Newton's method may have
+        stepped over a pole. Small systems are searched at once.
+        """
         given = (values, time, u, d)
-        for guess in (U, np.where(U == 0.0, 1.0, U)):
-            found = self._newton(guess, given)
-            if found is None and ca.depends_on(self.residuals, self.equations.homotopy):
-                found = self._by_homotopy(guess, given)
-            if found is None:
-                found = newton.from_far(self._evaluate(given), guess, self._holds(given))
-            if found is not None:
-                return found
-        why = ""
-        if self.residuals.shape[0] == U.size:
-            root = self._search.find(U, *given, 1.0)
-            if root.U is not None:
-                return root.U
-            why = f"{root.text}; "
-        self._fail(U, given, why)
-        raise AssertionError
+        small = U.size <= SEARCHED
+        found = self._near(U, given)
+        if found is not None and not (small and (U * found < 0).any()):
+            return found
+        root = self._searched(U, given) if small else Found(None)
+        found = root.U if root.U is not None else found
+        if found is None:
+            found = self._from_far(U, given)
+        if found is None and not small:
+            root = self._searched(U, given)
+            found = root.U
+        if found is None:
+            self._fail(U, given, root.text)
+            raise AssertionError
+        return found
+
+    def _near(self, guess: Vector, given: Given) -> Vector | None:
+        """By Newton's method, or the model's homotopy."""
+        found = self._newton(guess, given)
+        if found is None and ca.depends_on(self.residuals, self.equations.homotopy):
+            found = self._by_homotopy(guess, given)
+        return found
+
+    def _from_far(self, U: Vector, given: Given) -> Vector | None:
+        """By continuation from the guess, or all of this from ones in place of its zeros."""
+        ones = np.where(U == 0.0, 1.0, U)
+        evaluate, holds = self._evaluate(given), self._holds(given)
+        found = newton.from_far(evaluate, U, holds)
+        found = self._near(ones, given) if found is None else found
+        return newton.from_far(evaluate, ones, holds) if found is None else found
+
+    def _searched(self, U: Vector, given: Given) -> Found:
+        square = self.residuals.shape[0] == U.size
+        return self._search.find(U, *given, 1.0) if square else Found(None)
 
     def _evaluate(self, given: Given, homotopy: float = 1.0) -> newton.Evaluate:
         def evaluate(point: Vector) -> tuple[Vector, Vector]:
@@ -394,9 +416,10 @@ class Initialiser:
     def _fail(self, U: Vector, given: Given, why: str) -> None:
         R = np.array(self._R(U, *given, 1.0)[0]).ravel()
         worst = int(np.argmax(np.where(np.isfinite(R), np.abs(R), np.inf)))
+        told = f"{why}; there " if why else ""
         raise SimulationError(
             "R001",
-            f"no consistent initial values found at time {given[1]:g}: {why}{self.labels[worst]} "
+            f"no consistent initial values found at time {given[1]:g}: {told}{self.labels[worst]} "
             f"is off by {R[worst]:g}; give start values nearer to the solution",
         )
 

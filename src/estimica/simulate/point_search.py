@@ -23,6 +23,7 @@ from estimica.simulate.point_settling import Settled, Settling
 from estimica.simulate.point_solution import PointSolution, as_order, chain, only
 from estimica.simulate.point_system import PointSystem
 from estimica.simulate.response import Configuration
+from estimica.simulate.root_search import SEARCHED
 
 Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -34,9 +35,6 @@ _TEXTS = {
     at.JUMPED: "the equations could not be solved",
 }
 _SMALLEST_STEP = 1.0 / 1024
-#: unknowns up to which the first point is searched for in all directions even where Newton's method
-#: would find some solution: a search costs milliseconds an unknown
-_SEARCHED = 30
 #: points that may fail until the others are no longer searched for one by one: a search that finds
 #: nothing takes up to a second; of points near a known solution one failure decides already
 _FAILURES_FIRST, _FAILURES_NEAR = 20, 3
@@ -67,7 +65,7 @@ class PointSearch:
             solution.solve()
             return solution, self._finished(solution, values, _FAILURES_FIRST)
         order, parent = chain(u)
-        if not self.system.linear and self.system.nz <= _SEARCHED:
+        if not self.system.linear and self.system.nz <= SEARCHED:
             self._searched(solution, int(order[0]), *self._begin(solution, int(order[0])))
         solution.solve(order, parent)
         keep_branches(solution, order, parent)

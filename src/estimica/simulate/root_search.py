@@ -26,6 +26,9 @@ from estimica.structure.graph import match, strong_components
 from estimica.structure.sorted_system import SortedSystem
 
 Vector = npt.NDArray[np.float64]
+#: unknowns up to which a search is tried even where Newton's method may do: it takes milliseconds
+#: for each of them
+SEARCHED = 30
 _DECADES = (-4.0, 6.0)  # of guesses for several unknowns, around their scales
 _DRAWN = 256  # guesses that are drawn
 _CONTINUED = 2  # guesses that are also continued from: a way costs as much as forty other guesses
