@@ -87,10 +87,20 @@ def fitted(name: str, mode: str, asked: str, y: Vector, tuners: list[str]) -> es
     return es.fit(es.Study(model, [es.Tuner(n) for n in tuners], [case]))
 
 
-@pytest.mark.parametrize("mode", ["static", "steady", "simulate"])
-@pytest.mark.parametrize(
-    ("name", "asked", "law", "truth"), CASES, ids=lambda c: c if isinstance(c, str) else ""
-)
+#: simulated points of the others take seconds each
+_SIMULATED = ("Valve", "Line")
+
+
+def _fits() -> list[object]:
+    return [
+        pytest.param(*case, mode, id=f"{case[0]}-{mode}", marks=[pytest.mark.slow] * slow)
+        for case in CASES
+        for mode in ("static", "steady", "simulate")
+        for slow in [mode == "simulate" and case[0] not in _SIMULATED]
+    ]
+
+
+@pytest.mark.parametrize(("name", "asked", "law", "truth", "mode"), _fits())
 def test_an_implicit_law_is_fitted_alike_in_all_modes(
     name: str, asked: str, law: Callable[[float], float], truth: dict[str, float], mode: str
 ) -> None:

@@ -72,8 +72,7 @@ def far(here: Vector, there: Vector, scales: Vector) -> Truths:
     allowed = np.maximum(np.abs(here), np.abs(there))
     allowed *= _FAR
     allowed += 1e-9 * scales
-    found: Truths = (np.abs(here - there) > allowed).any(axis=1)
-    return found
+    return np.asarray((np.abs(here - there) > allowed).any(axis=1))
 
 
 def followed(solution: PointSolution, points: Indices, origins: Origins) -> tuple[Truths, Vector]:
@@ -109,8 +108,7 @@ def followed(solution: PointSolution, points: Indices, origins: Origins) -> tupl
 def _differ(solution: PointSolution, points: Indices, Z: Vector) -> Truths:
     here = solution.Z[points]
     size = np.maximum(np.abs(here), np.abs(Z)) + solution.system.scales
-    found: Truths = (np.abs(here - Z) > 1e-6 * size).any(axis=1)
-    return found
+    return np.asarray((np.abs(here - Z) > 1e-6 * size).any(axis=1))
 
 
 def _descendants(order: Indices, parent: Indices, moved: Truths) -> Truths:

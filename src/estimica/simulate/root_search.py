@@ -56,8 +56,8 @@ def unknowns_of(system: SortedSystem, names: Sequence[str], labels: Sequence[str
         tuple(names),
         tuple(labels),
         np.array([_scale(v) for v in variables]),
-        np.array([number_of(v and v.minimum, -np.inf) for v in variables]),
-        np.array([number_of(v and v.maximum, np.inf) for v in variables]),
+        np.array([number_of(v.minimum if v else None, -np.inf) for v in variables]),
+        np.array([number_of(v.maximum if v else None, np.inf) for v in variables]),
         tuple(n in system.starts or n in system.states for n in names),
     )
 

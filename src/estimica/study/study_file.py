@@ -295,6 +295,8 @@ def _static_model(static: StaticTable, cases: Sequence[Case], *, tunable: bool) 
             "Q006",
             f"mode '{static.mode}' needs a model; write [model] and source = \"Model.mo\"",
         )
+    if static.guess:
+        raise StudyError("Q006", "guess is for the equations of a [model]; leave it out")
     if static.expression is None:
         raise StudyError(
             "Q006", 'expression is missing; write expression = "a + b*x", or a [model]'
