@@ -134,6 +134,19 @@ def test_sizes_of_terms_and_infinite_values_on_the_way() -> None:
     np.testing.assert_allclose(np.array(function(np.pi, 0.0)[1]).ravel()[3], np.pi)
 
 
+@pytest.mark.parametrize("law", ["quotient", "tangent", "reciprocal"])
+def test_a_pole_is_no_solution(law: str) -> None:
+    x = ca.SX.sym("x")
+    R, pole = {
+        "quotient": (2.8 * x / (1.9 + x) - 273, -1.9 * (1 + 1e-14)),
+        "tangent": (ca.tan(x) - 273, np.pi / 2),
+        "reciprocal": (1 / (x - 3) - 273, 3 * (1 + 1e-15)),
+    }[law]
+    E, size = (float(a) for a in ca.Function("true", [x], list(true_residual(R, [x])))(pole))
+    assert abs(E) > 1e10
+    assert abs(E) > 1e-4 * size
+
+
 # --- which solution ------------------------------------------------------------------------------
 
 

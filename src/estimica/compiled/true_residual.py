@@ -6,6 +6,8 @@ again, nothing infinite may stand anywhere on the way, and a residual is small w
 beside its own terms. Sizes follow from |change| to first order when every number changes by its own
 amount, so that |E| <= 1e-9·size means: numbers that differ by 1e-9 of themselves satisfy the
 equation exactly (a backward error; Higham, Accuracy and Stability of Numerical Algorithms, 1.5).
+Beside a pole any value could be had that way; so no operation counts for more than 1000 times what
+it works on or gives.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ import casadi as ca
 from estimica.compiled.equations import FLOOR, POWER_FLOOR
 
 _LARGEST = 1.7976931348623157e308
+#: how much larger than operand and result the change of a result may be: with 1e-9 of it, a true
+#: residual is below 1e-6 of its terms, and beside a pole, where it is as large as they are, it is not
+_MOST = 1e3
 _FLOORS = (FLOOR, POWER_FLOOR)
 _UNARY: dict[int, Callable[[ca.SX], ca.SX]] = {
     ca.OP_SIN: ca.sin, ca.OP_COS: ca.cos, ca.OP_TAN: ca.tan, ca.OP_ASIN: ca.asin,
@@ -109,7 +114,9 @@ def _size(op: int, a: _Number, b: _Number, value: ca.SX) -> ca.SX:
     if op == ca.OP_MUL:
         return a.size * ca.fabs(b.value) + ca.fabs(a.value) * b.size
     if op == ca.OP_DIV:
-        return (a.size + ca.fabs(value) * b.size) / ca.fabs(b.value)
+        return a.size / ca.fabs(b.value) + ca.fabs(value) * ca.fmin(
+            b.size / ca.fabs(b.value), _MOST
+        )
     if op in _CHOICES:
         return ca.if_else(value == a.value, a.size, b.size)
     if op == ca.OP_CONSTPOW:
@@ -136,7 +143,7 @@ def _change(op: int, a: _Number, value: ca.SX) -> ca.SX:
     if op == ca.OP_SQRT:
         return ca.fmin(a.size / (2 * ca.fabs(value)), ca.sqrt(a.size))
     change: ca.SX = _slope_function(op)(a.value) * a.size
-    return change
+    return ca.fmin(change, _MOST * ca.fmax(ca.fabs(value), a.size))
 
 
 @cache
