@@ -21,8 +21,8 @@ import casadi as ca
 from estimica.compiled.equations import FLOOR, POWER_FLOOR
 
 _LARGEST = 1.7976931348623157e308
-#: how much larger than operand and result the change of a result may be: with 1e-9 of it, a true
-#: residual is below 1e-6 of its terms, and beside a pole, where it is as large as they are, it is not
+#: how much larger than operand and result the change of a result may be: with 1e-9 of it a residual
+#: is below 1e-6 of its terms, which beside a pole, where it is as large as they are, it is not
 _MOST = 1e3
 _FLOORS = (FLOOR, POWER_FLOOR)
 _UNARY: dict[int, Callable[[ca.SX], ca.SX]] = {
@@ -114,9 +114,8 @@ def _size(op: int, a: _Number, b: _Number, value: ca.SX) -> ca.SX:
     if op == ca.OP_MUL:
         return a.size * ca.fabs(b.value) + ca.fabs(a.value) * b.size
     if op == ca.OP_DIV:
-        return a.size / ca.fabs(b.value) + ca.fabs(value) * ca.fmin(
-            b.size / ca.fabs(b.value), _MOST
-        )
+        below = ca.fabs(b.value)
+        return a.size / below + ca.fabs(value) * ca.fmin(b.size / below, _MOST)
     if op in _CHOICES:
         return ca.if_else(value == a.value, a.size, b.size)
     if op == ca.OP_CONSTPOW:

@@ -169,7 +169,7 @@ class PointSearch:
                 continue
             why = self._rescued(solution, k, values)
             if why:
-                told[k] = self.left_open or why
+                told[k] = why
                 failed += 1
             else:
                 self._spread(solution, k, told)
@@ -189,6 +189,8 @@ class PointSearch:
             return "" if not solution.solve(only(k)) else _TEXTS[status]
         if self._by_homotopy(solution, k, values):
             return ""
+        if self.left_open:
+            return self.left_open
         found = self._searched(solution, k, *self._nearest(solution, k, values))
         if not found or self._from_rest(solution, k, values):
             return ""
@@ -302,7 +304,7 @@ class PointSearch:
     def _from_rest(self, solution: PointSolution, k: int, values: Vector) -> bool:
         """Newton's method from where a simulation comes to rest, or from consistent starts."""
         s = self.system
-        if not s.n_states or self.left_open:
+        if not s.n_states:
             return False
         at_rest = self._settled(solution, k, values)
         if len(at_rest.x) < s.n_states:

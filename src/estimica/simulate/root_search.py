@@ -131,7 +131,8 @@ class RootSearch:
         """The root that the guess leads to; `begun` are unknowns whose guess says something, those
         with a start value where nothing else is said."""
         known = np.array(self.unknowns.given, bool) if begun is None else begun
-        return _Walk(self, given, known).run(guess)
+        with np.errstate(all="ignore"):  # guesses over many decades: what overflows is left
+            return _Walk(self, given, known).run(guess)
 
     @cached_property
     def blocks(self) -> tuple[_Block, ...]:
