@@ -23,10 +23,11 @@ from estimica.optimise.methods import METHODS
 from estimica.optimise.montecarlo_source import Source
 from estimica.optimise.optimised import Iterate, Optimised, Outcome
 from estimica.optimise.patience import patience, tolerance
-from estimica.optimise.programme import Enough, Many, Programme, Settled, Terms
+from estimica.optimise.programme import Enough, Many, Programme, Terms
 from estimica.optimise.scenarios import designed
 from estimica.optimise.score import DesignPoint, FailedDesign
 from estimica.optimise.stop import Ended, Stop
+from estimica.optimise.verified import Verification, nature_of, ran
 from estimica.study.optimise_table import OptimiseTable, optimise_table
 from estimica.study.study import Study
 
@@ -147,17 +148,27 @@ def search(
     outcome = Outcome("failed", "no design could be simulated")
     made = 0
     try:
+        ended = Ended("failed", "no design could be simulated")
         for q in starts_of(design.unknowns, table):
             number += 1
             if isinstance(design.at(q, slopes=False), FailedDesign):
                 continue
-            programme.begin()
-            try:
-                ended = facts.search(programme, q, stop)
-            except Settled as rested:
-                ended = Ended(rested.status, rested.message)
-            made += ended.iterations
-            outcome = Outcome(ended.status, ended.message)
+            before = programme.best
+            this = ran(facts.search, programme, q, stop)
+            made += this.iterations
+            if programme.best is not before:  # the outcome is that of the best design
+                ended = this
+        verification = Verification(
+            facts.search,
+            programme,
+            stop,
+            nature_of(design.places),
+            starts=number,
+            iterations=made,
+        )
+        ended = verification.confirmed(ended)
+        made = ended.iterations
+        outcome = Outcome(ended.status, ended.message)
     except Enough as enough:
         outcome = Outcome(enough.status, enough.message)
     except KeyboardInterrupt:

@@ -9,7 +9,8 @@ value; methods are told so and step back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
@@ -92,6 +93,8 @@ class Programme:
     failures: list[FailedDesign] = field(default_factory=list)
     best: Terms | None = None
     best_cost: float = float("inf")
+    own: Terms | None = None  # the best since this search began
+    own_cost: float = float("inf")
     history: list[Terms] = field(default_factory=list)
     _last: tuple[Vector, bool, Terms | None] | None = None
     _mark: tuple[int, float, float] = (0, float("inf"), float("inf"))  # the last that gained
@@ -155,27 +158,39 @@ class Programme:
 
     def _remember(self, terms: Terms) -> None:
         cost = self.cost(terms)
-        if self.best is None or _better(terms, cost, self.best, self.best_cost):
+        if self.own is None or better(terms, cost, self.own, self.own_cost):
+            self.own, self.own_cost = terms, cost
+        if self.best is None or better(terms, cost, self.best, self.best_cost):
             self.best, self.best_cost = terms, cost
             self.history.append(terms)
         if self.told is not None:
             self.told(self.evaluations, terms, cost)
 
     def begin(self) -> None:
-        """A new search begins: what the last one gained does not count."""
+        """A new search begins: what others found and gained does not count for its patience."""
         self._mark = (self.evaluations, float("inf"), float("inf"))
+        self.own, self.own_cost = None, float("inf")
+
+    @contextmanager
+    def patient(self) -> Iterator[None]:
+        """Designs that look around need not gain anything."""
+        held, self.patience = self.patience, None
+        try:
+            yield
+        finally:
+            self.patience = held
 
     def _require_gain(self) -> None:
         """End a search whose last designs were hardly better than those before."""
-        if self.patience is None or self.best is None:
+        if self.patience is None or self.own is None:
             return
         count, cost, violation = self._mark
-        step = self.gain * max(abs(self.best_cost), 1e-12)
-        if self.best_cost < cost - step or self.best.violation < violation - self.gain:
-            self._mark = self.evaluations, self.best_cost, self.best.violation
+        step = self.gain * max(abs(self.own_cost), 1e-12)
+        if self.own_cost < cost - step or self.own.violation < violation - self.gain:
+            self._mark = self.evaluations, self.own_cost, self.own.violation
         elif self.evaluations - count >= self.patience:
             told = f"the last {self.patience} designs gained less than {self.gain:g} of the best"
-            raise Settled("converged", told)
+            raise Settled("stalled", told)
 
     def _require_leave(self) -> None:
         self._require_gain()
@@ -234,7 +249,7 @@ def aggregate_weights(w: Vector, how: Aggregate, sharpness: float) -> Vector:
     return found
 
 
-def _better(terms: Terms, cost: float, best: Terms, best_cost: float) -> bool:
+def better(terms: Terms, cost: float, best: Terms, best_cost: float) -> bool:
     """Nearer to feasible first; among feasible designs the lower cost."""
     ours, theirs = max(terms.violation, FEASIBLE), max(best.violation, FEASIBLE)
     return ours < theirs or (ours == theirs and cost < best_cost)

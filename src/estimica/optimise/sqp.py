@@ -26,7 +26,7 @@ STIFF = 20.0  # what it costs to exceed elastic limits by their demands
 
 _ENDED = {
     0: ("converged", "the step promises no gain within the tolerance"),
-    4: ("infeasible", "the limits contradict each other near the best design"),
+    4: ("stalled", "the linearised limits contradict each other near the best design"),
     8: ("stalled", "no step lowers the criteria: they may jump here"),
     9: ("iteration limit", "the most iterations were made"),
 }
@@ -39,14 +39,15 @@ def sqp(programme: Programme, start: Vector, stop: Stop) -> Ended:
     exceeded by the same amount, which costs much.
     """
     ended, used = _rounds(programme, start, stop, stop.max_iterations)
-    best = programme.best
+    best = programme.own
     if best is not None and len(best.limits) and best.violation > FEASIBLE:
         programme.begin()
         eased, more = _resting(programme, best.point.q, stop, stop.max_iterations)
         used += more
-        if programme.best is not None and programme.best.violation < best.violation:
+        if programme.own is not None and programme.own.violation < best.violation:
+            nearer = programme.own.point.q
             programme.begin()
-            ended, more = _rounds(programme, programme.best.point.q, stop, stop.max_iterations)
+            ended, more = _rounds(programme, nearer, stop, stop.max_iterations)
             used += more
         else:
             ended = eased
@@ -65,18 +66,18 @@ def _rounds(programme: Programme, start: Vector, stop: Stop, iterations: int) ->
     ended = Ended("stalled", "")
     q, used, left = start, 0, iterations
     for _ in range(FRESH_STARTS):
-        before = programme.best_cost
+        before = programme.own_cost
         try:
             ended, made = _once(programme, q, stop, left)
         except Settled as rested:
             return Ended(rested.status, rested.message), used
         used, left = used + made, left - made
-        gained = before - programme.best_cost
-        if ended.status != "stalled" or left <= 0 or programme.best is None:
+        gained = before - programme.own_cost
+        if ended.status != "stalled" or left <= 0 or programme.own is None:
             break
-        if not gained > GAIN * (1 + abs(programme.best_cost)):
+        if not gained > GAIN * (1 + abs(programme.own_cost)):
             break
-        q = programme.best.point.q
+        q = programme.own.point.q
     return ended, used
 
 
@@ -93,7 +94,7 @@ def _once(
         method="SLSQP",
         options={"ftol": stop.tolerance, "maxiter": iterations},
     )
-    status, message = _ENDED.get(int(found.status), ("stalled", str(found.message)))
+    status, message = _ENDED.get(int(found.status), _ENDED[8])
     return Ended(status, message), int(found.nit)
 
 
