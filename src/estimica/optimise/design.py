@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -56,10 +57,23 @@ class Design:
 
         For many samples: each is one simulation then.
         """
+        self._quick = self._glancing
+
+    @cached_property
+    def _glancing(self) -> tuple[Scorer, ...]:
         start = self.unknowns.values(self.unknowns.start)
-        self._quick = tuple(
+        return tuple(
             quick_scorer(s, start) if isinstance(s, TrajectoryScorer) else s for s in self._scorers
         )
+
+    def glance(self, q: Vector) -> DesignPoint | FailedDesign:
+        """The scores as exactly as the study's own tolerances say: enough to see what is worse."""
+        tuners = self.unknowns.values(q)
+        measures = self._measured(tuners, False, self._glancing)
+        if isinstance(measures, FailedDesign):
+            return measures
+        values = np.array([m.value for m in measures], float)
+        return DesignPoint(q.copy(), tuners, self.places, values, None)
 
     def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
         """The scores at coordinates `q`, or the case that could not be simulated."""

@@ -14,68 +14,84 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.unknowns import Unknowns
-from estimica.optimise.programme import FEASIBLE, Programme
+from estimica.optimise.programme import FEASIBLE, Programme, Terms
 
 Vector = npt.NDArray[np.float64]
-#: designs, for each tuner, after which a poll that goes on gaining leaves it to the method
-MOST = 40
 #: what a step must gain to be gone on with: relative to the cost, or of the worst violation
 GAIN = 1e-4
 
 
 @dataclass(frozen=True)
 class Poll:
-    """How closely it looks: lengths relative to the tuners, and how many turned frames."""
+    """How closely it looks: lengths relative to the tuners, and how many turned frames.
+
+    After `most` designs, for each tuner, one that goes on gaining leaves it to the method.
+    """
 
     lengths: tuple[float, ...]
     frames: int
+    most: int = 40
 
 
-#: where gradients say all: that nothing is better a small step and a step away
-SMOOTH = Poll((0.05, 0.002), 0)
-#: where criteria have kinks or jump: a settling time has valleys that are 1 % wide
-KINKED = Poll((0.3, 0.08, 0.02, 0.005, 0.001), 1)
+#: after a method that has converged by its gradients
+LIGHT = Poll((0.05, 0.002), 0)
+#: where criteria jump or gradients lead nowhere: a settling time has valleys that are 1 % wide
+CLOSE = Poll((0.2, 0.05, 0.01, 0.002), 1)
 
 
-def poll(programme: Programme, how: Poll, seed: int) -> None:
-    """Step on from the best design until no step of any length gains; the programme remembers."""
-    rng = np.random.default_rng(seed)
-    most = programme.evaluations + MOST * len(programme.unknowns)
-    with programme.patient():
-        for length in how.lengths:
-            while _stepped(programme, length, how.frames, rng) and programme.evaluations < most:
-                pass
+class Polling:
+    """Where a poll stands."""
 
+    def __init__(self, programme: Programme, terms: Terms, how: Poll, seed: int) -> None:
+        self.programme, self.how = programme, how
+        self.terms, self.cost = terms, programme.cost(terms)
+        self._rng = np.random.default_rng(seed)
+        self._end = programme.evaluations + how.most * len(programme.unknowns)
 
-def _stepped(programme: Programme, length: float, frames: int, rng: np.random.Generator) -> bool:
-    """Whether any direction has gained."""
-    found = False
-    for direction in _directions(len(programme.unknowns), frames, rng):
-        step = length
-        while _gains(programme, step * direction):
+    def gains(self) -> bool:
+        """Step on at the longest length that gains; whether there was one."""
+        with self.programme.patient():
+            return any(self._gains_at(length) for length in self.how.lengths)
+
+    def descend(self) -> None:
+        """Step on at every length, from long to short."""
+        with self.programme.patient():
+            for length in self.how.lengths:
+                self._gains_at(length)
+
+    def _gains_at(self, length: float) -> bool:
+        found = False
+        while self._stepped(length):
             found = True
-            step *= 2
-    return found
+        return found
 
+    def _stepped(self, length: float) -> bool:
+        """Whether any direction has gained, as long as there is leave to go on."""
+        found = False
+        for direction in _directions(len(self.programme.unknowns), self.how.frames, self._rng):
+            step = length
+            while self._tried(step * direction):
+                found, step = True, 2 * step
+        return found and self.programme.evaluations < self._end
 
-def _gains(programme: Programme, step: Vector) -> bool:
-    best, cost = programme.best, programme.best_cost
-    assert best is not None
-    unknowns, q = programme.unknowns, best.point.q
-    tried = np.clip(q + step * sizes(unknowns, q), unknowns.lower, unknowns.upper)
-    if np.array_equal(tried, q):
-        return False
-    programme.at(tried)
-    now = programme.best
-    if now is None or now is best:
-        return False
-    return gain(best.violation, cost, now.violation, programme.best_cost) > GAIN
+    def _tried(self, step: Vector) -> bool:
+        """Whether a step gains; then it is made."""
+        unknowns, q = self.programme.unknowns, self.terms.point.q
+        there = np.clip(q + step * sizes(unknowns, q), unknowns.lower, unknowns.upper)
+        terms = None if np.array_equal(there, q) else self.programme.glance(there)
+        if terms is None:
+            return False
+        cost = self.programme.cost(terms)
+        if gain(self.terms.violation, self.cost, terms.violation, cost) <= GAIN:
+            return False
+        self.terms, self.cost = terms, cost
+        return True
 
 
 def gain(violation: float, cost: float, violation_now: float, cost_now: float) -> float:
     """What one design gains over another: of the violation as long as there is one, of the cost."""
-    if violation > FEASIBLE:
-        return 1 - violation_now / violation
+    if max(violation, violation_now) > FEASIBLE:
+        return 1 - violation_now / max(violation, FEASIBLE)
     return (cost - cost_now) / max(abs(cost), 1e-12)
 
 

@@ -25,6 +25,7 @@ from estimica.study.optimise_table import Aggregate
 
 Vector = npt.NDArray[np.float64]
 FEASIBLE = 1e-6  # violation of a limit, in units of its demand, that counts as none
+GLANCE = 1e-4  # by which scores at the study's tolerances (1e-6) may mislead, times a hundred
 
 
 class Designs(Protocol):
@@ -36,6 +37,9 @@ class Designs(Protocol):
 
     def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
         """The scores of a design, or why it has none."""
+
+    def glance(self, q: Vector) -> DesignPoint | FailedDesign:
+        """The scores less exactly, without slopes and for less work."""
 
 
 class Enough(Exception):
@@ -124,6 +128,26 @@ class Programme:
         self._remember(terms)
         return terms
 
+    def glance(self, q: Vector) -> Terms | None:
+        """The design at `q` less exactly; what may be better than the best is looked at closely."""
+        self._require_leave()
+        self.evaluations += 1
+        found = self.designs.glance(q)
+        if isinstance(found, FailedDesign):
+            self.failures.append(found)
+            return None
+        terms = split(found)
+        cost = self.cost(terms)
+        best = self.best
+        if best is None or (
+            terms.violation <= max(best.violation, FEASIBLE) + GLANCE
+            and (best.violation > FEASIBLE or cost < self.best_cost + GLANCE * abs(cost))
+        ):
+            return self.at(q)
+        if self.told is not None:
+            self.told(self.evaluations, terms, cost)
+        return terms
+
     def at_all(self, generation: Sequence[Vector]) -> list[Terms | None]:
         """The designs of a generation; it ends the search where they are more than allowed."""
         self._require_leave()
@@ -172,13 +196,14 @@ class Programme:
         self.own, self.own_cost = None, float("inf")
 
     @contextmanager
-    def patient(self) -> Iterator[None]:
-        """Designs that look around need not gain anything."""
-        held, self.patience = self.patience, None
+    def patient(self, designs: int | None = None, gain: float = 0.0) -> Iterator[None]:
+        """Other patience for a while; without one designs need not gain anything."""
+        held = self.patience, self.gain
+        self.patience, self.gain = designs, gain
         try:
             yield
         finally:
-            self.patience = held
+            self.patience, self.gain = held
 
     def _require_gain(self) -> None:
         """End a search whose last designs were hardly better than those before."""

@@ -12,7 +12,7 @@ of them is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -54,9 +54,18 @@ class RobustDesign:
 
     def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
         """What counts of the scores in all scenarios; the first scenario that fails is told."""
+        return self._combined(lambda design: design.at(q, slopes=slopes))
+
+    def glance(self, q: Vector) -> DesignPoint | FailedDesign:
+        """The same, as exactly as the study's own tolerances say."""
+        return self._combined(lambda design: design.glance(q))
+
+    def _combined(
+        self, scored: Callable[[Design], DesignPoint | FailedDesign]
+    ) -> DesignPoint | FailedDesign:
         points = []
         for design, scenario in zip(self.designs, self.scenarios, strict=True):
-            point = design.at(q, slopes=slopes)
+            point = scored(design)
             if isinstance(point, FailedDesign):
                 where = ", ".join(f"{n} = {v:.6g}" for n, v in scenario.items())
                 told = f"{point.message} (scenario {where})"

@@ -38,6 +38,10 @@ class Traded:
         """The scores in their new roles."""
         return self._recast(self._design.at(q, slopes=slopes))
 
+    def glance(self, q: Vector) -> DesignPoint | FailedDesign:
+        """The same, as exactly as the study's own tolerances say."""
+        return self._recast(self._design.glance(q))
+
     def many(self, evaluate: Many) -> Many:
         """The same for designs that are evaluated side by side."""
         return lambda generation: [self._recast(p) for p in evaluate(generation)]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.explore import promising
-from estimica.optimise.poll import GAIN, KINKED, SMOOTH, Poll, gain, poll
+from estimica.optimise.explore import promising, score
+from estimica.optimise.poll import CLOSE, GAIN, LIGHT, Poll, Polling, gain
 from estimica.optimise.programme import FEASIBLE, Programme, Settled, Terms
 from estimica.optimise.runaway import runaway
 from estimica.optimise.score import Place
@@ -33,6 +33,8 @@ JUMPING_KINDS = frozenset({"settling-time", "function"})
 ROUNDS = 12  # of method and poll; more than 7 were not needed in 120 random problems
 LOOKS = 3  # for further starts
 FAR_GAIN = 0.01  # relative, for which it is worth looking farther once more
+NEAR = 1.5  # times the best: what the method goes on from after the poll of a further start
+ROUGH = Poll((0.2, 0.05), 1, most=20)  # of a further start
 DONE = ("converged", "stalled", "rested")
 
 
@@ -42,11 +44,6 @@ class Nature:
 
     kinked: bool
     jumping: bool
-
-    @property
-    def poll(self) -> Poll:
-        """How closely to look."""
-        return KINKED if self.kinked else SMOOTH
 
 
 def nature_of(places: Sequence[Place]) -> Nature:
@@ -85,12 +82,13 @@ class Verification:
             away = runaway(self.programme)
             if away is not None:
                 return self._told("unbounded", away)
-            if self._polled(attempt):
+            how = self._poll_after(ended)
+            if Polling(self.programme, self._best, how, self.stop.seed + attempt).gains():
                 ended = self._ran(self._best.point.q)
                 continue
             share = self._looked(attempt) if looks and self._wants_more else 0.0
             if share <= GAIN:
-                return self._concluded(ended)
+                return self._concluded(ended, how)
             looks = looks - 1 if share > FAR_GAIN else 0
         told = f"the criteria still gained in the last of {ROUNDS} rounds; begin at this design"
         return self._told("iteration limit", told)
@@ -108,33 +106,35 @@ class Verification:
     def _wants_more(self) -> bool:
         return self._missed or (self.far and self.nature.jumping)
 
-    def _polled(self, attempt: int) -> bool:
-        """Whether the poll has found something better."""
-        before = self._best.violation, self.programme.best_cost
-        how = KINKED if self._missed else self.nature.poll
-        poll(self.programme, how, self.stop.seed + attempt)
-        return gain(*before, self._best.violation, self.programme.best_cost) > GAIN
+    def _poll_after(self, ended: Ended) -> Poll:
+        close = self._missed or self.nature.jumping
+        return CLOSE if close or (self.nature.kinked and ended.status != "converged") else LIGHT
 
     def _looked(self, attempt: int) -> float:
-        """What searches gain that begin at promising designs."""
-        before = self._best.violation, self.programme.best_cost
-        for q in promising(self.programme, self.stop.seed + attempt):
-            self._ran(q)
+        """What searches gain that begin at promising designs, which are polled first."""
+        programme, seed = self.programme, self.stop.seed + attempt
+        before = self._best.violation, programme.best_cost
+        for terms in promising(programme, seed):
+            polling = Polling(programme, terms, ROUGH, seed)
+            polling.descend()
             self.starts += 1
-        return gain(*before, self._best.violation, self.programme.best_cost)
+            if score(programme, polling.terms) < NEAR * score(programme, self._best):
+                self._ran(polling.terms.point.q)
+        return gain(*before, self._best.violation, programme.best_cost)
 
     def _ran(self, q: Vector) -> Ended:
         ended = ran(self.search, self.programme, q, self.stop)
         self.iterations += ended.iterations
         return ended
 
-    def _concluded(self, ended: Ended) -> Ended:
+    def _concluded(self, ended: Ended, how: Poll) -> Ended:
         if self._missed:
             return self._told("infeasible", missed(self._best, self.starts))
         if ended.status == "stalled" and not self.nature.kinked:
             return self._told("stalled", ended.message)
-        long, short = self.nature.poll.lengths[0], self.nature.poll.lengths[-1]
-        return self._told("converged", f"no design around it is better, {long:g} to {short:g} away")
+        long, short = 100 * how.lengths[0], 100 * how.lengths[-1]
+        told = f"no design around it is better, steps of {long:g} % to {short:g} % were tried"
+        return self._told("converged", told)
 
     def _told(self, status: str, message: str) -> Ended:
         return Ended(status, message, self.iterations)
