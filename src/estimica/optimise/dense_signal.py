@@ -25,6 +25,8 @@ _PLACES = np.cos(np.linspace(np.pi, 0, 33))
 _FINE = np.cos(np.outer(np.linspace(np.pi, 0, 33), _ORDERS)).T
 _SIGNS = (-1.0) ** _ORDERS  # the basis at the begin of a panel; at its end all are 1
 FLAT = 1e-12  # of the largest coefficient: no slope to speak of
+JUMP = 1e-7  # of a signal's size: less is the error of a simulation that goes on after an event
+KINK = 1e-5  # of a signal's largest rate: less is the same, divided by the width of a panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +131,28 @@ class DenseSignal:
         basis = np.cos(_ORDERS * np.arccos(np.clip(x, -1.0, 1.0)))
         return float(self._rates[k] @ basis) * 2 / float(self.panels.high[k] - self.panels.low[k])
 
+    @cached_property
+    def _size(self) -> float:
+        """The largest value, at most."""
+        return float(np.abs(self.coefficients).sum(axis=1).max())
+
+    @cached_property
+    def _fastest(self) -> float:
+        """The largest rate, at most."""
+        widths = self.panels.high - self.panels.low
+        return float((2 * np.abs(self._rates).sum(axis=1) / widths).max())
+
+    def kink(self, k: int) -> tuple[float, Vector] | None:
+        """How sharply it turns between panels k and k + 1, of its fastest, and how the tuners move
+        that time: S⁺ − S⁻ = (ż⁻ − ż⁺)·dt/dp. None where it goes on smoothly, or jumps."""
+        left, right = self._at(k, 1.0), self._at(k + 1, -1.0)
+        turn = self._rate(k, 1.0) - self._rate(k + 1, -1.0)
+        if abs(left.value - right.value) > JUMP * self._size:
+            return None
+        if not abs(turn) > KINK * self._fastest:
+            return None
+        return abs(turn) / self._fastest, (right.gradient - left.gradient) / turn
+
     @property
     def last_rate(self) -> float:
         """The time derivative where it ends."""
@@ -143,7 +167,7 @@ class DenseSignal:
         before, after = self._rates.sum(axis=1)[:-1], (self._rates @ _SIGNS)[1:]
         jump = np.abs((self.coefficients @ _SIGNS)[1:] - self.coefficients.sum(axis=1)[:-1])
         broken = np.isin(self.panels.high[:-1], self.panels.breaks)
-        jumps = broken & (jump > 1e-9 * np.abs(self.coefficients).sum(axis=1).max())
+        jumps = broken & (jump > JUMP * self._size)
         left = np.flatnonzero((np.sign(before) * np.sign(after) < 0) | jumps)
         right = np.flatnonzero(jumps) + 1
         panel = np.concatenate([inner.panel, left, right])
@@ -218,7 +242,12 @@ class DenseSignal:
         edge = self.panels.high[panel] if x == 1 else self.panels.low[panel] if x == -1 else None
         if edge is None or edge not in self.moves:
             return found
-        moved = self._rate(panel, x) * self.moves[float(edge)]
+        before = panel if x == 1 else panel - 1
+        own = self.kink(before)
+        left, right = self.coefficients[before].sum(), self.coefficients[before + 1] @ _SIGNS
+        if own is None and abs(left - right) <= JUMP * self._size:
+            return found  # an event that this signal does not see
+        moved = self._rate(panel, x) * (self.moves[float(edge)] if own is None else own[1])
         return Graded(found.value, found.gradient + moved)
 
     # -- integrals -------------------------------------------------------------------------------
@@ -329,13 +358,8 @@ def motion(signals: Sequence[DenseSignal], times: Sequence[float]) -> dict[float
         best, move = 0.0, np.full(signals[0].slopes.shape[2] if signals else 0, np.nan)
         for x in signals:
             k = int(np.argmin(np.abs(x.panels.high - time)))
-            if k == len(x) - 1:
-                continue
-            size = float(np.abs(x.coefficients).sum(axis=1).max()) or 1.0
-            left, right = x._at(k, 1.0), x._at(k + 1, -1.0)
-            before, after = x._rate(k, 1.0), x._rate(k + 1, -1.0)
-            turned = abs(before - after) / (abs(before) + abs(after) + 1e-12 * size)
-            if abs(left.value - right.value) < 1e-7 * size and turned > max(best, 1e-6):
-                best, move = turned, (right.gradient - left.gradient) / (before - after)
+            kink = None if k == len(x) - 1 else x.kink(k)
+            if kink is not None and kink[0] > best:
+                best, move = kink
         found[float(time)] = move
     return found

@@ -92,7 +92,13 @@ class PeaksKept:
 
 
 def padded(values: Vector, slopes: Vector, rates: Vector) -> Kept:
-    """As many entries whatever there is; those that are missing hold."""
+    """As many entries whatever there is; those that are missing hold.
+
+    So do those whose derivatives are not known, at a jump that the tuners move: a method with
+    gradients cannot use them, and the poll sees them.
+    """
+    known = np.isfinite(slopes).all(axis=1)
+    values, slopes, rates = values[known], slopes[known], rates[known]
     missing = ENTRIES - len(values)
     return Kept(
         np.append(values, np.full(missing, -1.0)),

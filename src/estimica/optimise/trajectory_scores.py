@@ -304,7 +304,7 @@ def _measured(asked: Asked, window: Window, slopes: bool) -> Measure:
     found = MEASURES[c.kind](window, c)
     known = slopes and bool(np.isfinite(found.gradient).all())
     return Measure(
-        found.value, found.gradient if known else None, _kept(window, c) if known else None
+        found.value, found.gradient if known else None, _kept(window, c) if slopes else None
     )
 
 
