@@ -11,6 +11,7 @@ from estimica.estimate.unknowns import Unknowns
 from estimica.study.optimise_table import OptimiseTable
 
 Vector = npt.NDArray[np.float64]
+EDGE = 1e-3  # of the box
 REACH = 10.0  # how far to look where there is no bound, in coordinates of size one
 
 
@@ -43,6 +44,14 @@ def box_around(unknowns: Unknowns, start: Vector) -> Box:
     low = np.where(np.isfinite(unknowns.lower), unknowns.lower, start - reach)
     high = np.where(np.isfinite(unknowns.upper), unknowns.upper, start + reach)
     return Box(low, high)
+
+
+def beside_edge(unknowns: Unknowns, box: Box, q: Vector) -> list[str]:
+    """Tuners without a bound that stand where a search has stopped looking."""
+    unit = box.unit(q)
+    low = np.isinf(unknowns.lower) & (unit < EDGE)
+    high = np.isinf(unknowns.upper) & (unit > 1 - EDGE)
+    return [u.label for u, some in zip(unknowns.items, low | high, strict=True) if some]
 
 
 def starts_of(unknowns: Unknowns, table: OptimiseTable) -> list[Vector]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.box import Box, box_around
+from estimica.optimise.box import Box, beside_edge, box_around
 from estimica.optimise.population import library, single_objective
 from estimica.optimise.programme import Programme
 from estimica.optimise.stop import Ended, Stop
@@ -32,7 +32,11 @@ def genetic(programme: Programme, start: Vector, stop: Stop) -> Ended:
         seed=stop.seed,
         verbose=False,
     )
-    return Ended("iteration limit", "all generations were bred", int(found.algorithm.n_iter))
+    told = "all generations were bred"
+    edge = programme.best and beside_edge(programme.unknowns, box, programme.best.point.q)
+    if edge:
+        told += f"; the best is at the edge of where it looked: set bounds on {', '.join(edge)}"
+    return Ended("iteration limit", told, int(found.algorithm.n_iter))
 
 
 def first_generation(box: Box, start: Vector, stop: Stop) -> Vector:

@@ -43,6 +43,8 @@ def tuner_table(found: Optimised) -> Table:
 
 
 def _verdict(found: Optimised) -> str:
+    if found.outcome.status == "unbounded":
+        return "There is no best design."
     if found.satisfied:
         return f"All demands are satisfied: the largest criterion/demand is {found.alpha:.4g}."
     weighted = found.best.weighted
@@ -204,7 +206,10 @@ _SEARCH = (
 def _answer(found: Optimised) -> str:
     said = ended(found.outcome.status, found.outcome.message)
     words = [f"{said[:1].upper()}{said[1:]}."]
-    words.append("All demands are met." if found.satisfied else "Not all demands can be met.")
+    if found.outcome.status == "unbounded":
+        words.append("There is no best design.")
+    else:
+        words.append("All demands are met." if found.satisfied else "Not all demands are met.")
     if np.isfinite(found.alpha):
         words.append(
             f"The largest criterion is {found.alpha:.4g} of its demand; at the start it was "

@@ -163,6 +163,7 @@ def search(
             programme,
             stop,
             nature_of(design.places),
+            facts.gradients,
             starts=number,
             iterations=made,
         )
@@ -206,9 +207,9 @@ def started(study: Study, design: AnyDesign) -> DesignPoint:
 
 
 def _judged(outcome: Outcome, programme: Programme) -> Outcome:
-    """A search that ends where a limit does not hold has not found a design."""
+    """A search that was cut short where a limit does not hold has not found a design."""
     best = programme.best
     if outcome.ok and best is not None and best.violation > LIMIT:
-        worst = f"a limit is missed by {best.violation:.2g} of its demand"
-        return Outcome("infeasible", f"{worst}; ease a demand, or start elsewhere")
+        worst = f"a limit is still missed by {best.violation:.2g} of its demand"
+        return Outcome("not met", f"{outcome.message}; {worst}")
     return outcome

@@ -130,11 +130,12 @@ class EpsilonSearch:
             patience=designs,
             gain=gain,
         )
-        programme.begin()
         try:
-            sqp(programme, start, Stop(tolerance(designs, table), table.max_iterations))
-        except Settled:
-            pass
+            stop = Stop(tolerance(designs, table), table.max_iterations, seed=table.seed)
+            ended = ran(sqp, programme, start, stop)
+            # along a front its neighbours are the further starts
+            nature = nature_of(self._design.places)
+            Verification(sqp, programme, stop, nature, far=False).confirmed(ended)
         except Enough as enough:
             told = enough.message
             if most is not None and enough.status == "evaluation limit":

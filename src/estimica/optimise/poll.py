@@ -45,6 +45,7 @@ class Polling:
     def __init__(self, programme: Programme, terms: Terms, how: Poll, seed: int) -> None:
         self.programme, self.how = programme, how
         self.terms, self.cost = terms, programme.cost(terms)
+        self.flat = True  # nothing that was tried has changed anything
         self._rng = np.random.default_rng(seed)
         self._end = programme.evaluations + how.most * len(programme.unknowns)
 
@@ -82,6 +83,7 @@ class Polling:
         if terms is None:
             return False
         cost = self.programme.cost(terms)
+        self.flat &= cost == self.cost and terms.violation == self.terms.violation
         if gain(self.terms.violation, self.cost, terms.violation, cost) <= GAIN:
             return False
         self.terms, self.cost = terms, cost

@@ -25,6 +25,7 @@ from estimica.study.optimise_table import Aggregate
 
 Vector = npt.NDArray[np.float64]
 FEASIBLE = 1e-6  # violation of a limit, in units of its demand, that counts as none
+FAR = 1e6  # starts, or a factor on a logarithmic scale, from which on a tuner has run away
 GLANCE = 1e-4  # by which scores at the study's tolerances (1e-6) may mislead, times a hundred
 
 
@@ -53,6 +54,10 @@ class Enough(Exception):
 
 class Settled(Enough):
     """One search has come to rest; another start may do better."""
+
+
+class RunAway(Settled):
+    """A tuner without a bound has left everything that a start could have meant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +98,7 @@ class Programme:
     gain: float = 0.0  # relative, that counts as something
     told: OnDesign | None = None
     many: Many | None = None
+    leashed: bool = True  # a tuner that runs away ends a search
     evaluations: int = 0
     failures: list[FailedDesign] = field(default_factory=list)
     best: Terms | None = None
@@ -189,6 +195,8 @@ class Programme:
             self.history.append(terms)
         if self.told is not None:
             self.told(self.evaluations, terms, cost)
+        if self.leashed and terms is self.best and away(self.unknowns, terms.point.q).any():
+            raise RunAway("away", "a tuner without a bound runs away")
 
     def begin(self) -> None:
         """A new search begins: what others found and gained does not count for its patience."""
@@ -223,6 +231,15 @@ class Programme:
             raise Enough("evaluation limit", f"{self.evaluations} designs were simulated")
         if perf_counter() - self._begun > self.max_seconds:
             raise Enough("time limit", f"{self.max_seconds:g} s are over")
+
+
+def away(unknowns: Unknowns, q: Vector) -> npt.NDArray[np.bool_]:
+    """Which tuners have gone far where there is no bound."""
+    moved = q - unknowns.start
+    logarithmic = np.array([u.log for u in unknowns.items], bool)
+    size = np.where(logarithmic, np.log(FAR), FAR * np.maximum(np.abs(unknowns.start), 1.0))
+    open_ = np.where(moved > 0, np.isinf(unknowns.upper), np.isinf(unknowns.lower))
+    return np.asarray((np.abs(moved) > size) & open_)
 
 
 def split(point: DesignPoint) -> Terms:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.programme import Programme
+from estimica.optimise.programme import Programme, away, split
+from estimica.optimise.score import FailedDesign
 
 Vector = npt.NDArray[np.float64]
-FAR = 1e6  # starts, or a factor on a logarithmic scale, from which on a tuner has run away
+FARTHER = (10.0, 100.0, 1e4, 1e8)  # times as far: a minimum beyond would show
 
 
 def runaway(programme: Programme) -> str | None:
@@ -16,38 +17,32 @@ def runaway(programme: Programme) -> str | None:
     best = programme.best
     assert best is not None
     unknowns, q = programme.unknowns, best.point.q
-    away = _away(programme, q)
-    if not away.any() or not _falls(programme, q, away):
+    gone = away(unknowns, q)
+    if not gone.any():
         return None
-    names = [u.label for u, some in zip(unknowns.items, away, strict=True) if some]
+    programme.leashed = False
+    if not _falls(programme, q, gone):
+        return None
+    names = [u.label for u, some in zip(unknowns.items, gone, strict=True) if some]
     values = [f"{n} = {unknowns.named(best.point.tuners)[n]:.3g}" for n in names]
     bounds = " and ".join(", ".join(names).rsplit(", ", 1))
     return (
-        f"the criteria fall without end, until {', '.join(values)}; set bounds on {bounds}, or "
-        "add a criterion that holds against it"
+        f"the criteria still fall at {', '.join(values)} and beyond; set bounds on {bounds}, or "
+        "add a criterion that stands against it"
     )
 
 
-def _away(programme: Programme, q: Vector) -> npt.NDArray[np.bool_]:
-    unknowns = programme.unknowns
-    logarithmic = np.array([u.log for u in unknowns.items], bool)
-    moved = q - unknowns.start
-    size = np.where(logarithmic, 1.0, np.maximum(np.abs(unknowns.start), 1.0))
-    far = np.abs(moved) > np.where(logarithmic, np.log(FAR), FAR) * size
-    open_ = np.where(moved > 0, np.isinf(unknowns.upper), np.isinf(unknowns.lower))
-    return np.asarray(far & open_)
-
-
-def _falls(programme: Programme, q: Vector, away: npt.NDArray[np.bool_]) -> bool:
-    """Whether the cost is higher on the way, and no higher farther on where it has a value."""
+def _falls(programme: Programme, q: Vector, gone: npt.NDArray[np.bool_]) -> bool:
+    """Whether the cost is higher on the way, and falls on where it has a value."""
     start, cost = programme.unknowns.start, programme.best_cost
 
     def at(share: float) -> float | None:
-        moved = np.where(away, start + share * (q - start), q)
+        moved = np.where(gone, start + share * (q - start), q)
         clipped = np.clip(moved, programme.unknowns.lower, programme.unknowns.upper)
-        with programme.patient():
-            terms = programme.at(clipped)
-        return None if terms is None else programme.cost(terms)
+        programme.evaluations += 1
+        point = programme.designs.at(clipped, slopes=False)  # not to be remembered as the best
+        return None if isinstance(point, FailedDesign) else programme.cost(split(point))
 
-    nearer, farther = at(0.1), at(10.0)
-    return (nearer is None or nearer > cost) and (farther is None or farther <= cost)
+    on_the_way = [cost, *(c for c in map(at, FARTHER) if c is not None)]
+    nearer = at(0.1)
+    return bool((nearer is None or nearer > cost) and (np.diff(on_the_way) <= 0).all())

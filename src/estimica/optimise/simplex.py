@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
+from estimica.optimise.poll import sizes
 from estimica.optimise.programme import FEASIBLE, Programme, Terms
 from estimica.optimise.stop import Ended, Stop
 from estimica.optimise.walls import Wall
 
 Vector = npt.NDArray[np.float64]
 FIRST_STEP = 0.2  # in coordinates of size one
+POLISH_STEP = 0.05  # relative, as a step of the poll
+POLISHED = 1e-3  # of the design: a poll's shortest step
 
 
 def simplex(programme: Programme, start: Vector, stop: Stop) -> Ended:
     """Minimise without gradients; the largest criterion is bounded by a variable of its own."""
+    return linear_models(programme, start, np.ones(len(start)), FIRST_STEP, stop)
+
+
+def polish(programme: Programme, stop: Stop) -> None:
+    """Linear models in steps relative to the best design: they see a narrow way between limits
+    that no single direction of a poll does."""
+    best = programme.best
+    assert best is not None
+    brief = replace(stop, tolerance=POLISHED, max_iterations=1)
+    q = best.point.q
+    with programme.patient():
+        linear_models(programme, q, sizes(programme.unknowns, q), POLISH_STEP, brief)
+
+
+def linear_models(
+    programme: Programme, start: Vector, size: Vector, first_step: float, stop: Stop
+) -> Ended:
+    """COBYLA in coordinates over `size`."""
     wall = Wall(programme)
     first = wall.terms(start)
     assert first is not None
     unknowns, n = programme.unknowns, len(start)
     bounded = programme.aggregate == "max" and len(first.objectives) > 1
-    low, high, begun = unknowns.lower, unknowns.upper, start
+    low, high, begun = unknowns.lower / size, unknowns.upper / size, start / size
     if bounded:
-        begun = np.append(start, first.objectives.max())
+        begun = np.append(begun, first.objectives.max())
         low, high = np.append(low, -np.inf), np.append(high, np.inf)
 
     def terms(x: Vector) -> Terms | None:
-        return wall.terms(np.clip(x[:n], unknowns.lower, unknowns.upper))
+        return wall.terms(np.clip(x[:n] * size, unknowns.lower, unknowns.upper))
 
     def objective(x: Vector) -> float:
         if bounded:
@@ -53,13 +76,13 @@ def simplex(programme: Programme, start: Vector, stop: Stop) -> Ended:
         bounds=Bounds(low, high),
         constraints=constraints,
         tol=stop.tolerance,
-        options={"rhobeg": FIRST_STEP, "maxiter": 100 * stop.max_iterations},
+        options={"rhobeg": first_step, "maxiter": 100 * stop.max_iterations},
     )
     made = int(getattr(found, "nfev", 0))
     if found.success:
         return Ended("converged", "the simplex has shrunk to the tolerance", made)
     if programme.best is not None and programme.best.violation > FEASIBLE:
-        return Ended("infeasible", "no design within the limits was found from this start", made)
+        return Ended("stalled", "no design within the limits was found from this start", made)
     return Ended("iteration limit", "the most designs were tried", made)
 
 

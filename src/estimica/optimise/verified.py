@@ -9,16 +9,18 @@ design that cannot be simulated. The poll asks the criteria themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from estimica.optimise.explore import promising, score
 from estimica.optimise.poll import CLOSE, GAIN, LIGHT, Poll, Polling, gain
-from estimica.optimise.programme import FEASIBLE, Programme, Settled, Terms
+from estimica.optimise.programme import FEASIBLE, Programme, RunAway, Settled, Terms
 from estimica.optimise.runaway import runaway
 from estimica.optimise.score import Place
+from estimica.optimise.simplex import polish
+from estimica.optimise.sqp import sqp
 from estimica.optimise.stop import Ended, Stop
 
 Vector = npt.NDArray[np.float64]
@@ -35,7 +37,7 @@ LOOKS = 3  # for further starts
 FAR_GAIN = 0.01  # relative, for which it is worth looking farther once more
 NEAR = 1.5  # times the best: what the method goes on from after the poll of a further start
 ROUGH = Poll((0.2, 0.05), 1, most=20)  # of a further start
-DONE = ("converged", "stalled", "rested")
+DONE = ("converged", "stalled", "rested", "away")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def ran(search: Search, programme: Programme, start: Vector, stop: Stop) -> Ende
     try:
         return search(programme, start, stop)
     except Settled as rested:
-        return Ended("rested", rested.message)
+        return Ended("away" if isinstance(rested, RunAway) else "rested", rested.message)
 
 
 @dataclass(eq=False)
@@ -69,29 +71,49 @@ class Verification:
     programme: Programme
     stop: Stop
     nature: Nature
+    gradients: bool = True  # whether the method knows them: it has more than a poll to go by
     far: bool = True
     starts: int = 1
     iterations: int = 0
+    _last: Ended = field(default_factory=lambda: Ended("", ""))
+    _looks: int = LOOKS
 
     def confirmed(self, ended: Ended) -> Ended:
         """How the search really ended."""
-        looks = LOOKS
+        if self.programme.best is None:
+            return ended
+        self._last = ended
         for attempt in range(ROUNDS):
-            if ended.status not in DONE or self.programme.best is None:
-                return self._told(ended.status, ended.message)
-            away = runaway(self.programme)
-            if away is not None:
-                return self._told("unbounded", away)
-            how = self._poll_after(ended)
-            if Polling(self.programme, self._best, how, self.stop.seed + attempt).gains():
-                ended = self._ran(self._best.point.q)
-                continue
-            share = self._looked(attempt) if looks and self._wants_more else 0.0
-            if share <= GAIN:
-                return self._concluded(ended, how)
-            looks = looks - 1 if share > FAR_GAIN else 0
-        told = f"the criteria still gained in the last of {ROUNDS} rounds; begin at this design"
-        return self._told("iteration limit", told)
+            try:
+                told = self._round(attempt)
+            except RunAway as away:
+                told, self._last = None, Ended("away", away.message)
+            if told is not None:
+                return self._told(*told)
+        still = f"the criteria still gained in the last of {ROUNDS} rounds; begin at this design"
+        return self._told("iteration limit", still)
+
+    def _round(self, attempt: int) -> tuple[str, str] | None:
+        """Status and message where there is nothing more to gain."""
+        away = runaway(self.programme)
+        if away is not None:
+            return "unbounded", away
+        if self._last.status not in DONE and not self._missed:
+            return self._last.status, self._last.message
+        how = self._close_enough
+        polling = Polling(self.programme, self._best, how, self.stop.seed + attempt)
+        if polling.gains():
+            self._last = self._ran(self._best.point.q)
+            return None
+        if (self._last.status != "converged" or not self.gradients) and self._polished():
+            return None
+        share = 0.0
+        if self._looks and (self._missed or polling.flat or (self.far and self.nature.jumping)):
+            share = self._looked(attempt)
+        if share <= GAIN:
+            return self._concluded(how, polling.flat)
+        self._looks = self._looks - 1 if share > FAR_GAIN else 0
+        return None
 
     @property
     def _best(self) -> Terms:
@@ -103,12 +125,17 @@ class Verification:
         return self._best.violation > FEASIBLE
 
     @property
-    def _wants_more(self) -> bool:
-        return self._missed or (self.far and self.nature.jumping)
+    def _close_enough(self) -> Poll:
+        """How closely to look after what the method has said."""
+        status = self._last.status
+        proven = self.gradients and (status == "converged" or not self.nature.kinked)
+        return LIGHT if proven and not (self._missed or self.nature.jumping) else CLOSE
 
-    def _poll_after(self, ended: Ended) -> Poll:
-        close = self._missed or self.nature.jumping
-        return CLOSE if close or (self.nature.kinked and ended.status != "converged") else LIGHT
+    def _polished(self) -> bool:
+        """Whether linear models find a way that the poll has not."""
+        before = self._best.violation, self.programme.best_cost
+        polish(self.programme, self.stop)
+        return gain(*before, self._best.violation, self.programme.best_cost) > GAIN
 
     def _looked(self, attempt: int) -> float:
         """What searches gain that begin at promising designs, which are polled first."""
@@ -123,18 +150,21 @@ class Verification:
         return gain(*before, self._best.violation, programme.best_cost)
 
     def _ran(self, q: Vector) -> Ended:
-        ended = ran(self.search, self.programme, q, self.stop)
+        search = sqp if self._missed else self.search  # gradients are the way to the limits
+        ended = ran(search, self.programme, q, self.stop)
         self.iterations += ended.iterations
         return ended
 
-    def _concluded(self, ended: Ended, how: Poll) -> Ended:
+    def _concluded(self, how: Poll, flat: bool) -> tuple[str, str]:
         if self._missed:
-            return self._told("infeasible", missed(self._best, self.starts))
-        if ended.status == "stalled" and not self.nature.kinked:
-            return self._told("stalled", ended.message)
+            return "infeasible", missed(self._best, self.starts)
+        if flat:
+            return "stalled", "the criteria do not change around the design: nothing shows the way"
+        if self._last.status == "stalled" and not self.nature.kinked:
+            return "stalled", self._last.message
         long, short = 100 * how.lengths[0], 100 * how.lengths[-1]
         told = f"no design around it is better, steps of {long:g} % to {short:g} % were tried"
-        return self._told("converged", told)
+        return "converged", told
 
     def _told(self, status: str, message: str) -> Ended:
         return Ended(status, message, self.iterations)
