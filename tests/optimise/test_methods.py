@@ -85,8 +85,3 @@ def test_methods_without_limits_say_so(method: str) -> None:
         f"method '{method}' knows bounds but no limits; take method 'sqp', or give the "
         'criteria role = "minimise"'
     )
-
-
-def test_a_search_that_finds_nothing_within_the_limits_says_so() -> None:
-    found = optimise(study_of(BY_NUMBER[71]), method="simplex")
-    assert (found.outcome.status, found.outcome.ok) == ("infeasible", False)

@@ -20,12 +20,13 @@ from estimica.execute.run_writer import RunWriter
 from estimica.optimise.box import starts_of
 from estimica.optimise.generations import AnyDesign, plain, restored
 from estimica.optimise.patience import patience, tolerance
-from estimica.optimise.programme import Enough, Programme, Settled
+from estimica.optimise.programme import Enough, Programme
 from estimica.optimise.robust import RobustDesign, combined
 from estimica.optimise.score import DesignPoint, FailedDesign
 from estimica.optimise.sqp import sqp
 from estimica.optimise.stop import Stop
 from estimica.optimise.traded import Traded, largest_by_criterion
+from estimica.optimise.verified import Verification, nature_of, ran
 from estimica.study.optimise_table import OptimiseTable
 
 Vector = npt.NDArray[np.float64]
