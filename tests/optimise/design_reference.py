@@ -1,6 +1,6 @@
 """The best of differential evolution for the random design problems, by the witness alone.
 
-    python -m tests.optimise.design_reference SEED     adds the table of 60 problems of that seed
+python -m tests.optimise.design_reference SEED     adds the table of 60 problems of that seed
 """
 
 from __future__ import annotations

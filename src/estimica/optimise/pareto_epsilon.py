@@ -134,9 +134,10 @@ class EpsilonSearch:
         try:
             stop = Stop(tolerance(designs, table), table.max_iterations, seed=table.seed)
             ended = ran(sqp, programme, start, stop)
-            # along a front its neighbours are the further starts
             nature = nature_of(self._design.places)
-            Verification(sqp, programme, stop, nature, far=False).confirmed(ended)
+            if nature.kinked or ended.status != "converged":
+                # along a front its neighbours are the further starts
+                Verification(sqp, programme, stop, nature, far=False).confirmed(ended)
         except Enough as enough:
             told = enough.message
             if most is not None and enough.status == "evaluation limit":
