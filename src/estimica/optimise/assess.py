@@ -97,6 +97,7 @@ def assess(
         samples=samples,
         places=design.places,
         values=board.found,
+        at_least=board.at_least,
         done=board.done,
         failures=tuple(board.failures[k] for k in sorted(board.failures)),
         interrupted=interrupted,
@@ -112,6 +113,7 @@ class _Board:
         self._values = samples.values
         self._progress = progress
         self.found = np.full((len(samples), places), np.nan)
+        self.at_least = np.full((len(samples), places), np.nan)  # of what was not reached
         self.done = np.zeros(len(samples), bool)
         self.failures: dict[int, FailedSample] = {}
 
@@ -160,13 +162,16 @@ class _Board:
         for k, one in enumerate(rows, start=first):
             if "values" in one:
                 self.found[k] = one["values"]
+                if one["at_least"] is not None:
+                    self.at_least[k] = one["at_least"]
             else:
                 self.failures[k] = FailedSample(k, one["case"], one["failed"])
         if self._progress:
             self._progress(Progress(int(self.done.sum()), len(self.failures), len(self.done)))
 
 
-SAMPLES = "samples "
+#: not "samples", under which older runs noted values without what was not reached
+SAMPLES = "scores of samples "
 
 
 def _key(first: int) -> str:
@@ -244,4 +249,7 @@ def _score(design: Design, row: Vector) -> Mapping[str, Any]:
         return {"failed": described(error), "case": ""}
     if isinstance(point, FailedDesign):
         return {"failed": point.message, "case": point.case}
-    return {"values": point.values.tolist()}
+    if point.at_least is None:
+        return {"values": point.values.tolist(), "at_least": None}
+    scores = point.scores
+    return {"values": [s.value for s in scores], "at_least": [s.at_least for s in scores]}

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from estimica.base import show
 from estimica.optimise.assessment_local import LocalSensitivity
+from estimica.optimise.censored import CensoredColumn
 from estimica.optimise.global_sensitivity import GlobalSensitivity
 from estimica.optimise.samples import Samples
 from estimica.optimise.score import Place
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+AT_LEAST = ", at least"  # ends the name of a column of what was not reached
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,17 @@ class FailedSample:
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """Samples and what they are worth; a row of NaN where a sample failed or was not reached."""
+    """Samples and what they are worth.
+
+    A value is NaN where its sample failed or was not simulated, and where the window of its
+    criterion ended before there was one; `at_least` has then what is known of it.
+    """
 
     study: Study
     samples: Samples
     places: tuple[Place, ...]
     values: Vector  # (N, K)
+    at_least: Vector  # (N, K) of what was not reached, otherwise NaN
     done: Mask
     failures: tuple[FailedSample, ...]
     interrupted: bool = False
@@ -79,26 +86,65 @@ class Assessment:
     @cached_property
     def good(self) -> Mask:
         """Samples that were simulated."""
-        return np.asarray(np.isfinite(self.values).all(axis=1), bool)
+        return np.asarray(np.isfinite(self.least).all(axis=1), bool)
+
+    @cached_property
+    def open(self) -> Mask:
+        """What was not reached in samples that were simulated, (N, K)."""
+        return np.isfinite(self.at_least)
+
+    @cached_property
+    def least(self) -> Vector:
+        """Values, and what they are at least where they were not reached, (N, K)."""
+        return np.where(self.open, self.at_least, self.values)
 
     @property
     def weighted(self) -> Vector:
-        """Every value over its demand."""
-        found: Vector = self.values / np.array([p.demand for p in self.places])
-        return found
+        """Every value over its demand; NaN where it was not reached."""
+        return self.values / self._demands
+
+    @property
+    def weighted_least(self) -> Vector:
+        """Every value over its demand, at least."""
+        return self.least / self._demands
+
+    @property
+    def _demands(self) -> Vector:
+        return np.array([p.demand for p in self.places])
 
     @cached_property
     def largest(self) -> Vector:
-        """The largest weighted criterion of each sample, those only watched left out."""
-        counted = [k for k, p in enumerate(self.places) if p.role != "watch"]
+        """The largest weighted criterion of each sample, those only watched left out.
+
+        NaN where one of them was not reached; `largest_at_least` says what is known then.
+        """
+        counted = self._counted
+        return np.where(self.open[:, counted].any(axis=1), np.nan, self.largest_at_least)
+
+    @cached_property
+    def largest_at_least(self) -> Vector:
+        """What `largest` is at least."""
+        counted = self._counted
         if not counted:
             return np.zeros(len(self.values))
-        found: Vector = self.weighted[:, counted].max(axis=1)
+        found: Vector = self.weighted_least[:, counted].max(axis=1)
         return found
+
+    @property
+    def _counted(self) -> list[int]:
+        return [k for k, p in enumerate(self.places) if p.role != "watch"]
+
+    def column(self, k: int, rows: Mask | None = None) -> CensoredColumn:
+        """Criterion `k` in the samples that were simulated and that count, or in some of them."""
+        chosen = self.good & self.drawn if rows is None else rows & self.good
+        return CensoredColumn(self.places[k], self.values[chosen, k], self.at_least[chosen, k])
 
     @cached_property
     def held(self) -> Mask:
-        """Whether each demand holds, (N, K); what is only watched holds, what failed does not."""
+        """Whether each demand holds, (N, K); what is only watched holds, what failed does not.
+
+        Nor does the demand of what was not reached.
+        """
         weighted = self.weighted
         found = np.repeat(self.good[:, None], len(self.places), axis=1)
         with np.errstate(invalid="ignore"):
@@ -121,10 +167,14 @@ class Assessment:
 
     @property
     def best(self) -> int | None:
-        """The sample whose largest weighted criterion is least; those that satisfy go first."""
-        if not self.good.any():
+        """The sample whose largest weighted criterion is least; those that satisfy go first.
+
+        None where in no sample all criteria were reached.
+        """
+        known = np.isfinite(self.largest) & self.good
+        if not known.any():
             return None
-        pool = self.satisfied if self.satisfied.any() else self.good
+        pool = self.satisfied if self.satisfied.any() else known
         return int(np.argmin(np.where(pool, self.largest, np.inf)))
 
     @property
@@ -136,20 +186,32 @@ class Assessment:
         return share_of(self.satisfied[self.drawn])
 
     def quantiles(self, levels: Sequence[float]) -> pd.DataFrame:
-        """Quantiles of every criterion over the samples that were simulated."""
+        """Quantiles of every criterion over the samples that were simulated.
+
+        What was not reached is larger than all that was: a quantile among it is NaN.
+        """
         import pandas as pd
 
-        found = np.quantile(self.values[self.good & self.drawn], levels, axis=0)
+        found = [
+            [np.nan if (q := own.quantile(v).value) is None else q for v in levels]
+            for own in map(self.column, range(len(self.places)))
+        ]
         labels = pd.Index([p.label for p in self.places], name="criterion", dtype=object)
-        return pd.DataFrame(found.T, index=labels, columns=[float(v) for v in levels])
+        return pd.DataFrame(found, index=labels, columns=[float(v) for v in levels])
 
     @property
     def table_of_samples(self) -> pd.DataFrame:
-        """A row for each sample: parameters, criteria, whether all demands hold."""
+        """A row for each sample: parameters, criteria, whether all demands hold.
+
+        A criterion that was not reached in some has a second column, of what it is at least there.
+        """
         import pandas as pd
 
         columns = {n: self.samples.values[:, k] for k, n in enumerate(self.samples.names)}
-        columns |= {p.label: self.values[:, k] for k, p in enumerate(self.places)}
+        for k, p in enumerate(self.places):
+            columns[p.label] = self.values[:, k]
+            if self.open[:, k].any():
+                columns[f"{p.label}{AT_LEAST}"] = self.at_least[:, k]
         return pd.DataFrame({**columns, "satisfied": self.satisfied})
 
     def table(self) -> show.Table:

@@ -18,11 +18,18 @@ SURE = 2.0  # standard errors from which on a rank correlation stands out
 
 @dataclass(frozen=True, eq=False)
 class EffectColumn:
-    """One number for each criterion and each parameter, (criteria, n)."""
+    """One number for each criterion and each parameter, (criteria, n); NaN where it is unknown."""
 
     key: str
     name: str
     values: Vector
+    at_least: Vector | None = None  # what is known there, where something is
+
+    def cell(self, k: int, j: int) -> float | str:
+        """How one of them stands in a table."""
+        if self.at_least is None or np.isnan(self.at_least[k, j]):
+            return float(self.values[k, j])
+        return f"> {self.at_least[k, j]:.4g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,46 +50,71 @@ def effects(found: Assessment) -> Effects | None:
     n = len(found.samples.names)
     if good.sum() < n + 3:
         return None
-    x, y = found.samples.values[good], found.values[good]
-    slopes, shares = regression(x, y)
+    x = found.samples.values[good]
+    # what was not reached is larger than all that was
+    ranked = np.where(found.open[good], np.inf, found.values[good])
+    slopes, shares = _regressions(x, found.values[good])
     return Effects(
         "correlations",
         (
-            EffectColumn("rank_correlation", "rank correlation", rank_correlations(x, y)),
+            EffectColumn("rank_correlation", "rank correlation", rank_correlations(x, ranked)),
             EffectColumn("regression", "standardised regression", slopes),
             EffectColumn("explained", "R² of all", np.repeat(shares[:, None], n, axis=1)),
         ),
     )
 
 
-def _ranges(low: Vector, high: Vector) -> Effects:
+def _regressions(x: Vector, y: Vector) -> tuple[Vector, Vector]:
+    """Slopes and R² of every criterion over the samples that reached it; NaN where few did."""
+    n = x.shape[1]
+    slopes, shares = np.full((y.shape[1], n), np.nan), np.full(y.shape[1], np.nan)
+    for k, column in enumerate(y.T):
+        own = np.isfinite(column)
+        if own.sum() >= n + 3:
+            found = regression(x[own], column[own, None])
+            slopes[k], shares[k] = found[0][0], found[1][0]
+    return slopes, shares
+
+
+def _ranges(low: Vector, high: Vector, at_least: Vector | None = None) -> Effects:
     return Effects(
         "ranges",
         (
             EffectColumn("least", "least change", low),
-            EffectColumn("largest", "largest change", high),
+            EffectColumn("largest", "largest change", high, at_least),
         ),
     )
 
 
 def _single(found: Assessment) -> Effects | None:
-    """Changes of criterion/demand from the first sample, the centre, along each parameter."""
+    """Changes of criterion/demand from the first sample, the centre, along each parameter.
+
+    What was not reached at the centre has none; where it is not reached elsewhere, the largest is
+    not known.
+    """
     centre, values = found.weighted[0], found.samples.values
-    if not np.isfinite(centre).all():
+    if not found.good[0]:
         return None
     shape = len(found.places), len(found.samples.names)
-    low, high = np.zeros(shape), np.zeros(shape)
+    low, high, bound = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
     for j in range(shape[1]):
         moved = (values[:, j] != values[0, j]) & found.good
         if moved.any():
-            change = found.weighted[moved] - centre
-            low[:, j] = np.minimum(change.min(axis=0), 0.0)
-            high[:, j] = np.maximum(change.max(axis=0), 0.0)
-    return _ranges(low, high)
+            change = found.weighted_least[moved] - centre
+            open_ = found.open[moved]
+            low[:, j] = np.where(open_, 0.0, change).min(axis=0, initial=0.0)
+            top = change.max(axis=0, initial=0.0)
+            high[:, j] = np.where(open_.any(axis=0), np.nan, top)
+            bound[:, j] = np.where(open_.any(axis=0), top, np.nan)
+    low[np.isnan(centre)] = high[np.isnan(centre)] = np.nan
+    return _ranges(low, high, bound)
 
 
 def _levels(found: Assessment) -> Effects | None:
-    """Means over each level of a parameter against the mean of all: the main effects of a grid."""
+    """Means over each level of a parameter against the mean of all: the main effects of a grid.
+
+    A criterion that was not reached in some samples has no mean.
+    """
     good = found.good
     if not good.any():
         return None
@@ -102,12 +134,15 @@ def effects_table(found: Assessment) -> Table:
     if own is None:
         return Table(("criterion", "parameter"), (), "Effects", "There are too few samples.")
     rows = [
-        (place.label, name, *(float(c.values[k, j]) for c in own.columns))
+        (place.label, name, *(c.cell(k, j) for c in own.columns))
         for k, place in enumerate(found.places)
         for j, name in enumerate(found.samples.names)
     ]
     columns = ("criterion", "parameter", *(c.name for c in own.columns))
-    return Table(columns, tuple(rows), "Effects", MEANING[_kind(found, own)])
+    told = [MEANING[_kind(found, own)]]
+    if found.open.any():
+        told.append(OPEN[_kind(found, own)])
+    return Table(columns, tuple(rows), "Effects", " ".join(told))
 
 
 MEANING = {
@@ -116,6 +151,16 @@ MEANING = {
     "correlations": "Rank correlations tell direction and strength of a relation that only rises "
     "or only falls; R² is the share of the scatter that a straight relation with all parameters "
     "explains.",
+}
+
+
+#: what becomes of samples in which a criterion was not reached
+OPEN = {
+    "one-at-a-time": "A criterion that is not reached changes by more than its window shows; one "
+    "that is not reached at the centre has no changes.",
+    "grid": "A criterion that is not reached in some samples has no mean, and no main effect.",
+    "correlations": "For rank correlations what is not reached is larger than all that is; "
+    "regressions leave it out, so that they speak of the samples that reach it.",
 }
 
 
@@ -135,7 +180,8 @@ def tornado(found: Assessment, names: tuple[str, ...] = ()) -> Bars:
     groups = []
     for k in places:
         bars = _bars(found, own, k)
-        groups.append((found.places[k].label, tuple(bars)))
+        if bars:
+            groups.append((found.places[k].label, tuple(bars)))
     n = len(found.samples.names)
     most = max(1, MOST // max(n, 1))
     if len(groups) > most:  # those that change most
@@ -161,15 +207,19 @@ def _bars(found: Assessment, own: Effects, k: int) -> list[Bar]:
     for j, name in enumerate(found.samples.names):
         if own.kind == "correlations":
             value = float(np.nan_to_num(own.columns[0].values[k, j]))
-            about = f"standardised regression {own.columns[1].values[k, j]:.3g}"
+            slope = own.columns[1].values[k, j]
+            about = f"standardised regression {slope:.3g}" if np.isfinite(slope) else ""
             bars.append(Bar(name, value, about, strong=abs(value) > sure))
         else:
             low, high = (float(c.values[k, j]) for c in own.columns)
-            column = found.samples.values[:, j]
-            about = (
-                f"{name} from {column.min():.5g} to {column.max():.5g}: {low:+.3g} … {high:+.3g}"
-            )
-            bars.append(Bar(name, high, about, strong=False, base=low))
+            column, bound = found.samples.values[:, j], own.columns[1].at_least
+            end = f"{high:+.3g}"
+            if np.isnan(high) and bound is not None and np.isfinite(bound[k, j]):
+                high = float(bound[k, j])
+                end = f"more than {high:+.3g} ({found.places[k].open_word})"
+            about = f"{name} from {column.min():.5g} to {column.max():.5g}: {low:+.3g} … {end}"
+            if np.isfinite(high):
+                bars.append(Bar(name, high, about, strong=False, base=low))
     bars.sort(key=_size, reverse=True)
     if own.kind == "ranges" and bars and _size(bars[0]) > 0:
         bars[0] = Bar(bars[0].name, bars[0].value, bars[0].about, True, bars[0].base)

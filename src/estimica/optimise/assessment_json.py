@@ -8,7 +8,7 @@ import numpy as np
 
 from estimica.data.writers import write_table
 from estimica.estimate.fit_json import finite
-from estimica.optimise.assessment import Assessment, share_of
+from estimica.optimise.assessment import AT_LEAST, Assessment, share_of
 from estimica.optimise.assessment_effects import effects
 
 
@@ -19,6 +19,7 @@ def as_object(found: Assessment) -> dict[str, object]:
     for k, place in enumerate(found.places):
         criteria.setdefault(place.case or "design", {})[place.criterion.name] = {
             "values": found.values[:, k].tolist(),
+            **_open(found, k),
             "demand": place.demand,
             "role": place.role,
             "unit": place.criterion.unit,
@@ -35,6 +36,7 @@ def as_object(found: Assessment) -> dict[str, object]:
         "axes": {n: a.tolist() for n, a in zip(names, found.samples.axes, strict=False)},
         "criteria": criteria,
         "largest": found.largest.tolist(),
+        "largest_at_least": found.largest_at_least.tolist() if found.open.any() else None,
         "satisfied": found.satisfied.tolist(),
         "failed": [
             {"sample": f.number, "case": f.case, "message": f.message} for f in found.failures
@@ -46,7 +48,7 @@ def as_object(found: Assessment) -> dict[str, object]:
     if found.command == "montecarlo":
         share, interval = found.probability_satisfied
         told["probability_satisfied"] = {"value": share, "ci95": list(interval)}
-        told["quantiles"] = _quantiles(found)
+        told["quantiles"], told["quantiles_at_least"] = _quantiles(found)
         told["draws"] = found.samples.draws
         told["sensitivity"] = _sensitivity(found)
     plain = finite(told)
@@ -54,24 +56,43 @@ def as_object(found: Assessment) -> dict[str, object]:
     return plain
 
 
+def _open(found: Assessment, k: int) -> dict[str, object]:
+    """In how many samples a criterion was not reached, and what it is at least in each."""
+    count = int(found.open[:, k].sum())
+    return {"not_reached": count, "at_least": found.at_least[:, k].tolist() if count else None}
+
+
 def _moments(found: Assessment, k: int) -> dict[str, object]:
-    """Mean and standard deviation of a criterion, and how often its demand holds."""
-    own = found.values[found.good & found.drawn, k]
+    """Mean and standard deviation of a criterion, and how often its demand holds.
+
+    Where it was not reached in a sample that counts, both are not known.
+    """
+    own = found.column(k)
     share, interval = share_of(found.held[found.drawn, k])
-    spread = {"mean": float(own.mean()), "sigma": float(own.std())} if len(own) else {}
+    spread: dict[str, object] = {}
+    if len(own):
+        sigma = None if own.open else float(own.values.std())
+        spread = {"mean": own.mean.value, "mean_at_least": own.mean.at_least, "sigma": sigma}
     return {**spread, "probability_held": {"value": share, "ci95": list(interval)}}
 
 
-def _quantiles(found: Assessment) -> dict[str, dict[str, dict[str, float]]]:
-    if not found.good.any():
-        return {}
-    table = found.quantiles(found.levels)
-    told: dict[str, dict[str, dict[str, float]]] = {}
-    for place in found.places:
-        row = table.loc[place.label]
-        own = {f"{level:g}": float(row[level]) for level in found.levels}
-        told.setdefault(place.case or "design", {})[place.criterion.name] = own
-    return told
+Quantiles = dict[str, dict[str, dict[str, float | None]]]
+
+
+def _quantiles(found: Assessment) -> tuple[Quantiles, Quantiles]:
+    """Quantiles by case, criterion and level; and what those are at least that are not known."""
+    told: Quantiles = {}
+    at_least: Quantiles = {}
+    if not (found.good & found.drawn).any():
+        return told, at_least
+    for k, place in enumerate(found.places):
+        case, name = place.case or "design", place.criterion.name
+        own = {f"{level:g}": found.column(k).quantile(level) for level in found.levels}
+        told.setdefault(case, {})[name] = {level: q.value for level, q in own.items()}
+        open_ = {level: q.at_least for level, q in own.items() if not q.reached}
+        if open_:
+            at_least.setdefault(case, {})[name] = open_
+    return told, at_least
 
 
 def _by_parameter(found: Assessment, matrix: np.ndarray) -> dict[str, dict[str, dict[str, float]]]:
@@ -87,7 +108,12 @@ def _effects(found: Assessment) -> dict[str, object] | None:
     own = effects(found)
     if own is None:
         return None
-    return {"kind": own.kind, **{c.key: _by_parameter(found, c.values) for c in own.columns}}
+    told: dict[str, object] = {"kind": own.kind}
+    for column in own.columns:
+        told[column.key] = _by_parameter(found, column.values)
+        if column.at_least is not None and np.isfinite(column.at_least).any():
+            told[f"{column.key}_at_least"] = _by_parameter(found, column.at_least)
+    return told
 
 
 def _local(found: Assessment) -> dict[str, object] | None:
@@ -106,7 +132,12 @@ def _sensitivity(found: Assessment) -> dict[str, object] | None:
     own = found.sensitivity
     if own is None:
         return None
-    told: dict[str, object] = {"kind": own.kind, "blocks": own.blocks, "lost": own.lost}
+    told: dict[str, object] = {
+        "kind": own.kind,
+        "blocks": own.blocks,
+        "lost": own.lost,
+        "not_reached": dict(zip(own.labels, own.open, strict=True)),
+    }
     for index in own.indices:
         told[index.key] = _by_parameter(found, index.value)
         if index.half is not None:
@@ -119,6 +150,7 @@ def written(found: Assessment, path: Path) -> Path:
     frame = found.table_of_samples
     columns = {str(n): frame[n].to_numpy(float) for n in frame.columns}
     units = {p.label: p.criterion.unit for p in found.places if p.criterion.unit}
+    units |= {f"{label}{AT_LEAST}": unit for label, unit in units.items()}
     known = {q.name: q.unit for q in found.study.model.quantities()}
     units |= {n: known[n] for n in found.samples.names if known.get(n)}
     reasons = {f.number: f"{f.case}: {f.message}" if f.case else f.message for f in found.failures}

@@ -15,7 +15,10 @@ Vector = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LocalSensitivity:
-    """Values and derivatives of the criteria at one point of the parameters."""
+    """Values and derivatives of the criteria at one point of the parameters.
+
+    Both are NaN where a criterion was not reached there.
+    """
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
@@ -44,6 +47,6 @@ def local_sensitivity(design: Design, point: Vector) -> LocalSensitivity | None:
         tuple(p.label for p in design.places),
         point,
         found.values,
-        found.slopes / unknowns.slopes(q),
+        np.where(found.reached[:, None], found.slopes / unknowns.slopes(q), np.nan),
         tuple(sorted(design.differenced)),
     )

@@ -25,10 +25,11 @@ from estimica.base.show import (
 from estimica.base.suggest import did_you_mean
 from estimica.optimise.assessment import Assessment
 from estimica.optimise.assessment_effects import tornado
-from estimica.optimise.score import Place
+from estimica.optimise.censored import CensoredColumn
 
 Vector = npt.NDArray[np.float64]
-BLUE, RED, GREEN, GREY = 0, 1, 2, 7
+BLUE, RED, GREEN, ORANGE, GREY = 0, 1, 2, 4, 7
+NOT_REACHED = "not reached: above"
 BINS = 60
 MOST_AXES = 12  # of parallel coordinates
 KINDS = (
@@ -102,11 +103,11 @@ def curves(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
         own = (values[:, rest] == values[0, rest]).all(axis=1)
         order = np.flatnonzero(own)[np.argsort(values[own, j])]
         lines = [
-            Curve(p.label, values[order, j], found.weighted[order, k], marked=len(order) <= 60,
-                  colour=k, listed=j == 0)
+            line
             for k, p in enumerate(found.places)
             if p.role != "watch" and (not names or p.criterion.name in names)
-        ]  # fmt: skip
+            for line in _along(found, order, j, k)
+        ]
         steps = np.diff(np.log(values[order, j])) if (values[order, j] > 0).all() else np.ones(0)
         even = len(steps) > 1 and bool(np.allclose(steps, steps[0]))
         panels.append(
@@ -121,6 +122,19 @@ def curves(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
     return Curves(tuple(panels), f"{found.study.name}: criteria", labels[0], panel_height=300)
 
 
+def _along(found: Assessment, order: npt.NDArray[np.int64], j: int, k: int) -> list[Curve]:
+    """A criterion along a parameter, and where it was not reached what it is at least."""
+    p, x = found.places[k], found.samples.values[order, j]
+    marked = len(order) <= 60
+    lines = [Curve(p.label, x, found.weighted[order, k], marked=marked, colour=k, listed=j == 0)]
+    open_ = found.open[order, k]
+    if open_.any():
+        least = found.weighted_least[order, k][open_]
+        name = f"{p.label}: {p.open_word}, above"
+        lines.append(Curve(name, x[open_], least, dotted=True, colour=k, listed=j == 0))
+    return lines
+
+
 def maps(found: Assessment, names: tuple[str, ...] = ()) -> list[Heat]:
     """Maps over two parameters: the largest criterion/demand, then each criterion in each case."""
     if not is_map(found):
@@ -130,18 +144,24 @@ def maps(found: Assessment, names: tuple[str, ...] = ()) -> list[Heat]:
     (x, y), (x_label, y_label) = found.samples.axes, parameter_labels(found)
     across, up = np.argsort(x), np.argsort(y)
 
-    def map_(values: Vector, title: str, label: str) -> Heat:
-        grid = values.reshape(len(x), len(y))[np.ix_(across, up)].T
-        border = _border(x[across], y[up], grid)
-        return Heat(x[across], y[up], grid, x_label, y_label, label, border, title)
+    def on_grid(values: Vector) -> Vector:
+        placed: Vector = values.reshape(len(x), len(y))[np.ix_(across, up)].T
+        return placed
+
+    def map_(values: Vector, least: Vector, title: str, label: str) -> Heat:
+        # a demand does not hold where a criterion was not reached, however short its window
+        missed = np.where(np.isnan(values), np.maximum(least, np.nextafter(1.0, 2.0)), values)
+        border = _border(x[across], y[up], on_grid(missed))
+        return Heat(x[across], y[up], on_grid(values), x_label, y_label, label, border, title)
 
     shown = []
     if not names:
-        largest = np.where(found.good, found.largest, np.nan)
-        shown.append(map_(largest, "The largest criterion/demand", "criterion/demand"))
+        title = "The largest criterion/demand"
+        shown.append(map_(found.largest, found.largest_at_least, title, "criterion/demand"))
     for k, p in enumerate(found.places):
         if p.criterion.name in names or not names:
-            shown.append(map_(found.weighted[:, k], p.label, f"{p.criterion.name}/demand"))
+            own = found.weighted[:, k], found.weighted_least[:, k]
+            shown.append(map_(*own, p.label, f"{p.criterion.name}/demand"))
     return shown if len(found.places) > 1 or names else shown[:1]
 
 
@@ -175,11 +195,12 @@ def scatter(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
     """The largest criterion/demand against each parameter, by colour whether all demands hold."""
     score = worst(found, names)
     counted = found.drawn
-    good, held = found.good & counted, found.satisfied & counted
+    open_ = not_reached(found, names) & counted
+    good, held = found.good & counted & ~open_, found.satisfied & counted
     failed = counted & ~found.good
     what = " and ".join(names) if names else "criterion"
     panels = []
-    floor = float(score[good].min()) if good.any() else 0.0
+    floor = float(score[found.good].min()) if found.good.any() else 0.0
     for j, label in enumerate(parameter_labels(found)):
         column = found.samples.values[:, j]
         clouds = [
@@ -188,6 +209,7 @@ def scatter(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
             for word, rows, colour in (
                 ("not satisfied", good & ~held, RED),
                 ("satisfied", held, GREEN),
+                (NOT_REACHED, open_, ORANGE),
                 ("failed", failed, GREY),
             )
             if rows.any()
@@ -200,11 +222,22 @@ def scatter(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
 
 
 def worst(found: Assessment, names: tuple[str, ...] = ()) -> Vector:
-    """The largest criterion/demand of each sample, of all criteria or of some."""
+    """The largest criterion/demand of each sample, of all criteria or of some; at least so large
+    where one was not reached."""
     if not names:
-        return found.largest
-    chosen = [k for k, p in enumerate(found.places) if p.criterion.name in names]
-    return np.asarray(found.weighted[:, chosen].max(axis=1), float)
+        return found.largest_at_least
+    return np.asarray(found.weighted_least[:, _named(found, names)].max(axis=1), float)
+
+
+def not_reached(found: Assessment, names: tuple[str, ...] = ()) -> npt.NDArray[np.bool_]:
+    """Samples in which a criterion that counts, or one of these, was not reached."""
+    if not names:
+        return np.isnan(found.largest) & found.good
+    return np.asarray(found.open[:, _named(found, names)].any(axis=1))
+
+
+def _named(found: Assessment, names: tuple[str, ...]) -> list[int]:
+    return [k for k, p in enumerate(found.places) if p.criterion.name in names]
 
 
 def parallel(found: Assessment) -> Parallel:
@@ -215,7 +248,11 @@ def parallel(found: Assessment) -> Parallel:
         for j, label in enumerate(parameter_labels(found))
     ]
     criteria = list(dict.fromkeys(p.criterion.name for p in found.places))
-    axes += [Upright(f"{name}/demand", worst(found, (name,))[rows]) for name in criteria]
+    for name in criteria:
+        count = int(not_reached(found, (name,))[rows].sum())
+        word = found.places[_named(found, (name,))[0]].open_word
+        label = f"{name}/demand" + (f" ({count} {word})" if count else "")
+        axes.append(Upright(label, worst(found, (name,))[rows]))
     title = f"{found.study.name}: parameters and criteria"
     labels = "satisfied", "not satisfied"
     return Parallel(tuple(axes[:MOST_AXES]), found.satisfied[rows], labels, title)
@@ -233,48 +270,51 @@ def distributions(
     for k, p in enumerate(found.places):
         if rows.any() and (not names or p.criterion.name in names):
             draw = _cumulative if cumulative else _histogram
-            panels.append(draw(found, p, found.values[rows, k], first=not panels))
+            panels.append(draw(found, found.column(k), first=not panels))
     what = "share of samples up to each value" if cumulative else "distributions"
     return Curves(tuple(panels), f"{found.study.name}: {what}", "", 170)
 
 
-def _histogram(found: Assessment, place: Place, values: Vector, *, first: bool) -> Panel:
+def _histogram(found: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
+    values = own.reached if len(own.reached) else own.least
     count = min(BINS, max(8, int(np.sqrt(len(values)))))
     low, high = float(values.min()), float(values.max())
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
-    counts, edges = np.histogram(values, bins=count, range=(low, high))
+    counts, edges = np.histogram(own.reached, bins=count, range=(low, high))
     steps = np.concatenate([[0.0], counts.astype(float), [0.0]])
     line = Curve("samples", np.append(edges[0], edges), steps, stepped=True, colour=BLUE,
                  listed=first)  # fmt: skip
-    return _marked(found, place, values, line, float(counts.max()), "samples", first)
+    return _marked(found, own, line, float(counts.max()), "samples", first)
 
 
-def _cumulative(found: Assessment, place: Place, values: Vector, *, first: bool) -> Panel:
-    ordered = np.sort(values)
-    share = np.arange(1, len(ordered) + 1) / len(ordered)
+def _cumulative(found: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
+    ordered = np.sort(own.reached)
+    share = np.arange(1, len(ordered) + 1) / len(own)
     line = Curve("samples", ordered, share, stepped=True, colour=BLUE, listed=first)
-    return _marked(found, place, values, line, 1.0, "share", first)
+    return _marked(found, own, line, 1.0, "share", first)
 
 
 def _marked(
     found: Assessment,
-    place: Place,
-    values: Vector,
+    own: CensoredColumn,
     line: Curve,
     top: float,
     label: str,
     first: bool,
 ) -> Panel:
-    """A distribution with its demand and its quantiles."""
-    lines = [line]
+    """A distribution with its demand and those quantiles that are known."""
+    place, lines = own.place, [line]
     if place.role != "watch":
         lines.append(_upright("demand", place.demand, top, RED, first))
     for n, level in enumerate(found.levels):
-        x = float(np.quantile(values, level))
+        x = own.quantile(level).value
         name = "quantiles " + ", ".join(f"{v:g}" for v in found.levels)
-        lines.append(_upright(name, x, top, GREY, first and n == 0))
+        if x is not None:
+            lines.append(_upright(name, x, top, GREY, first and n == 0))
     name = labelled(place.label, place.criterion.unit)
+    if own.open:
+        name += f", {place.open_word} in {own.open} of {len(own)}"
     return Panel(label, tuple(lines), group=name, across=Across(""))
 
 
@@ -300,13 +340,15 @@ def sensitivity_bars(found: Assessment) -> Bars:
         others = [i for i in own.indices if i is not main]
         told = [", ".join(f"{i.name} {i.value[k, j]:.3g}" for i in others)
                 for j in range(len(own.names))]  # fmt: skip
+        sure = 0.05 if own.kind == "sobol" else 0.0
         bars = [
-            Bar(name, value, about, strong=value - half > (0.05 if own.kind == "sobol" else 0.0),
-                margin=half)
+            Bar(name, value, about, strong=value - half > sure, margin=half)
             for name, value, half, about in zip(
                 own.names, _plain(main.value[k]), _plain(halves), told, strict=True
             )
-        ]  # fmt: skip
+        ]
+        if own.too_few(k):
+            continue
         groups.append((label, tuple(sorted(bars, key=lambda b: -b.value))))
     title = {"sobol": "Sobol's total indices", "morris": "Morris' screening"}[own.kind]
     return Bars(tuple(groups), main.name, title)
@@ -319,6 +361,8 @@ def local_bars(found: Assessment) -> Bars:
         raise DesignError("O077", "there are no local sensitivities: the centre was not simulated")
     groups = []
     for k, label in enumerate(own.labels):
+        if np.isnan(own.values[k]):
+            continue  # not reached at the centre
         values = _plain(own.relative[k])
         largest = max(map(abs, values), default=0.0)
         bars = [

@@ -40,13 +40,11 @@ def criteria_table(found: Assessment) -> Table:
 
 def _range_table(found: Assessment) -> Table:
     rows = []
-    good = found.good
     for k, p in enumerate(found.places):
-        own = found.values[good, k]
-        ends = (float(own.min()), float(np.median(own)), float(own.max())) if len(own) else ()
+        own = found.column(k, found.good)
+        cells = [own.quantile(v).cell for v in (0.0, 0.5, 1.0)] if len(own) else [None] * 3
         held = int(found.held[:, k].sum())
         share = "" if p.role == "watch" else f"{held} of {int(found.done.sum())}"
-        cells = ends or (None, None, None)
         rows.append((p.case or "design", _named(p), p.demand, *cells, share))
     columns = ("case", "criterion", "demand", "smallest", "median", "largest", "demand holds")
     return Table(columns, tuple(rows), f"Sweep of {found.study.name}", verdict(found))
@@ -54,13 +52,14 @@ def _range_table(found: Assessment) -> Table:
 
 def _quantile_table(found: Assessment) -> Table:
     rows = []
-    rowset = found.good & found.drawn
     for k, p in enumerate(found.places):
-        own = found.values[rowset, k]
+        own = found.column(k)
         share, (low, high) = share_of(found.held[found.drawn, k])
         told = "" if p.role == "watch" else f"{share:.3g} ({low:.2g} … {high:.2g})"
-        spread = np.quantile(own, found.levels) if len(own) else []
-        cells: list[object] = [_short(float(v)) for v in spread] or [""] * len(found.levels)
+        spread = [own.quantile(v) for v in found.levels] if len(own) else []
+        cells: list[object] = [q.cell if q.value is None else _short(q.value) for q in spread] or [
+            ""
+        ] * len(found.levels)
         rows.append((p.case or "design", _named(p), p.demand, *cells, told))
     levels = tuple(f"{100 * v:g} %" for v in found.levels)
     columns = ("case", "criterion", "demand", *levels, "demand holds with")
@@ -84,6 +83,7 @@ def verdict(found: Assessment) -> str:
     told = [f"{ended(*found.outcome())}."]
     if not found.done.any():
         return told[0]
+    told += [f"{note}." for note in open_notes(found)]
     if found.command == "montecarlo":
         share, (low, high) = found.probability_satisfied
         told.append(
@@ -101,6 +101,12 @@ def verdict(found: Assessment) -> str:
     if fixed:
         told.append(f"In every case {', '.join(fixed)} stands in place of what the case fixes.")
     return " ".join(told)
+
+
+def open_notes(found: Assessment) -> list[str]:
+    """Which criteria were not reached in how many of the samples that count."""
+    notes = [found.column(k).note() for k in range(len(found.places))]
+    return [note for note in notes if note]
 
 
 def sensitivity_table(found: Assessment) -> Table:
@@ -121,7 +127,17 @@ def sensitivity_table(found: Assessment) -> Table:
             rows.append(tuple(cells))
     what = "base samples" if own.kind == "sobol" else "trajectories"
     lost = f"; {own.lost} were left out because a sample in them failed" if own.lost else ""
-    return Table(tuple(columns), tuple(rows), "Sensitivity", f"{own.blocks} {what}{lost}.")
+    told = [f"{own.blocks} {what}{lost}."]
+    for k, (place, count) in enumerate(zip(found.places, own.open, strict=True)):
+        if own.too_few(k):
+            told.append(f"{place.label} is {place.open_word} too often to have indices.")
+        elif count:
+            word = place.open_word
+            told.append(
+                f"{place.label} is {word} in a sample of {count} of them, which are left out: its "
+                "indices speak of the others."
+            )
+    return Table(tuple(columns), tuple(rows), "Sensitivity", " ".join(told))
 
 
 def local_table(found: Assessment) -> Table:
@@ -136,8 +152,13 @@ def local_table(found: Assessment) -> Table:
     )  # fmt: skip
     at = ", ".join(f"{n} = {v:.6g}" for n, v in zip(own.names, own.point, strict=True))
     rough = f" By differences, not exact: {', '.join(own.differenced)}." if own.differenced else ""
+    open_ = [
+        f" {p.label} is {p.open_word} there."
+        for p, v in zip(found.places, own.values, strict=True)
+        if np.isnan(v)
+    ]
     columns = ("criterion", "parameter", "value", "derivative", "% for 1 %")
-    return Table(columns, rows, "Local sensitivity", f"At {at}.{rough}")
+    return Table(columns, rows, "Local sensitivity", f"At {at}.{rough}{''.join(open_)}")
 
 
 def failure_table(found: Assessment) -> Table:
@@ -214,17 +235,22 @@ def _pictures(found: Assessment) -> Iterator[Section]:
         yield Section("Effects of the parameters", _EFFECTS, (tornado(found), effects_table(found)))
 
 
-_ALONG = "Each criterion over its demand, along each parameter; up to 1 the demand holds."
+_ALONG = (
+    "Each criterion over its demand, along each parameter; up to 1 the demand holds. Where a "
+    "criterion was not reached there are only points: the end of its window, above which it lies."
+)
 _MAPS = (
     "Criteria over their demands: up to 1 the demand holds. White is where no sample could be "
-    "simulated."
+    "simulated, or where the criterion was not reached."
 )
 _DISTRIBUTIONS = (
-    "How often each value of a criterion came up, and which share of the samples stays below it."
+    "How often each value of a criterion came up, and which share of all samples stays below it; "
+    "samples in which it was not reached are counted above the picture."
 )
 _SAMPLES = (
     "Each line is a sample, through its parameters and criteria; drag along an axis to pick some. "
-    "Points show the same, parameter by parameter."
+    "Points show the same, parameter by parameter. A criterion that was not reached is drawn where "
+    "its window ends: it lies above."
 )
 _EFFECTS = "By how much each parameter moves the criteria over its range: the longer, the more."
 GLOBAL = {

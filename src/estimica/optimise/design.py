@@ -16,7 +16,14 @@ from estimica.estimate.setup import linked
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.optimise.experiments import bare_case, experiment_of
 from estimica.optimise.quick_scores import quick_scorer
-from estimica.optimise.score import DesignPoint, FailedDesign, Measure, Place, places_of
+from estimica.optimise.score import (
+    DesignPoint,
+    FailedDesign,
+    Measure,
+    Place,
+    known_least,
+    places_of,
+)
 from estimica.optimise.trajectory_scores import TrajectoryScorer
 from estimica.optimise.value_scores import ValueScorer
 from estimica.study.design_criterion import Criterion
@@ -82,8 +89,9 @@ class Design:
         if isinstance(measures, FailedDesign):
             return measures
         values = np.array([m.value for m in measures], float)
+        least = known_least([m.at_least for m in measures])
         if not slopes:
-            return DesignPoint(q.copy(), tuners, self.places, values, None)
+            return DesignPoint(q.copy(), tuners, self.places, values, None, at_least=least)
         factors = self.unknowns.slopes(q)
         matrix = np.zeros((len(values), len(q)))
         open_ = []
@@ -96,7 +104,9 @@ class Design:
             self.differenced |= {self.places[k].label for k in open_}
             matrix[open_] = self._differences(q, values)[open_]
         kept = {k: m.kept for k, m in enumerate(measures) if m.kept is not None}
-        return DesignPoint(q.copy(), tuners, self.places, values, matrix, kept, factors)
+        return DesignPoint(
+            q.copy(), tuners, self.places, values, matrix, kept, factors, at_least=least
+        )
 
     def _measured(
         self, tuners: Vector, slopes: bool, scorers: Sequence[Scorer]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from datetime import date
 from importlib.metadata import version
@@ -13,6 +14,7 @@ from estimica.base.errors import DesignError, ReportError
 from estimica.estimate.fitted_model import extended, require_class_name
 from estimica.estimate.setup import linked
 from estimica.optimise.optimised import Optimised
+from estimica.optimise.score import Score
 from estimica.simulate.modelica_model import ModelicaModel
 
 
@@ -31,10 +33,22 @@ def _rows(found: Optimised) -> Iterator[tuple[object, ...]]:
     yield ("what", "case", "name", "before", "after", "demand", "unit")
     for u, value in zip(found.unknowns.items, found.best.tuners, strict=True):
         yield ("tuner", "", u.name, repr(u.start), repr(float(value)), "", u.unit)
-    for k, p in enumerate(found.best.places):
-        before, after = float(found.start.values[k]), float(found.best.values[k])
-        unit = p.criterion.unit
-        yield ("criterion", p.case, p.criterion.name, repr(before), repr(after), p.demand, unit)
+    for before, after in zip(found.start.scores, found.best.scores, strict=True):
+        p = after.place
+        cells = _cell(before), _cell(after)
+        yield ("criterion", p.case, p.criterion.name, *cells, p.demand, p.criterion.unit)
+
+
+def _cell(score: Score) -> str:
+    """A value with all its digits; > and what it is at least where it was not reached."""
+    return f">{score.at_least!r}" if score.value is None else repr(score.value)
+
+
+def _largest(found: Optimised) -> str:
+    if math.isfinite(found.alpha):
+        return f"largest criterion/demand {found.alpha:.6g}"
+    open_ = [s for s in found.best.scores if not s.reached]
+    return ", ".join(f"{s.place.label} {s.place.open_word}" for s in open_)
 
 
 def write_designed_model(
@@ -55,7 +69,7 @@ def write_designed_model(
     tuned = dict(zip(links.parameters, map(float, values), strict=True))
     said = [
         f"Tuned by estimica {version('estimica')} on {date.today()}: study '{found.study.name}', "
-        f"largest criterion/demand {found.alpha:.6g}, {found.outcome.status}.",
+        f"{_largest(found)}, {found.outcome.status}.",
         f"Load it together with {model.name}. Values that cases set are left out.",
     ]
     text = extended(model, chosen, {**tuned, **held}, "tuned values", said)

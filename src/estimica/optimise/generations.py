@@ -27,6 +27,8 @@ from estimica.study.study import Study
 Vector = npt.NDArray[np.float64]
 AnyDesign = Design | RobustDesign
 SAME = 1e-12  # between coordinates that are noted and asked for
+#: not "generation", under which older runs noted scores without what was not reached
+NOTED = "designs of generation "
 
 
 class Generations:
@@ -47,7 +49,7 @@ class Generations:
 
     def __call__(self, generation: Sequence[Vector]) -> list[DesignPoint | FailedDesign]:
         """The designs of the next generation."""
-        key = f"generation {self._number:05d}"
+        key = f"{NOTED}{self._number:05d}"
         self._number += 1
         rows = self._known(key, generation)
         if rows is None:
@@ -90,8 +92,15 @@ def plain(point: DesignPoint | FailedDesign) -> dict[str, Any]:
     if isinstance(point, FailedDesign):
         return {"failed": point.message, "case": point.case, "tuners": dict(point.values)}
     if point.scenarios:
-        return {"scenarios": [p.values.tolist() for p in point.scenarios]}
-    return {"values": point.values.tolist()}
+        return {"scenarios": [_scores(p) for p in point.scenarios]}
+    return _scores(point)
+
+
+def _scores(point: DesignPoint) -> dict[str, Any]:
+    least = None
+    if point.at_least is not None:
+        least = [None if s.reached else s.at_least for s in point.scores]
+    return {"penalised": point.penalised.tolist(), "at_least": least}
 
 
 def restored(design: AnyDesign, q: Vector, row: Mapping[str, Any]) -> DesignPoint | FailedDesign:
@@ -100,9 +109,17 @@ def restored(design: AnyDesign, q: Vector, row: Mapping[str, Any]) -> DesignPoin
         return FailedDesign(row["case"], row["failed"], row["tuners"])
     tuners = design.unknowns.values(q)
 
-    def of(values: Sequence[float]) -> DesignPoint:
-        return DesignPoint(q.copy(), tuners, design.places, np.array(values, float), None)
+    def of(scores: Mapping[str, Any]) -> DesignPoint:
+        least = scores["at_least"]
+        return DesignPoint(
+            q.copy(),
+            tuners,
+            design.places,
+            np.array(scores["penalised"], float),
+            None,
+            at_least=None if least is None else np.array(least, float),
+        )
 
     if isinstance(design, RobustDesign):
         return combined([of(v) for v in row["scenarios"]], design.table)
-    return of(row["values"])
+    return of(row)

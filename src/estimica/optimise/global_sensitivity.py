@@ -23,6 +23,7 @@ TRAJECTORIES = 10, 100  # of Morris' screening: fewest and most
 LEVELS = 4  # of Morris' grid
 TAIL = 0.005  # cut from the unbounded ends of a distribution, for Morris' grid
 RESAMPLES = 200  # behind each confidence interval
+FEWEST_BLOCKS = 4  # base samples or trajectories: below, their resamples are hardly different
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +56,15 @@ class GlobalSensitivity:
     indices: tuple[Index, ...]
     blocks: int  # base samples, or trajectories, that were used
     lost: int  # those with a sample that failed
+    open: tuple[int, ...] = ()  # of the others: those in which a criterion was not reached
 
     def index(self, key: str) -> Index:
         """One of the measures: S1, ST, or mu_star, mu, sigma."""
         return next(i for i in self.indices if i.key == key)
+
+    def too_few(self, k: int) -> bool:
+        """Whether a criterion is reached too seldom to have indices."""
+        return bool(self.open) and self.blocks - self.open[k] < FEWEST_BLOCKS
 
     @property
     def main(self) -> Index:
@@ -135,22 +141,34 @@ def _values(spread: Mapping[str, Distribution], unit: Vector, tail: float) -> Ve
 
 
 def analysed(
-    plan: Plan, names: Sequence[str], labels: Sequence[str], values: Vector
+    plan: Plan,
+    names: Sequence[str],
+    labels: Sequence[str],
+    values: Vector,
+    simulated: npt.NDArray[np.bool_],
 ) -> GlobalSensitivity | None:
     """The indices, from the criteria at all samples; None where too many of them failed.
 
-    A base sample or trajectory that holds a failed sample is left out as a whole.
+    A base sample or trajectory that holds a failed sample is left out as a whole; for a criterion
+    that was not reached in one of its samples, only for this criterion. Its indices then speak of
+    the part of the ranges in which it is reached, and are NaN where that is too little.
     """
     n = len(names)
     step = n + 2 if plan.kind == "sobol" else n + 1
     ordered = values[plan.order]
-    whole = np.isfinite(ordered).all(axis=1).reshape(-1, step).all(axis=1)
-    keep = np.repeat(whole, step)
+    whole = simulated[plan.order].reshape(-1, step).all(axis=1)
     blocks = int(whole.sum())
-    if blocks < 4:
+    if blocks < FEWEST_BLOCKS:
         return None
     tell = _sobol if plan.kind == "sobol" else _morris
-    rows = [tell(plan, n, plan.unit[keep], ordered[keep, k]) for k in range(len(labels))]
+    rows, open_ = [], []
+    for column in ordered.T:
+        own = whole & np.isfinite(column).reshape(-1, step).all(axis=1)
+        keep = np.repeat(own, step)
+        enough = own.sum() >= FEWEST_BLOCKS
+        found = tell(plan, n, plan.unit[keep], column[keep]) if enough else _nothing(plan.kind, n)
+        rows.append(found)
+        open_.append(blocks - int(own.sum()))
     keys = KEYS[plan.kind]
     indices = tuple(
         Index(
@@ -161,8 +179,15 @@ def analysed(
         )
         for key, name, interval in keys
     )
-    lost = int((~whole).sum())
-    return GlobalSensitivity(plan.kind, tuple(names), tuple(labels), indices, blocks, lost)
+    return GlobalSensitivity(
+        plan.kind,
+        tuple(names),
+        tuple(labels),
+        indices,
+        blocks,
+        lost=int((~whole).sum()),
+        open=tuple(open_),
+    )
 
 
 KEYS = {

@@ -68,7 +68,7 @@ def montecarlo(
     found = replace(found.named("montecarlo", how, chosen.quantiles), seed=chosen.seed)
     if plan is not None:
         labels = [p.label for p in found.places]
-        indices = analysed(plan, samples.names, labels, found.values)
+        indices = analysed(plan, samples.names, labels, found.values, found.good)
         found = replace(found, sensitivity=indices)
     return found
 

@@ -86,7 +86,10 @@ class Optimised:
 
     @property
     def criteria(self) -> pd.DataFrame:
-        """A row for each criterion in each case: value before and after, demand, weighted."""
+        """A row for each criterion in each case: value before and after, demand, weighted.
+
+        Values are NaN where the criterion was not reached; `at_least` says what is known then.
+        """
         import pandas as pd
 
         rows = [
@@ -95,19 +98,27 @@ class Optimised:
                 "criterion": p.criterion.name,
                 "role": p.role,
                 "demand": p.demand,
-                "before": float(self.start.values[k]),
-                "value": float(self.best.values[k]),
-                "weighted_before": float(self.start.weighted[k]),
-                "weighted": float(self.best.weighted[k]),
+                "before": before.value,
+                "value": after.value,
+                "weighted_before": before.weighted,
+                "weighted": after.weighted,
+                "before_at_least": before.at_least,
+                "at_least": after.at_least,
                 "unit": p.criterion.unit,
             }
-            for k, p in enumerate(self.best.places)
+            for p, before, after in zip(
+                self.best.places, self.start.scores, self.best.scores, strict=True
+            )
         ]
-        return pd.DataFrame(rows)
+        numbers = ("before", "value", "weighted_before", "weighted", "before_at_least", "at_least")
+        return pd.DataFrame(rows).astype(dict.fromkeys(numbers, float))
 
     @property
     def alpha(self) -> float:
-        """The largest weighted criterion of those that are made small; satisfied up to 1."""
+        """The largest weighted criterion of those that are made small; satisfied up to 1.
+
+        NaN where one of them was not reached: `best.largest_at_least` says what is known then.
+        """
         return self.best.largest
 
     @property
@@ -117,11 +128,19 @@ class Optimised:
 
     @property
     def aggregate(self) -> float:
-        """The number that was minimised."""
-        from estimica.optimise.programme import aggregated, split
+        """The number that was minimised; NaN where one of its criteria was not reached."""
+        counted = self.best.worst or self.best
+        known = bool(counted.reached[counted.of_role("minimise")].all())
+        return self.aggregate_at_least if known else float("nan")
 
-        terms = split(self.best)
-        return aggregated(terms.objectives, self.settings.aggregate, self.settings.sharpness)
+    @property
+    def aggregate_at_least(self) -> float:
+        """What it is at least: it grows with every criterion."""
+        from estimica.optimise.programme import aggregated
+
+        counted = self.best.worst or self.best
+        least = counted.weighted_least[counted.of_role("minimise")]
+        return aggregated(least, self.settings.aggregate, self.settings.sharpness)
 
     def indicators(self) -> list[show.Curves]:
         """A figure for each indicator of the study: every case before and after."""

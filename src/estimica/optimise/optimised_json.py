@@ -9,13 +9,17 @@ from estimica.optimise.optimised import Optimised
 def as_object(found: Optimised) -> dict[str, object]:
     """Tuners, criteria by case, the aggregate, and what it cost."""
     criteria: dict[str, dict[str, object]] = {}
-    for k, place in enumerate(found.best.places):
+    for before, after in zip(found.start.scores, found.best.scores, strict=True):
+        place = after.place
         criteria.setdefault(place.case or "design", {})[place.criterion.name] = {
-            "value": float(found.best.values[k]),
+            "value": after.value,
+            "at_least": after.at_least,
             "demand": place.demand,
-            "weighted": float(found.best.weighted[k]),
-            "before": float(found.start.values[k]),
-            "weighted_before": float(found.start.weighted[k]),
+            "weighted": after.weighted,
+            "holds": after.holds(),
+            "before": before.value,
+            "before_at_least": before.at_least,
+            "weighted_before": before.weighted,
             "role": place.role,
             "unit": place.criterion.unit,
             "gradient": "differences" if place.label in found.differenced else "exact",
@@ -42,7 +46,9 @@ def as_object(found: Optimised) -> dict[str, object]:
             "aggregate": {
                 "kind": found.settings.aggregate,
                 "value": found.aggregate,
+                "at_least": found.aggregate_at_least,
                 "largest": found.alpha,
+                "largest_at_least": found.best.largest_at_least,
                 "satisfied": found.satisfied,
             },
             "iterations": [
@@ -50,6 +56,7 @@ def as_object(found: Optimised) -> dict[str, object]:
                     "evaluation": i.evaluation,
                     "cost": i.cost,
                     "violation": i.violation,
+                    "not_reached": [s.place.label for s in i.point.scores if not s.reached],
                     "tuners": dict(zip(names, map(float, i.point.tuners), strict=True)),
                 }
                 for i in found.iterates
@@ -77,9 +84,8 @@ def _scenarios(found: Optimised) -> list[dict[str, object]]:
     return [
         {
             "values": dict(values),
-            "criteria": {
-                place.label: float(v) for place, v in zip(point.places, point.values, strict=True)
-            },
+            "criteria": {s.place.label: s.value for s in point.scores},
+            "at_least": {s.place.label: s.at_least for s in point.scores if not s.reached},
         }
         for values, point in zip(found.scenarios, found.best.scenarios, strict=True)
     ]

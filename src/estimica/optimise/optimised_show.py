@@ -17,7 +17,9 @@ from estimica.base.show import (
     labelled,
 )
 from estimica.execute.repeat import ANSWER, framed
+from estimica.optimise.censored import CensoredColumn
 from estimica.optimise.optimised import Optimised, at_bound
+from estimica.optimise.score import DesignPoint, Score
 from estimica.study.asked import asked
 
 ROLES = {
@@ -47,14 +49,18 @@ def _verdict(found: Optimised) -> str:
         return "There is no best design."
     if found.satisfied:
         return f"All demands are satisfied: the largest criterion/demand is {found.alpha:.4g}."
-    weighted = found.best.weighted
-    open_ = [
-        f"{p.label} ({weighted[k]:.4g})"
-        for k, p in enumerate(found.best.places)
-        if p.role != "watch" and weighted[k] > 1 + 1e-6
-    ]
-    shown = ", ".join(open_[:4]) + (", …" if len(open_) > 4 else "")
-    return f"Not satisfied (criterion/demand above 1): {shown}."
+    missed = [_missed(s) for s in found.best.scores if not s.holds()]
+    shown = ", ".join(missed[:4]) + (", …" if len(missed) > 4 else "")
+    return f"Not satisfied: {shown}."
+
+
+def _missed(score: Score) -> str:
+    """A demand that does not hold."""
+    if score.weighted is None:
+        unit = score.place.criterion.unit
+        told = f" {score.at_least:.4g} {unit}".rstrip() if score.at_least else " its window"
+        return f"{score.place.label} ({score.place.open_word} within{told})"
+    return f"{score.place.label} (criterion/demand {score.weighted:.4g})"
 
 
 def criteria_table(found: Optimised) -> Table:
@@ -65,12 +71,14 @@ def criteria_table(found: Optimised) -> Table:
             labelled(p.criterion.name, p.criterion.unit),
             ROLES[p.role],
             p.demand,
-            float(found.start.values[k]),
-            float(found.best.values[k]),
-            float(found.start.weighted[k]),
-            float(found.best.weighted[k]),
+            before.cell,
+            after.cell,
+            before.weighted_cell,
+            after.weighted_cell,
         )
-        for k, p in enumerate(found.best.places)
+        for p, before, after in zip(
+            found.best.places, found.start.scores, found.best.scores, strict=True
+        )
     ]
     columns = (
         "case", "criterion", "", "demand", "before", "after", "before/demand", "after/demand",
@@ -100,19 +108,19 @@ def _measured(found: Optimised) -> str:
 def scenario_table(found: Optimised) -> Table:
     """How the criteria scatter over the scenarios of a robust design."""
     rows = []
-    before = np.array([p.values for p in found.start.scenarios])
-    after = np.array([p.values for p in found.best.scenarios])
     for k, p in enumerate(found.best.places):
+        before, after = (scenario_column(d, k) for d in (found.start, found.best))
+        held = [point.scores[k].holds() for point in found.best.scenarios]
         rows.append(
             (
                 p.case or "design",
                 labelled(p.criterion.name, p.criterion.unit),
                 p.demand,
-                float(before[:, k].mean()),
-                float(before[:, k].max()),
-                float(after[:, k].mean()),
-                float(after[:, k].max()),
-                float((after[:, k] <= p.demand * (1 + 1e-6)).mean()),
+                before.mean.cell,
+                before.quantile(1.0).cell,
+                after.mean.cell,
+                after.quantile(1.0).cell,
+                float(np.mean(held)),
             )
         )
     columns = (
@@ -125,7 +133,19 @@ def scenario_table(found: Optimised) -> Table:
         "worst after",
         "share satisfied",
     )
-    return Table(columns, tuple(rows), "Scenarios")
+    notes = [
+        scenario_column(found.best, k).note("scenarios") for k in range(len(found.best.places))
+    ]
+    told = " ".join(f"{note} after the search." for note in notes if note)
+    return Table(columns, tuple(rows), "Scenarios", told)
+
+
+def scenario_column(design: DesignPoint, k: int) -> CensoredColumn:
+    """One criterion of a design in all its scenarios."""
+    points = design.scenarios
+    values = np.array([p.values[k] for p in points])
+    least = np.array([p.least[k] for p in points])
+    return CensoredColumn(design.places[k], values, np.where(np.isnan(values), least, np.nan))
 
 
 def _scenarios_text(found: Optimised) -> str:
@@ -141,12 +161,18 @@ def progress_curves(found: Optimised) -> Curves:
     if not found.iterates:
         return Curves((), "No design was better than the start")
     counts = np.array([i.evaluation for i in found.iterates], float)
-    values = np.array([i.point.weighted for i in found.iterates])
-    curves = [
-        Curve(p.label, counts, values[:, k], marked=True, stepped=True)
-        for k, p in enumerate(found.best.places)
-        if p.role != "watch"
-    ]
+    points = [i.point for i in found.iterates]
+    least = np.array([p.weighted_least for p in points])
+    open_ = ~np.array([p.reached for p in points])
+    curves = []
+    for k, p in enumerate(found.best.places):
+        if p.role != "watch":
+            known = np.where(open_[:, k], np.nan, least[:, k])
+            curves.append(Curve(p.label, counts, known, marked=True, stepped=True, colour=k))
+            if open_[:, k].any():
+                x, y = counts[open_[:, k]], least[open_[:, k], k]
+                name = f"{p.label}: {p.open_word}, above"
+                curves.append(Curve(name, x, y, dotted=True, colour=k))
     satisfied = Band("satisfied", 0.0, 1.0)
     panel = Panel("criterion/demand", tuple(curves), (satisfied,))
     return Curves((panel,), "How the criteria came down", "design", panel_height=320, whole=True)
@@ -199,21 +225,23 @@ def page(found: Optimised) -> Page:
 
 _SEARCH = (
     "Criteria over their demands and the tuners, for every design that was better than all before "
-    "it. In the shaded band demands are met."
+    "it. In the shaded band demands are met. Where a criterion was not reached there are only "
+    "points: the end of its window, above which it lies."
 )
 
 
 def _answer(found: Optimised) -> str:
     said = ended(found.outcome.status, found.outcome.message)
     words = [f"{said[:1].upper()}{said[1:]}."]
-    if found.outcome.status == "unbounded":
-        words.append("There is no best design.")
-    else:
-        words.append("All demands are met." if found.satisfied else "Not all demands are met.")
+    words.append("All demands are met." if found.satisfied else _verdict(found))
     if np.isfinite(found.alpha):
+        first = f"{found.start.largest:.4g}"
+        if np.isnan(found.start.largest):
+            open_ = [s for s in found.start.scores if not s.reached and s.place.role == "minimise"]
+            first = ", ".join(f"{s.place.label} {s.place.open_word}" for s in open_)
         words.append(
             f"The largest criterion is {found.alpha:.4g} of its demand; at the start it was "
-            f"{found.start.largest:.4g}."
+            f"{first}."
         )
     rows = zip(found.unknowns.items, found.best.tuners, strict=True)
     words.append("Tuners: " + ", ".join(f"{u.name} = {v:.5g}" for u, v in rows) + ".")

@@ -32,7 +32,7 @@ from estimica.optimise.programme import FEASIBLE, Enough, Many, Programme, Terms
 from estimica.optimise.scenarios import designed
 from estimica.optimise.score import DesignPoint, FailedDesign
 from estimica.optimise.stop import Stop
-from estimica.optimise.traded import Traded, largest_by_criterion
+from estimica.optimise.traded import Traded, largest_by_criterion, reaches
 from estimica.study.optimise_table import OptimiseTable, ParetoTable
 from estimica.study.study import Study
 
@@ -123,6 +123,8 @@ def _searched(
             outcome = Outcome("interrupted", "the front so far")
         collected, failures = bred.found, bred.programme.failures
         spent = bred.programme.evaluations
+    reached = [p for p in collected if reaches(p, names)]
+    left_out, collected = len(collected) - len(reached), reached
     shares = np.array([largest_by_criterion(p, names) for p in collected])
     kept = not_dominated(shares.reshape(len(collected), len(names)))
     if kept:
@@ -130,7 +132,7 @@ def _searched(
     designs = [FrontDesign(collected[k], shares[k]) for k in kept]
     designs.sort(key=lambda d: tuple(d.weighted))
     if not designs and outcome.ok:
-        outcome = Outcome("failed", "no design keeps to the limits")
+        outcome = _nothing_found(left_out)
     return Front(
         study=study,
         settings=table,
@@ -142,6 +144,18 @@ def _searched(
         simulations=design.simulations,
         failures=tuple(failures),
         seconds=perf_counter() - begun,
+        left_out=left_out,
+    )
+
+
+def _nothing_found(left_out: int) -> Outcome:
+    if left_out:
+        told = f"in none of {left_out} designs are all criteria of the front reached"
+        return Outcome("failed", f"{told}; simulate longer, or start elsewhere")
+    return Outcome(
+        "failed",
+        "no design was found that keeps to the limits; ease a demand, widen the bounds of the "
+        "tuners, or start elsewhere",
     )
 
 

@@ -33,6 +33,8 @@ Vector = npt.NDArray[np.float64]
 MISSED = 1e-4  # of a limit: such designs are not on the front
 BESIDE = 1e-3  # of its range, that a criterion may give away at its end of the front
 LEAST = 1e-9  # of a limit
+#: not "front", under which older runs noted scores without what was not reached
+NOTED = "design of front "
 
 
 class EpsilonSearch:
@@ -61,6 +63,8 @@ class EpsilonSearch:
         for name in names:
             alone.append(self._alone(name, starts))
             tell(self._solved / planned)
+        if all(point is None for point in alone):
+            return  # there is no design within the limits to go on from
         ends = self._ends(alone, tell, planned)
         middle = self._solve(names, {}, starts[0])  # all at once
         self.found = [*ends, *([middle] if middle is not None else [])]
@@ -116,7 +120,7 @@ class EpsilonSearch:
     def _solve(
         self, small: Sequence[str], limits: Mapping[str, float], start: Vector
     ) -> DesignPoint | None:
-        key = f"front {self._solved:05d}"
+        key = f"{NOTED}{self._solved:05d}"
         self._solved += 1
         noted = self._noted.get(key)
         if noted is not None:

@@ -15,9 +15,8 @@ def as_object(found: Front) -> dict[str, object]:
             "tuners": dict(zip(names, map(float, d.point.tuners), strict=True)),
             "criteria": dict(zip(found.criteria, map(float, found.values[k]), strict=True)),
             "weighted": dict(zip(found.criteria, map(float, d.weighted), strict=True)),
-            "by_case": {
-                p.label: float(v) for p, v in zip(d.point.places, d.point.values, strict=True)
-            },
+            "by_case": {s.place.label: s.value for s in d.point.scores},
+            "at_least": {s.place.label: s.at_least for s in d.point.scores if not s.reached},
             "satisfied": d.point.satisfied(),
         }
         for k, d in enumerate(found.designs)
@@ -33,6 +32,7 @@ def as_object(found: Front) -> dict[str, object]:
             "criteria": list(found.criteria),
             "front": designs,
             "knee": found.knee,
+            "not_reached": found.left_out,
             "evaluations": {
                 "designs": found.evaluations,
                 "simulations": found.simulations,

@@ -48,6 +48,7 @@ class Front:
     failures: tuple[FailedDesign, ...]
     seconds: float
     run: str = ""
+    left_out: int = 0  # designs in which a criterion of the front was not reached
 
     @property
     def weighted(self) -> Vector:

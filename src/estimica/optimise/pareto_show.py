@@ -32,10 +32,17 @@ def front_table(found: Front) -> Table:
         f"{ended(o.status, o.message)}. {len(found.designs)} designs, {found.evaluations} were "
         f"simulated with method {found.settings.pareto.method}."
     )
+    if found.left_out:
+        told += f" {_left_out(found)}"
     if not shown:
         told += " The tuners are in the CSV file and in the JSON."
     title = f"Front of {found.study.name}"
     return Table((*names, *found.labels, ""), tuple(rows), title, told)
+
+
+def _left_out(found: Front) -> str:
+    names = " or ".join(found.criteria)
+    return f"{found.left_out} designs in which {names} is not reached are left out."
 
 
 def front_curves(found: Front) -> Curves:
@@ -113,6 +120,8 @@ def _answer(found: Front) -> str:
         for k, label in enumerate(found.labels):
             low, high = found.values[:, k].min(), found.values[:, k].max()
             words.append(f"{label} can be had between {low:.4g} and {high:.4g}.")
+    if found.left_out:
+        words.append(_left_out(found))
     if found.knee is not None:
         rows = zip(found.labels, found.values[found.knee], strict=True)
         words.append("A good compromise is the knee: " + ", ".join(f"{n} {v:.4g}" for n, v in rows))

@@ -46,8 +46,8 @@ _MOVING = 1e-5  # and one that moves more is not
 
 
 @compiled
-def _rise(y: Vector, nodes: Vector, low: Vector, high: Vector, target: float, a: float, b: float
-          ) -> float:  # fmt: skip
+def _rise(y: Vector, nodes: Vector, low: Vector, high: Vector, target: float, a: float, b: float,
+          least: Vector) -> float:  # fmt: skip
     first = nodes[0, 0]
     step = target - first
     if step == 0.0:
@@ -57,19 +57,22 @@ def _rise(y: Vector, nodes: Vector, low: Vector, high: Vector, target: float, a:
     if a > 0.0:
         begin = crossing(y, low, high, first + a * step, False)
     end = crossing(y, low, high, first + b * step, False)
+    begun = begin
     if np.isnan(begin):
-        begin = low[0]
+        begin, begun = low[0], high[-1]  # what has not begun may be short
     if not np.isnan(end):
         return end - begin
+    least[0] = high[-1] - begun
     missing = (first + b * step - s * highest(y, nodes, s)) / step
     return high[-1] - begin + missing * (high[-1] - low[0])
 
 
 @compiled
-def _settling(e: Vector, low: Vector, high: Vector, band: float) -> float:
+def _settling(e: Vector, low: Vector, high: Vector, band: float, least: Vector) -> float:
     length = high[-1] - low[0]
     outside = abs(ends(e[-1])[1]) - band
     if outside > 0:
+        least[0] = length
         return length + (outside / band if band else outside) * length
     above, below = crossing(e, low, high, band, True), crossing(e, low, high, -band, True)
     if np.isnan(above):
@@ -92,8 +95,12 @@ def _overshoot(e: Vector, nodes: Vector, broken: Vector, s: float, at_rest: bool
 
 @compiled
 def _measure(kind: int, c: Vector, nodes: Vector, low: Vector, high: Vector, broken: Vector,
-             step: float, target: float, at_rest: bool, real: Vector) -> float:  # fmt: skip
-    """One criterion of what it looks at; NaN where it cannot be taken."""
+             step: float, target: float, at_rest: bool, real: Vector, least: Vector
+             ) -> float:  # fmt: skip
+    """One criterion of what it looks at; NaN where it cannot be taken.
+
+    Where the window ends before there is a value, `least` takes what it is at least.
+    """
     s = -1.0 if step < 0 else 1.0
     if kind == OVERSHOOT:
         return _overshoot(c, nodes, broken, s, at_rest)
@@ -101,12 +108,12 @@ def _measure(kind: int, c: Vector, nodes: Vector, low: Vector, high: Vector, bro
         far = turn(c, broken, -s) if at_rest else s * nodes[0, 0] + highest(c, nodes, -s)
         return max(0.0, far)
     if kind == RISE:
-        return _rise(c, nodes, low, high, target, real[LOW], real[HIGH])
+        return _rise(c, nodes, low, high, target, real[LOW], real[HIGH], least)
     if kind == SETTLING:
         band = real[BAND]
         if np.isnan(band):
             band = abs(step) * real[TOLERANCE] if step else np.nan
-        return _settling(c, low, high, band)
+        return _settling(c, low, high, band, least)
     if kind == PEAK:
         return max(highest(c, nodes, 1.0), highest(c, nodes, -1.0))
     if kind == FINAL:
@@ -199,9 +206,11 @@ def _reference(z: Vector, places: Vector, column: int, number: float, r: Vector)
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def measure(z: Vector, places: Vector, low: Vector, high: Vector, broken: Vector, ranges: Vector,
-            whole: Vector, real: Vector, rtol: float, coarse: Vector, out: Vector
+            whole: Vector, real: Vector, rtol: float, coarse: Vector, out: Vector, least: Vector
             ) -> int:  # fmt: skip
     """out := every criterion of a run with signals `z` (samples, signals); TAKEN, or why not.
+
+    least := what a criterion is at least that was not reached, otherwise NaN.
 
     COARSE: the panels marked in `coarse` are too long; OTHERWISE: the reference does not rest when
     it should, or there is no number.
@@ -232,8 +241,9 @@ def measure(z: Vector, places: Vector, low: Vector, high: Vector, broken: Vector
         if _unresolved(c, nodes, size, rtol, coarse[a:b]):
             status = COARSE
         if status == TAKEN:
+            least[i] = np.nan
             out[i] = _measure(kind, c, nodes, low[a:b], high[a:b], broken[a:b], step, target,
-                              at_rest, real[i])  # fmt: skip
+                              at_rest, real[i], least[i : i + 1])  # fmt: skip
             if not np.isfinite(out[i]):
                 return OTHERWISE
     return status

@@ -91,7 +91,7 @@ class QuickScorer:
         if found is None:
             self.again += 1
             return self._exact.at(tuners, slopes=slopes)
-        return [Measure(v) for v in found]
+        return found
 
     def settle(self, tuners: Vector, fixed: Sequence[float], windows: Sequence[Window]) -> bool:
         """Choose the panels at a first run; False where they cannot be chosen."""
@@ -110,7 +110,7 @@ class QuickScorer:
             run = self._run(tuners, self._mesh.sampling[0])
             if run is None:
                 return False
-            status, _, coarse = self._measured(self._mesh, run, tuners, MARGIN * self._rtol)
+            status, _, _, coarse = self._measured(self._mesh, run, tuners, MARGIN * self._rtol)
             if status == quick.OTHERWISE:
                 return False
             if status == quick.TAKEN:
@@ -118,7 +118,7 @@ class QuickScorer:
             self._mesh = self._mesh.cut(coarse)
         return True
 
-    def _quick(self, tuners: Vector) -> list[float] | None:
+    def _quick(self, tuners: Vector) -> list[Measure] | None:
         mesh = self._mesh
         for _ in range(ROUNDS):
             run = self._run(tuners, mesh.sampling[0])
@@ -130,9 +130,12 @@ class QuickScorer:
             if breaks is not self._course.breaks and not np.array_equal(breaks, mesh.breaks):
                 mesh = mesh.moved(breaks)
                 continue
-            status, values, coarse = self._measured(mesh, run, tuners, self._rtol)
+            status, values, least, coarse = self._measured(mesh, run, tuners, self._rtol)
             if status == quick.TAKEN:
-                return [float(v) for v in values]
+                return [
+                    Measure(float(v), at_least=None if np.isnan(low) else float(low))
+                    for v, low in zip(values, least, strict=True)
+                ]
             if status == quick.OTHERWISE:
                 return None
             mesh = mesh.cut(coarse)
@@ -140,15 +143,16 @@ class QuickScorer:
 
     def _measured(
         self, mesh: QuickMesh, run: Run, tuners: Vector, rtol: float
-    ) -> tuple[int, Vector, npt.NDArray[np.bool_]]:
+    ) -> tuple[int, Vector, Vector, npt.NDArray[np.bool_]]:
         times, places = mesh.sampling
         z = self._signals.of(times, run.Y, tuners)
         coarse, found = np.zeros(len(mesh.low), np.bool_), np.empty(len(self._whole))
+        least = np.full(len(self._whole), np.nan)
         status = quick.measure(
             z, places, mesh.low, mesh.high, mesh.broken, mesh.ranges, self._whole, self._real,
-            rtol, coarse, found,
+            rtol, coarse, found, least,
         )  # fmt: skip
-        return status, found, coarse
+        return status, found, least, coarse
 
     def _run(self, tuners: Vector, times: Vector) -> Run | None:
         values = self._response.values.copy()

@@ -13,6 +13,7 @@ of them is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -82,7 +83,7 @@ def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
     shares = np.empty_like(weighted)
     for k, place in enumerate(first.places):
         shares[:, k] = scenario_weights(weighted[:, k], place, table)
-    values = np.array([p.values for p in points])
+    values = np.array([p.penalised for p in points])
     found = (shares * values).sum(axis=0)
     if table.measure == "quantile":
         tails = [
@@ -103,19 +104,36 @@ def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
         slopes,
         factors=first.factors,
         scenarios=tuple(points),
+        at_least=_known_least(points, table),
     )
-    if table.measure != "worst":
-        return one
-    return DesignPoint(
-        first.q,
-        first.tuners,
-        first.places,
-        found,
-        slopes,
-        factors=first.factors,
-        scenarios=tuple(points),
-        worst=_stacked(one, points),
-    )
+    return one if table.measure != "worst" else replace(one, worst=_stacked(one, points))
+
+
+def _known_least(points: Sequence[DesignPoint], table: RobustTable) -> Vector | None:
+    """What counts of the scenarios at least, of criteria that are not reached in all of them.
+
+    The largest, a mean and the mean of a tail grow with each of their terms: taken of what the
+    terms are at least, they are at most what they are.
+    """
+    reached = np.array([p.reached for p in points]).all(axis=0)
+    if reached.all():
+        return None
+    least = np.array([p.least for p in points])
+    found = np.full(len(reached), np.nan)
+    for k in np.flatnonzero(~reached):
+        if table.measure == "mean" or points[0].places[k].role == "equal":
+            found[k] = least[:, k].mean()
+        elif table.measure == "worst":
+            found[k] = least[:, k].max()
+        else:
+            found[k] = _sharp_tail(least[:, k], table.quantile)
+    return found
+
+
+def _sharp_tail(w: Vector, quantile: float) -> float:
+    """The mean of the worst share 1 - quantile, without a rounded corner."""
+    t = np.sort(w)[min(int(quantile * len(w)), len(w) - 1)]
+    return float(t + np.maximum(w - t, 0.0).sum() / ((1 - quantile) * len(w)))
 
 
 def _stacked(one: DesignPoint, points: Sequence[DesignPoint]) -> DesignPoint:
@@ -123,7 +141,11 @@ def _stacked(one: DesignPoint, points: Sequence[DesignPoint]) -> DesignPoint:
     mean = one.of_role("equal")
     rest = [k for k in range(len(one.places)) if k not in mean]
     places = [one.places[k] for k in mean] + [one.places[k] for k in rest] * len(points)
-    values = np.concatenate([one.values[mean], *(p.values[rest] for p in points)])
+    values = np.concatenate([one.penalised[mean], *(p.penalised[rest] for p in points)])
+    least = None
+    if one.at_least is not None:
+        first, *others = (np.where(p.reached, np.nan, p.least) for p in (one, *points))
+        least = np.concatenate([first[mean], *(row[rest] for row in others)])
     slopes, kept = None, {}
     if one.slopes is not None:
         parts = [p.slopes[rest] for p in points if p.slopes is not None]
@@ -132,7 +154,9 @@ def _stacked(one: DesignPoint, points: Sequence[DesignPoint]) -> DesignPoint:
             for j, k in enumerate(rest):
                 if k in point.kept:
                     kept[len(mean) + s * len(rest) + j] = point.kept[k]
-    return DesignPoint(one.q, one.tuners, tuple(places), values, slopes, kept, one.factors)
+    return DesignPoint(
+        one.q, one.tuners, tuple(places), values, slopes, kept, one.factors, at_least=least
+    )
 
 
 def scenario_weights(w: Vector, place: Place, table: RobustTable) -> Vector:

@@ -80,3 +80,8 @@ def largest_by_criterion(point: DesignPoint, names: Sequence[str]) -> Vector:
             for n in names
         ]
     )
+
+
+def reaches(point: DesignPoint, names: Sequence[str]) -> bool:
+    """Whether these criteria have values in all cases; what they weigh is not known otherwise."""
+    return all(s.reached for s in point.scores if s.place.criterion.name in names)

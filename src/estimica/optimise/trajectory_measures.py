@@ -1,8 +1,8 @@
 """Measures of a trajectory: overshoot, settling time, integrals, each with its exact gradient.
 
 `y` is what is measured, `r` its reference, both within the window of the criterion. A measure that
-cannot be taken (a level that is not reached, a band that is not kept) goes on growing with what is
-missing, so that a search has a slope to follow.
+cannot be taken (a level that is not reached, a band that is not kept) is `NotReached`: it goes on
+growing with what is missing, so that a search has a slope to follow, and says what is known.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ import numpy as np
 from estimica.optimise.dense_signal import DenseSignal
 from estimica.optimise.graded import Graded
 from estimica.study.design_criterion import Criterion
+
+
+@dataclass(frozen=True, eq=False)
+class NotReached(Graded):
+    """What a search follows where the window ends before there is a value."""
+
+    at_least: float = 0.0  # what the value is at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +103,15 @@ def rise_time(w: Window, c: Criterion) -> Graded:
     s = 1.0 if step.value > 0 else -1.0
     begin = _first_crossing(w.y, low, s)
     end = _first_crossing(w.y, high, s)
+    begun = w.y.end if begin is None else begin.value  # what has not begun may be short
     if begin is None:
         begin = Graded(w.y.begin, 0 * step.gradient)
     if end is not None:
         return end - begin
     reached = w.y.highest() if s > 0 else w.y.lowest()
     missing = (high - reached).over(step)
-    return Graded(w.y.end, 0 * step.gradient) - begin + missing.times(w.length)
+    penalty = Graded(w.y.end, 0 * step.gradient) - begin + missing.times(w.length)
+    return NotReached(penalty.value, penalty.gradient, w.y.end - begun)
 
 
 def _first_crossing(y: DenseSignal, level: Graded, s: float) -> Graded | None:
@@ -125,7 +134,8 @@ def settling_time(w: Window, c: Criterion) -> Graded:
     outside = error.last.size - band
     if outside.value > 0:
         over = outside.over(band) if band.value else outside
-        return over.times(w.length) + Graded(w.length, 0 * band.gradient)
+        penalty = over.times(w.length) + Graded(w.length, 0 * band.gradient)
+        return NotReached(penalty.value, penalty.gradient, w.length)
     above, below = error.crossing(band, last=True), error.crossing(band.times(-1.0), last=True)
     passed = [c for c in (above, below) if c is not None]
     if not passed:

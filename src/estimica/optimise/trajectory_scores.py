@@ -20,7 +20,7 @@ from estimica.optimise.kept import BandKept, Keeper, PeaksKept
 from estimica.optimise.panels import FIRST, TO_COEFFICIENTS, Panels
 from estimica.optimise.score import Measure, Place
 from estimica.optimise.trajectory_function import TrajectoryFunction, trajectory_function
-from estimica.optimise.trajectory_measures import MEASURES, Window, band_of, rest
+from estimica.optimise.trajectory_measures import MEASURES, NotReached, Window, band_of, rest
 from estimica.optimise.trajectory_signals import Sampled, SignalFormula, numbers, sampled
 from estimica.simulate.engine import Options, Run
 from estimica.study.design_criterion import Criterion
@@ -304,7 +304,10 @@ def _measured(asked: Asked, window: Window, slopes: bool) -> Measure:
     found = MEASURES[c.kind](window, c)
     known = slopes and bool(np.isfinite(found.gradient).all())
     return Measure(
-        found.value, found.gradient if known else None, _kept(window, c) if slopes else None
+        found.value,
+        found.gradient if known else None,
+        _kept(window, c) if slopes else None,
+        found.at_least if isinstance(found, NotReached) else None,
     )
 
 
