@@ -125,7 +125,7 @@ def test_a_region_that_meets_a_bound_is_open():
 
 def test_region_shows_itself(saturating, tmp_path):
     found = es.region(saturating, "a", "b", points=16)
-    assert "joint 95% region of a and b" in repr(found)
+    assert "joint 95 % confidence region of a and b" in repr(found)
     assert "all other unknowns follow" in repr(found)
     assert len(found.plot().data) == 3
     assert "contour" in found.report(tmp_path / "r.html").read_text(encoding="utf-8")

@@ -301,6 +301,11 @@ def labelled(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit and unit != "1" else name
 
 
+def percentage(share: float) -> str:
+    """A share in per cent, with the digits that it has: 99.5 %, not 100 %."""
+    return f"{100 * share:.6g} %"
+
+
 def sensitivities(
     time: npt.NDArray[np.float64],
     jacobian: npt.NDArray[np.float64],

@@ -31,7 +31,7 @@ def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
         return ""
     for case in cases:
         for output in case.outputs:
-            if case.role == "calibrate" and output.fit_percent < POOR:
+            if case.role == "calibrate" and output.explained_percent < POOR:
                 return (
                     f"; little of '{output.name}' in '{case.name}' is explained: if that is not "
                     "noise, start elsewhere (starts = 20), or, if the model is unstable or "

@@ -93,6 +93,7 @@ def _compared(objective: Disagreement, point: Point) -> list[Compared] | Failure
                 m.transfer,
                 "" if block.filter is None else block.filter.text,
                 block.count / max(len(m.value), 1),
+                "" if m.transform is None else m.transform.of(m.name),
             )
         )
     return found

@@ -67,6 +67,7 @@ class Compared:
     transfer: Transfer | None = None
     prefilter: str = ""  # in words; residuals as scored and measured values are behind it
     passed: float = 1.0  # share of white noise that passes the prefilter, in variance
+    transform: str = ""  # what is compared instead of the values, in words: log(y)
 
     @property
     def residual(self) -> Vector:
@@ -91,19 +92,22 @@ class Compared:
 
     @property
     def rmse(self) -> float:
-        """Root mean square of the residuals; of a frequency response √mean|ΔG|²."""
+        """Root mean square of the residuals; of a frequency response √mean|ΔG|².
+
+        Like the percentages it is one of the values themselves, whatever was compared of them.
+        """
         missed, _ = self._judged
         return float(np.sqrt(np.mean(np.abs(missed) ** 2)))
 
     @property
     def fit_percent(self) -> float:
         """100 (1 − |residual| / |measured − mean|): 100 is perfect, 0 no better than the mean."""
-        residual, reference = self._judged
-        spread = float(np.linalg.norm(reference - reference.mean()))
-        missed = float(np.linalg.norm(residual))
-        if spread == 0:
-            return 100.0 if missed == 0 else -math.inf
-        return 100 * (1 - missed / spread)
+        return _explained(*self._judged)
+
+    @property
+    def explained_percent(self) -> float:
+        """The same of what was compared: of logarithms where the study says so."""
+        return _explained(self.compared, self.reference) if self.transform else self.fit_percent
 
     @property
     def errn_percent(self) -> float:
@@ -114,10 +118,23 @@ class Compared:
 
     @property
     def _judged(self) -> tuple[Vector | Complex, Vector | Complex]:
-        """Residuals and measured values by which the fit is judged; responses as they are."""
+        """Residuals and measured values by which the fit is judged; responses as they are.
+
+        A transform is a matter of the search: nobody knows what 3 % of a logarithm are.
+        """
+        if self.transfer is None and self.transform:
+            return self.residual, self.measured
         if self.transfer is None:
             return self.compared, self.reference
         return self.transfer.response(self.compared), self.transfer.response(self.reference)
+
+
+def _explained(residual: Vector | Complex, reference: Vector | Complex) -> float:
+    spread = float(np.linalg.norm(reference - reference.mean()))
+    missed = float(np.linalg.norm(residual))
+    if spread == 0:
+        return 100.0 if missed == 0 else -math.inf
+    return 100 * (1 - missed / spread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +276,14 @@ class Fit:
             )
             return f"{above}/{below}" if above and below not in ("", "1") else above
         return self._units.get(output.name) or output.unit
+
+    def residual_label(self, output: Compared) -> str:
+        """What the residuals of an output are of, with its unit: logarithms have none."""
+        return output.transform or show.labelled(output.name, self.unit_of(output))
+
+    def residual_unit(self, output: Compared) -> str:
+        """The unit of its residuals as they are scored."""
+        return "" if output.transform else self.unit_of(output)
 
     @cached_property
     def _units(self) -> dict[str, str]:

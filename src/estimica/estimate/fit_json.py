@@ -123,6 +123,7 @@ def _quality(case: CaseFit) -> dict[str, object]:
             "rmse": output.rmse,
             "fit_percent": output.fit_percent,
             "errn_percent": output.errn_percent,
+            **({"fitted_as": output.transform} if output.transform else {}),
         }
     return found
 

@@ -32,7 +32,9 @@ def quality(fit: Fit) -> Table:
             remark = _noise_remark(fit, o.name) if case.role == "calibrate" else ""
             if o.is_input:
                 remark = "input with errors"
-            if o.prefilter:
+            if o.transform:
+                remark = "; ".join(filter(None, [remark, f"fitted as {o.transform}"]))
+            if o.prefilter and not o.transform:
                 remark = "; ".join(filter(None, [remark, "behind its prefilter"]))
             measures = (short(o.rmse), percent(o.fit_percent), percent(o.errn_percent))
             rows.append((case.name, case.role, o.name, len(o.time), *measures, sigma, remark))

@@ -110,7 +110,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     f"iteration {i.number}",
                     x,
                     found[case.name, output.name][1][order],
-                    fit.unit_of(output),
+                    fit.residual_unit(output),
                     colour=0,
                     strength=0.25 + 0.4 * k / len(earlier),
                     listed=not panels,
@@ -122,7 +122,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
                 "simulated − measured",
                 x,
                 output.compared[order],
-                fit.unit_of(output),
+                fit.residual_unit(output),
                 dotted=not before,
                 colour=SIMULATED if before else 0,
                 listed=not panels,
@@ -130,7 +130,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
             bands = (Band("" if panels else "± 2σ", -2 * sigma, 2 * sigma),) if sigma else ()
             panels.append(
                 Panel(
-                    labelled(output.name, fit.unit_of(output)),
+                    fit.residual_label(output),
                     (*before, last),
                     bands,
                     group=_heading(fit, case),
@@ -302,7 +302,11 @@ def _axis_label(fit: Fit) -> str:
     if fit.study.model.has_time:
         return "time [s]"
     inputs = {n for r in fit.setup.records for n in r.inputs}
-    return next(iter(inputs)) if len(inputs) == 1 else "point"
+    if len(inputs) != 1:
+        return "point"
+    units = {q.name: q.unit for q in fit.study.model.quantities()}
+    name = inputs.pop()
+    return labelled(name, units.get(name, ""))
 
 
 def _heading(fit: Fit, case: CaseFit) -> str:

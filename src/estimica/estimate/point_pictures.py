@@ -14,7 +14,7 @@ from estimica.base.signals import Signal
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.point_groups import Group, groups
 from estimica.estimate.prediction import Failure
-from estimica.study.axis import along, input_along, names_along, unknown
+from estimica.study.axis import along, input_along, input_as, names_along, unit_along, unknown
 from estimica.study.record import Measured, Record
 
 Vector = npt.NDArray[np.float64]
@@ -37,6 +37,7 @@ def against_curves(fit: Fit, kind: str, against: str, by: str | None) -> Curves:
             draw = _fitted if kind == "fit" else _residuals
             curves = tuple(draw(fit, record, output, against, by, not panels))
             label = labelled(output.name, fit.unit_of(output))
+            label = label if kind == "fit" else fit.residual_label(output)
             bands = () if kind == "fit" else _bands(fit, case, output, not panels)
             panels.append(Panel(label, curves, bands, group=_heading(fit, case)))
     what = "measured and simulated" if kind == "fit" else "simulated − measured"
@@ -86,7 +87,7 @@ def residual_panels(fit: Fit, by: str | None = None) -> Curves:
                     continue
                 curves = tuple(_residuals(fit, record, output, name, by, not panels))
                 heading = " ".join(filter(None, (_heading(fit, case), f"against {name}")))
-                label = labelled(output.name, fit.unit_of(output))
+                label = fit.residual_label(output)
                 across = Across(_label(fit, name))
                 bands = _bands(fit, case, output, not panels)
                 panels.append(Panel(label, curves, bands, group=heading, across=across))
@@ -184,7 +185,7 @@ def _residuals(
             group.label or "simulated − measured",
             x[group.rows],
             output.compared[group.rows],
-            fit.unit_of(output),
+            fit.residual_unit(output),
             dotted=True,
             colour=k,
             listed=listed and bool(group.label),
@@ -220,7 +221,8 @@ def _fine(
             inputs[name] = Signal.constant(float(own.mean()))
     measured = next(m for m in record.outputs if m.name == output.name)
     value = _simulated(fit, record, inputs, replace(measured, time=grid, value=np.zeros(FINE)))
-    return None if value is None else (inputs[moved].value, value)
+    over = input_as(record, against, inputs[moved].value)
+    return None if value is None or over is None else (over, value)
 
 
 def _simulated(
@@ -249,4 +251,5 @@ def _label(fit: Fit, name: str) -> str:
     for q in fit.study.model.quantities():
         if q.name == name:
             return labelled(name, q.unit)
-    return name
+    units = {unit_along(r, name) for r in fit.setup.records if name in names_along(r)}
+    return labelled(name, units.pop() if len(units) == 1 else "")

@@ -104,7 +104,7 @@ class Bands:
         columns = ("case", "output", "largest std. error", "noise", "% inside", "unit", "remark")
         note = (
             f"std. error: of the simulated output, {self.kind} covariance; % inside: measurements "
-            f"within the {self.level:.0%} prediction band"
+            f"within the {show.percentage(self.level)} prediction band"
         )
         title = f"{self.fit.study.name}: bands of the outputs"
         return without_empty(show.Table(columns, rows, title, note), "remark")
@@ -123,13 +123,13 @@ class Bands:
             first = not panels
             ribbons = (
                 show.Ribbon(
-                    f"{self.level:.0%} of measurements",
+                    f"{show.percentage(self.level)} of measurements",
                     o.time,
                     *_drawable(o.prediction),
                     listed=first,
                 ),
                 show.Ribbon(
-                    f"{self.level:.0%} band of the output",
+                    f"{show.percentage(self.level)} band of the output",
                     o.time,
                     *_drawable(o.mean),
                     1,

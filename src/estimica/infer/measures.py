@@ -20,6 +20,7 @@ from estimica.estimate.accuracy import SHARE
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
 from estimica.estimate.prediction import Failure
+from estimica.study.record import Measured
 
 Vector = npt.NDArray[np.float64]
 Quiet = Mapping[str, float | Sequence[float] | Vector]
@@ -66,18 +67,20 @@ class Measures:
         """Points (θ_r1, θ_r2) whose normed output error is 1, around the estimate (1, 1).
 
         The distance from the centre is the reciprocal sensitivity in that direction. The other
-        unknowns keep their values, or are adapted to make the error smallest.
+        unknowns keep their values, or are adapted to make the error smallest. The points are even
+        in the ellipse's own coordinates, so that its ends are round; NaN where it has none.
         """
         chosen = [self._index(first), self._index(second)]
         if others == "adapted":
             H = np.linalg.inv(np.linalg.pinv(self.hessian)[np.ix_(chosen, chosen)])
         else:
             H = self.hessian[np.ix_(chosen, chosen)]
+        size, along = np.linalg.eigh(H)
         angle = np.linspace(0, 2 * np.pi, points)
         directions = np.stack([np.cos(angle), np.sin(angle)], axis=1)
         with np.errstate(divide="ignore"):
-            reach = 1 / np.sqrt(np.einsum("ij,jk,ik->i", directions, H, directions).clip(0))
-        found: Vector = 1 + directions * reach[:, None]
+            reach = np.where(size > SMALLEST * size.max(), 1 / np.sqrt(size.clip(0)), np.nan)
+        found: Vector = 1 + (directions * reach) @ along.T
         return found
 
     def _index(self, name: str) -> int:
@@ -255,8 +258,8 @@ def measures(fit: Fit, *, quiet: Quiet | None = None) -> SensitivityMeasures:
 
 def _normed(
     fit: Fit, objective: Disagreement
-) -> tuple[list[Vector], dict[str, Vector], dict[str, float]]:
-    """(relative normed gradients, normed residuals and RMS of each output), over all cases."""
+) -> tuple[list[Vector], dict[str, Vector], dict[str, _Size]]:
+    """(relative normed gradients, normed residuals and size of each output), over all cases."""
     predictions = objective.predict(fit.values)
     if isinstance(predictions, Failure):
         raise FitError(
@@ -266,8 +269,7 @@ def _normed(
     relative = np.array(
         [v if v != 0 else u.scale for v, u in zip(fit.values, fit.unknowns.items, strict=True)]
     )
-    compared = [_compared(b.measured.value, b.measured.transform) for b in objective.blocks]
-    sizes = dict(_rms(objective, compared))
+    sizes = dict(_sizes(objective))
     rows: list[Vector] = []
     errors: dict[str, Vector] = {}
     owners = [(p, k) for p in objective.predictors for k in range(len(p.record.outputs))]
@@ -283,7 +285,7 @@ def _normed(
         if block.measured.transform is not None:
             gradient *= block.measured.transform.derivative(prediction.value)[:, None]
         gradient = block.filtered(gradient)
-        size = sizes[block.name]
+        size = sizes[block.name].compared
         rows.append(_triangle(gradient * relative / size))
         errors[block.name] = np.append(errors.get(block.name, []), residual / size)
     return rows, errors, sizes
@@ -294,20 +296,40 @@ def _triangle(rows: Vector) -> Vector:
     return np.asarray(np.linalg.qr(rows, mode="r"), np.float64)
 
 
-def _compared(value: Vector, transform: Any) -> Vector:
-    found: Vector = value if transform is None else transform.value(value)
-    return found
+@dataclass(frozen=True)
+class _Size:
+    """What an output is normed by: its RMS, and that of what is compared of it.
+
+    A transform g changes by g'(y)·y, to first order, where the output changes by itself: that is
+    its size, for a logarithm 1, in which unit the output may be measured.
+    """
+
+    output: float
+    compared: float
 
 
-def _rms(objective: Disagreement, compared: Sequence[Vector]) -> Iterator[tuple[str, float]]:
-    """RMS of each measured output over all cases; 1 where it is zero throughout."""
+def _sizes(objective: Disagreement) -> Iterator[tuple[str, _Size]]:
+    """The size of each measured output over all cases; 1 where it is zero throughout."""
     for name in dict.fromkeys(b.name for b in objective.blocks):
-        own = [y for b, y in zip(objective.blocks, compared, strict=True) if b.name == name]
-        yield name, float(np.sqrt(np.mean(np.concatenate(own) ** 2))) or 1.0
+        own = [b.measured for b in objective.blocks if b.name == name]
+        values = np.concatenate([m.value for m in own])
+        slopes = np.concatenate([_slope(m) for m in own])
+        known = np.isfinite(slopes * values)  # the root has no slope at zero
+        values, slopes = values[known], slopes[known]
+        compared = float(np.sqrt(np.mean((slopes * values) ** 2))) or 1.0
+        slope = float(np.sqrt(np.mean(slopes**2))) or 1.0
+        yield name, _Size(compared / slope, compared)
+
+
+def _slope(measured: Measured) -> Vector:
+    if measured.transform is None:
+        return np.ones(len(measured.value))
+    with np.errstate(all="ignore"):
+        return measured.transform.derivative(measured.value)
 
 
 def _noise(
-    quiet: Quiet, sizes: Mapping[str, float], errors: Mapping[str, Vector], total: int
+    quiet: Quiet, sizes: Mapping[str, _Size], errors: Mapping[str, Vector], total: int
 ) -> float:
     """Normed RMS of the noise over all outputs."""
     square = 0.0
@@ -321,7 +343,7 @@ def _noise(
             )
         samples = np.asarray(quiet[name], np.float64)
         level = float(samples) if samples.ndim == 0 else noise_level(samples)
-        square += (level / size) ** 2 * len(errors[name])
+        square += (level / size.output) ** 2 * len(errors[name])
     return math.sqrt(square / total)
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from estimica.base.errors import FitError
-from estimica.base.show import Curve, Curves, Panel, Table
+from estimica.base.show import Across, Curve, Curves, Panel, Table
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_tables import short
 from estimica.infer.measures import SensitivityMeasures
@@ -52,7 +52,7 @@ def remark(smallest: float, ratio: float) -> str:
 
 
 def picture(found: SensitivityMeasures, kind: str = "ellipses") -> Curves:
-    """Ellipses of all pairs of unknowns, the others held."""
+    """Ellipses of all pairs of unknowns, both axes of one scale; the others held or adapted."""
     if kind not in KINDS:
         raise FitError("F076", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} (ellipses)")
     m = found.measures
@@ -65,11 +65,20 @@ def picture(found: SensitivityMeasures, kind: str = "ellipses") -> Curves:
             if others == "adapted" and (len(m.names) < 3 or m.rank < len(m.names)):
                 continue
             ring = m.ellipse(first, second, others=others)  # type: ignore[arg-type]
-            ring = ring[np.isfinite(ring).all(axis=1)]
-            name = f"others {others}"
-            curves.append(Curve(name, ring[:, 0], ring[:, 1], dashed=dashed, listed=not panels))
+            if np.isfinite(ring).all():
+                curve = Curve(f"others {others}", ring[:, 0], ring[:, 1], dashed=dashed,
+                              colour=int(dashed), listed=not panels)  # fmt: skip
+                curves.append(curve)
+        endless = "" if curves else ": the outputs do not tell them apart, the ellipse has no end"
         centre = np.ones(1)
-        curves.append(Curve("estimate", centre, centre, dotted=True, listed=not panels))
-        panels.append(Panel(f"relative {second}", tuple(curves), group=f"{first} and {second}"))
-    title = f"{found.study}: sensitivity ellipses, output error as large as the output"
-    return Curves(tuple(panels), title, "relative value of the first", 320)
+        curves.append(Curve("estimate", centre, centre, dotted=True, colour=2, listed=not panels))
+        panels.append(
+            Panel(
+                f"{second} / its estimate",
+                tuple(curves),
+                group=f"{first} and {second}{endless}",
+                across=Across(f"{first} / its estimate", equal=True),
+            )
+        )
+    title = f"{found.study}: sensitivity ellipses, to first order the outputs change by their RMS"
+    return Curves(tuple(panels), title, "", 320)

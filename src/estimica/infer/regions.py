@@ -53,6 +53,14 @@ class Region:
         return not (self.failed or self.open)
 
     @property
+    def text(self) -> str:
+        """What it is a region of: of both together, not of each."""
+        told = f"joint {show.percentage(self.level)} confidence region of "
+        told += " and ".join(self.names)
+        known = len(self.fit.unknowns) > 2 and self.others == "conditional"
+        return f"{told} if all other unknowns were known" if known else told
+
+    @property
     def mismatch(self) -> float:
         """The largest distance of contour and ellipse, relative to the ellipse."""
         far = np.linalg.norm((self.contour - self.ellipse) / self._size, axis=1)
@@ -71,9 +79,7 @@ class Region:
                 low, high = (float(ends.min()), float(ends.max())) if len(ends) else (None, None)
                 rows.append((name, what, float(self.centre[k]), low, high))
         columns = ("unknown", "curve", "estimate", "from", "to")
-        title = (
-            f"{self.fit.study.name}: joint {self.level:.0%} region of {' and '.join(self.names)}"
-        )
+        title = f"{self.fit.study.name}: {self.text}"
         return show.Table(columns, tuple(rows), title, self._note())
 
     def curves(self) -> show.Curves:
@@ -100,7 +106,7 @@ class Region:
         text = (
             "The ellipse follows from the covariance, which is exact for linear models. The "
             f"contour is where the cost has risen by {self.threshold:.4g} while "
-            f"{OTHERS[self.others]}."
+            f"{OTHERS[self.others]}. {self._alone()}"
         )
         section = show.Section("Joint region", text, shown)
         told = show.Page(self.table().title, (section,))
@@ -128,6 +134,14 @@ class Region:
         plain = finite(found)
         assert isinstance(plain, dict)
         return plain
+
+    def _alone(self) -> str:
+        """What the widest extent of a joint region is not."""
+        return (
+            f"It holds both unknowns at once with {show.percentage(self.level)} probability if the "
+            "model is right; its widest extent along one of them is more than the "
+            f"{show.percentage(self.level)} interval of that one alone."
+        )
 
     def _note(self) -> str:
         said = f"contour: cost {self.threshold:.4g} above the best, {OTHERS[self.others]}"

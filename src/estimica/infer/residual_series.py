@@ -138,7 +138,7 @@ def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Res
         case.name,
         case.role,
         output.name,
-        fit.unit_of(output),
+        fit.residual_unit(output),
         axis,
         x,
         residual[order],

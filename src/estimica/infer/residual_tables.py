@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from estimica.base.show import Rounded, Table
+from estimica.base.show import Rounded, Table, percentage
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import short, without_empty
 from estimica.infer import residual_tests as tests
@@ -32,8 +32,8 @@ def overview(analysis: ResidualAnalysis) -> Table:
     level = analysis.outputs[0].level if analysis.outputs else analysis.level
     note = (
         f"p-values: how often white Gaussian noise looks that bad. Below {level:.2g} a test "
-        f"rejects (×), so that all together complain of such noise in {analysis.level:.0%}. "
-        "worth: independent samples that tell as much."
+        "rejects (×), so that all together complain of such noise in "
+        f"{percentage(analysis.level)}. worth: independent samples that tell as much."
     )
     title = f"{analysis.fit.study.name}: tests of the residuals"
     return Table(columns, tuple(rows), title, note)

@@ -233,7 +233,8 @@ _SEARCH = (
 def _answer(found: Optimised) -> str:
     said = ended(found.outcome.status, found.outcome.message)
     words = [f"{said[:1].upper()}{said[1:]}."]
-    words.append("All demands are met." if found.satisfied else _verdict(found))
+    met = found.satisfied and found.outcome.status != "unbounded"
+    words.append("All demands are met." if met else _verdict(found))
     if np.isfinite(found.alpha):
         first = f"{found.start.largest:.4g}"
         if np.isnan(found.start.largest):

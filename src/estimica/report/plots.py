@@ -69,8 +69,11 @@ def _gap(curves: Curves, k: int) -> int:
 
 
 def _is_titled(curves: Curves, k: int) -> bool:
-    """Whether the axis below panel `k` is named: at the end, and where another one follows."""
-    if k == len(curves.panels) - 1:
+    """Whether the axis below panel `k` is named: at the end, and where another one follows.
+
+    A plane of one scale stands for itself.
+    """
+    if k == len(curves.panels) - 1 or _axis_of(curves, k).equal:
         return True
     return _axis_of(curves, k) != _axis_of(curves, k + 1)
 

@@ -11,7 +11,7 @@ from estimica.base.errors import StudyError
 from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean
 from estimica.study.case import InputColumn
-from estimica.study.record import Record, data_of
+from estimica.study.record import Record, data_of, unscaled
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -31,6 +31,21 @@ def input_along(record: Record, name: str) -> str | None:
         if isinstance(given, InputColumn) and given.column == name and own in record.inputs:
             return own
     return None
+
+
+def input_as(record: Record, name: str, values: Vector) -> Vector | None:
+    """Values of the input that `name` means, in what `name` counts in: the model's unit, or where
+    it is the input's column the column's own; None where a jumping angle has many of them."""
+    if name in record.inputs:
+        return values
+    given = record.case.columns_of_inputs[input_along(record, name) or ""]
+    assert isinstance(given, InputColumn)
+    return None if given.unwrap is not None else unscaled(given, values)
+
+
+def unit_along(record: Record, name: str) -> str:
+    """The unit of a column, as its file has it; inputs and outputs have the model's."""
+    return data_of(record.case).units.get(name, "")
 
 
 def along(record: Record, name: str, points: Vector, *, has_time: bool) -> Vector:

@@ -217,7 +217,7 @@ def _uncertain(
     for name, given in case.columns_of_inputs.items():
         if isinstance(given, InputColumn) and given.sigma is not None and name in inputs:
             value = inputs[name].at(points)
-            unit = given.unit or data.units.get(given.column, "")
+            unit = _unit(given, data)
             one = Measured(
                 name, given.column, unit, points, value, None, given.sigma, None, None, True
             )
@@ -328,11 +328,10 @@ def _output(
         transform.require(kept, given.column)
     disturbance = given.disturbance
     free = StartValue(start=0.0) if disturbance is True else disturbance or None
-    unit = data.units.get(given.column, "") if given.scale is None and given.offset is None else ""
     return Measured(
         name,
         given.column,
-        given.unit if given.unit is not None else unit,
+        _unit(given, data),
         time if counts.all() else time[counts],
         kept,
         given.weight,
@@ -341,6 +340,14 @@ def _output(
         free,
         prefilter=given.prefilter or case.prefilter,
     )
+
+
+def _unit(given: InputColumn | OutputColumn, data: Data) -> str:
+    """The unit of a column after scaling: as the study says, or as the file where it is kept."""
+    if given.unit is not None:
+        return given.unit
+    kept = given.scale is None and given.offset is None
+    return data.units.get(given.column, "") if kept else ""
 
 
 def _check_prefilter(measured: Measured, has_time: bool) -> None:
@@ -362,6 +369,13 @@ def _scaled(given: InputColumn | OutputColumn, value: Vector) -> Vector:
         if given.offset is not None:
             value = value + given.offset
     return value
+
+
+def unscaled(given: InputColumn, value: Vector) -> Vector:
+    """The column that has these values after scaling."""
+    if given.offset is not None:
+        value = value - given.offset
+    return value if given.scale is None else value / given.scale
 
 
 def unwrapped(value: Vector, period: float) -> Vector:

@@ -22,6 +22,10 @@ class Transform:
     formula: Formula
     slope: Formula
 
+    def of(self, name: str) -> str:
+        """What is compared of an output, in words."""
+        return f"{self.text}({name})" if self.text in NAMED else f"{self.text} of {name}"
+
     def value(self, y: Vector) -> Vector:
         """What is compared."""
         return np.broadcast_to(np.asarray(self.formula.at({"value": y}), np.float64), y.shape)
