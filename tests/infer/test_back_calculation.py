@@ -1,6 +1,7 @@
 """Back-calculation: what a relation hides, computed from data."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -348,3 +349,20 @@ def test_command_refuses_what_cannot_be(tmp_path):
         done = command(study, *arguments)
         assert done.exit_code == 2, done.output
         assert text in done.stderr
+
+
+def test_laws_of_what_was_not_computed_are_told_with_what_was():
+    found = es.backcalculate(resistor(points()), "R", against="i")
+    with pytest.raises(InferError, match=r"I620: 'r' was not computed.*; did you mean 'R'"):
+        found.laws["r"]
+    with pytest.raises(InferError, match=r"I620: 'zeta' was not computed.*\(there are R\)"):
+        found.laws["zeta"]
+    assert found.laws.get("zeta") is None
+    assert "zeta" not in found.laws
+    few = es.backcalculate(resistor(points(3)), "R", against="i")
+    with pytest.raises(InferError, match=r"I621: 'R' has no laws: .*at least 4 points"):
+        few.laws["R"]
+    again = pickle.loads(pickle.dumps(found.laws))
+    assert list(again) == ["R"]
+    with pytest.raises(InferError, match=r"did you mean 'R'"):
+        again["r"]

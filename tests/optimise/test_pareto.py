@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import estimica as es
 from estimica.execute.run import Status
 from estimica.execute.store import Store
 from estimica.optimise.pareto import FrontProgress
+from estimica.optimise.pareto_epsilon import BESIDE
 from estimica.optimise.pareto_result import not_dominated, well_spread
 
 
@@ -150,3 +152,41 @@ def test_an_interrupted_front_is_taken_up_where_it_ended(tmp_path: Path, method:
     assert again.values == pytest.approx(whole.values, rel=1e-12)
     assert again.evaluations == whole.evaluations
     assert again.simulations < whole.simulations
+
+
+@pytest.mark.parametrize("method", ["epsilon", "nsga2"])
+@pytest.mark.parametrize("starts", [1, 3])
+def test_a_front_within_limits_that_nothing_reaches_is_empty_and_says_so(
+    tmp_path: Path, method: str, starts: int
+) -> None:
+    criteria = [
+        es.Criterion("f", "x^2"),
+        es.Criterion("g", "(x - 2)^2"),
+        es.Criterion("never", "1 + x^2", demand=0.5, role="at-most"),
+    ]
+    study = formula_study({"x": 0.3}, criteria)
+    found = es.pareto(
+        study, ["f", "g"], method=method, points=5, population=8, max_iterations=3, starts=starts
+    )
+    assert found.outcome.status == "failed"
+    assert found.outcome.message.startswith("no design was found that keeps to the limits")
+    assert found.designs == ()
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["front"] == []
+    assert "0 designs" in str(found)
+    found.report(tmp_path / "front.html")
+    found.write(tmp_path / "front.csv")
+
+
+def test_a_criterion_of_the_front_is_no_limit_of_it() -> None:
+    criteria = [
+        es.Criterion("near", "(x - 2)^2"),
+        es.Criterion("small", "x", demand=1.0, role="at-most"),
+    ]
+    found = es.pareto(formula_study({"x": (0.3, 0.0, 3.0)}, criteria), ["near", "small"], points=5)
+    tuners = np.array([d.point.tuners[0] for d in found.designs])
+    given_away = np.sqrt(BESIDE * 4)  # of near, whose range is 4, at its end of the front
+    assert (tuners.min(), tuners.max()) == pytest.approx((0.0, 2.0), abs=given_away + 1e-4)
+    assert found.values[:, 0] == pytest.approx((tuners - 2) ** 2)
+    assert [d.point.satisfied() for d in found.designs] == [
+        bool(x <= 1 + 1e-6 and (x - 2) ** 2 <= 1 + 1e-6) for x in tuners
+    ]

@@ -7,16 +7,19 @@ from difflib import get_close_matches
 from pathlib import Path
 
 
-def close_names(wrong: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Up to `count` names of `known` that `wrong` may have meant, the likeliest first."""
-    known = list(known)
+def close_names(wrong: object, known: Iterable[str], count: int = 3) -> list[str]:
+    """Up to `count` names of `known` that `wrong` may have meant, the likeliest first.
+
+    Who misspells a name may as well give a number in its place.
+    """
+    wrong, known = str(wrong), list(known)
     exact = [k for k in known if k.lower() == wrong.lower()]
     tail = [k for k in known if k.rsplit(".", 1)[-1].lower() == wrong.rsplit(".", 1)[-1].lower()]
     near = get_close_matches(wrong, known, n=count, cutoff=0.6)
     return list(dict.fromkeys(exact + tail[:count] + near))[:count]
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+def did_you_mean(wrong: object, known: Iterable[str]) -> str:
     """`; did you mean 'a' or 'b'?`, or an empty text where nothing is close."""
     return _asked(close_names(wrong, known))
 

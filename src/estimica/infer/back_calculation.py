@@ -14,7 +14,7 @@ from estimica.base.errors import InferError
 from estimica.base.problems import Problem, raise_all
 from estimica.compiled.model import Model
 from estimica.estimate.links import Links
-from estimica.infer.back_calculation_result import BackCalculation
+from estimica.infer.back_calculation_result import BackCalculation, NamedLaws
 from estimica.infer.back_points import CasePoints, model_and_case, points_of
 from estimica.infer.laws import KINDS, Laws, fit_laws
 from estimica.study.backcalculate_table import BackcalculateTable, backcalculate_table
@@ -66,14 +66,17 @@ def backcalculate(
     terms = replace(terms, against=terms.against or _changing(driven, terms.compute))
     points = [_points(study, model, case, terms) for model, case in driven]
     tried = _laws(points, terms)
+    without_laws = {n: why for n, why in tried.items() if isinstance(why, str)}
     seconds = perf_counter() - began
     return BackCalculation(
         study.name,
         terms.compute,
         terms.against,
         tuple(points),
-        {n: found for n, found in tried.items() if isinstance(found, Laws)},
-        {n: why for n, why in tried.items() if isinstance(why, str)},
+        NamedLaws(
+            {n: found for n, found in tried.items() if isinstance(found, Laws)}, without_laws
+        ),
+        without_laws,
         driven[0][0].has_time,
         seconds,
         origin=study,

@@ -24,6 +24,24 @@ if TYPE_CHECKING:
 Vector = npt.NDArray[np.float64]
 
 
+class NamedLaws(dict[str, Laws]):
+    """The laws of each computed variable; one without them says why, another that it is not there.
+
+    As in any dictionary, `get` and `in` only look.
+    """
+
+    def __init__(self, laws: Mapping[str, Laws], without: Mapping[str, str]) -> None:
+        super().__init__(laws)
+        self.without = dict(without)
+
+    def __missing__(self, name: str) -> Laws:
+        if name in self.without:
+            raise InferError("I621", f"'{name}' has no laws: {self.without[name]}")
+        known = [*self, *self.without]
+        hint = did_you_mean(name, known) or f" (there are {', '.join(known)})"
+        raise InferError("I620", f"'{name}' was not computed, so that it has no laws{hint}")
+
+
 @dataclass(frozen=True, eq=False)
 class BackCalculation:
     """Points of all cases with what was computed, and ranked laws for each computed variable."""

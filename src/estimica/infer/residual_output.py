@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
 from estimica.infer import residual_tests as tests
 from estimica.infer.residual_autocorrelation import Autocorrelation, autocorrelation
 from estimica.infer.residual_crosscorrelation import CrossCorrelation, crosscorrelations
@@ -56,7 +58,12 @@ class OutputResiduals:
 
     def test(self, name: str) -> Test:
         """One test by its name."""
-        return next(one for one in self.tests if one.name == name)
+        for one in self.tests:
+            if one.name == name:
+                return one
+        known = [one.name for one in self.tests]
+        hint = did_you_mean(name, known) or f" (there are {', '.join(known)})"
+        raise InferError("I309", f"there is no test '{name}' of '{self.name}'{hint}")
 
     def fails(self, name: str) -> bool:
         """Whether a test rejects."""

@@ -22,6 +22,7 @@ def as_object(found: Assessment) -> dict[str, object]:
             **_open(found, k),
             "demand": place.demand,
             "role": place.role,
+            "kind": place.criterion.kind,
             "unit": place.criterion.unit,
             **(_moments(found, k) if found.command == "montecarlo" else {}),
         }

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from estimica.base.errors import DesignError
+from estimica.base.suggest import did_you_mean
 from estimica.optimise.samples import Samples, shape
 from estimica.study.optimise_table import Distribution
 
@@ -60,7 +61,12 @@ class GlobalSensitivity:
 
     def index(self, key: str) -> Index:
         """One of the measures: S1, ST, or mu_star, mu, sigma."""
-        return next(i for i in self.indices if i.key == key)
+        for one in self.indices:
+            if one.key == key:
+                return one
+        known = [i.key for i in self.indices]
+        hint = did_you_mean(key, known) or f" (there are {', '.join(known)})"
+        raise DesignError("O094", f"there is no index '{key}' of {self.kind}{hint}")
 
     def too_few(self, k: int) -> bool:
         """Whether a criterion is reached too seldom to have indices."""

@@ -21,6 +21,7 @@ def as_object(found: Optimised) -> dict[str, object]:
             "before_at_least": before.at_least,
             "weighted_before": before.weighted,
             "role": place.role,
+            "kind": place.criterion.kind,
             "unit": place.criterion.unit,
             "gradient": "differences" if place.label in found.differenced else "exact",
         }

@@ -53,6 +53,14 @@ class Progress:
     best: DesignPoint
     indicators: Callable[[], list[IndicatorCurves]] = field(default=_no_curves)
 
+    @property
+    def text(self) -> str:
+        """What the best design so far is worth; the penalty of a search is no such number."""
+        open_ = [s for s in self.best.scores if not s.reached and s.place.role == "minimise"]
+        if not open_:
+            return f"best {self.cost:.6g}"
+        return f"best: {open_[0].place.label} {open_[0].place.open_word}"
+
 
 OnProgress = Callable[[Progress], None]
 

@@ -129,7 +129,7 @@ class EpsilonSearch:
         most = table.max_evaluations
         designs, gain = patience(self._design.places, replace(table, method="sqp"))
         programme = Programme(
-            Traded(self._design, small, limits),
+            Traded(self._design, small, limits, self._names),
             max_evaluations=None if most is None else most - self.evaluations,
             max_seconds=table.max_seconds - (perf_counter() - self._begun),
             patience=designs,

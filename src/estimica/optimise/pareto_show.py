@@ -42,7 +42,9 @@ def front_table(found: Front) -> Table:
 
 def _left_out(found: Front) -> str:
     names = " or ".join(found.criteria)
-    return f"{found.left_out} designs in which {names} is not reached are left out."
+    one = found.left_out == 1
+    designs, are = ("design", "is") if one else ("designs", "are")
+    return f"{found.left_out} {designs} in which {names} is not reached {are} left out."
 
 
 def front_curves(found: Front) -> Curves:

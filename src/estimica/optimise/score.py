@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.optimise.kept import Keeper
-from estimica.study.design_criterion import Criterion, Role
+from estimica.study.design_criterion import Criterion, Role, open_word
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Place:
     @property
     def open_word(self) -> str:
         """What is said where its window ends before there is a value."""
-        return "not settled" if self.criterion.kind == "settling-time" else "not reached"
+        return open_word(self.criterion.kind)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,11 @@ class Traded:
         design: AnyDesign,
         small: Sequence[str],
         limits: Mapping[str, float] | None = None,
+        traded: Sequence[str] = (),
     ) -> None:
         self._design = design
         self._small, self._limits = tuple(small), dict(limits or {})
+        self._traded = tuple(traded)  # criteria of the front: the study's own limits do not count
         self._places: dict[tuple[str, str], Place] = {}
 
     @property
@@ -67,7 +69,8 @@ class Traded:
             return Place(replace(c, role="at-most", demand=demand), place.case)
         if name in self._small:
             return Place(replace(c, role="minimise", demand=place.demand), place.case)
-        return Place(replace(c, role="watch"), place.case) if c.role == "minimise" else place
+        free = c.role == "minimise" or name in self._traded
+        return Place(replace(c, role="watch"), place.case) if free else place
 
 
 def largest_by_criterion(point: DesignPoint, names: Sequence[str]) -> Vector:

@@ -55,6 +55,11 @@ Demand = Annotated[
 ]
 
 
+def open_word(kind: str) -> str:
+    """What is said where a window ends before a criterion of this kind has a value."""
+    return "not settled" if kind == "settling-time" else "not reached"
+
+
 @spoken(DesignError, "O001", called("criterion", "name"))
 @dataclass(frozen=True, config=STRICT)
 class Criterion:

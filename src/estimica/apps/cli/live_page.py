@@ -43,8 +43,8 @@ class LivePage:
         designs = [("start", self._first or []), ("best so far", progress.indicators())]
         counts, costs = np.array(self._costs, float).T
         curve = Curve("best", counts, costs, stepped=True)
-        way = Curves((Panel("best", (curve,)),), "", "design", whole=True)
-        told = f"{progress.evaluations} designs, the best so far {progress.cost:.6g}."
+        way = Curves((Panel("what the search goes by", (curve,)),), "", "design", whole=True)
+        told = f"{progress.evaluations} designs; so far {progress.text}."
         shown: tuple[Shown, ...] = (way, *side_by_side(designs))
         write(Page(f"Design of {self._study.name}", (Section("So far", told, shown),)), self._path)
         text = self._path.read_text(encoding="utf-8")

@@ -172,7 +172,7 @@ def _design_found(
                 values = dict(zip(names, map(float, p.best.tuners), strict=True))
                 writer.iteration(p.evaluations, p.cost, {"values": values})
             share = min(p.evaluations / most, 1.0)
-            line.tell(f"{p.evaluations} designs  best {p.cost:.6g}", share)
+            line.tell(f"{p.evaluations} designs  {p.text}", share)
             if page:
                 page.tell(p)
 

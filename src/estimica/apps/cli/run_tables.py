@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from estimica.apps.run_facts import (
+    FIGURES,
+    WORDS,
+    cautions,
+    facts,
+    figures,
+    outcome,
+    unknowns,
+)
 from estimica.base.show import Table, ended
 from estimica.execute.run import RunSummary, StoredRun
 from estimica.report.text import printed, sparkline
 
-FIGURES = ("cost", "n_samples", "n_free", "aic", "bic")
-WORDS = {"n_samples": "samples", "n_free": "unknowns", "aic": "AIC", "bic": "BIC"}
+#: members of a result that say the same in fewer numbers than all samples
+SHARED = (
+    "outcome", "method", "tuners", "criteria", "aggregate", "design", "probability_satisfied",
+    "quantiles", "quantiles_at_least", "front", "knee", "verdict",
+)  # fmt: skip
+#: commands whose results are estimates with standard errors or intervals
+ESTIMATING = ("fit", "bootstrap", "profile", "crossvalidate", "release")
+LONG = ("values", "at_least")  # lists with a member for each sample
 
 
 def as_list(runs: Sequence[RunSummary]) -> Table:
@@ -88,8 +103,11 @@ def about(run: StoredRun) -> Table:
 
 
 def estimates(run: StoredRun) -> Table | None:
-    """The parameters and start values that a run found."""
-    found = dict(_estimates(run))
+    """The parameters and start values that a run found, or what else it did."""
+    found = dict(unknowns(run.result))
+    if run.summary.command not in ESTIMATING:
+        told = tuple(facts(run).items())
+        return Table(("", "found"), told, title="Found") if told else None
     if not found:
         return None
     rows = tuple(
@@ -101,22 +119,28 @@ def estimates(run: StoredRun) -> Table | None:
 
 
 def comparison(runs: Sequence[StoredRun]) -> Table:
-    """Parameters with standard errors, cost and criteria of choice, one column for each run."""
-    found = [dict(_estimates(run)) for run in runs]
-    names = dict.fromkeys(name for one in found for name in one)
-    rows = [(name, *(_with_error(one.get(name)) for one in found)) for name in names]
-    rows += [(WORDS.get(n, n), *(printed(run.result.get(n)) for run in runs)) for n in FIGURES]
-    head = [
+    """What the runs found, one column for each: unknowns, criteria, cost and what chooses."""
+    rows = [
+        ("command", *(run.summary.command for run in runs)),
         ("study", *(run.summary.name for run in runs)),
         ("status", *(str(run.status) for run in runs)),
-        ("criterion", *(printed(run.result.get("criterion")) for run in runs)),
+        ("outcome", *(outcome(run) for run in runs)),
+        ("criterion", *(_word(run.result.get("criterion")) for run in runs)),
     ]
+    for kind, names in ((facts, {}), (figures, WORDS)):
+        found = [kind(run) for run in runs]
+        for name in dict.fromkeys(n for one in found for n in one):
+            rows.append((names.get(name, name), *(one.get(name, "") for one in found)))
     return Table(
         ("", *(run.id for run in runs)),
-        tuple(head + rows),
+        tuple(row for row in rows if any(row[1:])),
         title="Runs side by side (value ± standard error)",
-        note=_caution(runs),
+        note="; ".join(cautions(runs)),
     )
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def comparison_object(run: StoredRun) -> dict[str, object]:
@@ -126,40 +150,20 @@ def comparison_object(run: StoredRun) -> dict[str, object]:
         **{name: run.result.get(name) for name in ("criterion", *FIGURES)},
         "parameters": run.result.get("parameters", {}),
         "start_values": run.result.get("start_values", {}),
+        **{key: _without_samples(run.result[key]) for key in SHARED if key in run.result},
+        "facts": facts(run),
     }
 
 
-def _caution(runs: Sequence[StoredRun]) -> str:
-    """Costs of other criteria or other data say nothing about each other."""
-    differing = [
-        word
-        for key, word in (("criterion", "criteria"), ("n_samples", "numbers of samples"))
-        if len({printed(run.result.get(key)) for run in runs}) > 1
-    ]
-    if not differing:
-        return ""
-    return f"different {' and '.join(differing)}: cost, AIC and BIC cannot be compared"
-
-
-def _estimates(run: StoredRun) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield from _objects(run.result.get("parameters")).items()
-    for case, starts in _objects(run.result.get("start_values")).items():
-        for name, estimate in _objects(starts).items():
-            yield f"start of {name} in {case}", estimate
-
-
-def _objects(value: object) -> dict[str, Mapping[str, Any]]:
-    """Those members of a JSON object that are objects; other commands store other results."""
+def _without_samples(value: object) -> object:
+    """A member of a result without what it has of every sample."""
     if not isinstance(value, Mapping):
-        return {}
-    return {str(k): v for k, v in value.items() if isinstance(v, Mapping)}
-
-
-def _with_error(estimate: Mapping[str, Any] | None) -> str:
-    if estimate is None:
-        return ""
-    value, error = printed(estimate.get("value")), printed(estimate.get("stderr"))
-    return f"{value} ± {error}" if error else value
+        return value
+    return {
+        k: _without_samples(v)
+        for k, v in value.items()
+        if not (k in LONG and isinstance(v, Sequence) and not isinstance(v, str))
+    }
 
 
 def _unit(estimate: Mapping[str, Any]) -> object:

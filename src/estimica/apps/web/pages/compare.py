@@ -6,6 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
+from estimica.apps.run_facts import cautions, facts, objects, outcome, unknowns
 from estimica.apps.web.guarded import guarded
 from estimica.apps.web.parts.figure import Figure, figure_data
 from estimica.apps.web.recent import FolderRun, runs_in, store_in, when
@@ -33,9 +34,9 @@ def register(workbench: Workbench) -> None:
             picture = intervals([run for _, run in found])
             if picture.groups:
                 with ui.column().classes("est-card"):
-                    ui.label("Estimates with their 95 % intervals").classes("est-h2")
+                    ui.label("Values with their 95 % intervals").classes("est-h2")
                     ui.label(
-                        "Relative to the first run that has an estimate: 100 % is the same."
+                        "Relative to the first run that has a value: 100 % is the same."
                     ).classes("est-soft")
                     Figure(figure_data(picture), label="Estimates with their intervals")
 
@@ -67,12 +68,12 @@ def _width(interval: object) -> float:
 
 
 def _entries(run: StoredRun) -> dict[str, dict[str, Any]]:
-    found = run.result.get("parameters") or {}
-    return {str(n): e for n, e in found.items() if isinstance(e, dict)}
+    return {n: dict(e) for n, e in unknowns(run.result)}
 
 
 def _table(found: list[tuple[str, StoredRun]]) -> None:
-    names = list(dict.fromkeys(n for _, run in found for n in _estimates(run)))
+    own = [facts(run) for _, run in found]
+    names = list(dict.fromkeys(n for one in own for n in one))
     with ui.element("div").classes("est-wide"), ui.element("table").classes("est"):
         with ui.element("thead"), ui.element("tr"):
             _cell("", head=True)
@@ -89,7 +90,9 @@ def _table(found: list[tuple[str, StoredRun]]) -> None:
                 if any(text not in ("", "–") for text in told):
                     _row(word, told)
             for name in names:
-                _row(name, [_estimates(run).get(name, "") for _, run in found], mono=True)
+                _row(name, [one.get(name, "") for one in own], mono=True)
+    for caution in cautions([run for _, run in found]):
+        ui.label(f"{caution[:1].upper()}{caution[1:]}.").classes("est-soft")
 
 
 def _row(word: str, values: list[str], mono: bool = False) -> None:
@@ -109,30 +112,13 @@ def _cell(text: str, *, head: bool = False, mono: bool = False, strong: bool = F
             label.classes("est-soft")
 
 
-def _estimates(run: StoredRun) -> dict[str, str]:
-    """What a run found, by name, with its interval where it has one."""
-    result: dict[str, Any] = dict(run.result)
-    found = {}
-    for name, entry in (result.get("parameters") or result.get("tuners") or {}).items():
-        if isinstance(entry, dict):
-            value = entry.get("value", entry.get("mean"))
-            interval = entry.get("ci95")
-            text = _number(value)
-            if isinstance(interval, list) and len(interval) == 2:
-                text += f"  ({_number(interval[0])} … {_number(interval[1])})"
-            found[str(name)] = text
-        else:
-            found[str(name)] = _number(entry)
-    return found
-
-
 def _number(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, (int, float)) else "–"
 
 
 def _quality(run: StoredRun) -> str:
     lines = []
-    for case, entry in (run.result.get("quality") or {}).items():
+    for case, entry in objects(run.result.get("quality")).items():
         errors = [
             f"{n} {v['errn_percent']:.3g} %"
             for n, v in entry.items()
@@ -144,8 +130,9 @@ def _quality(run: StoredRun) -> str:
 
 FACTS = (
     ("state", lambda r: str(r.status)),
+    ("outcome", outcome),
     ("cost", lambda r: _number(r.summary.cost)),
-    ("criterion", lambda r: str(r.settings.get("criterion", ""))),
+    ("criterion", lambda r: str(r.settings.get("criterion") or "")),
     ("samples", lambda r: str(r.result.get("n_samples", ""))),
     ("free", lambda r: str(r.result.get("n_free", ""))),
     ("AIC", lambda r: _number(r.result.get("aic"))),
