@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import estimica as es
+from estimica.base.errors import DesignError
 from estimica.base.show import Curves, text
 from estimica.optimise.assessment_pictures import distributions, maps, parallel, picture, scatter
 from estimica.optimise.assessment_show import local_table, sensitivity_table
@@ -243,6 +244,18 @@ def test_global_indices_leave_out_what_does_not_settle_and_say_so() -> None:
     assert seldom.index("ST").value[2] == pytest.approx([1.0], abs=0.1)
 
 
+@pytest.mark.parametrize("role", ["at-most", "equal"])
+def test_a_limit_that_its_window_cannot_show_is_refused(role: str) -> None:
+    told = (
+        r"O095: criterion 'settling': its limit 3 is longer than its window of 2 s in case 'step'"
+    )
+    with pytest.raises(DesignError, match=told):
+        es.optimise(lag(role, demand=3.0))
+    with pytest.raises(DesignError, match="simulate until 3 s"):
+        es.sweep(lag(role, demand=3.0), vary={"k": [1.0]})
+    assert es.optimise(lag("at-most", demand=2.0, start=0.5)).satisfied
+
+
 # --- designs --------------------------------------------------------------------------------------
 
 
@@ -327,7 +340,7 @@ def test_a_front_leaves_out_designs_whose_criteria_are_not_reached() -> None:
     found = es.pareto(study, points=6)
     assert found.left_out > 0
     assert found.values[:, 0].max() <= WINDOW
-    assert "is not reached are left out" in found.table().note
+    assert "left out." in found.table().note
     assert valid(found.to_dict())["not_reached"] == found.left_out
 
 

@@ -115,7 +115,7 @@ def _known_least(points: Sequence[DesignPoint], table: RobustTable) -> Vector | 
     The largest, a mean and the mean of a tail grow with each of their terms: taken of what the
     terms are at least, they are at most what they are.
     """
-    reached = np.array([p.reached for p in points]).all(axis=0)
+    reached = np.logical_and.reduce([p.reached for p in points])
     if reached.all():
         return None
     least = np.array([p.least for p in points])

@@ -31,6 +31,7 @@ TIGHT = 1e-8  # the loosest relative tolerance of a simulation
 ROUNDS = 6
 SMOOTH = 2  # rounds that resolve what is smooth
 MOST_PANELS = 4000
+TIMES = ("settling-time", "rise-time")  # kinds that a window may end too early for
 MOST_STATES = 50
 
 
@@ -255,6 +256,16 @@ class TrajectoryScorer:
                         f"criterion '{c.name}': {word} {t:g} is outside of case '{e.case}', which "
                         f"runs from {e.begin:g} to {e.end:g}",
                     )
+            begin = e.begin if c.from_ is None else c.from_
+            length = (e.end if c.to is None else c.to) - begin
+            limited = place.role in ("at-most", "equal") and c.kind in TIMES
+            if limited and place.demand > length:
+                raise DesignError(
+                    "O095",
+                    f"criterion '{c.name}': its limit {place.demand:g} is longer than its window "
+                    f"of {length:g} s in case '{e.case}', which cannot show whether it holds; "
+                    f"simulate until {begin + place.demand:g} s or longer, or lower the demand",
+                )
 
 
 def _events(run: Evaluation) -> list[float]:
