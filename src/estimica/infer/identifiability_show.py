@@ -127,7 +127,7 @@ _MEASURES = (
 _ELLIPSES = (
     "Relative changes of two tuners that all change the outputs by the same amount, as much as "
     "their RMS: a long ellipse is a combination that hardly shows. Both axes have one scale, and "
-    "1 is the estimate. These are no confidence regions: those follow from the noise, too."
+    "1 is the estimate. These are not confidence regions, which follow from the noise, too."
 )
 _UNKNOWNS = (
     "“By these data” says whether the data of this study determine an unknown at the estimate, “by "

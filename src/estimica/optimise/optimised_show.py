@@ -236,13 +236,12 @@ def _answer(found: Optimised) -> str:
     met = found.satisfied and found.outcome.status != "unbounded"
     words.append("All demands are met." if met else _verdict(found))
     if np.isfinite(found.alpha):
-        first = f"{found.start.largest:.4g}"
+        first = f"it was {found.start.largest:.4g}"
         if np.isnan(found.start.largest):
             open_ = [s for s in found.start.scores if not s.reached and s.place.role == "minimise"]
-            first = ", ".join(f"{s.place.label} {s.place.open_word}" for s in open_)
+            first = ", ".join(f"{s.place.label} was {s.place.open_word}" for s in open_)
         words.append(
-            f"The largest criterion is {found.alpha:.4g} of its demand; at the start it was "
-            f"{first}."
+            f"The largest criterion is {found.alpha:.4g} of its demand; at the start {first}."
         )
     rows = zip(found.unknowns.items, found.best.tuners, strict=True)
     words.append("Tuners: " + ", ".join(f"{u.name} = {v:.5g}" for u, v in rows) + ".")
