@@ -279,7 +279,7 @@ def test_noise_of_a_transformed_output_is_that_of_its_transform():
 def test_bands_show_themselves(uneven, tmp_path):
     found = es.bands(uneven, level=0.9)
     assert "bands of the outputs" in repr(found)
-    assert "within the 90%" in repr(found)
+    assert "within the 90 %" in repr(found)
     assert any(trace.fill == "toself" for trace in found.plot().data)
     assert "further measurement" in found.report(tmp_path / "b.html").read_text(encoding="utf-8")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["level"] == 0.9
