@@ -18,6 +18,7 @@ import pytest
 import estimica as es
 from estimica.base.errors import DesignError
 from estimica.base.show import Curves, text
+from estimica.execute.run_writer import NoRunWriter
 from estimica.optimise.assessment_pictures import distributions, maps, parallel, picture, scatter
 from estimica.optimise.assessment_show import local_table, sensitivity_table
 from estimica.optimise.censored import CensoredColumn
@@ -331,6 +332,16 @@ def test_a_design_comes_back_from_a_run_as_it_was() -> None:
         again = restored(design, point.q, valid(plain(point)))
         assert isinstance(again, DesignPoint)
         assert again.scores == point.scores
+
+
+def test_notes_of_older_runs_which_do_not_tell_what_was_reached_are_not_taken_up() -> None:
+    class Older(NoRunWriter):
+        def checkpoints(self) -> dict[str, Any]:
+            return {"samples 00000000": {"value": [{"values": [16.4, 1.0, 1.0]}]}}
+
+    found = es.sweep(lag(), vary={"k": [0.5]}, run=Older())
+    assert np.isnan(found.values[0, 0])
+    assert found.at_least[0, 0] == WINDOW
 
 
 def test_a_front_leaves_out_designs_whose_criteria_are_not_reached() -> None:

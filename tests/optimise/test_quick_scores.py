@@ -70,9 +70,11 @@ def both(model, criteria, start, end=6.0):
 
 def agree(exact, quick, rows, tolerance=20 * RTOL):
     for row in rows:
-        wanted = [m.value for m in exact.at(row, slopes=False)]
-        found = [m.value for m in quick.at(row, slopes=False)]
+        right, own = exact.at(row, slopes=False), quick.at(row, slopes=False)
+        wanted, found = [m.value for m in right], [m.value for m in own]
         assert found == pytest.approx(wanted, rel=tolerance, abs=tolerance), row
+        least = [[np.nan if m.at_least is None else m.at_least for m in ms] for ms in (own, right)]
+        assert least[0] == pytest.approx(least[1], rel=tolerance, nan_ok=True), row
 
 
 def drawn(start, spread, count=12, seed=3):
@@ -94,6 +96,24 @@ def test_all_kinds_agree_at_random_samples_while_the_end_of_the_ramp_moves(follo
     assert isinstance(quick, QuickScorer)
     agree(exact, quick, drawn(start, 0.3))
     assert quick.again == 0
+
+
+def test_what_a_short_window_does_not_show_agrees(follower):
+    criteria = [
+        Criterion("settling", of="y", kind="settling-time", reference=1.0, band=0.01),
+        Criterion("rise", of="y", kind="rise-time", reference=1.0),
+        Criterion("late", of="y", kind="rise-time", reference=100.0),
+    ]
+    start = {"z": 0.3, "w": 2.0, "te": 1.0}
+    exact, quick = both(follower, criteria, start, end=1.4)
+    assert isinstance(quick, QuickScorer)
+    rows = drawn(start, 0.3)
+    agree(exact, quick, rows)
+    for row in rows:
+        settling, rise, late = quick.at(row, slopes=False)
+        assert settling.at_least == pytest.approx(1.4)
+        assert 0 < rise.at_least < 1.4
+        assert late.at_least == 0  # it has not even begun
 
 
 def test_expressions_and_events_of_states_agree():

@@ -91,7 +91,7 @@ class Design:
         values = np.array([m.value for m in measures], float)
         least = known_least([m.at_least for m in measures])
         if not slopes:
-            return DesignPoint(q.copy(), tuners, self.places, values, None, at_least=least)
+            return DesignPoint(q.copy(), tuners, self.places, values, least, None)
         factors = self.unknowns.slopes(q)
         matrix = np.zeros((len(values), len(q)))
         open_ = []
@@ -104,9 +104,7 @@ class Design:
             self.differenced |= {self.places[k].label for k in open_}
             matrix[open_] = self._differences(q, values)[open_]
         kept = {k: m.kept for k, m in enumerate(measures) if m.kept is not None}
-        return DesignPoint(
-            q.copy(), tuners, self.places, values, matrix, kept, factors, at_least=least
-        )
+        return DesignPoint(q.copy(), tuners, self.places, values, least, matrix, kept, factors)
 
     def _measured(
         self, tuners: Vector, slopes: bool, scorers: Sequence[Scorer]

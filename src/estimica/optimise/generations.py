@@ -116,8 +116,8 @@ def restored(design: AnyDesign, q: Vector, row: Mapping[str, Any]) -> DesignPoin
             tuners,
             design.places,
             np.array(scores["penalised"], float),
+            None if least is None else np.array(least, float),
             None,
-            at_least=None if least is None else np.array(least, float),
         )
 
     if isinstance(design, RobustDesign):

@@ -101,10 +101,10 @@ def combined(points: Sequence[DesignPoint], table: RobustTable) -> DesignPoint:
         first.tuners,
         first.places,
         found,
+        _known_least(points, table),
         slopes,
         factors=first.factors,
         scenarios=tuple(points),
-        at_least=_known_least(points, table),
     )
     return one if table.measure != "worst" else replace(one, worst=_stacked(one, points))
 
@@ -154,9 +154,7 @@ def _stacked(one: DesignPoint, points: Sequence[DesignPoint]) -> DesignPoint:
             for j, k in enumerate(rest):
                 if k in point.kept:
                     kept[len(mean) + s * len(rest) + j] = point.kept[k]
-    return DesignPoint(
-        one.q, one.tuners, tuple(places), values, slopes, kept, one.factors, at_least=least
-    )
+    return DesignPoint(one.q, one.tuners, tuple(places), values, least, slopes, kept, one.factors)
 
 
 def scenario_weights(w: Vector, place: Place, table: RobustTable) -> Vector:

@@ -129,12 +129,12 @@ class DesignPoint:
     tuners: Vector
     places: tuple[Place, ...]
     penalised: Vector  # (K,) finite: a value, or what a search follows where none was reached
+    at_least: Vector | None  # (K,) NaN where a value was reached; None where all were
     slopes: Vector | None  # (K, n)
     kept: Mapping[int, Keeper] = field(default_factory=dict)  # by the number of the score
     factors: Vector | None = None  # derivatives of the tuners by the coordinates
     scenarios: tuple[DesignPoint, ...] = ()  # of a robust design
     worst: DesignPoint | None = None  # all scenarios' scores, where the worst of them counts
-    at_least: Vector | None = None  # (K,) NaN where a value was reached; None where all were
 
     @cached_property
     def reached(self) -> Mask:
