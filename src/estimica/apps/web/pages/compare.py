@@ -34,7 +34,9 @@ def register(workbench: Workbench) -> None:
             picture = intervals([run for _, run in found])
             if picture.groups:
                 with ui.column().classes("est-card"):
-                    ui.label("Values with their 95 % intervals").classes("est-h2")
+                    ui.label("Values, with their 95 % intervals where they have some").classes(
+                        "est-h2"
+                    )
                     ui.label(
                         "Relative to the first run that has a value: 100 % is the same."
                     ).classes("est-soft")
