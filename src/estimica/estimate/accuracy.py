@@ -6,6 +6,7 @@ All of it follows from R, the triangular factor of the weighted Jacobian at the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +35,17 @@ class Accuracy:
     singular_values: Vector  # of the Jacobian with columns of length one
     threshold: float  # below which a singular value counts as zero
     null_directions: Vector  # (count, n), in relative changes of the unknowns
+
+    def without(self, unknowns: Sequence[int]) -> Accuracy:
+        """The same where nothing can be said of some unknowns, whose others' errors hold for them
+        staying where they are."""
+        covariance, stderr, interval = (
+            a.copy() for a in (self.covariance, self.stderr, self.interval)
+        )
+        chosen = list(unknowns)
+        covariance[chosen, :] = covariance[:, chosen] = np.nan
+        stderr[chosen] = interval[chosen] = np.nan
+        return replace(self, covariance=covariance, stderr=stderr, interval=interval)
 
     @staticmethod
     def none(n: int) -> Accuracy:

@@ -6,9 +6,10 @@ from estimica.base.errors import EstimicaError
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import CaseFit, Compared
 from estimica.estimate.methods import LevenbergMarquardt
+from estimica.estimate.minimise import minimise
 from estimica.estimate.objective import Objective, Point, scored_at
 from estimica.estimate.prediction import Failure
-from estimica.estimate.search import Limits, search
+from estimica.estimate.search import Limits
 from estimica.estimate.setup import Setup
 from estimica.study.record import Record
 
@@ -54,7 +55,7 @@ def _validated(setup: Setup, one: Record, point: Point) -> CaseFit:
         objective = scored_at(own, own.unknowns.start, point.scales)
         if isinstance(objective, Failure):
             return CaseFit(name, role, (), failure=objective.message)
-        searched = search(
+        searched = minimise(
             objective, LevenbergMarquardt(), objective.unknowns.start, Limits(max_iterations=100)
         )
     except EstimicaError as error:

@@ -17,8 +17,8 @@ from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
 from estimica.estimate.identifiability import explain
 from estimica.estimate.likelihood import information
 from estimica.estimate.noise_floor import held_noise
-from estimica.estimate.objective import Objective, Point, scored
-from estimica.estimate.search import Searched, Status
+from estimica.estimate.objective import Objective, Point, as_seen, judge_of, scored
+from estimica.estimate.search import SMOOTH, Rough, Searched, Status
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknowns
 
@@ -42,20 +42,23 @@ def conclude(
     objective = scored(calibrating, point.scales)
     unknowns, values = objective.unknowns, point.values
     bounds = _bounds(unknowns, point.q)
+    judge, rough = _judged_by(objective, point, searched.rough)
+    seen = as_seen(judge, point)
     held = np.array([bool(b) for b in bounds], bool)
-    finer = _finer(setup, objective, point)
+    held[list(rough.unknowns)] = True
+    finer = _finer(setup, judge, point)
     fine = finer.at(point.q) if finer else None
     fine = fine if isinstance(fine, Point) else None
-    known = _accuracy(setup, objective, point, fine, held)
+    known = _accuracy(setup, judge, seen, fine, held).without(rough.unknowns)
     if searched.status is Status.FAILING_REGION:
         known = known.without_errors()
     aic, bic = information(objective, point)
     cases = compare(setup, objective, point)
-    message = _message(searched, objective) + advice(setup, searched, cases)
+    message = _message(searched, objective) + advice(setup, searched, cases) + _no_errors(rough)
     message += held_noise(objective, point)
     if fine is not None and searched.status is Status.CONVERGED:
         message += _doubt(objective, fine, known, held)
-    halved = discretisation(setup, objective, point, known, held)
+    halved = discretisation(setup, judge, seen, known, held)
     if halved is not None and searched.status is Status.CONVERGED:
         message += halved.warning
     return Fit(
@@ -71,7 +74,7 @@ def conclude(
         n_samples=objective.n_samples,
         aic=aic,
         bic=bic,
-        identifiability=_identifiability(objective, finer, point, fine, known, held),
+        identifiability=_identifiability(judge, finer, seen, fine, known, held),
         cases=cases,
         iterations=searched.iterations,
         evaluations=objective.evaluations,
@@ -82,7 +85,24 @@ def conclude(
         derivatives=setup.study.model.derivatives,
         discretisation=halved,
         scales=point.scales,
+        rough=rough,
     )
+
+
+def _judged_by(objective: Objective, point: Point, known: Rough | None) -> tuple[Objective, Rough]:
+    """The objective whose curvature tells of the accuracy, and what has none."""
+    if known is not None:
+        return objective, known
+    judge = judge_of(objective, point)
+    if isinstance(judge, Objective):
+        return judge, SMOOTH
+    return objective, Rough(judge, tuple(range(len(point.q))))
+
+
+def _no_errors(rough: Rough) -> str:
+    if not rough.reason:
+        return ""
+    return f"; {rough.reason}: there are no standard errors by derivatives; take a bootstrap"
 
 
 def _without_estimate(
@@ -148,7 +168,7 @@ def _finer(setup: Setup, objective: Objective, point: Point) -> Objective | None
         return None
     # states far below the absolute tolerance are simulated without control: this one sees them
     tight = replace(solver, rtol=max(solver.rtol / 100, 1e-13), atol=1e-6 * solver.atol)
-    return scored(setup.calibration(tight), point.scales)
+    return Objective(setup.calibration(tight), objective.criterion)
 
 
 def _accuracy(

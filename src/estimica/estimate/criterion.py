@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.loss import BENDS, Kind, Loss, Robust, spread
+from estimica.estimate.roughness import Shape
 from estimica.study.case import Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.record import Measured
@@ -92,6 +93,7 @@ class Criterion(ABC):
     name: str
     #: whether scored residuals have variance one at the optimum
     has_unit_variance: ClassVar[bool] = False
+    may_be_rough: ClassVar[bool] = False  # whether it may have kinks or steps
 
     @abstractmethod
     def score(self, residuals: Sequence[Vector]) -> Scoring:
@@ -105,6 +107,17 @@ class Criterion(ABC):
     def scales(self) -> Scales:
         """The scales that it was made with."""
         return {}
+
+    def shape(self, residuals: Sequence[Vector]) -> Shape:
+        """How it looks to a search at these residuals."""
+        return Shape.SMOOTH
+
+    def judge(self, residuals: Sequence[Vector]) -> Criterion | str:
+        """The criterion that accuracy is judged by at these residuals, or why there is none.
+
+        Its curvature is that of the expected cost, which kinks have as well.
+        """
+        return self
 
 
 @dataclass(frozen=True, eq=False)

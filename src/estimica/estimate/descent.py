@@ -64,6 +64,17 @@ class Iteration:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Rough:
+    """Why the derivatives by some unknowns do not tell of finite changes, and by which."""
+
+    reason: str
+    unknowns: tuple[int, ...]
+
+
+SMOOTH = Rough("", ())
+
+
 @dataclass(frozen=True, eq=False)
 class Searched:
     """Where a search ended, and the way there; there is no point where even the start fails."""
@@ -74,6 +85,7 @@ class Searched:
     iterations: tuple[Iteration, ...]
     is_astray: bool = False  # whether failures, or an unknown that ran away, have led it here
     seconds: float = 0.0  # of all attempts
+    rough: Rough | None = None
 
 
 class Method(ABC):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.accuracy import Accuracy
-from estimica.estimate.objective import Objective, Point, scored
+from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import CasePredictor, Failure, Prediction
 from estimica.estimate.setup import Setup
 from estimica.simulate.fmu_response import FmuResponse
@@ -88,7 +88,7 @@ def discretisation(
     if step is None:
         return None
     halved = setup.calibration(replace(setup.study.solver, max_step=0.5 * step))
-    finer = scored(halved, point.scales)
+    finer = Objective(halved, objective.criterion)
     here, there = objective.predict(point.values), _outputs(finer, point.values)
     if isinstance(here, Failure) or isinstance(there, Failure):
         return Discretisation(step, {}, {}, {})

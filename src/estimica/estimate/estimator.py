@@ -13,9 +13,10 @@ from estimica.estimate.conclusion import conclude
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
 from estimica.estimate.methods import METHODS
+from estimica.estimate.minimise import led_by_gradients, minimise
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.scales import with_scales
-from estimica.estimate.search import Iteration, Limits, Searched, search
+from estimica.estimate.search import Iteration, Limits, Searched
 from estimica.estimate.setup import Setup, prepare
 from estimica.execute.threads import one_thread
 from estimica.study.estimation import Estimation
@@ -70,11 +71,13 @@ def find(
     if estimation.transcription == "multiple-shooting":
         from estimica.estimate.multiple_shooting import multiple_shooting
 
-        return multiple_shooting(setup, cases, start, limits_of(estimation), tell)
+        found = multiple_shooting(setup, cases, start, limits_of(estimation), tell)
+        return led_by_gradients(cases, found, "multiple-shooting")
     if estimation.transcription == "collocation":
         from estimica.estimate.collocation import collocation
 
-        return collocation(setup, cases, start, limits_of(estimation), tell)
+        found = collocation(setup, cases, start, limits_of(estimation), tell)
+        return led_by_gradients(cases, found, "collocation")
     return shooting(cases, estimation, start, tell)
 
 
@@ -88,7 +91,7 @@ def shooting(
 
     def once(objective: Objective, q: Vector, limits: Limits) -> Searched:
         method = METHODS[estimation.method]()
-        return search(objective, method, q, limits, tell, persistent=True)
+        return minimise(objective, method, q, limits, tell, persistent=True)
 
     return with_scales(cases, start, limits_of(estimation), once)
 

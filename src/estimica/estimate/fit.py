@@ -20,7 +20,7 @@ from estimica.estimate.accuracy import Accuracy
 from estimica.estimate.criterion import Noise, Scales
 from estimica.estimate.disagreement import Evaluations
 from estimica.estimate.invariants import Group
-from estimica.estimate.search import Iteration, Status
+from estimica.estimate.search import SMOOTH, Iteration, Rough, Status
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.study.case import Case
 from estimica.study.frequency_transfer import Transfer
@@ -214,6 +214,7 @@ class Fit:
     n_independent: float = math.nan  # samples that tell of the noise, fewer behind a prefilter
     derivatives: str = ""  # how they were computed, where there is something to tell
     discretisation: Discretisation | None = None  # of Co-Simulation
+    rough: Rough = SMOOTH  # what derivatives do not tell of, and why
     scales: Scales = field(default_factory=dict)  # of a robust loss, by output, as held at the end
 
     @property

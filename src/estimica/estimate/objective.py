@@ -234,6 +234,29 @@ def scored_at(cases: Disagreement, q: Vector, known: Scales = NONE) -> Objective
     return cases.not_finite(residuals, values) or scored_by(cases, residuals, known)
 
 
+def judge_of(objective: Objective, point: Point) -> Objective | str:
+    """The objective whose curvature at a point tells of its accuracy, or why there is none."""
+    if not objective.criterion.may_be_rough:
+        return objective
+    predictions = point.predictions or objective.predict(point.values)
+    assert not isinstance(predictions, Failure), "the point was simulated before"
+    judge = objective.criterion.judge(objective.residuals(predictions))
+    if isinstance(judge, str) or judge is objective.criterion:
+        return judge if isinstance(judge, str) else objective
+    if point.predictions is not None:
+        return f"criterion '{judge.name}' has kinks, and no single simulation gives the outputs"
+    return Objective(objective, judge)
+
+
+def as_seen(judge: Objective, point: Point) -> Point:
+    """A point with the curvature that its judge sees."""
+    if not judge.criterion.may_be_rough:
+        return point
+    seen = point if point.predictions is not None else judge.at(point.q)
+    assert isinstance(seen, Point), "the point was simulated before"
+    return seen
+
+
 class _Reduction:
     """Collects rows of [J ρ] and keeps only their triangular factor."""
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.base.user_code import run_file
 from estimica.estimate.criterion import Block, Criterion, Scoring
 from estimica.estimate.loss import FLOOR
+from estimica.estimate.roughness import Around, Shape, is_hollow, kernel_width, shape_of
 from estimica.source.formula import Formula, parse_formula
 
 Vector = npt.NDArray[np.float64]
@@ -43,6 +45,8 @@ class OwnCriterion(Criterion):
     blocks: tuple[Block, ...]
     terms: Terms
     name: str
+    is_judge: bool = False  # whether its curvature is that of the expected cost
+    may_be_rough: ClassVar[bool] = True
 
     def of(self, blocks: Sequence[Block]) -> Criterion:
         """The same criterion for other blocks."""
@@ -55,12 +59,41 @@ class OwnCriterion(Criterion):
         multipliers: list[float | Vector] = []
         for block, residual in zip(self.blocks, residuals, strict=True):
             value, first, second = self.terms.at(_known(block, residual))
-            curvature = np.maximum(second, FLOOR * np.abs(first) / _apart(residual))
+            if self.is_judge:
+                curvature = np.maximum(self._around(block, residual).curvature, 0.0)
+            else:
+                curvature = np.maximum(second, FLOOR * np.abs(first) / _apart(residual))
             curvature = np.maximum(curvature, 1e-12 * float(curvature.max(initial=0.0)) or 1.0)
             cost += float(value.sum())
             scored.append(first / np.sqrt(2 * curvature))
             multipliers.append(np.sqrt(curvature / 2))
         return Scoring(cost, scored, multipliers)
+
+    def shape(self, residuals: Sequence[Vector]) -> Shape:
+        """The roughest shape that it has at these residuals."""
+        pairs = zip(self.blocks, residuals, strict=True)
+        shapes = [shape_of(self._around(b, r).moved, r) for b, r in pairs]
+        return max(shapes, key=list(Shape).index, default=Shape.SMOOTH)
+
+    def judge(self, residuals: Sequence[Vector]) -> Criterion | str:
+        """Itself where it is smooth; else with the curvature over a kernel, or why not."""
+        shape = self.shape(residuals)
+        if shape is Shape.SMOOTH:
+            return self
+        if shape is Shape.STEPPED:
+            return f"criterion '{self.name}' is flat or changes in steps"
+        pairs = zip(self.blocks, residuals, strict=True)
+        if is_hollow(np.concatenate([self._around(b, r).curvature for b, r in pairs])):
+            return f"criterion '{self.name}' bends downwards between its kinks"
+        return replace(self, is_judge=True)
+
+    def _around(self, block: Block, residual: Vector) -> Around:
+        known = _known(block, residual)
+
+        def moved(shift: float) -> tuple[Vector, Vector, Vector]:
+            return self.terms.at({n: v + shift if n in MOVING else v for n, v in known.items()})
+
+        return Around(moved, kernel_width(residual))
 
 
 class Expression(Terms):

@@ -19,7 +19,7 @@ from estimica.estimate.search import Iteration, Limits, Searched, Status
 Vector = npt.NDArray[np.float64]
 PASSES = 25  # of a search whose robust scales are taken anew in between
 SETTLED = 1e-6  # a relative change of these scales that is none
-LEAST, MOST = 0.1, 10.0  # shares of a change, beyond which its secant is not believed
+LEAST, MOST = 0.1, 30.0  # shares of a change, beyond which its secant is not believed
 UNSETTLED = (
     f"the scales of the robust loss do not settle in {PASSES} searches; give loss_scale, or the "
     "sigma of the outputs"
@@ -65,7 +65,7 @@ class Settling:
 
     Plain repetition may creep, or swing to and fro for ever. How the last change has altered
     the next one tells how many times of it would have been right: a secant step, which is made
-    between a tenth and ten times the plain change, in logarithms.
+    between a tenth and thirty times the plain change, in logarithms.
     """
 
     def __init__(self) -> None:

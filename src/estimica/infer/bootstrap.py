@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Point
+from estimica.estimate.objective import Point, as_seen, judge_of
 from estimica.estimate.search import Status
 from estimica.execute.context import Context
 from estimica.execute.executor import Executor, crew
@@ -175,6 +175,8 @@ def _concluded(
     objective = bench.place.objective
     point = objective.at(bench.place.q)
     assert isinstance(point, Point), "the estimate was simulated before"
+    judge = judge_of(objective, point)
+    point = point if isinstance(judge, str) else as_seen(judge, point)
     lengths = lengths_of(bench.resampler.source, objective.blocks)
     own = [lengths.get((b.case, b.name), 1) for b in objective.blocks]
     acceleration, of_noise = accelerations(objective, point, own)

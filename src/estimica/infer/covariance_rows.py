@@ -86,7 +86,12 @@ def linearised(fit: Fit) -> Linearised:
             f"case '{predictions.case}': {predictions.message}",
         )
     residuals = objective.residuals(predictions)
-    scoring = objective.criterion.score(residuals)
+    judge = fit.rough.reason or objective.criterion.judge(residuals)
+    if isinstance(judge, str):
+        raise InferError(
+            "I313", f"{judge}: its derivatives tell nothing of the accuracy; take a bootstrap"
+        )
+    scoring = judge.score(residuals)
     factors = objective.unknowns.slopes(q)
     slopes = output_slopes(objective, predictions)
     rows = []

@@ -22,9 +22,9 @@ from estimica.estimate.estimator import fit as estimate
 from estimica.estimate.estimator import limits_of
 from estimica.estimate.fit import Fit
 from estimica.estimate.methods import METHODS
+from estimica.estimate.minimise import minimise
 from estimica.estimate.objective import Objective, Point, scored, scored_at
 from estimica.estimate.prediction import Failure
-from estimica.estimate.search import search
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.execute.context import Context
@@ -355,7 +355,7 @@ def _cost(task: _Task, q: Vector) -> Point | Failure:
     held[list(task.places)] = True
     estimation = task.setup.study.estimation
     before = task.objective.evaluations.failed
-    searched = search(
+    searched = minimise(
         task.objective, METHODS[estimation.method](), q, limits_of(estimation), held=held
     )
     if searched.point is not None:

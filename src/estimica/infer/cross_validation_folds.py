@@ -12,9 +12,10 @@ import numpy.typing as npt
 from estimica.base.errors import InferError
 from estimica.estimate.criterion import Block
 from estimica.estimate.methods import LevenbergMarquardt
+from estimica.estimate.minimise import minimise
 from estimica.estimate.objective import Objective, Point, scored, scored_at
 from estimica.estimate.prediction import Failure
-from estimica.estimate.search import Limits, search
+from estimica.estimate.search import Limits
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.infer.covariance_rows import pseudo_inverse
@@ -219,7 +220,7 @@ def _predict_cases(
         objective = scored_at(own, start, point.scales)
         if isinstance(objective, Failure):
             return objective.message
-        searched = search(objective, LevenbergMarquardt(), start, Limits(max_iterations=100))
+        searched = minimise(objective, LevenbergMarquardt(), start, Limits(max_iterations=100))
         if searched.point is None:
             return searched.message
         predictions = objective.predict(searched.point.values)

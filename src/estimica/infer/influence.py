@@ -28,7 +28,9 @@ def accelerations(
     """
     predictions = objective.predict(point.values)
     assert not isinstance(predictions, Failure), "the estimate was simulated before"
-    scoring = objective.criterion.score(objective.residuals(predictions))
+    residuals = objective.residuals(predictions)
+    judge = objective.criterion.judge(residuals)
+    scoring = (objective.criterion if isinstance(judge, str) else judge).score(residuals)
     inverse = _inverse(point.R)
     moves: list[Vector] = []
     squares: dict[str, list[Vector]] = {}

@@ -16,7 +16,7 @@ from typing import Any
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Point
+from estimica.estimate.objective import Point, as_seen, judge_of
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.context import Context
 from estimica.execute.executor import Executor, crew
@@ -65,6 +65,7 @@ def profile(
     begun = perf_counter()
     require_estimate(fit, "profile")
     _require(level, points)
+    _require_threshold(fit)
     with one_thread():
         place = workplace_of(fit)
         chosen = _chosen(place.objective.unknowns, names)
@@ -73,7 +74,9 @@ def profile(
             raise InferError(
                 "I504", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
             )
-        limits = thresholds(fit, place.objective, point, level)
+        judge = judge_of(place.objective, point)
+        seen = point if isinstance(judge, str) else as_seen(judge, point)
+        limits = thresholds(fit, place.objective, seen, level)
     terms = {k: Terms(point.cost, float(limits.rises[k]), points) for k in chosen}
     branches: dict[Side, Branch] = {(k, d): Branch(k, d) for k in chosen for d in (-1, 1)}
 
@@ -134,6 +137,16 @@ def _chosen(unknowns: Unknowns, names: str | Sequence[str] | None) -> list[int]:
             raise InferError("I503", f"several unknowns are called '{name}'; write {several}")
         found.append(fitting[0])
     return list(dict.fromkeys(found))
+
+
+def _require_threshold(fit: Fit) -> None:
+    """Refuse criteria whose rise stands for no confidence."""
+    if fit.rough.reason and len(fit.rough.unknowns) == len(fit.unknowns):
+        raise InferError(
+            "I508",
+            f"profile: {fit.rough.reason}, so that no rise of it stands for a confidence; take a "
+            "bootstrap, or a criterion that is smooth",
+        )
 
 
 def _require(level: float, points: int) -> None:

@@ -15,9 +15,10 @@ from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.estimator import find
 from estimica.estimate.fit import Fit
 from estimica.estimate.methods import LevenbergMarquardt
+from estimica.estimate.minimise import minimise
 from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.scales import with_scales
-from estimica.estimate.search import Limits, Searched, Status, search
+from estimica.estimate.search import Limits, Searched, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.study.study import Study
 
@@ -127,10 +128,10 @@ def _limits(setup: Setup) -> Limits:
 
 def _careful(objective: Objective, start: Vector, limits: Limits, held: Flags | None) -> Searched:
     """Search as from near the end; where that leads nowhere, once more and more carefully."""
-    searched = search(objective, LevenbergMarquardt(NEAR), start, limits, held=held)
+    searched = minimise(objective, LevenbergMarquardt(NEAR), start, limits, held=held)
     if searched.status in (Status.CONVERGED, Status.INTERRUPTED):
         return searched
-    again = search(objective, LevenbergMarquardt(), start, limits, held=held)
+    again = minimise(objective, LevenbergMarquardt(), start, limits, held=held)
     return again if _better(again, searched) else searched
 
 

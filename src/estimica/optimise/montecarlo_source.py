@@ -94,6 +94,12 @@ def source_of(
         _require_trusted(about, given.failed, given.failed + given.replicates)
         return _determined(found.known_in(study))
     names, chosen = _tuners(given)
+    if given.rough.reason:
+        raise DesignError(
+            "O097",
+            f"the fit of '{given.study.name}' has no standard errors: {given.rough.reason}; use "
+            f'source = "{BOOTSTRAP}"',
+        )
     covariance = given.accuracy.covariance[np.ix_(chosen, chosen)]
     about = f"the fit of '{given.study.name}'"
     found = Source(names, given.values[chosen], covariance, None, about).known_in(study)
