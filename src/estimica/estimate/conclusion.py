@@ -54,8 +54,8 @@ def conclude(
         known = known.without_errors()
     aic, bic = information(objective, point)
     cases = compare(setup, objective, point)
-    message = _message(searched, objective) + advice(setup, searched, cases) + _no_errors(rough)
-    message += held_noise(objective, point)
+    message = _message(searched, objective) + advice(setup, searched, cases)
+    message += _no_errors(rough, unknowns) + held_noise(objective, point)
     if fine is not None and searched.status is Status.CONVERGED:
         message += _doubt(objective, fine, known, held)
     halved = discretisation(setup, judge, seen, known, held)
@@ -99,10 +99,17 @@ def _judged_by(objective: Objective, point: Point, known: Rough | None) -> tuple
     return objective, Rough(judge, tuple(range(len(point.q))))
 
 
-def _no_errors(rough: Rough) -> str:
+def _no_errors(rough: Rough, unknowns: Unknowns) -> str:
+    """A word on what has no standard error, and why."""
     if not rough.reason:
         return ""
-    return f"; {rough.reason}: there are no standard errors by derivatives; take a bootstrap"
+    if len(rough.unknowns) == len(unknowns):
+        return f"; {rough.reason}: there are no standard errors; take a bootstrap"
+    names = " and ".join(f"'{unknowns.items[k].label}'" for k in rough.unknowns)
+    return (
+        f"; {rough.reason}; {names} {'has' if len(rough.unknowns) == 1 else 'have'} no standard "
+        "error, and those of the others hold for it staying where it is; take a profile"
+    )
 
 
 def _without_estimate(

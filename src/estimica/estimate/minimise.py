@@ -54,15 +54,19 @@ def minimise(
     if point is None or found.status in (Status.INTERRUPTED, Status.TIME):
         return found
     shape = _shape(objective, point.q)
-    rough = _criterion_is_rough(objective) if shape is Shape.STEPPED else None
-    rough = rough or _acts_in_steps(objective, point, held)
-    if rough is None and shape is Shape.SMOOTH:
+    stepped = None if shape is Shape.STEPPED else _acts_in_steps(objective, point, held)
+    if stepped is not None:
+        again = _over_steps(objective, method, point, limits, told, stepped, held)
+    elif shape is Shape.STEPPED:
+        again = without_gradients(objective, point.q, limits, told, held)
+        again = replace(again, rough=_criterion_is_rough(objective))
+    elif shape is Shape.KINKED:
+        again = without_gradients(objective, point.q, limits, told, held, NEAR)
+    else:
         return found
-    edge = NEAR if rough is None else 0.1
-    again = without_gradients(objective, point.q, limits, told, held, edge)
     rows = (*found.iterations, *again.iterations[1:])
     iterations = tuple(replace(one, number=k) for k, one in enumerate(rows))
-    return replace(again, iterations=iterations, rough=rough)
+    return replace(again, iterations=iterations)
 
 
 def led_by_gradients(cases: Disagreement, found: Searched, transcription: str) -> Searched:
@@ -113,6 +117,32 @@ def _acts_in_steps(objective: Objective, point: Point, held: Flags | None) -> Ro
                 f"cost changes when it is moved by {100 * moved:g} %: it acts in steps"
             )
     return Rough(said, tuple(found)) if found else None
+
+
+def _over_steps(
+    objective: Objective,
+    method: Method,
+    point: Point,
+    limits: Limits,
+    told: OnIteration | None,
+    rough: Rough,
+    held: Flags | None,
+) -> Searched:
+    """Without gradients over the unknowns that act in steps; the others are fitted to each try."""
+    stepped = np.zeros(len(point.q), bool)
+    stepped[list(rough.unknowns)] = True
+    kept = stepped if held is None else stepped | held
+
+    def fitted(q: Vector) -> Point | Failure:
+        if kept.all():
+            return objective.at(q)
+        found = search(objective, method, q, limits, held=kept)
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return found.point or Failure("", found.message, {})
+
+    again = without_gradients(objective, point.q, limits, told, ~stepped, evaluate=fitted)
+    return replace(again, rough=rough)
 
 
 def _moved(objective: Objective, point: Point, k: int) -> float | None:

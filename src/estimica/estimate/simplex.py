@@ -6,6 +6,7 @@ the bounds, begun anew from where it ended until a poll of the neighbourhood fin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
@@ -17,6 +18,7 @@ from estimica.estimate.search import Iteration, Limits, OnIteration, Searched, S
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Evaluate = Callable[[Vector], Point | Failure]
 EDGE = 0.1  # of the first simplex, over the size of each coordinate
 POLLED = (0.3, 0.1, 0.03, 0.01, 1e-3)  # distances of the poll, likewise; 1e-3: far below an error
 EVALUATIONS = 20  # an iteration of the limits and an unknown: the simplex needs that many more
@@ -38,9 +40,15 @@ def without_gradients(
     told: OnIteration | None = None,
     held: Flags | None = None,
     edge: float = EDGE,
+    evaluate: Evaluate | None = None,
 ) -> Searched:
-    """Minimise the objective from `start`; unknowns in `held` stay there."""
-    return _Search(objective, limits, told, held, edge).run(objective.unknowns.clipped(start))
+    """Minimise the objective from `start`; unknowns in `held` stay there.
+
+    `evaluate` gives the point for coordinates where that is more than to score them: those that
+    are held may be fitted to the others.
+    """
+    run = _Search(objective, limits, told, held, edge, evaluate or objective.at)
+    return run.run(objective.unknowns.clipped(start))
 
 
 class _Search:
@@ -51,8 +59,9 @@ class _Search:
         told: OnIteration | None,
         held: Flags | None,
         edge: float,
+        evaluate: Evaluate,
     ) -> None:
-        self.objective, self.limits, self.told, self.edge = objective, limits, told, edge
+        self.evaluate, self.limits, self.told, self.edge = evaluate, limits, told, edge
         self.unknowns = objective.unknowns
         self.free = np.ones(len(self.unknowns), bool) if held is None else ~held
         self.begun = perf_counter()
@@ -62,7 +71,7 @@ class _Search:
 
     def run(self, start: Vector) -> Searched:
         try:
-            first = self.objective.at(start)
+            first = self.evaluate(start)
             if isinstance(first, Failure):
                 said = f"the simulation of case '{first.case}' fails at the start values: "
                 return Searched(None, Status.FAILED, said + first.message, ())
@@ -129,7 +138,7 @@ class _Search:
         self.left -= 1
         q = self._best.q.copy()
         q[self.free] = free
-        point = self.objective.at(q)
+        point = self.evaluate(q)
         if isinstance(point, Failure):
             return float("inf")
         if point.cost < self._best.cost:

@@ -151,7 +151,10 @@ def freedom_factor(objective: Objective, point: Point) -> float:
 def noise_variances(
     objective: Objective, point: Point, residuals: Sequence[Vector]
 ) -> dict[str, Noise]:
-    """The noise of each output in weighted units: known, estimated by `ml`, or the mean square."""
+    """The noise of each output in weighted units: known, estimated by `ml`, or a mean square.
+
+    With a robust loss it is the square of its scale, which outliers do not move.
+    """
     found: dict[str, Noise] = {}
     if objective.has_input_errors and not all(isinstance(b.sigma, float) for b in objective.blocks):
         # only ratios of the errors are known: one factor for all of them
@@ -165,6 +168,8 @@ def noise_variances(
             found[name] = point.noise[name]
         elif isinstance(first.sigma, float):
             found[name] = Noise((first.sigma * first.weight) ** 2, False)
+        elif name in objective.criterion.scales:  # outliers are no part of the noise
+            found[name] = Noise(objective.criterion.scales[name] ** 2, True)
         else:
             total = sum(
                 float(np.sum((objective.blocks[k].weight * residuals[k]) ** 2)) for k in own

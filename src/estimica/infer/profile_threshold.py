@@ -69,9 +69,11 @@ def _alike(point: Point, rise: float, words: str) -> Thresholds:
 def _variances(fit: Fit, point: Point, freedom: float) -> Vector:
     """s² of each unknown: its variance times the curvature of its profile.
 
-    Where the data do not determine an unknown, or it is at a bound, the residual variance.
+    Where the data do not determine an unknown, it is at a bound or acts in steps, the residual
+    variance.
     """
     free = np.array([not b for b in fit.at_bound], bool)
+    free[list(fit.rough.unknowns)] = False
     found = np.full(len(point.q), point.square / freedom)
     norms = np.linalg.norm(point.R, axis=0)
     good = free & fit.accuracy.identifiable & (norms > 0)
