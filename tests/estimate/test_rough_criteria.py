@@ -20,6 +20,7 @@ from estimica.estimate.setup import prepare
 from estimica.infer.bootstrap import bootstrap
 from estimica.infer.covariance import covariance
 from estimica.infer.criterion_map import criterion_map
+from estimica.infer.noted_fit import noted, restored
 from estimica.infer.profile import profile
 from estimica.optimise.montecarlo_source import source_of
 from estimica.simulate.function_model import function_model
@@ -178,6 +179,10 @@ def test_what_needs_derivatives_is_refused_after_a_stepped_criterion() -> None:
     drawn = bootstrap(found, 12)
     assert all(0.005 < s.stderr < 0.2 for s in drawn.spreads)
     assert np.isfinite(criterion_map(found, "a", "b", points=3).cost).all()
+    again = restored(found.study, noted(found) or {})
+    assert again.outcome == found.outcome
+    assert again.rough == found.rough
+    assert np.isnan(again.accuracy.stderr).all()
 
 
 def test_python_functions_with_steps_or_kinks_are_seen(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from estimica.estimate.identifiability import explain
 from estimica.estimate.likelihood import information
 from estimica.estimate.noise_floor import held_noise
 from estimica.estimate.objective import Objective, Point, as_seen, judge_of, scored
-from estimica.estimate.search import SMOOTH, Rough, Searched, Status
+from estimica.estimate.roughness import SMOOTH, Rough
+from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknowns
 

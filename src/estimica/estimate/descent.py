@@ -22,6 +22,7 @@ from estimica.estimate.objective import Objective, Point
 from estimica.estimate.optimality import GAIN, Finding, Judged, Neighbourhood
 from estimica.estimate.prediction import Failure
 from estimica.estimate.resolution import is_at_resolution
+from estimica.estimate.roughness import Rough
 from estimica.estimate.unknowns import Unknowns
 
 Vector = npt.NDArray[np.float64]
@@ -62,17 +63,6 @@ class Iteration:
     step: float  # largest relative change of a coordinate
     rejected: int  # points tried in vain before this one
     seconds: float
-
-
-@dataclass(frozen=True)
-class Rough:
-    """Why the derivatives by some unknowns do not tell of finite changes, and by which."""
-
-    reason: str
-    unknowns: tuple[int, ...]
-
-
-SMOOTH = Rough("", ())
 
 
 @dataclass(frozen=True, eq=False)

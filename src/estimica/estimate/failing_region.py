@@ -56,6 +56,16 @@ def failing_pieces(message: str) -> str:
     )
 
 
+def beside(failure: Failure) -> str:
+    """The same where no gradient says whether the cost still falls towards what fails."""
+    where = ", ".join(f"{n} = {v:.6g}" for n, v in failure.values.items())
+    return (
+        f"stopped at a region where the simulation fails: no neighbour that can be simulated is "
+        f"lower, but the simulation of case '{failure.case}' fails right beside, with {where}: "
+        f"{failure.message}; this need not be an optimum; {HELP}"
+    )
+
+
 def _way(unknowns: Unknowns, point: Point, blocked: Blocked) -> str:
     assert blocked.unknown is not None
     label = unknowns.items[blocked.unknown].label

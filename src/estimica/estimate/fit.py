@@ -20,7 +20,8 @@ from estimica.estimate.accuracy import Accuracy
 from estimica.estimate.criterion import Noise, Scales
 from estimica.estimate.disagreement import Evaluations
 from estimica.estimate.invariants import Group
-from estimica.estimate.search import SMOOTH, Iteration, Rough, Status
+from estimica.estimate.roughness import SMOOTH, Rough
+from estimica.estimate.search import Iteration, Status
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.study.case import Case
 from estimica.study.frequency_transfer import Transfer

@@ -11,24 +11,16 @@ from estimica.base.errors import FitError
 from estimica.estimate.criterion import Criterion
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.objective import Objective, Point
-from estimica.estimate.optimality import GAIN
 from estimica.estimate.prediction import Failure
-from estimica.estimate.roughness import Shape
-from estimica.estimate.search import (
-    Limits,
-    Method,
-    OnIteration,
-    Rough,
-    Searched,
-    Status,
-    search,
-)
+from estimica.estimate.roughness import Rough, Shape
+from estimica.estimate.search import Limits, Method, OnIteration, Searched, Status, search
 from estimica.estimate.simplex import without_gradients
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 #: moves of an unknown, over its size: does the cost change where its slope is zero?
 MOVED = (1e-3, 1e-2, 0.1)
+CHANGED = 1e-6  # share of Σρ² above which a change is none of the simulation's own error
 NEAR = 0.01  # edge of the simplex at kinks: the gradients have led that close
 
 
@@ -154,6 +146,6 @@ def _moved(objective: Objective, point: Point, k: int) -> float | None:
             there = objective.at(objective.unknowns.clipped(q))
             if isinstance(there, Point):
                 change = abs(there.cost - point.cost)
-                if change > max(GAIN * point.square, 1e-9 * abs(point.cost)):
+                if change > max(CHANGED * point.square, 1e-9 * abs(point.cost)):
                     return share
     return None

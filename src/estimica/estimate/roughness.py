@@ -36,6 +36,18 @@ class Shape(StrEnum):
     STEPPED = "stepped"
 
 
+@dataclass(frozen=True)
+class Rough:
+    """Why the derivatives by some unknowns do not tell of finite changes, and by which."""
+
+    reason: str
+    unknowns: tuple[int, ...]
+
+
+#: derivatives tell of everything
+SMOOTH = Rough("", ())
+
+
 @dataclass(frozen=True, eq=False)
 class Around:
     """The terms of one block around its residuals."""

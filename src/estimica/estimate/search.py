@@ -8,22 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.descent import (
-    SMOOTH,
     Attempt,
     Descent,
     Iteration,
     Limits,
     Method,
     OnIteration,
-    Rough,
     Searched,
     Status,
 )
 from estimica.estimate.objective import Objective
 
-__all__ = [
-    "Iteration", "Limits", "Method", "OnIteration", "Rough", "SMOOTH", "Searched", "Status", "search",
-]  # fmt: skip
+__all__ = ["Iteration", "Limits", "Method", "OnIteration", "Searched", "Status", "search"]
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

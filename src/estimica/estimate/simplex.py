@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.failing_region import beside
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Iteration, Limits, OnIteration, Searched, Status
@@ -21,6 +22,7 @@ Flags = npt.NDArray[np.bool_]
 Evaluate = Callable[[Vector], Point | Failure]
 EDGE = 0.1  # of the first simplex, over the size of each coordinate
 POLLED = (0.3, 0.1, 0.03, 0.01, 1e-3)  # distances of the poll, likewise; 1e-3: far below an error
+BESIDE = 0.01  # a neighbour that fails so near may hide a lower cost; farther ones were polled before
 EVALUATIONS = 20  # an iteration of the limits and an unknown: the simplex needs that many more
 ENDED = "no neighbour between {:g} and {:g} % away is lower"
 
@@ -67,6 +69,8 @@ class _Search:
         self.begun = perf_counter()
         self.iterations: list[Iteration] = []
         self.best: Point | None = None
+        self.failure: Failure | None = None  # the last one
+        self.beside: Failure | None = None  # next to the best point, in the last poll
         self.left = EVALUATIONS * limits.max_iterations * max(int(self.free.sum()), 1)
 
     def run(self, start: Vector) -> Searched:
@@ -81,12 +85,18 @@ class _Search:
             while True:
                 self._descend()
                 if not self._poll():
-                    said = ENDED.format(100 * min(POLLED), 100 * max(POLLED))
-                    return self._end(Status.CONVERGED, said)
+                    return self._judged()
         except _Over as over:
             return self._end(*over.ended)
         except KeyboardInterrupt:
             return self._end(Status.INTERRUPTED, "interrupted; these are the best values so far")
+
+    def _judged(self) -> Searched:
+        """The end, where the poll has found nothing lower."""
+        if self.beside is not None:
+            return self._end(Status.FAILING_REGION, beside(self.beside))
+        said = ENDED.format(100 * min(POLLED), 100 * max(POLLED))
+        return self._end(Status.CONVERGED, said)
 
     def _descend(self) -> None:
         """One simplex from the best point, until it is as small as the tolerance."""
@@ -115,13 +125,16 @@ class _Search:
 
     def _poll(self) -> bool:
         """Whether a point around the best one is lower; it becomes the best one."""
-        before = self._best
+        before, self.beside = self._best, None
         for share in POLLED:
             for k in np.flatnonzero(self.free):
                 for sign in (1.0, -1.0):
                     q = before.q.copy()
                     q[k] += sign * share * self._sizes()[k]
+                    self.failure = None
                     self._cost(self.unknowns.clipped(q)[self.free])
+                    if share <= BESIDE and self.failure is not None:
+                        self.beside = self.failure
             if self._best is not before:
                 return True
         return False
@@ -140,6 +153,7 @@ class _Search:
         q[self.free] = free
         point = self.evaluate(q)
         if isinstance(point, Failure):
+            self.failure = point
             return float("inf")
         if point.cost < self._best.cost:
             self._accept(point)

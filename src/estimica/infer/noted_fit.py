@@ -12,6 +12,7 @@ from estimica.base.errors import InferError
 from estimica.estimate.conclusion import conclude
 from estimica.estimate.fit import Fit, Outcome
 from estimica.estimate.objective import Point, scored
+from estimica.estimate.roughness import Rough
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import prepare
 from estimica.execute.threads import one_thread
@@ -28,6 +29,7 @@ def noted(fit: Fit) -> dict[str, Any] | None:
     return {
         "values": fit.values.tolist(),
         "scales": dict(fit.scales),
+        "rough": {"reason": fit.rough.reason, "unknowns": list(fit.rough.unknowns)},
         "status": str(fit.outcome.status),
         "message": fit.outcome.message,
         "seconds": fit.seconds,
@@ -38,7 +40,7 @@ def restored(study: Study, note: Mapping[str, Any]) -> Fit:
     """The fit at noted values; the same bits each time."""
     with one_thread():
         setup = prepare(study)
-        objective = scored(setup.calibration(), note["scales"])
+        objective = scored(setup.calibration(), note.get("scales", {}))
         values = np.array(note["values"], float)
         point = objective.at(objective.unknowns.coordinates(values))
         if not isinstance(point, Point):
@@ -46,7 +48,12 @@ def restored(study: Study, note: Mapping[str, Any]) -> Fit:
                 "I409", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
             )
         outcome = Outcome(Status(note["status"]), note["message"])
-        searched = Searched(point, outcome.status, outcome.message, ())
+        searched = Searched(point, outcome.status, outcome.message, (), rough=_rough(note))
         found = conclude(setup, objective, searched, (), float(note["seconds"]))
     # what a conclusion adds to the message stands there already
     return replace(found, values=values, outcome=outcome)
+
+
+def _rough(note: Mapping[str, Any]) -> Rough | None:
+    told = note.get("rough") or {}
+    return Rough(told["reason"], tuple(told["unknowns"])) if told.get("reason") else None
