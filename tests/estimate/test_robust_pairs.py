@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -27,7 +28,7 @@ from estimica.infer.criterion_map import criterion_map
 from estimica.infer.cross_validation import crossvalidate
 from estimica.infer.noted_fit import noted, restored
 from estimica.infer.profile import profile
-from estimica.study.case import Case, OutputColumn
+from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -211,6 +212,39 @@ def test_transcriptions_agree_from_one_start_or_several_with_one_worker_or_two(
     assert one.values == pytest.approx(reference.values, rel=1e-4, abs=1e-5)
     assert one.cost == pytest.approx(reference.cost, rel=1e-4)
     assert one.accuracy.stderr == pytest.approx(reference.accuracy.stderr, rel=2e-2)
+
+
+def uncertain_inputs(criterion: str) -> Study:
+    random = np.random.default_rng(0)
+    x = np.linspace(0, 3, 40)
+    table = {
+        "x": x + 0.05 * random.standard_normal(40),
+        "y": 2 * np.exp(-1.3 * x) + 0.05 * random.standard_normal(40),
+    }
+    inputs = {"x": InputColumn("x", sigma=0.05)}
+    case = Case("points", table, inputs=inputs, outputs={"y": OutputColumn("y", sigma=0.05)})
+    settings = Estimation(criterion=criterion, starts=3)
+    return decay(settings).with_(cases=[case])
+
+
+def filtered(criterion: str) -> Study:
+    study = charging(Estimation(criterion=criterion, starts=3), validated=False)
+    return study.with_(cases=[replace(study.cases[0], prefilter={"band": [0.05, 2.0]})])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("criterion", ["oe", "ml"])
+@pytest.mark.parametrize("given", [uncertain_inputs, filtered])
+def test_errors_of_inputs_and_prefilters_do_not_depend_on_workers_and_starts(
+    given: Callable[[str], Study], criterion: str
+) -> None:
+    study = given(criterion)
+    one = fit(study, workers=1)
+    same(one, fit(study, workers=2))
+    alone = fit(study.with_(estimation=replace(study.estimation, starts=1)))
+    assert one.values == pytest.approx(alone.values, rel=1e-5)
+    assert one.cost == pytest.approx(alone.cost, rel=1e-7)
+    assert one.accuracy.stderr == pytest.approx(alone.accuracy.stderr, rel=1e-4)
 
 
 # --- the winner stays as it was found -----------------------------------------------------------

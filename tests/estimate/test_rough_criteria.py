@@ -20,6 +20,7 @@ from estimica.estimate.setup import prepare
 from estimica.infer.bootstrap import bootstrap
 from estimica.infer.covariance import covariance
 from estimica.infer.criterion_map import criterion_map
+from estimica.infer.cross_validation import crossvalidate
 from estimica.infer.noted_fit import noted, restored
 from estimica.infer.profile import profile
 from estimica.optimise.montecarlo_source import source_of
@@ -109,6 +110,10 @@ def test_errors_of_least_absolute_values_follow_the_density_of_the_residuals() -
     theory = np.sqrt(np.diag(np.linalg.inv(A.T @ A))) / (2 * density)
     assert found.accuracy.stderr == pytest.approx(theory, rel=0.35)  # 60 samples tell f(0) so far
     assert covariance(found, "sandwich").stderr == pytest.approx(theory, rel=0.35)
+    # twice the density at zero, over all samples
+    hessian = criterion_map(found, "a", "b", points=2).hessian
+    assert hessian == pytest.approx(2 * density * A.T @ A, rel=0.35)
+    assert not any(f.kept for f in crossvalidate(found, 3).folds)
     low, high = profile(found, "b")["b"].interval
     assert high - low == pytest.approx(2 * 2.0 * theory[1], rel=0.4)
 
@@ -178,7 +183,11 @@ def test_what_needs_derivatives_is_refused_after_a_stepped_criterion() -> None:
         source_of(found.study, found)
     drawn = bootstrap(found, 12)
     assert all(0.005 < s.stderr < 0.2 for s in drawn.spreads)
-    assert np.isfinite(criterion_map(found, "a", "b", points=3).cost).all()
+    landscape = criterion_map(found, "a", "b", points=3)
+    assert np.isfinite(landscape.cost).all()
+    assert landscape.kind == "differences"
+    left_out = crossvalidate(found, 3)
+    assert not any(f.kept for f in left_out.folds)
     again = restored(found.study, noted(found) or {})
     assert again.outcome == found.outcome
     assert again.rough == found.rough
@@ -277,6 +286,10 @@ def test_a_modelica_model_with_integer_of_a_tuner_is_searched_without_gradients(
     residual = found.cases[0]["y"].residual
     error = np.sqrt(residual @ residual / (N - 1) / N)
     assert found.accuracy.stderr[1] == pytest.approx(error, rel=0.02)
+    assert covariance(found, "sandwich").stderr[1] == pytest.approx(error, rel=0.2)
+    low, high = profile(found, "k")["k"].interval
+    assert low == pytest.approx(7, abs=1e-3)
+    assert high == pytest.approx(8, abs=1e-2)
 
 
 def test_an_unknown_without_any_effect_is_still_not_determined() -> None:

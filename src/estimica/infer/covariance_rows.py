@@ -40,7 +40,7 @@ class Linearised:
     q: Vector
     rows: tuple[Rows, ...]
     prior: Vector  # (count, n): rows of the priors
-    held: Flags  # unknowns at their bounds, which do not move
+    held: Flags  # unknowns at their bounds or acting in steps, which do not move
     threshold: float  # relative size below which a direction counts as without effect
 
     @cached_property
@@ -86,7 +86,9 @@ def linearised(fit: Fit) -> Linearised:
             f"case '{predictions.case}': {predictions.message}",
         )
     residuals = objective.residuals(predictions)
-    judge = fit.rough.reason or objective.criterion.judge(residuals)
+    judge = objective.criterion.judge(residuals)
+    if len(fit.rough.unknowns) == fit.n_free and fit.rough.reason:
+        judge = fit.rough.reason
     if isinstance(judge, str):
         raise InferError(
             "I313", f"{judge}: its derivatives tell nothing of the accuracy; take a bootstrap"
@@ -111,6 +113,7 @@ def linearised(fit: Fit) -> Linearised:
             )
         )
     held = np.array([bool(b) for b in fit.at_bound], bool)
+    held[list(fit.rough.unknowns)] = True
     threshold = max(fit.accuracy.threshold, 1e-12)
     return Linearised(objective, q, tuple(rows), _priors(fit, factors), held, threshold)
 

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from estimica.base.errors import FitError
 from estimica.estimate.criterion import Scales
-from estimica.estimate.objective import Objective, Point, scored
+from estimica.estimate.objective import Objective, Point, as_seen, judge_of, scored
 from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import Setup
 
 Vector = npt.NDArray[np.float64]
 Kind = Literal["gauss-newton", "differences"]
 STEP = 1e-4  # relative, of differences
+STRIDE = 0.1  # relative, of differences of a cost that has kinks or steps
 
 
 def curvature(
@@ -26,11 +27,11 @@ def curvature(
     places: tuple[int, int],
     kind: Kind,
     adapted: bool,
-) -> tuple[float, Vector]:
-    """(cost, Hessian of the cost by two unknowns in their units).
+) -> tuple[float, Vector, Kind]:
+    """(cost, Hessian of the cost by two unknowns in their units, its kind).
 
     Gauss and Newton's is 2 JᵀJ of the weighted residuals; with `adapted`, the other unknowns
-    follow (the Schur complement).
+    follow (the Schur complement). A criterion that has steps has differences of its values only.
     """
     solver = setup.study.solver
     tight = replace(solver, rtol=max(solver.rtol / 1e4, 1e-12), atol=solver.atol / 1e4)
@@ -38,7 +39,14 @@ def curvature(
     point = objective.at(q)
     if isinstance(point, Failure):
         raise unsimulated(point)
-    H = 2 * point.R.T @ point.R if kind == "gauss-newton" else _by_differences(objective, point)
+    judge = judge_of(objective, point)
+    if isinstance(judge, str) or (judge is not objective and kind == "differences"):
+        kind, H = "differences", _by_costs(objective, point)
+    elif kind == "differences":
+        H = _by_differences(objective, point)
+    else:
+        R = as_seen(judge, point).R
+        H = 2 * R.T @ R
     slopes = objective.unknowns.slopes(q)
     H = H / np.outer(slopes, slopes)
     chosen = list(places)
@@ -49,7 +57,7 @@ def curvature(
         inner = np.linalg.pinv(H[np.ix_(others, others)], rcond=1e-12, hermitian=True)
         block = block - cross @ inner @ cross.T
     found: Vector = (block + block.T) / 2
-    return point.cost, found
+    return point.cost, found, kind
 
 
 def unsimulated(failure: Failure) -> FitError:
@@ -57,6 +65,30 @@ def unsimulated(failure: Failure) -> FitError:
     return FitError(
         "F085", f"case '{failure.case}' cannot be simulated at the centre: {failure.message}"
     )
+
+
+def _by_costs(objective: Objective, point: Point) -> Vector:
+    """The Hessian by the coordinates from differences of the cost over a tenth of each of them."""
+    n = len(point.q)
+    steps = STRIDE * np.maximum(np.abs(point.q), 1.0)
+
+    def cost(*moves: tuple[int, int]) -> float:
+        q = point.q.copy()
+        for k, sign in moves:
+            q[k] += sign * steps[k]
+        there = objective.at(q)
+        return np.nan if isinstance(there, Failure) else there.cost
+
+    H = np.zeros((n, n))
+    for i in range(n):
+        H[i, i] = (cost((i, 1)) - 2 * point.cost + cost((i, -1))) / steps[i] ** 2
+        for j in range(i):
+            signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+            mixed = sum(a * b * cost((i, a), (j, b)) for a, b in signs)
+            H[i, j] = H[j, i] = mixed / (4 * steps[i] * steps[j])
+    if not np.isfinite(H).all():
+        raise FitError("F086", "differences: the cases cannot be simulated beside the centre")
+    return H
 
 
 def _by_differences(objective: Objective, point: Point) -> Vector:

@@ -213,7 +213,7 @@ def criterion_map(
     start = objective.unknowns.coordinates(values)
     places = (chosen[0], chosen[1])
     rows = _rows(_Task(setup, objective, start, places, x, refit), y, executor, workers, progress)
-    cost, H = curvature(setup, scales, start, places, hessian, refit)
+    cost, H, kind = curvature(setup, scales, start, places, hessian, refit)
     units = [objective.unknowns.items[k].unit for k in chosen]
     return CriterionMap(
         study=setup.study.name,
@@ -228,7 +228,7 @@ def criterion_map(
         centre_cost=cost,
         refitted=refit,
         hessian=H,
-        kind=hessian,
+        kind=kind,
         origin=setup.study,
     )
 

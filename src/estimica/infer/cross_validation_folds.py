@@ -13,7 +13,7 @@ from estimica.base.errors import InferError
 from estimica.estimate.criterion import Block
 from estimica.estimate.methods import LevenbergMarquardt
 from estimica.estimate.minimise import minimise
-from estimica.estimate.objective import Objective, Point, scored, scored_at
+from estimica.estimate.objective import Objective, Point, as_seen, judge_of, scored, scored_at
 from estimica.estimate.prediction import Failure
 from estimica.estimate.search import Limits
 from estimica.estimate.setup import Setup
@@ -130,8 +130,8 @@ def undetermined(place: Workplace, objective: Objective, start: Vector) -> Flags
     those whose standard error grows most without the fold.
     """
     kept = np.zeros(len(objective.unknowns), bool)
-    less, whole = objective.at(start), place.objective.at(place.q)
-    if not isinstance(less, Point) or not isinstance(whole, Point):
+    less, whole = _seen(objective, start), _seen(place.objective, place.q)
+    if less is None or whole is None:
         return kept
     places = {_key(u): k for k, u in enumerate(place.objective.unknowns.items)}
     own = [places[_key(u)] for u in objective.unknowns.items]
@@ -148,6 +148,15 @@ def undetermined(place: Workplace, objective: Objective, start: Vector) -> Flags
             break
         kept[worst] = True
     return kept
+
+
+def _seen(objective: Objective, q: Vector) -> Point | None:
+    """The information at a point; none where derivatives have none."""
+    point = objective.at(q)
+    if isinstance(point, Failure):
+        return None
+    judge = judge_of(objective, point)
+    return None if isinstance(judge, str) else as_seen(judge, point)
 
 
 def _key(unknown: Unknown) -> tuple[str, str, str]:
