@@ -22,7 +22,9 @@ Flags = npt.NDArray[np.bool_]
 Evaluate = Callable[[Vector], Point | Failure]
 EDGE = 0.1  # of the first simplex, over the size of each coordinate
 POLLED = (0.3, 0.1, 0.03, 0.01, 1e-3)  # distances of the poll, likewise; 1e-3: far below an error
-BESIDE = 0.01  # a neighbour that fails so near may hide a lower cost; farther ones were polled before
+BESIDE = (
+    0.01  # a neighbour that fails so near may hide a lower cost; farther ones were polled before
+)
 EVALUATIONS = 20  # an iteration of the limits and an unknown: the simplex needs that many more
 ENDED = "no neighbour between {:g} and {:g} % away is lower"
 

@@ -80,7 +80,8 @@ class Design:
         if isinstance(measures, FailedDesign):
             return measures
         values = np.array([m.value for m in measures], float)
-        return DesignPoint(q.copy(), tuners, self.places, values, None)
+        least = known_least([m.at_least for m in measures])
+        return DesignPoint(q.copy(), tuners, self.places, values, least, None)
 
     def at(self, q: Vector, *, slopes: bool = True) -> DesignPoint | FailedDesign:
         """The scores at coordinates `q`, or the case that could not be simulated."""
