@@ -81,11 +81,13 @@ def is_beaten(found: Fit, kind: str, data: pd.DataFrame) -> bool:
 
     That is a thousandth, or what an error of 1e-5 of the signal makes, ten tolerances of a step.
     """
+    noise = float(np.sum((1e-5 * data["y"]) ** 2))
+    if found.cost <= noise:
+        return False
     cost = cost_by_scipy(kind, data)
     simplex = np.vstack([found.values, found.values * (1 + 0.05 * np.eye(4))])
     settings = {"initial_simplex": simplex, "maxfev": 100, "xatol": 1e-8, "fatol": 1e-10}
     lower = minimize(cost, found.values, method="Nelder-Mead", options=settings)
-    noise = float(np.sum((1e-5 * data["y"]) ** 2))
     return bool(lower.fun < found.cost * (1 - 1e-3) - noise)
 
 

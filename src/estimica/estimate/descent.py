@@ -181,7 +181,8 @@ class Descent:
         if not point.R[:, ~self.held].any():
             return Status.STALLED, "no unknown has any effect on the outputs; check the study"
         if not free.any():
-            return self._judge("every unknown is at a bound")
+            held = "at a bound, or leads to failures" if self.blocked.any() else "at a bound"
+            return self._judge(f"every unknown is {held}")
         if _is_flat(point, free):
             return self._judge("the gradient vanishes")
         if np.max(np.abs(point.q)) > FAR:

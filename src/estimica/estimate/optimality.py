@@ -42,7 +42,7 @@ RCOND = 1e-10
 #: change that a linear model still describes to one that leaves the neighbourhood
 OF_VALUE, OF_SIZE = (0.01, 0.1, 0.5, 1.0), (0.1, 1.0)
 #: a coordinate is of size one at the start: one that is so large may have run away
-FAR = 1e3
+RUNAWAY = 1e3
 
 
 class Finding(Enum):
@@ -155,7 +155,7 @@ class Neighbourhood:
 
     def _far(self) -> npt.NDArray[np.int64]:
         """Free unknowns that may have run away."""
-        return np.flatnonzero(self.free & self.unknowns.is_beyond(self.point.q, FAR))
+        return np.flatnonzero(self.free & self.unknowns.is_beyond(self.point.q, RUNAWAY))
 
     def _is_indifferent(self, k: int) -> bool:
         """Whether the cost is the same with twice as much of an unknown."""
