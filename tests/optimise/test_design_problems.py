@@ -11,7 +11,7 @@ from tests.optimise.design_reference import COUNT, known, reference
 
 import estimica as es
 
-SEEDS = (2026, 777, 31415)
+SEEDS = (2026, 777)
 NEAR = 1.01  # of what differential evolution finds
 #: loops of each kind; weakly damped starts, limits that the start misses, valleys beside each other
 QUICK = (1, 2, 3, 8, 9, 19, 26, 50)

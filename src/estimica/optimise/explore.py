@@ -17,6 +17,7 @@ Vector = npt.NDArray[np.float64]
 DESIGNS = 12  # that are tried, for each tuner
 STARTS = 3  # of them that a search begins at
 DECADE = 10.0  # how far to look where there is no bound, and from which range on by decades
+BEYOND = np.log(1e6)  # a bound that is farther away by decades is none to look at
 STIFF = 20.0  # what it costs to exceed a limit by its demand, as with elastic limits
 APART = 0.1  # of the range, in at least one coordinate: starts that are not the same
 #: a valley of a settling time is entered from its gentle side, a third to fourfold away
@@ -46,17 +47,18 @@ def promising(programme: Programme, seed: int) -> list[Terms]:
 
 
 def _lines(unknowns: Unknowns, q: Vector) -> list[Vector]:
-    """The design with one tuner larger or smaller by each of the factors."""
+    """The design with one tuner larger or smaller by each of the factors, and at its bounds."""
     size, found = sizes(unknowns, q), []
+    lower, upper = _meant(unknowns, q)
     for j, unknown in enumerate(unknowns.items):
         steps = [s for f in FACTORS for s in ((f - 1), (1 / f - 1))]
         if unknown.log:
             steps = [s * np.log(f) for f in FACTORS for s in (1, -1)]
-        for step in steps:
-            there = q.copy()
-            there[j] = np.clip(q[j] + step * size[j], unknowns.lower[j], unknowns.upper[j])
-            if there[j] != q[j]:
-                found.append(there)
+        bounds = unknowns.lower[j], unknowns.upper[j]
+        values = {float(np.clip(q[j] + step * size[j], *bounds)) for step in steps}
+        for value in sorted(values | {float(b) for b in (lower[j], upper[j]) if np.isfinite(b)}):
+            if value != q[j]:
+                found.append(np.where(np.arange(len(q)) == j, value, q))
     return found
 
 
@@ -73,6 +75,14 @@ def _sample(count: int, n: int, seed: int) -> Vector:
     return found
 
 
+def _meant(unknowns: Unknowns, q: Vector) -> tuple[Vector, Vector]:
+    """The bounds, without those on a logarithmic scale that stand for zero or infinity."""
+    logarithmic = np.array([u.log for u in unknowns.items], bool)
+    lower = np.where(logarithmic & (q - unknowns.lower > BEYOND), -np.inf, unknowns.lower)
+    upper = np.where(logarithmic & (unknowns.upper - q > BEYOND), np.inf, unknowns.upper)
+    return lower, upper
+
+
 class Ranges:
     """The unit cube over the bounds, by decades where they span one; where there is no bound,
     a decade around a design."""
@@ -86,8 +96,9 @@ class Ranges:
         high = np.where(q > 0, far, np.where(q < 0, -near, DECADE * size))
         low = np.where(logarithmic, q - reach, low)
         high = np.where(logarithmic, q + reach, high)
-        self._low = np.where(np.isfinite(unknowns.lower), unknowns.lower, np.minimum(low, q))
-        self._high = np.where(np.isfinite(unknowns.upper), unknowns.upper, np.maximum(high, q))
+        lower, upper = _meant(unknowns, q)
+        self._low = np.where(np.isfinite(lower), lower, np.minimum(low, q))
+        self._high = np.where(np.isfinite(upper), upper, np.maximum(high, q))
         spans = (self._low > 0) & (self._high > DECADE * self._low)
         self._by_decades = spans & ~logarithmic
 
