@@ -113,20 +113,20 @@ def _tuners(fit: Fit) -> tuple[tuple[str, ...], list[int]]:
 
 def _determined(source: Source) -> Source:
     """The same, if its data determine every tuner: where they do not, nobody knows its scatter."""
-    if source.covariance is None:
+    if source.covariance is not None:
+        lost = ~np.isfinite(np.diag(source.covariance))
+        sure = bool(np.isfinite(source.covariance).all())
+    else:
         assert source.undetermined is not None
         lost = source.undetermined > 0
-    elif np.isfinite(source.covariance).all():
+        sure = not lost.any()
+    if sure:
         return source
-    else:
-        lost = ~np.isfinite(np.diag(source.covariance))
-    bad = [n for n, gone in zip(source.names, lost, strict=True) if gone]
-    if source.covariance is None and not bad:
-        return source
+    bad = ", ".join(n for n, gone in zip(source.names, lost, strict=True) if gone)
     raise DesignError(
         "O061",
-        f"{source.about} does not determine {', '.join(bad) or 'its tuners'}; fix them there, or "
-        "give them a distribution of their own",
+        f"{source.about} does not determine {bad or 'its tuners'}; fix them there, and give them a "
+        "distribution of their own here",
     )
 
 
