@@ -142,8 +142,9 @@ def _put_in_place(table: ClassTable, scope: Scope) -> Iterator[Scope]:
 def _replacements(declared: ClassDeclaration) -> Iterator[str]:
     if declared.short and declared.word == "package" and declared.extends:
         yield declared.extends[0].base
-    clauses = [c.modifiers for c in (*declared.extends, *declared.components)]
-    for modifier in _all_modifiers(m for modifiers in clauses for m in modifiers):
+    inherited = (m for e in declared.extends for m in e.modifiers)
+    owned = (m for c in declared.components for m in c.modifiers)
+    for modifier in _all_modifiers((*inherited, *owned)):
         new = modifier.redeclares
         if isinstance(new, ClassDeclaration):
             yield from _replacements(new)
@@ -176,7 +177,7 @@ class _Site:
     """Where a modification stands: where its names are looked up, in what, on what, how deep."""
 
     scope: Scope
-    word: str  # of the class that it is part of
+    owner: Scope  # the class that it is part of
     target: Scope | None
     inherits: bool  # part of an extends clause or a short class, not of a component
     depth: int = 1
@@ -199,7 +200,7 @@ class _Checker:
             base = self._table.base(scope, extends)
             around = scope.parent if declared.short and scope.parent else scope
             yield from self._modification(
-                _Site(around, declared.word, base, inherits=True), extends.modifiers
+                _Site(around, scope, base, inherits=True), extends.modifiers
             )
             yield from self._function_base(scope, base, extends)
             if declared.word == "package":
@@ -208,12 +209,14 @@ class _Checker:
             yield from self._constraint(scope, component)
             target = self._table.resolve(scope, component.type)
             yield from self._modification(
-                _Site(scope, declared.word, target, inherits=False), component.modifiers
+                _Site(scope, scope, target, inherits=False), component.modifiers
             )
             if component.redeclare:
                 original = self._table.inherited(scope, component.name)
                 yield from self._replaced(scope, component, original, element=True)
         yield from self._inner_classes(scope)
+        for extends in declared.extends:
+            yield from self._spread_from(scope, self._table.base(scope, extends), {scope})
 
     def _inner_classes(self, scope: Scope) -> Iterator[Loss]:
         for inner in scope.declaration.classes:
@@ -283,6 +286,8 @@ class _Checker:
         yield from self._constraint(site.scope, new)
         member = self._table.member(site.target, modifier.name) if site.target is not None else None
         yield from self._replaced(site.scope, new, member, element=False)
+        holder = site.owner if site.inherits else site.target if member and member.way else None
+        yield from self._spread(holder, new, member, place)
         if isinstance(new, ComponentDeclaration):
             if site.inherits and member is not None and member.way:
                 yield Loss(
@@ -308,7 +313,7 @@ class _Checker:
         if new.word == "function":
             if new.name not in self._called:
                 return
-            if new.modifiers and site.word == "package":
+            if new.modifiers and site.owner.declaration.word == "package":
                 yield self._with_modifiers(site.scope, new)
             elif base is not None and self._modified_function(base):
                 yield self._modified_base(site.scope, new.at, new.end, base)
@@ -319,6 +324,7 @@ class _Checker:
         """`redeclare function f = g(a = 5);` and the like in the body of a class."""
         original = self._table.inherited(scope, new.name)
         yield from self._replaced(scope, new, original, element=True)
+        yield from self._spread(scope, new, original, (scope, new.at, new.end))
         if new.short and new.modifiers and new.word in ("function", "package"):
             package = scope.declaration.word == "package"
             if not (new.word == "function" and package):
@@ -346,6 +352,62 @@ class _Checker:
                 "repeat them at the new declaration in a class of its own, or leave them out of "
                 "the replaceable one",
             )  # fmt: skip
+
+    def _spread(
+        self,
+        holder: Scope | None,
+        new: ComponentDeclaration | ClassDeclaration,
+        original: Member | None,
+        place: tuple[Scope, int, int],
+    ) -> Iterator[Loss]:
+        """A redeclared class that `holder` inherits is redeclared in its components too."""
+        if holder is None or original is None or isinstance(new, ComponentDeclaration):
+            return
+        for component in self._parts(holder, set()):
+            kind = self._table.resolve(component[0], component[1].type)
+            found = self._table.member(kind, new.name) if kind is not None else None
+            same = found is not None and found.declared is original.declared
+            if same and not _is_given(component[1], new):
+                yield Loss(
+                    *place,
+                    f"the class '{new.name}' of the component '{component[1].name}' would be "
+                    "redeclared with it",
+                    "put that component into another class than the one that is redeclared",
+                )  # fmt: skip
+                return
+
+    def _spread_from(
+        self, holder: Scope, ancestor: Scope | None, seen: set[Scope]
+    ) -> Iterator[Loss]:
+        """The same with what the ancestors of `holder` redeclare."""
+        if ancestor is None or ancestor in seen:
+            return
+        seen.add(ancestor)
+        declared = ancestor.declaration
+        news = [m.redeclares for e in declared.extends for m in e.modifiers]
+        for new in (*news, *(c for c in declared.classes if c.redeclare)):
+            if isinstance(new, ClassDeclaration):
+                original = self._table.inherited(ancestor, new.name)
+                yield from self._spread(holder, new, original, (ancestor, new.at, new.end))
+        for extends in declared.extends:
+            yield from self._spread_from(holder, self._table.base(ancestor, extends), seen)
+
+    def _parts(
+        self, scope: Scope, seen: set[Scope]
+    ) -> Iterator[tuple[Scope, ComponentDeclaration]]:
+        """Components of a class and of its bases, and theirs in turn, each with its class."""
+        if scope in seen:
+            return
+        seen.add(scope)
+        for component in scope.declaration.components:
+            yield scope, component
+            kind = self._table.resolve(scope, component.type)
+            if kind is not None:
+                yield from self._parts(kind, seen)
+        for extends in scope.declaration.extends:
+            base = self._table.base(scope, extends)
+            if base is not None:
+                yield from self._parts(base, seen)
 
     def _constraint(
         self, scope: Scope, declared: ComponentDeclaration | ClassDeclaration
@@ -412,3 +474,16 @@ class _Checker:
 def _modifiers_of(name: str, way: Sequence[Extends]) -> list[Modifier]:
     """What the clauses on the way to a declaration say on it."""
     return [m for extends in way for m in extends.modifiers if m.name == name]
+
+
+def _is_given(component: ComponentDeclaration, redeclared: ClassDeclaration) -> bool:
+    """Whether a component is given its own class, or the redeclared one on purpose.
+
+    With packages the compiler mixes up the two, unless they are the same.
+    """
+    for modifier in component.modifiers:
+        new = modifier.redeclares
+        if isinstance(new, ClassDeclaration) and new.name == redeclared.name and new.extends:
+            same = new.extends[0].base == redeclared.name
+            return same or new.word not in ("package", "function")
+    return False
