@@ -179,7 +179,10 @@ def missed(best: Terms, starts: int) -> str:
     worst = int(np.argmax(np.where(roles, np.abs(over), over)))
     place = counted.places[chosen[worst]]
     from_ = "1 start" if starts == 1 else f"{starts} starts"
+    by = f"missed by {best.violation:.2g} of its demand"
+    if not counted.reached[chosen[worst]]:
+        by = f"{place.open_word} within its window"
     return (
-        f"the limits were not met from {from_}: '{place.label}' is missed by "
-        f"{best.violation:.2g} of its demand; ease a demand, or start elsewhere"
+        f"the limits were not met from {from_}: '{place.label}' is {by}; ease a demand, or start "
+        "elsewhere"
     )
