@@ -15,7 +15,7 @@ from estimica.optimise.programme import Programme, Terms
 
 Vector = npt.NDArray[np.float64]
 DESIGNS = 12  # that are tried, for each tuner
-STARTS = 3  # of them that a search begins at
+STARTS = 5  # of them that a search begins at
 DECADE = 10.0  # how far to look where there is no bound, and from which range on by decades
 BEYOND = np.log(1e6)  # a bound that is farther away by decades is none to look at
 STIFF = 20.0  # what it costs to exceed a limit by its demand, as with elastic limits
