@@ -233,3 +233,46 @@ def test_a_simulation_takes_no_guess_of_a_state() -> None:
         at("Tank", "simulate", h=1.0).evaluate({"u": 1.0})
     table = at("Tank", "simulate", q=0.1).evaluate({"u": 1.0}, outputs=["h"])
     assert table["h"][0] == pytest.approx(2.0)
+
+
+SWITCHING = """
+model Switching
+  input Real a;
+  parameter Real k = 1;
+  output Real s, q, r, w, n;
+equation
+  a = k*sign(s)*abs(s)^0.57;
+  a = if q > 0 then k*q^2 else -k*q^2;
+  a = k*(if r >= 0 then r^0.8 else -(-r)^0.8);
+  a = if w > 2 then 4 + k*(w - 2)^3 else w*abs(w);
+  a = k*(if n > 0 then (if n > 1 then n^2 else n) else n^3);
+end Switching;
+"""
+
+
+@pytest.mark.parametrize("a", [[-10.0], [0.1], [100.0], [-10.0, -0.3, 0.1, 2.0, 100.0]])
+def test_relations_switch_while_a_point_is_searched(a: list[float]) -> None:
+    model = es.load_model(SWITCHING).at_points()
+    response = model.response(
+        np.arange(float(len(a))), {"a": np.array(a)}, outputs=["s", "q", "r", "w", "n"], wrt=["k"]
+    )
+    run = response.at(np.array([1.0]))
+    assert run.ok, run.text
+    v, size = np.array(a), np.abs(a)
+    by_hand = [
+        np.sign(v) * size ** (1 / 0.57),
+        np.sign(v) * np.sqrt(size),
+        np.sign(v) * size ** (1 / 0.8),
+        np.where(v > 4, 2 + np.cbrt(v - 4), np.sign(v) * np.sqrt(size)),
+        np.where(v > 1, np.sqrt(size), np.where(v > 0, v, np.cbrt(v))),
+    ]
+    np.testing.assert_allclose(run.Y, np.array(by_hand).T, rtol=1e-9)
+    h = 1e-6
+    there, back = response.at(np.array([1 + h])), response.at(np.array([1 - h]))
+    np.testing.assert_allclose(run.YS[:, :, 0], (there.Y - back.Y) / (2 * h), rtol=1e-6, atol=1e-9)
+
+
+def test_a_law_that_switches_and_has_no_solution_is_told() -> None:
+    model = es.load_model("model M input Real a; output Real x; equation a = sign(x)*(1 + x^2); end M;")
+    with pytest.raises(EstimicaError, match=r"point 0 \(a = 0.1\): equation 'a = sign\(x\)"):
+        model.at_points().evaluate({"a": [0.1]}, outputs=["x"])

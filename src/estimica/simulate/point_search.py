@@ -152,9 +152,11 @@ class PointSearch:
                 return told
             solution.d[changed] = implied[changed]
             solution.solve(as_order(changed))
-        for k in changed:
-            solution.status[k] = at.NOT_SOLVED
-            told[int(k)] = "a relation switches back and forth without end"
+        sure = np.ones(self.system.nz, bool)
+        for k in map(int, changed):
+            if not self._switched(solution, k, solution.Z[k].copy(), sure):
+                solution.status[k] = at.NOT_SOLVED
+                told[k] = "a relation switches back and forth without end"
         return told
 
     def _rescue(
@@ -259,6 +261,8 @@ class PointSearch:
         """By a search in all directions from a guess; why it found nothing."""
         if not self.system.nz:
             return _TEXTS[int(solution.status[k])]
+        if self._switched(solution, k, guess, begun):
+            return ""
         found = self.system.search.find(
             guess, solution.u[k], solution.d[k], solution.P, begun=begun
         )
@@ -267,6 +271,23 @@ class PointSearch:
             return found.text
         solution.Z[k] = found.U
         return "" if not solution.solve(only(k)) else _TEXTS[int(solution.status[k])]
+
+    def _switched(self, solution: PointSolution, k: int, guess: Vector, begun: Truths) -> bool:
+        """By a search in which relations switch with the unknowns; their modes go along."""
+        search, kept = self.system.switching, solution.d[k].copy()
+        if search is None:
+            return False
+        found = search.find(guess, solution.u[k], kept, solution.P, begun=begun)
+        if found.U is None:
+            return False
+        solution.Z[k] = found.U
+        solution.d[k] = solution.implied_modes(only(k))[k]
+        solution.solve(only(k))
+        implied = solution.implied_modes(only(k))[k]
+        if solution.status[k] == at.SOLVED and np.array_equal(implied, solution.d[k]):
+            return True
+        solution.d[k] = kept
+        return False
 
     def _inside(self, solution: PointSolution) -> None:
         """Solutions inside min and max for points that are not, where there are such."""

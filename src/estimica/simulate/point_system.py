@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -25,6 +26,19 @@ from estimica.structure.sorted_system import Assignment, Block
 
 Vector = npt.NDArray[np.float64]
 _TIME = 0.0
+#: relations that depend on relations: so deep they are followed, deeper ones keep their modes
+_NESTED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class _Symbols:
+    """Equations G of Z and what is given, limits, and the modes that the values imply."""
+
+    G: ca.SX
+    Z: ca.SX
+    given: tuple[ca.SX, ca.SX, ca.SX]  # inputs, modes and logicals, constants
+    limits: ca.SX
+    modes: ca.SX
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +58,7 @@ class PointSystem:
     code: MachineCode
     conserved: Conserved | None
     search: RootSearch  # of (Z; u, d, P), for points that Newton's method does not solve
+    symbols: _Symbols
 
     def constants(self, values: Vector, u: Vector) -> Vector:
         """The run constants for values of the independent ones; u are inputs of some point."""
@@ -53,6 +68,22 @@ class PointSystem:
         L, kept, rates, slopes = self.conserved.values(values, u)
         moving = np.vstack([rates.reshape(len(rates), L.size).T, slopes])
         return np.concatenate([P, L.ravel(), kept, moving.ravel()])
+
+    @cached_property
+    def switching(self) -> RootSearch | None:
+        """The same search with relations that switch as the unknowns move; None where none do.
+
+        With modes that are held, a law such as `if x > 0 then x^2 else -x^2` has no solution, or a
+        wrong one, as long as the modes are those of another side.
+        """
+        s = self.symbols
+        if not self.nd or not self.nz or not ca.depends_on(s.modes, s.Z):
+            return None
+        parts = [s.G, s.limits]
+        for _ in range(_NESTED):
+            parts = ca.substitute(parts, [s.given[1]], [s.modes])
+        names = rest_unknowns(self.tuning)
+        return RootSearch.of(names, parts[0], s.Z, s.given, parts[1])
 
     @property
     def m(self) -> int:
@@ -140,6 +171,7 @@ def build_system(
         code=compile_functions(functions, (at.P, at.SAVED)),
         conserved=conserved,
         search=RootSearch.of(unknowns, G, Z, given, limits),
+        symbols=_Symbols(G, Z, (h.u, h.d, P), limits, modes),
     )
 
 
