@@ -273,6 +273,8 @@ def test_relations_switch_while_a_point_is_searched(a: list[float]) -> None:
 
 
 def test_a_law_that_switches_and_has_no_solution_is_told() -> None:
-    model = es.load_model("model M input Real a; output Real x; equation a = sign(x)*(1 + x^2); end M;")
+    model = es.load_model(
+        "model M input Real a; output Real x; equation a = sign(x)*(1 + x^2); end M;"
+    )
     with pytest.raises(EstimicaError, match=r"point 0 \(a = 0.1\): equation 'a = sign\(x\)"):
         model.at_points().evaluate({"a": [0.1]}, outputs=["x"])
