@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.optimize import least_squares, minimize_scalar
+from scipy.optimize import least_squares, minimize, minimize_scalar
 from tests.estimate.problems import curve, rc_table
 
+import estimica as es
 from estimica.base.errors import FitError
 from estimica.estimate.estimator import fit
 from estimica.study.case import Case, OutputColumn, Sigma
@@ -225,3 +227,27 @@ def test_transform_compares_functions_of_both_sides() -> None:
     logged = fit(curve(DECAY, X, y, STARTS, transform="log"))
     slope, level = np.polyfit(X, np.log(y), 1)
     assert logged.values == pytest.approx([np.exp(level), -slope], rel=1e-7)
+
+
+def test_a_criterion_that_asks_for_more_than_small_residuals_is_not_done_where_they_vanish() -> (
+    None
+):
+    # data without noise, begun at the truth: the prior and the second term pull away from there
+    time = np.linspace(0, 5, 50)
+    decay = es.load_model(
+        "model Decay parameter Real a = 1; parameter Real b = 1; output Real y;"
+        " Real x(start = 1, fixed = true); equation der(x) = -a*x; y = b*x; end Decay;"
+    )
+    data = pd.DataFrame({"time": time, "y": np.exp(-time)})
+    tuners = [es.Tuner("a", start=1), es.Tuner("b", start=1, prior=es.Prior(mean=2, sigma=0.1))]
+    case = es.Case("run", data, outputs={"y": "y"})
+    fit = es.fit(es.Study(decay, tuners, [case], criterion="residual^2 + 0.1*simulated^2"))
+
+    def cost(p: np.ndarray) -> float:
+        y = p[1] * np.exp(-p[0] * time)
+        return float(np.sum((y - np.exp(-time)) ** 2 + 0.1 * y**2) + ((p[1] - 2) / 0.1) ** 2)
+
+    best = minimize(cost, [1.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
+    assert fit.outcome.ok
+    assert fit.cost == pytest.approx(best.fun, rel=1e-6)
+    np.testing.assert_allclose(fit.values, best.x, rtol=1e-3)

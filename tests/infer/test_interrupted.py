@@ -123,7 +123,7 @@ def test_ctrl_c_in_the_fit_ends_the_command(
     def pressed(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("estimica.estimate.search._Search._iterate", pressed)
+    monkeypatch.setattr("estimica.estimate.descent.Descent._iterate", pressed)
     ended = CliRunner().invoke(app, [command, str(study), "--quiet"])
     assert ended.exit_code == 130
     (run,) = Store.of(study, None).runs()
@@ -138,7 +138,7 @@ def test_monte_carlo_does_not_draw_from_half_a_fit(
     def pressed(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("estimica.estimate.search._Search._iterate", pressed)
+    monkeypatch.setattr("estimica.estimate.descent.Descent._iterate", pressed)
     with pytest.raises(KeyboardInterrupt):
         source_of(es.read_study(study), "fit")
 

@@ -104,9 +104,8 @@ def test_replicates_that_stop_in_a_valley_do_not_make_a_small_error() -> None:
     fit = curve("K1*K2*x + 0.0001*K1*x^2", X, y, {"K1": 1.0, "K2": 1.5})
     assert fit.accuracy.stderr[0] > 100 * fit["K1"]
     found = es.bootstrap(fit, 30)
-    assert found.failed > 20
-    valley = [f for f in found.failures if "in a valley along which the cost hardly" in f.message]
-    assert len(valley) > 5
+    assert found.failed > 20  # most say themselves that they did not converge, others are found out
+    assert any("in a valley along which the cost hardly" in f.message for f in found.failures)
     assert found.outcome()[0] == "failed"
     assert np.isnan([s.stderr for s in found.spreads]).all()
 

@@ -21,7 +21,7 @@ from estimica.estimate.failing_region import among_failures, stopped_at
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.optimality import GAIN, Finding, Judged, Neighbourhood
 from estimica.estimate.prediction import Failure
-from estimica.estimate.resolution import is_at_resolution
+from estimica.estimate.resolution import is_at_resolution, is_rounding
 from estimica.estimate.roughness import Rough
 from estimica.estimate.unknowns import Unknowns
 
@@ -216,10 +216,15 @@ class Descent:
         """The end if the point is optimal; else on from a better one, or what is in the way."""
         point = self.point
         assert point is not None
+        if is_rounding(self.objective, point):
+            self.is_astray = False
+            return Status.CONVERGED, said or "all samples are met to the last digits"
         resolved = is_at_resolution(self.objective, point)
         around = Neighbourhood(self.unknowns, point, self._free(point), self._evaluate, resolved)
         thorough = self.attempt.thorough
-        seen = around.judged(self.last, doubtful=self.failures > 0, thorough=thorough)
+        # the curvature of a criterion of one's own may be a stand-in, which promises too little
+        doubtful = self.failures > 0 or self.objective.criterion.may_be_rough
+        seen = around.judged(self.last, doubtful=doubtful, thorough=thorough)
         self.is_astray = self.failures > 0 or seen.finding is Finding.RUN_AWAY
         if seen.better is not None:
             self._move(seen.better)

@@ -62,7 +62,9 @@ class OwnCriterion(Criterion):
             if self.is_judge:
                 curvature = np.maximum(self._around(block, residual).curvature, 0.0)
             else:
-                curvature = np.maximum(second, FLOOR * np.abs(first) / _apart(residual))
+                # only where it does not bend upwards: φ' need not vanish with the residual
+                floor = FLOOR * np.abs(first) / _apart(residual)
+                curvature = np.where(second > 0, second, floor)
             curvature = np.maximum(curvature, 1e-12 * float(curvature.max(initial=0.0)) or 1.0)
             cost += float(value.sum())
             scored.append(first / np.sqrt(2 * curvature))
