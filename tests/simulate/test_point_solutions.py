@@ -278,3 +278,17 @@ def test_a_law_that_switches_and_has_no_solution_is_told() -> None:
     )
     with pytest.raises(EstimicaError, match=r"point 0 \(a = 0.1\): equation 'a = sign\(x\)"):
         model.at_points().evaluate({"a": [0.1]}, outputs=["x"])
+
+
+@pytest.mark.parametrize("a", [-10.0, 0.1, 100.0])
+def test_relations_switch_while_initial_values_are_searched(a: float) -> None:
+    model = es.load_model(
+        f"model Begun parameter Real a = {a}; output Real s, q; Real y(start = 0, fixed = true);"
+        " equation a = sign(s)*abs(s)^0.57; a = if q > 0 then q^2 else -q^2; der(y) = s + q - y;"
+        " end Begun;"
+    )
+    run = model.simulate([0.0, 1.0], outputs=["s", "q", "y"])
+    s, q = np.sign(a) * abs(a) ** (1 / 0.57), np.sign(a) * np.sqrt(abs(a))
+    np.testing.assert_allclose(run["s"], s, rtol=1e-8)
+    np.testing.assert_allclose(run["q"], q, rtol=1e-8)
+    np.testing.assert_allclose(run["y"], [0.0, (s + q) * (1 - np.exp(-1))], rtol=1e-6)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -21,7 +22,7 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
 from estimica.simulate import newton
-from estimica.simulate.root_search import SEARCHED, Found, RootSearch, unknowns_of
+from estimica.simulate.root_search import NESTED, SEARCHED, Found, RootSearch, unknowns_of
 
 Vector = npt.NDArray[np.float64]
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
@@ -90,6 +91,8 @@ class Initialiser:
         forward = {"allow_reverse": False}
         self._R = ca.Function("R", arguments, [R, ca.jacobian(R, U, forward)], {"cse": True})
         self._search = self._search_of(R, U, arguments[1:])
+        algebraic = ca.vertcat(*unknowns[n_open + n_free :], ca.SX(0, 1))
+        self._symbols = R, (x, algebraic, values), arguments
         wrt = [p[tuning.index[c.name]] for c in tuning.wrt]
         if wrt:
             rates = ca.jacobian(R, ca.vertcat(*wrt), forward)
@@ -104,6 +107,16 @@ class Initialiser:
         carried = e.system.states + e.system.memories
         names = (*(carried[i] for i in self.open), *e.system.free_parameters, *e.torn)
         return RootSearch.of(unknowns_of(e.system, names, self.labels), R, U, given)
+
+    @cached_property
+    def _switching(self) -> RootSearch:
+        """The search with relations that switch as the unknowns move: with held modes a law such as
+        `if x > 0 then x^2 else -x^2` has no solution on the other side."""
+        R, (x, z, P), arguments = self._symbols
+        U, _, t, u, d, _ = arguments
+        for _ in range(NESTED):
+            R = ca.substitute(R, d, self._modes(t, x, z, P, u, d, x, d))
+        return self._search_of(R, U, arguments[1:])
 
     def _add_preferred_starts(self, conditions: list[ca.SX]) -> None:
         """States without a start value of their own begin where preferred states say.
@@ -271,7 +284,8 @@ class Initialiser:
         if not (self.implicit or z.size):
             return Start(values, P, x, S, z, d)
         if not self.implicit:
-            return Start(values, P, x, S, self._consistent_z(values, time, u, d, x, z, P), d)
+            z, modes = self._consistent_z(values, time, u, d, x, z, P)
+            return Start(values, P, x, S, z, self._before_the_event(modes, d))
         d_pre = d.copy()
         U = np.concatenate([x[self.open], values[self.free], z])
         for _ in range(MODE_ROUNDS):
@@ -281,9 +295,12 @@ class Initialiser:
             if np.array_equal(new, d):
                 break
             d = new
-        # the initial event must find the start values of the logicals as their previous ones
-        n_modes = len(e.system.relations)
-        return replace(found, d=np.concatenate([d[:n_modes], d_pre[n_modes:]]))
+        return replace(found, d=self._before_the_event(d, d_pre))
+
+    def _before_the_event(self, d: Vector, d_pre: Vector) -> Vector:
+        """The initial event must find the start values of the logicals as their previous ones."""
+        n_modes = len(self.equations.system.relations)
+        return np.concatenate([d[:n_modes], d_pre[n_modes:]])
 
     def guesses(self, values: Vector) -> tuple[Vector, Vector]:
         """Start attributes of the algebraic unknowns and of the logicals."""
@@ -302,8 +319,8 @@ class Initialiser:
 
     def _consistent_z(
         self, values: Vector, time: float, u: Vector, d: Vector, x: Vector, z: Vector, P: Vector
-    ) -> Vector:
-        """Algebraic unknowns at the start, with the modes that they imply."""
+    ) -> tuple[Vector, Vector]:
+        """Algebraic unknowns at the start, and the modes that they imply."""
         d_pre = d.copy()
         for _ in range(MODE_ROUNDS):
             z = self._solve(z, values, time, u, d)
@@ -311,7 +328,7 @@ class Initialiser:
             if np.array_equal(new, d):
                 break
             d = new
-        return z
+        return z, d
 
     def _start_from(self, U: Vector, values: Vector, d: Vector, time: float, u: Vector) -> Start:
         n_open, n_free = len(self.open), len(self.free)
@@ -361,6 +378,8 @@ class Initialiser:
         if found is None and not small:
             root = self._searched(U, given)
             found = root.U
+        if found is None and self.has_modes and self._is_square(U):
+            found = self._switching.find(U, *given, 1.0).U
         if found is None:
             self._fail(U, given, root.text)
             raise AssertionError
@@ -382,8 +401,10 @@ class Initialiser:
         return newton.from_far(evaluate, ones, holds) if found is None else found
 
     def _searched(self, U: Vector, given: Given) -> Found:
-        square = self.residuals.shape[0] == U.size
-        return self._search.find(U, *given, 1.0) if square else Found(None)
+        return self._search.find(U, *given, 1.0) if self._is_square(U) else Found(None)
+
+    def _is_square(self, U: Vector) -> bool:
+        return bool(self.residuals.shape[0] == U.size)
 
     def _evaluate(self, given: Given, homotopy: float = 1.0) -> newton.Evaluate:
         def evaluate(point: Vector) -> tuple[Vector, Vector]:

@@ -20,14 +20,12 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat.system import Origin
 from estimica.simulate import point_layout as at
 from estimica.simulate.point_conserved import Conserved
-from estimica.simulate.root_search import RootSearch, Unknowns, number_of, unknowns_of
+from estimica.simulate.root_search import NESTED, RootSearch, Unknowns, number_of, unknowns_of
 from estimica.structure.parameters import is_parameter
 from estimica.structure.sorted_system import Assignment, Block
 
 Vector = npt.NDArray[np.float64]
 _TIME = 0.0
-#: relations that depend on relations: so deep they are followed, deeper ones keep their modes
-_NESTED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class PointSystem:
         if not self.nd or not self.nz or not ca.depends_on(s.modes, s.Z):
             return None
         parts = [s.G, s.limits]
-        for _ in range(_NESTED):
+        for _ in range(NESTED):
             parts = ca.substitute(parts, [s.given[1]], [s.modes])
         names = rest_unknowns(self.tuning)
         return RootSearch.of(names, parts[0], s.Z, s.given, parts[1])

@@ -29,6 +29,8 @@ Vector = npt.NDArray[np.float64]
 #: unknowns up to which a search is tried even where Newton's method may do: it takes milliseconds
 #: for each of them
 SEARCHED = 30
+#: relations that depend on relations: so deep they are followed, deeper ones keep their modes
+NESTED = 4
 _DECADES = (-4.0, 6.0)  # of guesses for several unknowns, around their scales
 _DRAWN = 256  # guesses that are drawn
 _CONTINUED = 2  # guesses that are also continued from: a way costs as much as forty other guesses
