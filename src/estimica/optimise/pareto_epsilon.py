@@ -25,7 +25,7 @@ from estimica.optimise.robust import RobustDesign, combined
 from estimica.optimise.score import DesignPoint, FailedDesign
 from estimica.optimise.sqp import sqp
 from estimica.optimise.stop import Stop
-from estimica.optimise.traded import Traded, largest_by_criterion
+from estimica.optimise.traded import Traded, known_by_criterion, largest_by_criterion
 from estimica.optimise.verified import Verification, nature_of, ran
 from estimica.study.optimise_table import OptimiseTable
 
@@ -68,8 +68,7 @@ class EpsilonSearch:
         ends = self._ends(alone, tell, planned)
         middle = self._solve(names, {}, starts[0])  # all at once
         self.found = [*ends, *([middle] if middle is not None else [])]
-        values = np.array([largest_by_criterion(p, names) for p in ends])
-        low, high = values.min(axis=0), values.max(axis=0)
+        low, high = _range(ends, names)
         shares = np.arange(1, per_axis + 1) / (per_axis + 1)
         for share in product(shares, repeat=len(names) - 1):
             asked = low[1:] + np.array(share) * (high - low)[1:]
@@ -85,7 +84,7 @@ class EpsilonSearch:
         for k, q in enumerate(starts):
             if k and isinstance(self._design.at(q, slopes=False), FailedDesign):
                 continue
-            point = self._solve([name], {}, q)
+            point = self._solve([name], {}, q, far=not k)
             found += [point] if point is not None else []
         return min(found, key=lambda p: float(largest_by_criterion(p, [name])[0]), default=None)
 
@@ -94,14 +93,14 @@ class EpsilonSearch:
     ) -> list[DesignPoint]:
         """Where one criterion is least, the others as small as they can be beside it."""
         known = [p for p in alone if p is not None]
-        values = np.array([largest_by_criterion(p, self._names) for p in known])
-        width = np.ptp(values, axis=0)
+        low, high = _range(known, self._names)
         found = []
         for k, (name, point) in enumerate(zip(self._names, alone, strict=True)):
             if point is None:
                 continue
             own = float(largest_by_criterion(point, self._names)[k])
-            limit = {name: max(own + BESIDE * float(width[k]), LEAST)}
+            width = float(high[k] - low[k]) or abs(own)
+            limit = {name: max(own + BESIDE * width, LEAST)}
             others = [n for n in self._names if n != name]
             found.append(self._solve(others, limit, point.q) or point)
             tell(self._solved / planned)
@@ -118,8 +117,10 @@ class EpsilonSearch:
         return min(self.found, key=distance).q
 
     def _solve(
-        self, small: Sequence[str], limits: Mapping[str, float], start: Vector
+        self, small: Sequence[str], limits: Mapping[str, float], start: Vector, *, far: bool = False
     ) -> DesignPoint | None:
+        """One design; `far` looks for further starts, which between the ends of a front its
+        neighbours are."""
         key = f"{NOTED}{self._solved:05d}"
         self._solved += 1
         noted = self._noted.get(key)
@@ -140,8 +141,7 @@ class EpsilonSearch:
             ended = ran(sqp, programme, start, stop)
             nature = nature_of(self._design.places)
             if nature.kinked or ended.status != "converged":
-                # along a front its neighbours are the further starts
-                Verification(sqp, programme, stop, nature, far=False).confirmed(ended)
+                Verification(sqp, programme, stop, nature, far=far).confirmed(ended)
         except Enough as enough:
             told = enough.message
             if most is not None and enough.status == "evaluation limit":
@@ -172,3 +172,12 @@ class EpsilonSearch:
         if isinstance(self._design, RobustDesign):
             return combined(point.scenarios, self._design.table)
         return replace(point, places=self._design.places)
+
+
+def _range(points: Sequence[DesignPoint], names: Sequence[str]) -> tuple[Vector, Vector]:
+    """The least and the largest value of each criterion; penalties of runs that do not settle would
+    make a range that no design has. Where none has a value, what the search follows stands in."""
+    known = np.array([known_by_criterion(p, names) for p in points])
+    follows = np.array([largest_by_criterion(p, names) for p in points])
+    values = np.where(np.isnan(known).all(axis=0), follows, known)
+    return np.nanmin(values, axis=0), np.nanmax(values, axis=0)

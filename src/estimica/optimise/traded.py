@@ -85,6 +85,12 @@ def largest_by_criterion(point: DesignPoint, names: Sequence[str]) -> Vector:
     )
 
 
+def known_by_criterion(point: DesignPoint, names: Sequence[str]) -> Vector:
+    """The same, NaN where a case has not reached a value: what a search follows is no size."""
+    known = [reaches(point, [n]) for n in names]
+    return np.where(known, largest_by_criterion(point, names), np.nan)
+
+
 def reaches(point: DesignPoint, names: Sequence[str]) -> bool:
     """Whether these criteria have values in all cases; what they weigh is not known otherwise."""
     return all(s.reached for s in point.scores if s.place.criterion.name in names)
