@@ -153,10 +153,12 @@ def _late_extremum(e: Vector, k: int, band: float) -> int | None:
     return k + 2 + int(over[-1]) if len(over) else None
 
 
-def witnessed(problem: DesignProblem, values: Vector) -> tuple[float, float]:
-    """(largest criterion/demand, how far the worst limit is exceeded)."""
+def witnessed(problem: DesignProblem, values: Vector, *, wider: float = 0.0) -> tuple[float, float]:
+    """(largest criterion/demand, how far the worst limit is exceeded), with bands that are wider by
+    a share of them."""
     response = step_response(problem, values)
-    shares = [(a.limit, measured(a, *response) / a.demand) for a in problem.asked]
+    asked = [replace(a, band=a.band * (1 + wider)) for a in problem.asked]
+    shares = [(a.limit, measured(a, *response) / a.demand) for a in asked]
     cost = max(w for limit, w in shares if not limit)
     return cost, max([0.0, *(w - 1 for limit, w in shares if limit)])
 
