@@ -148,7 +148,7 @@ def test_steady_is_twenty_times_faster_than_simulation() -> None:
         response = respond(points("Tube", mode), INPUTS, ["T_out"], ["UA", "cp"])
         response.at(theta)
         times = []
-        for _ in range(5):
+        for _ in range(40):  # the least of many: others may be working too
             begun = time.perf_counter()
             response.at(theta)
             times.append(time.perf_counter() - begun)

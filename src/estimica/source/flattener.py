@@ -188,7 +188,10 @@ def _process_for(libraries: bool) -> _Process:
     with _processes_lock:
         key = (os.getpid(), libraries)
         process = _processes.get(key)
-        if process is None or not process.alive:
+        if process is not None and not process.alive:
+            process.stop()  # it has retired meanwhile: its pipe is still open here
+            process = None
+        if process is None:
             process = _processes[key] = _Process()
         return process
 
