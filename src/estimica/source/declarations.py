@@ -431,13 +431,18 @@ class _Reader:
             return Modifier(inner.name, at, end, redeclares=inner)
         name = self._dotted()
         self._dimensions()
+        modifiers, bound, end = self._modified()
+        return Modifier(name, at, end, modifiers, bound)
+
+    def _modified(self) -> tuple[tuple[Modifier, ...], bool, int]:
+        """Modifiers, whether a value follows, and where it ends; a comment is passed over."""
         modifiers = self._modification()
         bound = self._accept("=") or self._accept(":=")
         if bound:
             self._expression()
         end = self._end()
         self._comment()
-        return Modifier(name, at, end, modifiers, bound)
+        return modifiers, bound, end
 
     def _redeclared_component(self, at: int) -> ComponentDeclaration:
         self._prefixes(_TYPE_PREFIXES)
@@ -445,11 +450,6 @@ class _Reader:
         self._dimensions()
         name = self._take()
         self._dimensions()
-        modifiers = self._modification()
-        bound = self._accept("=") or self._accept(":=")
-        if bound:
-            self._expression()
-        end = self._end()
-        self._comment()
+        modifiers, bound, end = self._modified()
         constraint = self._constraint()
         return ComponentDeclaration(name, type_name, at, end, modifiers, bound, True, constraint)
