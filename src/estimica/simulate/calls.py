@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
+import subprocess
 import sys
 import threading
 import time
@@ -21,6 +22,8 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.ccallback import CFunc
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic
+
+from estimica.base.python_child import python_command, python_environment
 
 _NOTICE = "estimica: compiling the engine (once on this computer, some ten seconds) ..."
 #: the engine allocates nothing, so that nothing needs to be counted (_nrt)
@@ -83,16 +86,37 @@ _UNIT = types.int64(
     types.CPointer(types.int64), types.CPointer(types.float64), types.float64, types.float64,
     types.int64, types.int64,
 )  # fmt: skip
-_told = False
 
 
 class Unit:
     """A part of the engine that is compiled when it is first needed, kept on disk, and called by
-    its address; so a plain model does not wait for the parts that only others use."""
+    its address; so a plain model does not wait for the parts that only others use.
+
+    It is compiled in a process of its own and read from disk. Code that was compiled here would
+    call functions that other units have too in the form that those were first compiled to, which
+    rounds in another order: the first run on a computer would differ from all others in its last
+    digits, and from its own workers.
+    """
 
     def __init__(self, function: Callable[..., int]) -> None:
         self._function = function
         self._lock = threading.Lock()
+        self._apart = True
+
+    @property
+    def name(self) -> str:
+        """The name of its function."""
+        return self._function.__name__
+
+    @property
+    def stamp(self) -> str:
+        """What it was made from; Numba looks at one file only, the engine is many."""
+        return _stamp()
+
+    def compile_here(self) -> None:
+        """Compile it in this process and keep it, where it is not kept yet."""
+        self._apart = False
+        self._compiled  # noqa: B018
 
     @cached_property
     def _compiled(self) -> Any:
@@ -102,11 +126,43 @@ class Unit:
             unit = CFunc(self._function, (_UNIT.args, _UNIT.return_type), {}, dict(_SETTINGS))
             try:
                 unit.enable_caching()
-                _watch(unit._cache)
+                self._tie(unit._cache)
             except RuntimeError:  # no folder can be written to: compile in every process
                 pass
             unit.compile()
             return unit
+
+    def _tie(self, storage: Any) -> None:
+        """Ties the disk cache to the whole engine, and has compiled what it does not hold."""
+        stamp, base = self.stamp[:12], storage._impl.filename_base
+        storage._cache_file = IndexDataCacheFile(  # a file of its own: two versions never mix
+            cache_path=storage._cache_path, filename_base=f"{base}-{stamp}", source_stamp=stamp
+        )
+        load = storage.load_overload
+
+        def load_or_compile(signature: Any, context: Any) -> Any:
+            found = load(signature, context)
+            if found is None and self._apart:
+                _tell()
+                _remove_outdated(Path(storage._cache_path), base, stamp)
+                self._compile_apart()
+                found = load(signature, context)
+            return found
+
+        storage.load_overload = load_or_compile
+
+    def _compile_apart(self) -> None:
+        """Where that fails, for want of memory say, it is compiled here."""
+        unit = (self._function.__module__, self.name)
+        with contextlib.suppress(OSError):
+            subprocess.run(
+                python_command("-m", "estimica.simulate.unit_compiler", *unit),
+                env=python_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
 
     @property
     def address(self) -> int:
@@ -121,25 +177,10 @@ class Unit:
         return prototype(self.address)
 
 
-def _watch(storage: Any) -> None:
-    """Ties the disk cache to the whole engine, and says so when there is something to compile."""
-    stamp, base = _stamp()[:12], storage._impl.filename_base
-    storage._cache_file = IndexDataCacheFile(  # a file of its own: two versions never mix
-        cache_path=storage._cache_path, filename_base=f"{base}-{stamp}", source_stamp=stamp
-    )
-    load = storage.load_overload
-
-    def load_or_tell(signature: Any, context: Any) -> Any:
-        global _told
-        found = load(signature, context)
-        if found is None:
-            if not _told:
-                print(_NOTICE, file=sys.stderr, flush=True)
-            _told = True
-            _remove_outdated(Path(storage._cache_path), base, stamp)
-        return found
-
-    storage.load_overload = load_or_tell
+@cache
+def _tell() -> None:
+    """Say once why it takes so long."""
+    print(_NOTICE, file=sys.stderr, flush=True)
 
 
 def _remove_outdated(folder: Path, base: str, stamp: str) -> None:
