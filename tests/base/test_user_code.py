@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +12,14 @@ from pathlib import Path
 import pytest
 
 from estimica.base import user_code
-from estimica.base.user_code import run_file
+from estimica.base.trusted_code import trusted_code
+from estimica.base.user_code import Ran, run_code
 
 MAIN = "import helper\n\ndef value():\n    return helper.NUMBER\n"
+
+
+def run_file(path: Path) -> Ran:
+    return run_code(trusted_code(path.name, path.parent))
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -120,12 +127,13 @@ def test_dataclasses_and_circular_imports_work(tmp_path: Path) -> None:
     assert run_file(path).names["value"]() == 3
 
 
-def test_the_texts_are_enough_for_another_machine(tmp_path: Path) -> None:
-    path = write(tmp_path / "here", main=MAIN, helper="NUMBER = 6\n")
-    ran = run_file(path)
-    assert dict(ran.texts) == {"main.py": MAIN, "helper.py": "NUMBER = 6\n"}
-    there = tmp_path / "not there" / "main.py"
-    assert run_file(there, ran.texts).names["value"]() == 6
+def test_the_code_is_enough_for_another_machine(tmp_path: Path) -> None:
+    write(tmp_path / "here", main=MAIN, helper="NUMBER = 6\n")
+    code = trusted_code("main.py", tmp_path / "here")
+    assert {f.name: f.text for f in code.files} == {"main.py": MAIN, "helper.py": "NUMBER = 6\n"}
+    sent = pickle.loads(pickle.dumps(code))
+    shutil.rmtree(tmp_path / "here")
+    assert run_code(sent).names["value"]() == 6
 
 
 def test_many_readings_do_not_pile_up_modules(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ here = pathlib.Path({here!r})
 answer = json.loads((here / "answer.json").read_text())
 files = [a for a in sys.argv[1:] if not a.startswith("-")]
 texts = {{pathlib.Path(f).name: pathlib.Path(f).read_text() for f in files if f.endswith(".mo")}}
-call = {{"arguments": sys.argv[1:], "texts": texts}}
+given = pathlib.Path(files[0]).parent if files and files[0].endswith(".mo") else None
+beside = sorted(p.relative_to(given).as_posix() for p in given.rglob("*")) if given else []
+call = {{"arguments": sys.argv[1:], "texts": texts, "beside": beside}}
 with (here / "calls.jsonl").open("a") as calls:
     calls.write(json.dumps(call) + "\\n")
 time.sleep(answer["seconds"])
@@ -52,6 +54,14 @@ class StandIn:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def handed(call: dict[str, object]) -> list[str]:
+    """The arguments, with copies named as in their folder."""
+    arguments = call["arguments"]
+    assert isinstance(arguments, list)
+    given = [a.partition("estimica-omc-")[2].partition("/")[2].partition("/")[2] for a in arguments]
+    return [g or a for g, a in zip(given, arguments, strict=True)]
+
+
 @pytest.fixture
 def omc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     folder = tmp_path / "bin"
@@ -75,7 +85,9 @@ def source(tmp_path: Path) -> Path:
 
 def test_the_compiler_is_asked_for_base_modelica_of_the_class(omc: StandIn, source: Path) -> None:
     model = es.load_model(source, frontend="openmodelica")
-    assert omc.calls()[0]["arguments"] == ["--baseModelica", "-i=Decay", str(source)]
+    (call,) = omc.calls()
+    assert handed(call) == ["--baseModelica", "-i=Decay", "decay.mo"]
+    assert call["texts"] == {"decay.mo": DECAY}
     np.testing.assert_allclose(model.simulate(TIMES)["x"], 1.5 * np.exp(-2.0 * TIMES), rtol=1e-5)
     assert model.name == "Decay"
     assert model.flat.source == str(source)
@@ -101,7 +113,7 @@ def test_a_text_is_handed_over_in_a_file(omc: StandIn) -> None:
 def test_values_become_modifiers_of_a_class_around(omc: StandIn, source: Path) -> None:
     load_flat(source, frontend="openmodelica", fix={"k": 4.0})
     plain, changed = omc.calls()
-    assert plain["arguments"] == ["--baseModelica", "-i=Decay", str(source)]
+    assert handed(plain) == ["--baseModelica", "-i=Decay", "decay.mo"]
     arguments = changed["arguments"]
     assert isinstance(arguments, list)
     assert arguments[1] == "-i=EstimicaModified"
@@ -123,9 +135,7 @@ def test_libraries_beside_are_handed_over_by_their_files(omc: StandIn, tmp_path:
     source.write_text(DECAY.replace("k = 2.0", "k = Springs.c"))
     load_flat(source, frontend="openmodelica", libraries=[tmp_path / "libraries"])
     (call,) = omc.calls()
-    arguments = call["arguments"]
-    assert isinstance(arguments, list)
-    assert arguments[2:] == [str(source), str(library / "package.mo")]
+    assert handed(call)[2:] == ["user.mo", "Springs/package.mo"]
 
 
 def test_a_package_is_handed_over_as_a_whole(omc: StandIn, tmp_path: Path) -> None:
@@ -135,11 +145,8 @@ def test_a_package_is_handed_over_as_a_whole(omc: StandIn, tmp_path: Path) -> No
     (package / "Decay.mo").write_text("within Plant;\n" + DECAY)
     system = load_flat(package / "Decay.mo", frontend="openmodelica")
     (call,) = omc.calls()
-    assert call["arguments"] == [
-        "--baseModelica",
-        "-i=Plant.Decay",
-        str(package / "package.mo"),
-    ]
+    assert handed(call) == ["--baseModelica", "-i=Plant.Decay", "Plant/package.mo"]
+    assert call["beside"] == ["Decay.mo", "package.mo"]
     assert system.name == "Plant.Decay"
 
 

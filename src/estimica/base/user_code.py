@@ -3,24 +3,34 @@
 `import helper` in such a file means the helper.py beside it and nobody else's: modules of two
 studies never meet, and one whose text has changed is read anew. They are kept in `sys.modules`
 under names that no import statement can spell, so that a program's own modules are left alone.
+
+Modules come from a `TrustedCode` alone, never from the disk: what was not read with it, and so not
+agreed to, cannot be imported.
 """
 
 from __future__ import annotations
 
 import builtins
-import importlib
 import importlib.util
 import itertools
+import os
+import shutil
 import sys
+import tempfile
 import threading
 import types
+import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
+
+from estimica.base.consent import is_guarded, require_agreed
+from estimica.base.trusted_code import CodeFile, TrustedCode
 
 #: module spaces that are kept for the next reading; a workbench has some tens of studies open
 MOST_SPACES = 64
@@ -29,55 +39,50 @@ _PREFIX = "estimica user code "
 
 @dataclass(frozen=True, eq=False)
 class Ran:
-    """The names of a file that was run, and the text of each file that took part.
+    """The names of a file that was run.
 
     `module` is what functions and classes of the file itself call their module.
     """
 
     names: Mapping[str, Any]
     module: str
-    texts: Mapping[str, str]  # by paths relative to the file's folder
 
 
-def read_python(path: Path) -> str:
-    """The text of a Python file, in the encoding that it declares."""
-    return importlib.util.decode_source(path.read_bytes())
+def run_code(code: TrustedCode) -> Ran:
+    """Run the file of a code; what it imports from its folder is its own.
 
-
-def run_file(path: Path, texts: Mapping[str, str] | None = None) -> Ran:
-    """Run a Python file; what it imports from its folder is its own.
-
-    texts: the file itself and others whose content is known already, as `Ran.texts` of another
-    process has them.
-    Whatever the code raises is raised here.
+    An error of the user's where nobody agreed to this content. Whatever the code raises is raised
+    here.
     """
-    path = path.absolute()
-    given = {path.name: read_python(path)} if texts is None else dict(texts)
-    text = given[path.name]
-    space = _space(path, given)
-    module = types.ModuleType(f"{space.name}.{path.stem}")
+    require_agreed(code.listed())
+    space = _space(code)
+    stem = code.entry.name.removesuffix(".py")
+    module = types.ModuleType(f"{space.name}.{stem}")
+    path = code.folder / code.entry.name
     module.__dict__.update(__file__=str(path), __package__=space.name, __builtins__=space.builtins)
     before = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
-        exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
+        exec(_compiled(code.entry, path), module.__dict__)
     except SystemExit as end:
         raise RuntimeError(f"it ends the program (sys.exit({end.code!r}))") from None
     except BaseException:
         if before is None:
             del sys.modules[module.__name__]
         raise
-    return Ran(module.__dict__, module.__name__, {path.name: text, **space.texts})
+    return Ran(module.__dict__, module.__name__)
+
+
+def _compiled(file: CodeFile, path: Path) -> types.CodeType:
+    return compile(file.text, str(path), "exec", dont_inherit=True)
 
 
 @dataclass(eq=False)
 class _Space:
-    """The modules that belong to one file, under `name`."""
+    """The modules that belong to one code, under `name`."""
 
     name: str
-    folder: Path
-    given: Mapping[str, str]
-    texts: dict[str, str] = field(default_factory=dict)  # of the modules that were imported
+    code: TrustedCode
     builtins: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,83 +99,126 @@ class _Space:
         """What an import statement of this space's code does."""
         _keep(self)
         first = name.partition(".")[0]
-        if level or not self.holds(first):
+        if level:
             return __import__(name, globals, locals, fromlist, level)
+        if not self.holds(first):
+            self._require_not_beside(first)
+            return __import__(name, globals, locals, fromlist, 0)
         inner = __import__(f"{self.name}.{name}", globals, locals, fromlist, 0)
         return inner if fromlist else sys.modules[f"{self.name}.{first}"]
 
     def holds(self, name: str) -> bool:
-        """Whether the folder has a module or package of that name, before any other."""
+        """Whether the code has a module or package of that name, before any other."""
         if f"{self.name}.{name}" in sys.modules:
             return True
-        spec = self.spec(f"{self.name}.{name}")
+        spec = self._known(f"{self.name}.{name}")
         if spec is None:
             return False
         # a folder without __init__.py is a package only where nothing else is called so
-        return spec.loader is not None or not _elsewhere(name)
+        return spec.loader is not None or _elsewhere(name, self.code.folder) is None
 
     def spec(self, full: str) -> ModuleSpec | None:
         """How a module of this space is loaded; None where there is no such file."""
-        relative = full[len(self.name) + 1 :].replace(".", "/")
+        known = self._known(full)
+        if known is None:
+            self._require_not_beside(self._relative(full))
+        return known
+
+    def _known(self, full: str) -> ModuleSpec | None:
+        relative, files = self._relative(full), self.code.by_name
         for spelt, package in ((f"{relative}/__init__.py", True), (f"{relative}.py", False)):
-            if spelt in self.given or (self.folder / spelt).is_file():
-                loader = _TextLoader(self, spelt)
-                found = ModuleSpec(
-                    full, loader, origin=str(self.folder / spelt), is_package=package
+            if spelt in files:
+                origin = str(self.code.folder / spelt)
+                made = ModuleSpec(
+                    full, _TextLoader(self, files[spelt]), origin=origin, is_package=package
                 )
-                found.has_location = True
+                made.has_location = True
                 if package:
-                    found.submodule_search_locations = [str(self.folder / relative)]
-                return found
+                    made.submodule_search_locations = [str(self.code.folder / relative)]
+                return made
         for suffix in EXTENSION_SUFFIXES:
-            file = self.folder / f"{relative}{suffix}"
-            if file.is_file():
+            if f"{relative}{suffix}" in files:
+                file = self._native / f"{relative}{suffix}"
                 native = ExtensionFileLoader(full, str(file))
                 return importlib.util.spec_from_file_location(full, file, loader=native)
-        if (self.folder / relative).is_dir() and any((self.folder / relative).rglob("*.py")):
-            found = ModuleSpec(full, None, is_package=True)
-            found.submodule_search_locations = [str(self.folder / relative)]
-            return found
+        if any(name.startswith(f"{relative}/") and name.endswith(".py") for name in files):
+            made = ModuleSpec(full, None, is_package=True)
+            made.submodule_search_locations = [str(self.code.folder / relative)]
+            return made
         return None
 
-    def text(self, spelt: str) -> str:
-        """The text of a file of this space, as it is on disk or was given."""
-        return self.given[spelt] if spelt in self.given else read_python(self.folder / spelt)
+    def _relative(self, full: str) -> str:
+        return full[len(self.name) + 1 :].replace(".", "/")
 
-    @property
-    def is_current(self) -> bool:
-        """Whether all files that took part hold what they held then."""
-        try:
-            return all(self.text(spelt) == text for spelt, text in self.texts.items())
-        except (OSError, UnicodeDecodeError):
-            return False
+    @cached_property
+    def _native(self) -> Path:
+        """A private folder with the native code, byte for byte as it was read."""
+        folder = Path(tempfile.mkdtemp(prefix="estimica-native-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        for file in self.code.files:
+            if not file.is_python:
+                path = folder / file.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(file.content)
+        return folder
+
+    def _require_not_beside(self, relative: str) -> None:
+        """What lies beside the code but was not read with it is told, instead of run."""
+        folder, first = self.code.folder, relative.partition("/")[0]
+        if not _is_beside(folder, relative):
+            return
+        if relative == first and _elsewhere(first, folder) is not None:
+            return  # installed: that one is meant
+        raise _not_agreed(relative, folder)
 
 
 class _TextLoader(Loader):
-    """Compiles the text of a file itself: a stored compilation may be of another text."""
+    """Compiles the text that was read: a stored compilation may be of another one."""
 
-    def __init__(self, space: _Space, spelt: str) -> None:
-        self._space, self._spelt = space, spelt
+    def __init__(self, space: _Space, file: CodeFile) -> None:
+        self._space, self._file = space, file
 
     def exec_module(self, module: types.ModuleType) -> None:
-        text = self._space.text(self._spelt)
-        self._space.texts[self._spelt] = text
         module.__dict__["__builtins__"] = self._space.builtins
-        file = str(self._space.folder / self._spelt)
-        exec(compile(text, file, "exec", dont_inherit=True), module.__dict__)
+        path = self._space.code.folder / self._file.name
+        exec(_compiled(self._file, path), module.__dict__)
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules of all spaces, and no others."""
+    """Finds the modules of all spaces; of others, none in the folder of somebody's study."""
+
+    def __init__(self) -> None:
+        self._own_path = {_real(entry) for entry in sys.path}  # of this installation
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not fullname.startswith(_PREFIX):
+        if fullname.startswith(_PREFIX):
+            space = _spaces.get(fullname.partition(".")[0])
+            return space.spec(fullname) if space is not None else None
+        if path is not None or not is_guarded():
+            return None  # a program of one's own may import from where it likes
+        return self._from_elsewhere(fullname)
+
+    def _from_elsewhere(self, name: str) -> ModuleSpec | None:
+        """By the path without the folders of studies; ImportError where only these have it."""
+        folders = {_real(str(space.code.folder)) for space in _spaces.values()}
+        closed = [entry for entry in sys.path if self._is_closed(_real(entry), folders)]
+        if not closed or name in sys.builtin_module_names or _is_frozen(name):
             return None
-        name = fullname.partition(".")[0]
-        space = next((s for s in _spaces.values() if s.name == name), None)
-        return space.spec(fullname) if space is not None else None
+        rest = [entry for entry in sys.path if entry not in closed]
+        found = PathFinder.find_spec(name, rest)
+        if found is None and PathFinder.find_spec(name, closed) is not None:
+            raise _not_agreed(name, Path(_real(closed[0])))
+        return found
+
+    def _is_closed(self, entry: str, folders: set[str]) -> bool:
+        if entry in folders:
+            return True
+        # a virtual environment may lie below a study's folder: it was there before
+        return entry not in self._own_path and any(
+            Path(entry).is_relative_to(folder) for folder in folders
+        )
 
 
 _spaces: OrderedDict[str, _Space] = OrderedDict()  # by name, the one used last at the end
@@ -178,15 +226,14 @@ _lock = threading.RLock()
 _numbers = itertools.count(1)
 
 
-def _space(path: Path, given: Mapping[str, str]) -> _Space:
-    """The space of a file: the one it had, while nothing has changed."""
+def _space(code: TrustedCode) -> _Space:
+    """The space of a code: the one it had, while nothing has changed."""
     with _lock:
         for space in reversed(_spaces.values()):
-            same = space.folder == path.parent and space.given == given
-            if same and space.is_current:
+            if space.code.folder == code.folder and space.code.sha256 == code.sha256:
                 _keep(space)
                 return space
-        space = _Space(f"{_PREFIX}{next(_numbers)}", path.parent, given)
+        space = _Space(f"{_PREFIX}{next(_numbers)}", code)
         _keep(space)
         return space
 
@@ -200,7 +247,7 @@ def _keep(space: _Space) -> None:
         _spaces.move_to_end(space.name)
         if space.name not in sys.modules:
             package = types.ModuleType(space.name)
-            package.__path__ = [str(space.folder)]
+            package.__path__ = [str(space.code.folder)]
             sys.modules[space.name] = package
         while len(_spaces) > MOST_SPACES:
             name, _ = _spaces.popitem(last=False)
@@ -208,8 +255,46 @@ def _keep(space: _Space) -> None:
                 del sys.modules[module]
 
 
-def _elsewhere(name: str) -> bool:
+def _elsewhere(name: str, folder: Path) -> object:
+    """What else is called so: a module of the program, or an installed one; None for nothing."""
+    if name in sys.modules:
+        return sys.modules[name]
+    closed = _real(str(folder))
     try:
-        return name in sys.modules or importlib.util.find_spec(name) is not None
+        if name in sys.builtin_module_names or _is_frozen(name):
+            return name
+        return PathFinder.find_spec(name, [p for p in sys.path if _real(p) != closed])
     except (ImportError, ValueError):
+        return None
+
+
+def _is_beside(folder: Path, relative: str) -> bool:
+    """Whether there is anything that Python might take for this module."""
+    path = folder / relative
+    suffixes = (".py", ".pyc", *EXTENSION_SUFFIXES)
+    try:
+        return (
+            any(path.with_name(f"{path.name}{suffix}").exists() for suffix in suffixes)
+            or any((path.parent / "__pycache__").glob(f"{path.name}.*.pyc"))
+            or any(p.suffix in suffixes for p in path.glob("*"))
+        )
+    except (OSError, ValueError):
         return False
+
+
+def _not_agreed(relative: str, folder: Path) -> ImportError:
+    name = relative.replace("/", ".")
+    return ImportError(
+        f"'{name}' in '{folder}' is not part of what was agreed to: only modules that stand as .py "
+        "files or native code beside the study's file, and that an import statement names, are "
+        f"listed and run; write `import {name}` where it is used, and keep its source there",
+        name=name,
+    )
+
+
+def _is_frozen(name: str) -> bool:
+    return importlib.machinery.FrozenImporter.find_spec(name) is not None
+
+
+def _real(entry: str) -> str:
+    return os.path.realpath(entry or os.getcwd())

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimica.base.errors import ModelError
+from estimica.base.code_reference import CodeRefusedError, means_code
+from estimica.base.errors import EstimicaError, ModelError
 from estimica.base.suggest import did_you_mean, did_you_mean_file
-from estimica.base.user_code import Ran, read_python, run_file
+from estimica.base.trusted_code import CodeMissingError, TrustedCode, trusted_code
+from estimica.base.user_code import Ran, run_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,25 +23,28 @@ class FileFunction:
     parameters: Mapping[str, float] | Sequence[str] | None
     inputs: Sequence[str] | None
     outputs: Sequence[str] | None
-    texts: Mapping[str, str]  # of the file and of those it imports from beside it
 
 
 def is_function_source(source: str) -> bool:
-    """Whether a model's source means a Python function."""
-    return source.endswith(".py") or ".py:" in source
+    """Whether a model's source means a Python function, be it rightly spelt or not."""
+    return means_code(source)
 
 
-def read_function(
-    source: str, folder: Path, texts: Mapping[str, str] | None = None
-) -> FileFunction:
-    """The function that "file.py:function" means; the only one of a file needs no name.
+def code_of_source(source: str, folder: Path) -> TrustedCode:
+    """The code that a model's source "file.py:function" means; the file is relative to `folder`."""
+    try:
+        return trusted_code(source, folder)
+    except CodeMissingError as error:
+        path = folder / source.rpartition(".py")[0]
+        raise ModelError("M140", f"{error}{did_you_mean_file(path.with_suffix('.py'))}") from None
+    except CodeRefusedError as error:
+        raise ModelError("M143", f"source {error}") from None
 
-    `texts` are the files that belong to it, by relative paths, where they are known already.
-    """
-    file, _, name = source.partition(".py:") if ".py:" in source else (source[:-3], "", "")
-    path = folder / f"{file}.py"
-    ran = _run(path, texts or {path.name: _text(path, f"{file}.py")})
-    content = ran.names
+
+def read_function(code: TrustedCode) -> FileFunction:
+    """The function of a code; the only one of a file needs no name."""
+    ran = _run(code)
+    content, name, file = ran.names, code.function, code.entry.name
     functions = {
         n: f
         for n, f in content.items()
@@ -49,31 +54,26 @@ def read_function(
         name = next(iter(functions))
     found = content.get(name)
     if not callable(found):
-        listed = f'; write source = "{path.name}:function" (there are {", ".join(functions)})'
+        listed = f'; write source = "{file}:function" (there are {", ".join(functions)})'
         asked = f"has no function '{name}'" if name else "holds several functions or none"
         hint = did_you_mean(name, list(functions)) or listed
-        raise ModelError("M141", f"'{path.name}' {asked}{hint}")
+        raise ModelError("M141", f"'{file}' {asked}{hint}")
     parameters, inputs, outputs = (content.get(n) for n in ("parameters", "inputs", "outputs"))
-    return FileFunction(found, parameters, inputs, outputs, ran.texts)
+    return FileFunction(found, parameters, inputs, outputs)
 
 
-def _text(path: Path, spelt: str) -> str:
-    if not path.is_file():
-        raise ModelError("M140", f"there is no file '{spelt}'{did_you_mean_file(path)}")
+def _run(code: TrustedCode) -> Ran:
+    file = code.entry.name
     try:
-        return read_python(path)
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise ModelError("M140", f"cannot read '{spelt}': {error}") from None
-
-
-def _run(path: Path, texts: Mapping[str, str]) -> Ran:
-    """Run a file; its own folder can be imported from."""
-    try:
-        return run_file(path, texts)
+        return run_code(code)
+    except EstimicaError:
+        raise
+    except UnicodeDecodeError as error:
+        raise ModelError("M140", f"cannot read '{code.spelt}': {error}") from None
     except SyntaxError as error:
-        name = Path(error.filename or path).name
+        name = Path(error.filename or file).name
         raise ModelError("M142", f"'{name}', line {error.lineno}: {error.msg}") from None
     except Exception as error:  # the user's code may raise anything
         raise ModelError(
-            "M142", f"'{path.name}' raised {type(error).__name__} while it was read: {error}"
+            "M142", f"'{file}' raised {type(error).__name__} while it was read: {error}"
         ) from None

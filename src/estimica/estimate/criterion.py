@@ -7,14 +7,14 @@ cost is 2 Jᵀ(m ρ) and its Gauss-Newton Hessian 2 Jᵀ m² J, J the derivative
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.trusted_code import TrustedCode
 from estimica.estimate.loss import BENDS, Kind, Loss, Robust, spread
 from estimica.estimate.roughness import Shape
 from estimica.study.case import Sigma
@@ -295,9 +295,11 @@ class UnscaledOutputError(Unscaled):
 
 
 def criterion_of(
-    estimation: Estimation, blocks: Sequence[Block], folder: Path | None = None
+    estimation: Estimation,
+    blocks: Sequence[Block],
+    code_for: Callable[[str], TrustedCode] | None = None,
 ) -> Criterion | Unscaled:
-    """The criterion that a study asks for; `folder` is where its Python files are."""
+    """The criterion that a study asks for; `code_for` gives the code of its Python files."""
     blocks = tuple(blocks)
     kind, scale = estimation.loss, estimation.loss_scale
     if estimation.criterion == "oe":
@@ -312,7 +314,7 @@ def criterion_of(
         return _ready_if_known(UnscaledLikelihood(blocks, kind, scale or BENDS[kind]))
     from estimica.estimate.own_criterion import own_criterion
 
-    return own_criterion(estimation.criterion, blocks, folder)
+    return own_criterion(estimation.criterion, blocks, code_for)
 
 
 def _ready_if_known(criterion: Unscaled) -> Criterion | Unscaled:

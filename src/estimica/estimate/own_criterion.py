@@ -16,9 +16,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import FitError
+from estimica.base.code_reference import CodeRefusedError, means_code
+from estimica.base.errors import EstimicaError, FitError
 from estimica.base.suggest import did_you_mean
-from estimica.base.user_code import run_file
+from estimica.base.trusted_code import TrustedCode, trusted_code
+from estimica.base.user_code import run_code
 from estimica.estimate.criterion import Block, Criterion, Scoring
 from estimica.estimate.loss import FLOOR
 from estimica.estimate.roughness import Around, Shape, is_hollow, kernel_width, shape_of
@@ -157,11 +159,12 @@ class Function(Terms):
         return terms
 
 
-def own_criterion(text: str, blocks: Sequence[Block], folder: Path | None = None) -> Criterion:
-    """The criterion of an expression, or of 'file.py:function' relative to `folder`."""
-    file, colon, name = text.rpartition(":")
-    if colon and file.endswith(".py"):
-        terms: Terms = Function(_load((folder or Path()) / file, name, text), text)
+def own_criterion(
+    text: str, blocks: Sequence[Block], code_for: Callable[[str], TrustedCode] | None = None
+) -> Criterion:
+    """The criterion of an expression, or of 'file.py:function', whose code `code_for` gives."""
+    if means_code(text):
+        terms: Terms = Function(_load(text, code_for or _beside_nothing), text)
     else:
         formula = parse_formula(text, "criterion")
         for unknown in formula.names:
@@ -180,23 +183,33 @@ def own_criterion(text: str, blocks: Sequence[Block], folder: Path | None = None
     return OwnCriterion(tuple(blocks), terms, text)
 
 
-def _load(path: Path, name: str, text: str) -> Callable[..., object]:
-    if not path.is_file():
-        raise FitError("F022", f"criterion '{text}': there is no file '{path}'")
+def _beside_nothing(text: str) -> TrustedCode:
+    """The code for a study that was not read from a file."""
+    return trusted_code(text, Path())
+
+
+def _load(text: str, code_for: Callable[[str], TrustedCode]) -> Callable[..., object]:
     try:
-        ran = run_file(path)
+        code = code_for(text)
+    except CodeRefusedError as error:
+        raise FitError("F022", f"criterion '{text}': {error}") from None
+    if not code.function:
+        raise FitError("F022", f"criterion '{text}': name the function, as file.py:function")
+    try:
+        found = run_code(code).names
+    except EstimicaError:
+        raise
     except Exception as error:  # the user's code may raise anything
-        kind = type(error).__name__
-        raise FitError("F022", f"criterion '{text}': {kind} in '{path}': {error}") from None
-    found = ran.names
-    if not callable(found.get(name)):
+        kind, file = type(error).__name__, code.folder / code.entry.name
+        raise FitError("F022", f"criterion '{text}': {kind} in '{file}': {error}") from None
+    if not callable(found.get(code.function)):
         known = [n for n, v in found.items() if callable(v) and not n.startswith("_")]
         raise FitError(
             "F022",
-            f"criterion '{text}': '{path.name}' has no function '{name}'"
-            f"{did_you_mean(name, known)}",
+            f"criterion '{text}': '{code.entry.name}' has no function '{code.function}'"
+            f"{did_you_mean(code.function, known)}",
         )
-    function: Callable[..., object] = found[name]
+    function: Callable[..., object] = found[code.function]
     return function
 
 

@@ -88,8 +88,7 @@ class Setup:
         blocks = blocks_of(
             _outputs(records), study.estimation.criterion, _outputs(self.of_role("calibrate"))
         )
-        folder = study.path.parent if study.path else None
-        criterion = criterion_of(study.estimation, blocks, folder)
+        criterion = criterion_of(study.estimation, blocks, study.code_for)
         predictors: list[Predictor] = []
         for one, place in zip(records, places, strict=True):
             sizes = self._sizes(links, tuners) + [unknowns[k].scale for k in place.starts.values()]

@@ -114,9 +114,11 @@ def _files(study: Study | None) -> Iterator[Path]:
         yield study.path
     told = study.tables.get("model", {})
     source = told.get("source") if isinstance(told, dict) else None
-    if source and "\n" not in str(source):
-        file, colon, _ = str(source).rpartition(".py:")
-        yield folder / (f"{file}.py" if colon else str(source))
+    known = study.code.get(str(source))
+    if known is not None:
+        yield known.entry.path
+    elif source and "\n" not in str(source):
+        yield folder / str(source)
     for case in study.active_cases:
         if isinstance(case.data, (str, Path)):
             yield Path(case.data)

@@ -202,7 +202,7 @@ def _scorers(
                 links,
                 moving,
                 study.solver.options,
-                study.path.parent if study.path else None,
+                study.code_for,
                 np.array([t.start for t in tuners], float),
             )
         )

@@ -63,8 +63,7 @@ def _case(study: Study, case: Case, links: Links, held: dict[str, float]) -> Ite
             if place.criterion.kind == "value" or experiment is None:
                 ValueScorer(study.model, links, {**held, **case.fix}, [place])
             else:
-                folder = study.path.parent if study.path else None
-                TrajectoryScorer(model, experiment, links, [place], folder=folder)
+                TrajectoryScorer(model, experiment, links, [place], code_for=study.code_for)
 
         yield from _tried(criterion_made)
     if experiment is None:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from estimica.base.errors import DesignError
+from estimica.base.code_reference import CodeRefusedError
+from estimica.base.errors import DesignError, EstimicaError
 from estimica.base.suggest import did_you_mean
-from estimica.base.user_code import run_file
+from estimica.base.trusted_code import TrustedCode, trusted_code
+from estimica.base.user_code import run_code
 from estimica.compiled.model import Model
 from estimica.optimise.trajectory_signals import Sampled
 from estimica.source.formula import parse_formula
@@ -44,25 +46,29 @@ class TrajectoryFunction:
         return value if np.isfinite(value) else float("nan")
 
 
-def trajectory_function(criterion: Criterion, folder: Path | None) -> TrajectoryFunction:
-    """The function that `file.py:function` names; the path is relative to the study."""
+def trajectory_function(
+    criterion: Criterion, code_for: Callable[[str], TrustedCode] | None
+) -> TrajectoryFunction:
+    """The function that `file.py:function` names; `code_for` gives its code."""
     text = criterion.function or ""
-    path, _, name = text.rpartition(":")
     where = f"criterion '{criterion.name}'"
-    if not path or not path.endswith(".py"):
-        raise DesignError("O039", f"{where}: function '{text}' is not written as file.py:function")
-    file = (folder or Path()) / path
-    if not file.exists():
-        raise DesignError("O039", f"{where}: there is no file '{file}'")
     try:
-        found = run_file(file).names
-    except Exception as error:
+        code = code_for(text) if code_for else trusted_code(text, Path())
+    except CodeRefusedError as error:
+        raise DesignError("O039", f"{where}: function {error}") from None
+    if not code.function:
+        raise DesignError("O039", f"{where}: function '{text}' is not written as file.py:function")
+    file = code.folder / code.entry.name
+    try:
+        found = run_code(code).names
+    except EstimicaError:
+        raise
+    except Exception as error:  # the user's code may raise anything
         raise DesignError(
             "O039", f"{where}: '{file}' cannot be run: {type(error).__name__}: {error}"
         ) from None
-    if not callable(found.get(name)):
+    if not callable(found.get(code.function)):
         names = [n for n, v in found.items() if callable(v) and not n.startswith("_")]
-        raise DesignError(
-            "O039", f"{where}: '{file}' has no function '{name}'{did_you_mean(name, names)}"
-        )
-    return TrajectoryFunction(criterion.name, found[name], criterion.of)
+        hint = did_you_mean(code.function, names)
+        raise DesignError("O039", f"{where}: '{file}' has no function '{code.function}'{hint}")
+    return TrajectoryFunction(criterion.name, found[code.function], criterion.of)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from estimica.base.errors import DesignError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
+from estimica.base.trusted_code import TrustedCode
 from estimica.compiled.model import Evaluation, Model, Respond
 from estimica.estimate.links import Links
 from estimica.optimise.dense_signal import DenseSignal, motion
@@ -88,7 +88,7 @@ class TrajectoryScorer:
         links: Links,
         places: Sequence[Place],
         options: Options | None = None,
-        folder: Path | None = None,
+        code_for: Callable[[str], TrustedCode] | None = None,
         start: Vector | None = None,
         panels: int = FIRST,
         tight: bool = True,
@@ -103,7 +103,7 @@ class TrajectoryScorer:
         self._options = chosen
         known = {q.name: q for q in model.quantities()}
         self.fixed = numbers(known, {**experiment.parameters, **experiment.start})
-        self.asked = [_asked(p.criterion, known, links, folder) for p in places]
+        self.asked = [_asked(p.criterion, known, links, code_for) for p in places]
         formulas = [f for a in self.asked for f in (a.of, a.reference) if f is not None]
         functions = [a.function for a in self.asked if a.function is not None]
         wanted = [n for f in formulas for n in f.variables]
@@ -281,12 +281,15 @@ def _tight(atol: float | tuple[float, ...]) -> float | tuple[float, ...]:
 
 
 def _asked(
-    criterion: Criterion, known: Mapping[str, Quantity], links: Links, folder: Path | None
+    criterion: Criterion,
+    known: Mapping[str, Quantity],
+    links: Links,
+    code_for: Callable[[str], TrustedCode] | None,
 ) -> Asked:
     where = f"criterion '{criterion.name}'"
     if criterion.kind == "function":
         assert criterion.function is not None
-        return Asked(criterion, None, None, trajectory_function(criterion, folder))
+        return Asked(criterion, None, None, trajectory_function(criterion, code_for))
     of = SignalFormula(criterion.of, where, known, links)
     reference = None
     if criterion.reference is not None:

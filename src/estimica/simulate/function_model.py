@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
+from estimica.base.trusted_code import TrustedCode
 from estimica.compiled.function_call import (
     Function,
     FunctionCall,
@@ -18,7 +19,7 @@ from estimica.compiled.function_call import (
     function_name,
     signature_of,
 )
-from estimica.compiled.function_file import read_function
+from estimica.compiled.function_file import code_of_source, read_function
 from estimica.compiled.function_response import Found, FunctionResponse, Way
 from estimica.simulate.engine import Options
 from estimica.simulate.inputs import signals_of
@@ -76,17 +77,23 @@ def function_model_of_file(
     folder: Path,
     fix: Mapping[str, object] | None = None,
     derivatives: Way = "auto",
-    texts: Mapping[str, str] | None = None,
 ) -> FunctionModel:
     """The model of "file.py:function"; the file may declare parameters, inputs and outputs."""
-    found = read_function(source, folder, texts)
+    return function_model_of_code(code_of_source(source, folder), fix, derivatives)
+
+
+def function_model_of_code(
+    code: TrustedCode, fix: Mapping[str, object] | None = None, derivatives: Way = "auto"
+) -> FunctionModel:
+    """The same of a code that was read already."""
+    found = read_function(code)
     model = function_model(
         found.function, found.parameters, found.inputs, found.outputs, derivatives=derivatives
     )
     fixed = {n: finite(n, v) for n, v in (fix or {}).items()}
     known_names(model, list(fixed), model.parameter_names, "parameter")
     model.values.update(fixed)
-    model.origin = (source, folder, fix, derivatives, found.texts)
+    model.origin = (code, fix, derivatives)
     return model
 
 
@@ -111,7 +118,7 @@ class FunctionModel(SimulatedModel):
         self.parameter_names = tuple(parameters)
         self.input_names = inputs
         self.values = {n: finite(n, v) for n, v in parameters.items() if v is not None}
-        self.origin: tuple[Any, ...] | None = None  # the file it was read from
+        self.origin: tuple[Any, ...] | None = None  # the code that it was made of
         self._output_names = outputs
         self._way: Way = way
         self._found: Found | None = None
@@ -212,9 +219,9 @@ class FunctionModel(SimulatedModel):
         return known
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A function of a file is read anew by another process; others must be importable there."""
+        """The code of a file goes along to another process; others must be importable there."""
         if self.origin is not None:
-            return function_model_of_file, self.origin
+            return function_model_of_code, self.origin
         parameters = {n: self.values.get(n) for n in self.parameter_names}
         return FunctionModel, (
             self.function, self.signature, parameters, self.input_names, self._output_names,

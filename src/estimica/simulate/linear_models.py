@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from estimica.base.code_reference import means_code
 from estimica.base.errors import ModelError
 from estimica.compiled import linear_control
 from estimica.compiled.linear_frequency_function import FrequencyFunction
@@ -33,7 +34,7 @@ _IN_S = re.compile(r"\bs\b")
 def is_transfer_function_text(source: str) -> bool:
     """Whether a model's source is a formula in s rather than the name of a file or class."""
     formula = bool(_IN_S.search(source)) and any(c in source for c in "(*+^")
-    return formula and not source.endswith((".mo", ".py", ".fmu", ".bmo")) and ".py:" not in source
+    return formula and not source.endswith((".mo", ".fmu", ".bmo")) and not means_code(source)
 
 
 def transfer_function(

@@ -81,7 +81,7 @@ def library_folders() -> list[Path]:
 def find_library(name: str, extra: Sequence[Path] = ()) -> Library | None:
     """The library called `name`: among `extra` first, then in the library folders."""
     for given in extra:
-        for candidate in _given(given):
+        for candidate in libraries_given(given):
             if candidate.name == name:
                 return candidate
     for folder in library_folders():
@@ -149,7 +149,8 @@ def names_used(texts: Iterable[str]) -> set[str]:
     return {name for text in texts for name in head_names(outline(text))}
 
 
-def _given(path: Path) -> list[Library]:
+def libraries_given(path: Path) -> list[Library]:
+    """The libraries that a path means: itself, or those in a folder."""
     if path.is_file() or (path / "package.mo").is_file():
         return [Library(package_name(path), path)]
     return [c[0] for c in _libraries_in(path)] if path.is_dir() else []

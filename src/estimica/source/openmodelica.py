@@ -6,6 +6,7 @@ omc --baseModelica -i=Class File.mo Library/package.mo
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from estimica.base.consent import require_agreed
 from estimica.base.errors import SourceError
 from estimica.flat.system import FlatSystem
 from estimica.source.base_modelica import base_modelica_system
@@ -21,9 +23,11 @@ from estimica.source.cache import fingerprint, key_of, store, stored
 from estimica.source.libraries import (
     Library,
     enclosing_package,
+    libraries_given,
     names_used,
     needed_libraries,
 )
+from estimica.source.modelica_files import own_root, read_files
 from estimica.source.modifiers import WRAPPER, Fixed, check_names, wrapper_text
 from estimica.source.outline import experiment_of
 from estimica.source.request import Request, read_request
@@ -50,7 +54,7 @@ def load_with_openmodelica(
     """
     compiler = _compiler()
     request = read_request(source, class_name, libraries)
-    run = _Run(compiler, request, _own_file(source), tuple(libraries), time_limit)
+    run = _Run(compiler, request, _own_file(source, libraries), tuple(libraries), time_limit)
     plain = run.system({}, None, cache)
     if not fix:
         return plain
@@ -70,11 +74,16 @@ def _compiler() -> Path:
     return Path(found)
 
 
-def _own_file(source: str | Path) -> Path | None:
-    """The file that holds the class; of a package the outermost one; None for a text."""
+def _own_file(source: str | Path, libraries: Sequence[Path]) -> Path | None:
+    """The file that holds the class; of a package the outermost one.
+
+    None for a text, and for a class of a library of this machine.
+    """
     path = Path(source) if "\n" not in str(source) else None
     if path is None or not path.exists():
-        return None
+        first = str(source).partition(".")[0]
+        given = [lib for path in libraries for lib in libraries_given(path) if lib.name == first]
+        return given[0].main_file if given and path is not None else None
     top = enclosing_package(path)
     return top / "package.mo" if top is not None else path
 
@@ -124,8 +133,9 @@ class _Run:
 
     def _text(self, fix: Mapping[str, Fixed], plain: FlatSystem | None) -> str:
         with tempfile.TemporaryDirectory(prefix="estimica-omc-") as name:
-            folder = Path(name)
-            model, files = self._files(folder, fix, plain)
+            folder = Path(os.path.realpath(name))
+            copies = self._copied(folder)
+            model, files = self._files(folder, copies, fix, plain)
             command = [str(self.compiler), "--baseModelica", f"-i={model}", *files]
             try:
                 done = subprocess.run(
@@ -152,10 +162,28 @@ class _Run:
         begin = output.find(_HEADER)
         if begin < 0 or done.returncode != 0:
             raise self._refused(output[: max(begin, 0) or None] + "\n" + errors, folder)
-        return output[begin:]
+        return _in_place(output[begin:], copies)
+
+    def _copied(self, folder: Path) -> dict[Path, Path]:
+        """A private copy of what the study brings, by its root; what it holds must be agreed to.
+
+        Libraries of this machine are read in their places.
+        """
+        roots = [] if self.file is None else [own_root(self.file)]
+        roots += [library.root for library in self._libraries() if self._is_given(library)]
+        copies: dict[Path, Path] = {}
+        for root in dict.fromkeys(roots):
+            copy = folder / f"{len(copies)}"
+            require_agreed(read_files(root, copy).listed())
+            copies[root] = copy / root.name
+        return copies
 
     def _files(
-        self, folder: Path, fix: Mapping[str, Fixed], plain: FlatSystem | None
+        self,
+        folder: Path,
+        copies: Mapping[Path, Path],
+        fix: Mapping[str, Fixed],
+        plain: FlatSystem | None,
     ) -> tuple[str, list[str]]:
         """The class to be flattened, and what the compiler is to read for it."""
         files: list[Path | str] = []
@@ -164,11 +192,14 @@ class _Run:
             (folder / f"{WRAPPER}.mo").write_text(wrapper_text(model, fix, plain), encoding="utf-8")
             files, model = [folder / f"{WRAPPER}.mo"], WRAPPER
         if self.file is not None:
-            files.append(self.file.resolve())
+            files.append(_main_file(copies[own_root(self.file)]))
         elif self.request.document:
-            (folder / "text.mo").write_text(self.request.text, encoding="utf-8")
-            files.append(folder / "text.mo")
-        files += [self._named(library) for library in self._libraries()]
+            path = folder / "text.mo"
+            path.write_text(self.request.text, encoding="utf-8")
+            if not self.request.label:  # else a library of this machine
+                require_agreed(read_files(path).listed())
+            files.append(path)
+        files += [self._named(library, copies) for library in self._libraries()]
         return model, [str(f) for f in dict.fromkeys(files)]
 
     def _libraries(self) -> Sequence[Library]:
@@ -180,12 +211,16 @@ class _Run:
         own.add(request.class_name.partition(".")[0])
         return needed_libraries(names_used([request.text]) - own, self.given)
 
-    def _named(self, library: Library) -> Path | str:
+    def _named(self, library: Library, copies: Mapping[Path, Path]) -> Path | str:
         """A library by its name where the compiler knows it itself, else by its file."""
+        if library.root in copies:
+            return _main_file(copies[library.root])
         own = Path.home() / ".openmodelica" / "libraries"
         known = library.root.is_relative_to(own) or "omlibrary" in library.root.parts
-        given = any(library.root.is_relative_to(g) for g in self.given)
-        return library.name if known and not given else library.main_file.resolve()
+        return library.name if known else library.main_file.resolve()
+
+    def _is_given(self, library: Library) -> bool:
+        return any(library.root.is_relative_to(g) for g in self.given)
 
     def _refused(self, output: str, folder: Path) -> SourceError:
         found = [m for line in output.splitlines() if (m := _MESSAGE.match(line.strip()))]
@@ -199,6 +234,17 @@ class _Run:
             f"class '{self.request.class_name}' ({label}): OpenModelica could not flatten it: "
             + "; ".join(dict.fromkeys(told)),
         )
+
+
+def _main_file(root: Path) -> Path:
+    return root / "package.mo" if root.is_dir() else root
+
+
+def _in_place(text: str, copies: Mapping[Path, Path]) -> str:
+    """The compiler's text with the paths of the files themselves: the copies are gone soon."""
+    for root, copy in copies.items():
+        text = text.replace(str(copy), str(root.resolve()))
+    return text
 
 
 def _told(message: re.Match[str], folder: Path) -> str:

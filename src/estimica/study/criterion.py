@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from estimica.base.code_reference import CodeRefusedError, means_code
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean, did_you_mean_file
+from estimica.base.trusted_code import CodeMissingError
 from estimica.source.formula import parse_formula
 from estimica.study.case import Sigma
 from estimica.study.study import Study
@@ -24,8 +26,8 @@ def check_criterion(study: Study) -> list[Problem]:
     text = study.estimation.criterion.strip()
     if text in NAMED:
         return list(_unused(study, text))
-    if ".py:" in text:
-        return list(_function(text, study.path.parent if study.path else Path()))
+    if means_code(study.estimation.criterion):
+        return list(_function(study))
     return list(_expression(text))
 
 
@@ -51,25 +53,35 @@ def _expression(text: str) -> Iterator[Problem]:
         yield Problem("Q012", WHERE, message, "write it in residual or simulated")
 
 
-def _function(text: str, folder: Path) -> Iterator[Problem]:
-    file, _, function = text.rpartition(":")
-    path = folder / file
+def _function(study: Study) -> Iterator[Problem]:
+    """Looked at, not run."""
+    text = study.estimation.criterion
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        hint = did_you_mean_file(path)
-        yield Problem("Q013", WHERE, f"criterion: there is no file '{path}'{hint}")
+        code = study.code_for(text)
+    except CodeRefusedError as error:
+        hint = ""
+        if isinstance(error, CodeMissingError):
+            hint = did_you_mean_file(_folder(study) / f"{text.rpartition('.py')[0]}.py")
+        yield Problem("Q013", WHERE, f"criterion: {error}{hint}")
         return
-    except (OSError, SyntaxError, ValueError) as error:
+    path = code.folder / code.entry.name
+    try:
+        tree = ast.parse(code.entry.content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         yield Problem("Q013", WHERE, f"criterion: cannot read '{path}': {error}")
         return
     names = [n.name for n in tree.body if isinstance(n, ast.FunctionDef)]
     names += [
         a.asname or a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names
     ]
-    if function not in names:
-        hint = did_you_mean(function, names) or f"; there are {', '.join(names) or 'none'}"
-        yield Problem("Q014", WHERE, f"criterion: '{path}' has no function '{function}'{hint}")
+    if code.function not in names:
+        hint = did_you_mean(code.function, names) or f"; there are {', '.join(names) or 'none'}"
+        message = f"criterion: '{path}' has no function '{code.function}'{hint}"
+        yield Problem("Q014", WHERE, message)
+
+
+def _folder(study: Study) -> Path:
+    return study.path.parent if study.path else Path()
 
 
 def _unused(study: Study, criterion: str) -> Iterator[Problem]:

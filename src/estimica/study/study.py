@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from estimica.base.problems import Problem, raise_all
+from estimica.base.trusted_code import TrustedCode, trusted_code
 from estimica.compiled.model import Model
 from estimica.study.case import Case
 from estimica.study.design_criterion import Criterion
@@ -33,6 +34,7 @@ class Study:
     tables: Mapping[str, object] = field(repr=False)  # as written in the study file
     criteria: tuple[Criterion, ...] = field(repr=False)  # of designs
     indicators: tuple[Indicator, ...] = field(repr=False)
+    code: Mapping[str, TrustedCode] = field(repr=False)  # by the texts that mean it
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class Study:
         tables: Mapping[str, object] | None = None,
         criteria: Iterable[Criterion] = (),
         indicators: Iterable[Indicator] = (),
+        code: Mapping[str, TrustedCode] | None = None,
     ) -> None:
         chosen = estimation or Estimation()
         if criterion is not None:
@@ -63,6 +66,7 @@ class Study:
             "tables": tables or {},
             "criteria": tuple(criteria),
             "indicators": tuple(indicators),
+            "code": code or {},
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
@@ -88,7 +92,16 @@ class Study:
             tables=self.tables,
             criteria=self.criteria if criteria is None else criteria,
             indicators=self.indicators,
+            code=self.code,
         )
+
+    def code_for(self, text: str) -> TrustedCode:
+        """The code that "file.py:function" means: as it was read with the study.
+
+        What was not in its file, as a criterion of the command line, is read now.
+        """
+        known = self.code.get(text)
+        return known or trusted_code(text, self.path.parent if self.path else Path())
 
     def model_of(self, case: Case) -> Model:
         """The model with the inputs that a case names."""

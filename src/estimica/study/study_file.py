@@ -12,20 +12,24 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from estimica.base.consent import admit, is_guarded
 from estimica.base.errors import EstimicaError, StructureError, StudyError
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
+from estimica.base.trusted_code import TrustedCode
+from estimica.compiled.function_file import code_of_source, is_function_source
 from estimica.compiled.model import Model
 from estimica.data.table import Data
 from estimica.structure.back_causality import BackCausality
 from estimica.study.case import Case
+from estimica.study.named_code import code_in, code_of
 from estimica.study.study import Study, doubled
 from estimica.study.tables import ModelTable, StaticTable, StudyFile
 from estimica.study.words import Complaint, complaints
 
 _FILE: TypeAdapter[StudyFile] = TypeAdapter(StudyFile)
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
-_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
 
 
 def read_study(
@@ -69,6 +73,9 @@ def examine_file(
     for name, entries in (asked or {}).items():
         written = tables.get(name, {})
         tables[name] = {**written, **entries} if isinstance(written, dict) else written
+    code = code_in(tables, path.parent)
+    if is_guarded():
+        admit(path, tables, code_of(tables, path.parent, code))
     content, problems = _content(tables)
     cases, unread = _with_data(content.case, path.parent)
     tuners = tuple(content.tune.values())
@@ -76,7 +83,7 @@ def examine_file(
     cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
     model = None
     try:
-        model = _model(content, tables, cases, path.parent)
+        model = _model(content, tables, cases, path.parent, code)
     except StructureError as error:
         if len(content.case) == len(_listed(tables, "case")):  # else inputs are not known
             advice = _to_compute(content) if error.code == "E204" else ""
@@ -95,6 +102,7 @@ def examine_file(
         tables=tables,
         criteria={c.name: c for c in content.criterion}.values(),
         indicators=content.indicator,
+        code=code,
     )
     return Examined(study, cases, problems)
 
@@ -243,14 +251,18 @@ def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], l
 
 
 def _model(
-    content: StudyFile, tables: Mapping[str, Any], cases: Sequence[Case], folder: Path
+    content: StudyFile,
+    tables: Mapping[str, Any],
+    cases: Sequence[Case],
+    folder: Path,
+    code: Mapping[str, TrustedCode],
 ) -> Model | None:
     if content.static is not None and content.model is None:
         backwards = bool(content.backcalculate.compute) and not content.tune
         return _static_model(content.static, cases, tunable=not backwards)
     if content.model is not None:
         inputs = {c.name: tuple(c.inputs) for c in cases if c.active}
-        model = _loaded(content.model, folder, _causality(content), inputs)
+        model = _loaded(content.model, folder, _causality(content), inputs, code)
         static = content.static or _of_function(model)
         return model if static is None else _points(model, static)
     formulas = {c.name: c.of for c in content.criterion if c.kind == "value"}
@@ -329,8 +341,8 @@ def _loaded(
     folder: Path,
     causality: BackCausality | None,
     inputs: Mapping[str, Sequence[str]],
+    code: Mapping[str, TrustedCode],
 ) -> Model:
-    from estimica.compiled.function_file import is_function_source
     from estimica.simulate.back_model import load_back_model
     from estimica.simulate.component import load_for_inputs
     from estimica.simulate.linear_models import is_transfer_function_text
@@ -342,10 +354,10 @@ def _loaded(
             raise StudyError(
                 "Q005", f"source '{table.source}': {key} is for FMUs only; leave that out"
             )
+    if is_function_source(table.source):
+        return _function(table, folder, code)
     if is_transfer_function_text(table.source) and not (folder / table.source).exists():
         return _transfer_function(table)
-    if is_function_source(table.source):
-        return _function(table, folder)
     path = folder / table.source
     is_file = path.exists() or path.suffix in (".mo", ".bmo")
     by_name = not is_file and _CLASS.match(table.source)
@@ -393,8 +405,9 @@ def _require_no_class(table: ModelTable, kind: str) -> None:
         raise StudyError("Q005", f"source '{table.source}': {kind} has no {what}; leave that out")
 
 
-def _function(table: ModelTable, folder: Path) -> Model:
-    from estimica.simulate.function_model import function_model_of_file
+def _function(table: ModelTable, folder: Path, code: Mapping[str, TrustedCode]) -> Model:
+    from estimica.simulate.function_model import function_model_of_code
 
     _require_no_class(table, "a Python function")
-    return function_model_of_file(table.source, folder, table.fix)
+    known = code.get(table.source) or code_of_source(table.source, folder)  # or says what is wrong
+    return function_model_of_code(known, table.fix)

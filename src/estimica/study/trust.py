@@ -17,10 +17,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from estimica.base.consent import Code
 from estimica.base.errors import StudyError
-from estimica.study.named_code import Code, code_of
+from estimica.study.named_code import code_of
 
-__all__ = ["Code", "Trust", "code_of", "not_trusted", "state_folder", "trusts_all", "untrusted"]
+__all__ = [
+    "Code",
+    "Trust",
+    "code_of",
+    "named_in",
+    "not_trusted",
+    "state_folder",
+    "trusts_all",
+    "untrusted",
+]
 
 FILE = "trusted.json"
 
@@ -100,16 +110,19 @@ def not_trusted(codes: Iterable[Code], trust: Trust | None = None) -> tuple[Code
     return tuple(code for code in codes if not store.holds(code))
 
 
-def untrusted(study: str | os.PathLike[str], trust: Trust | None = None) -> tuple[Code, ...]:
-    """The programs of a study file that need the user's agreement before it is read.
+def named_in(study: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Code, ...]]:
+    """The tables of a study file and the programs that they name.
 
     A file that is no study names none: whoever reads it tells what is wrong with it.
     """
-    if trusts_all():
-        return ()
     path = Path(study)
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
-        return ()
-    return not_trusted(code_of(tables, path.parent), trust)
+        return {}, ()
+    return tables, code_of(tables, path.parent)
+
+
+def untrusted(study: str | os.PathLike[str], trust: Trust | None = None) -> tuple[Code, ...]:
+    """The programs of a study file that need the user's agreement before it is read."""
+    return () if trusts_all() else not_trusted(named_in(study)[1], trust)

@@ -120,8 +120,8 @@ def test_modules_beside_the_file_that_it_imports_count(folder: Path) -> None:
     assert found == [
         ("[model] source", "own.py", "Python"),
         ("[model] source (imported)", "helper.py", "Python"),
-        ("[model] source (imported)", "second.py", "Python"),
         ("[model] source (imported)", "tools/deep.py", "Python"),
+        ("[model] source (imported)", "second.py", "Python"),
     ]
     (folder / "numpy.py").write_text("")
     assert "numpy.py" in [n for _, n, _ in named({"model": {"source": "own.py"}}, folder)]
@@ -226,7 +226,7 @@ def test_trust_runs_it_and_remembers(folder: Path) -> None:
 
 
 def test_at_a_terminal_the_user_is_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trusted, "_at_terminal", lambda: True)
+    monkeypatch.setattr(trusted, "at_terminal", lambda: True)
     for answer in ("n\n", "\n"):
         result = estimica("check", folder / "study.toml", answer=answer)
         assert result.exit_code == 2

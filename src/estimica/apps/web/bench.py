@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from estimica.apps.web.bench_tasks import TASKS
-from estimica.apps.web.inside import require_safe, require_safe_tables
+from estimica.apps.web.inside import require_safe, require_safe_task
 from estimica.apps.web.job_process import ending
 from estimica.base.errors import EstimicaError, WebError
 from estimica.base.suggest import did_you_mean
@@ -114,6 +114,7 @@ class Bench:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *("-P", "-m", "estimica.apps.web.bench_process", str(self.study)),  # see JobProcess
+                *([str(self._root)] if self._root else []),
                 cwd=self.study.parent,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -138,14 +139,9 @@ class Bench:
         """Nothing outside the served folder is read, and no code that nobody has agreed to."""
         if self._root is None:
             return
-        if task == "propose":
-            cases = [{"data": d} for d in args["data"]]
-            tables: dict[str, Any] = {"model": {"source": args["source"]}, "case": cases}
-            require_safe_tables(tables, self.study.parent, self._root)
-            return
-        require_safe(self.study, self._root)
-        if "data" in args:
-            require_safe_tables({"case": [{"data": args["data"]}]}, self.study.parent, self._root)
+        if task != "propose":  # which is about no study yet
+            require_safe(self.study, self._root)
+        require_safe_task(task, self.study, args, self._root)
 
 
 class Benches:

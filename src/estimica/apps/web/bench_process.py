@@ -20,9 +20,10 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints must not stand between the answers
     if hasattr(os, "nice"):
         os.nice(NICE)
-    study = Path(sys.argv[1])
+    study, *root = map(Path, sys.argv[1:])
     while (question := read(sys.stdin.buffer)) is not None:
-        content = json.dumps(_answer(study, question), allow_nan=False).encode()
+        found = answer(study, question, root[0] if root else None)
+        content = json.dumps(found, allow_nan=False).encode()
         answers.write(b"%d\n" % len(content) + content)
         answers.flush()
 
@@ -36,15 +37,27 @@ def read(stream: IO[bytes]) -> dict[str, Any] | None:
     return found
 
 
-def _answer(study: Path, question: dict[str, Any]) -> dict[str, Any]:
+def answer(study: Path, question: dict[str, Any], root: Path | None) -> dict[str, Any]:
+    """The answer of a task; what is asked about must be inside `root`, and its code trusted.
+
+    The server has looked before, but files may have changed since: it is decided here, about the
+    very texts that are used.
+    """
     from estimica.apps.web.bench_tasks import TASKS
+    from estimica.apps.web.inside import Served, require_safe_task
+    from estimica.base.consent import guarded
     from estimica.base.errors import EstimicaError
     from estimica.execute.outcome import described
 
     try:
         import estimica.report  # noqa: F401  # how results show themselves
 
-        return {"found": TASKS[question["task"]](study, **question["args"])}
+        task, args = question["task"], question["args"]
+        if root is None:
+            return {"found": TASKS[task](study, **args)}
+        with guarded(Served(root)):
+            require_safe_task(task, study, args, root)
+            return {"found": TASKS[task](study, **args)}
     except EstimicaError as error:
         return {"code": error.code, "message": error.message}
     except Exception as error:  # a fault of ours must not end the process

@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from estimica.base.code_reference import CodeRefusedError, code_reference, means_code
+from estimica.base.consent import Code
 from estimica.base.errors import WebError
 from estimica.base.problems import Problem
 from estimica.execute.store import Store
-from estimica.study.named_code import code_of, in_words, python_files, texts
+from estimica.study.named_code import code_of, in_words, texts
 from estimica.study.trust import not_trusted
+
+SERVED = "ESTIMICA_SERVED"  # in the environment of a run: the folder that it must stay in
+
+
+class Served:
+    """The guard of the workbench's processes: asked when a study was read, and before code runs.
+
+    What the server looked at before it began a process may have changed since.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def admit(self, study: Path, tables: Mapping[str, Any], codes: Sequence[Code]) -> None:
+        """A study that was just read stays inside the folder, and its code is trusted."""
+        _require_place(study, self._root)
+        _require_tables(tables, study.parent, self._root, codes)
+
+    def require_agreed(self, codes: Sequence[Code]) -> None:
+        """This very content is trusted."""
+        _require_codes(codes, self._root)
 
 
 def require_safe(study: Path, root: Path) -> None:
@@ -20,12 +43,7 @@ def require_safe(study: Path, root: Path) -> None:
 
     What is no TOML passes: it names nothing, and whoever reads it says what is wrong.
     """
-    served = os.path.realpath(root)
-    if not Path(os.path.realpath(study)).is_relative_to(served):
-        raise WebError("G020", f"study '{study.name}' is outside the served folder")
-    store = Store.beside(study).path  # where its runs are written
-    if not Path(os.path.realpath(store)).is_relative_to(served):
-        raise WebError("G020", f"the store of runs '{store.parent.name}' is outside the folder")
+    _require_place(study, root)
     try:
         tables = tomllib.loads(study.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
@@ -35,12 +53,45 @@ def require_safe(study: Path, root: Path) -> None:
 
 def require_safe_tables(tables: Mapping[str, Any], folder: Path, root: Path) -> None:
     """The same for tables that are no file yet, as of a study that is being drafted in `folder`."""
+    _require_tables(tables, folder, root, code_of(tables, folder))
+
+
+def require_safe_task(task: str, study: Path, arguments: Mapping[str, Any], root: Path) -> None:
+    """What a bench is asked about is inside too, and no code that nobody has agreed to."""
+    data = arguments.get("data", [])
+    cases = [{"data": name} for name in ([data] if isinstance(data, str) else data)]
+    tables: dict[str, Any] = {"case": cases}
+    if task == "propose":
+        tables["model"] = {"source": arguments["source"]}
+    require_safe_tables(tables, study.parent, root)
+
+
+def _require_place(study: Path, root: Path) -> None:
+    served = os.path.realpath(root)
+    if not Path(os.path.realpath(study)).is_relative_to(served):
+        raise WebError("G020", f"study '{study.name}' is outside the served folder")
+    store = Store.beside(study).path  # where its runs are written
+    if not Path(os.path.realpath(store)).is_relative_to(served):
+        raise WebError("G020", f"the store of runs '{store.parent.name}' is outside the folder")
+
+
+def _require_tables(
+    tables: Mapping[str, Any], folder: Path, root: Path, codes: Sequence[Code]
+) -> None:
     outside = study_stays_inside(tables, folder, root)
     if outside:
         raise WebError("G020", "; ".join(p.text for p in outside))
-    codes = not_trusted(code_of(tables, folder))
-    if codes:
-        named = ", ".join(code.text for code in codes)
+    _require_codes(codes, root)
+
+
+def _require_codes(codes: Sequence[Code], root: Path) -> None:
+    served = os.path.realpath(root)
+    for code in codes:
+        if not code.path.is_relative_to(served):  # an import may lead out by a link
+            raise WebError("G020", f"{code.text} is outside the served folder")
+    unknown = not_trusted(codes)
+    if unknown:
+        named = ", ".join(code.text for code in unknown)
         raise WebError(
             "G021", f"the study runs code on the machine of the workbench: {named}; agree first"
         )
@@ -68,10 +119,16 @@ def _names(tables: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
         certain = place[:2] in (("model", "source"), ("model", "libraries")) or (
             place[0] == "case" and place[2:3] == ("data",)
         )
-        files = python_files(text)
-        yield from ((where, file, True) for file in files)
-        if not files:
-            yield where, text, certain
+        file = _python_file(text)
+        yield where, file or text, bool(file) or certain
+
+
+def _python_file(text: str) -> str:
+    """The file of "file.py:function"; "" for all that cannot run as Python."""
+    try:
+        return code_reference(text).file if means_code(text) else ""
+    except CodeRefusedError:
+        return ""
 
 
 def _is_inside(folder: Path, name: str, root: Path, must: bool) -> bool:

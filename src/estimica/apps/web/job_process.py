@@ -12,15 +12,22 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
+from estimica.apps.web.inside import SERVED
+
 LINES = 200  # of its stderr that are kept
 LONGEST = 2000  # characters of one of them
 WINDOWS = sys.platform == "win32"
 
 
 class JobProcess:
-    """A command in a process group of its own; what it prints goes to the file `output`."""
+    """A command in a process group of its own; what it prints goes to the file `output`.
 
-    def __init__(self, arguments: Sequence[str], folder: Path, output: Path) -> None:
+    It reads nothing outside `served`, and decides about code itself, after reading.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], folder: Path, output: Path, served: Path | None = None
+    ) -> None:
         flags = subprocess.CREATE_NEW_PROCESS_GROUP if WINDOWS else 0  # type: ignore[attr-defined,unused-ignore]
         with output.open("wb") as printed:
             self._process = subprocess.Popen(
@@ -30,6 +37,7 @@ class JobProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=subprocess.PIPE,
+                env={**os.environ, SERVED: str(served)} if served else None,
                 start_new_session=not WINDOWS,
                 creationflags=flags,
             )

@@ -171,7 +171,7 @@ class Jobs:
         given, names = arguments(job.command, job.options)
         line = [job.command, "--json", *given, "--", str(job.study), *names]
         try:
-            process = JobProcess(line, job.study.parent, output)
+            process = JobProcess(line, job.study.parent, output, self._folder.root)
         except OSError as error:
             why = f"its process cannot be started: {error.strerror or error}"
             return self._change(job.id, state=State.CRASHED, message=why, ended=time.time())
