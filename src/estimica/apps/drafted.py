@@ -48,18 +48,19 @@ def _loaded(
     columns: Sequence[str],
 ) -> tuple[Model, str]:
     """The model, and how a study file in `folder` names it."""
-    from estimica.compiled.function_file import is_function_source
+    from estimica.compiled.function_file import code_of_source, is_function_source
     from estimica.simulate.component import load_component
     from estimica.simulate.fmu_model import is_fmu, load_fmu
-    from estimica.simulate.function_model import function_model_of_file
+    from estimica.simulate.function_model import function_model_of_code
     from estimica.simulate.linear_models import is_transfer_function_text, model_in_s
     from estimica.study.draft import relative
 
     if is_transfer_function_text(source):
         return model_in_s(source), source
     if is_function_source(source):
-        file, mark, name = source.partition(".py")
-        return function_model_of_file(source, Path()), f"{relative(file, folder)}{mark}{name}"
+        code = code_of_source(source, Path())
+        name = f":{code.function}" if code.function else ""
+        return function_model_of_code(code), f"{relative(code.spelt, folder)}{name}"
     named = relative(source, folder) if Path(source).exists() else source
     if is_fmu(source):
         return load_fmu(source), named

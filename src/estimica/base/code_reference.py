@@ -1,4 +1,4 @@
-"""CodeReference: what "file.py:function" means, decided here and nowhere else.
+"""CodeReference: what a text means as code, decided here and nowhere else.
 
 Whoever looks for code in a study and whoever loads it ask the same function, so that nothing can
 be loaded that was not found.
@@ -36,6 +36,11 @@ def means_code(text: str) -> bool:
     plain = unicodedata.normalize("NFKC", text).casefold()
     visible = "".join(" " if _is_control(c) else c for c in plain)
     return _MEANT.search(visible) is not None
+
+
+def means_fmu(text: str) -> bool:
+    """Whether a text means the file of an FMU."""
+    return text.lower().endswith(".fmu")
 
 
 def code_reference(text: str) -> CodeReference:

@@ -7,11 +7,9 @@ what is listed and what runs are one value. It is sent to other processes as it 
 from __future__ import annotations
 
 import ast
-import errno
 import hashlib
 import importlib.util
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,18 +18,11 @@ from pathlib import Path, PurePosixPath
 
 from estimica.base.code_reference import CodeRefusedError, code_reference
 from estimica.base.consent import Code
+from estimica.base.regular_file import open_regular
 
 MOST = 5_000  # files of one package that are taken along; the largest packages have some thousands
 LARGEST = 256 << 20  # bytes of one file: native libraries have some tens of MB
 _NATIVE = (".so", ".dll", ".dylib", ".pyd", ".a", ".lib")
-#: a file swapped for a link, a pipe or a device after it was looked at must not be followed
-_SAFELY = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
 
 
 class CodeMissingError(CodeRefusedError):
@@ -117,23 +108,16 @@ def trusted_code(text: str, folder: Path) -> TrustedCode:
 def read_code(path: Path, name: str, spelt: str) -> CodeFile:
     """A regular file, links followed, read once; an error that names it otherwise."""
     try:
-        real = Path(os.path.realpath(path, strict=True))
-        handle = os.open(real, _SAFELY)
+        with open_regular(path) as file:
+            content = file.read(LARGEST + 1)
+            real = Path(file.name)
     except (FileNotFoundError, NotADirectoryError):
         raise CodeMissingError(f"there is no file '{spelt}'") from None
+    except IsADirectoryError:
+        raise CodeRefusedError(f"'{spelt}' is a folder, which is not run; name a file") from None
     except (OSError, ValueError) as error:
-        odd = isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENXIO)
-        why = "it is not a regular file" if odd else getattr(error, "strerror", None) or error
+        why = getattr(error, "strerror", None) or error
         raise CodeRefusedError(f"'{spelt}' cannot be read: {why}") from None
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise CodeRefusedError(f"'{spelt}' is {kind}, which is not run as Python; name a file")
-        try:
-            content = file.read(LARGEST + 1)
-        except OSError as error:
-            raise CodeRefusedError(f"'{spelt}' cannot be read: {error.strerror}") from None
     if len(content) > LARGEST:
         raise CodeRefusedError(f"'{spelt}' has more than {LARGEST >> 20} MiB")
     return CodeFile(name, real, content)

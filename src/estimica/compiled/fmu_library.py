@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import ModelError
+from estimica.compiled.fmu_archive import require_intact
 from estimica.compiled.fmu_description import INTERFACES, Interface
 
 _STATUSES = ("OK", "warning", "discard", "error", "fatal", "pending")
@@ -32,6 +33,7 @@ class FmuBinary:
     identifier: str
     token: str
     once: bool
+    unpacked: str  # digest of the folder's content
 
 
 class FmuLibrary:
@@ -42,6 +44,7 @@ class FmuLibrary:
         self.log: deque[str] = deque(maxlen=8)
         self._pool: list[Any] = []
         self._callbacks: Any = None
+        require_intact(binary.name, Path(binary.folder), binary.unpacked)
         self._first = self._loaded(0)
         library = self._first.dll
         chosen = [pair[0 if binary.fmi == 2 else 1] for pair in functions]

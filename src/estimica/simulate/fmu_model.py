@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.code_reference import means_fmu
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
@@ -44,7 +45,7 @@ _KEYS = count(1)
 
 def is_fmu(source: object) -> bool:
     """Whether a source is the file of an FMU."""
-    return isinstance(source, (str, PathLike)) and str(source).lower().endswith(".fmu")
+    return isinstance(source, (str, PathLike)) and means_fmu(str(source))
 
 
 def load_fmu(
@@ -92,7 +93,7 @@ class FmuModel(WithoutEquations):
         own = self.fmu.interfaces[self.interface]
         self.binary = FmuBinary(
             self.name, str(self.archive.folder), self.fmu.fmi, self.interface, own.identifier,
-            self.fmu.token, own.once,
+            self.fmu.token, own.once, self.archive.unpacked,
         )  # fmt: skip
         require_binary(path, self.binary)
         self.fixed = dict(fix)

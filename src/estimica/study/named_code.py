@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from estimica.base.code_reference import CodeRefusedError, means_code
+from estimica.base.code_reference import CodeRefusedError, means_code, means_fmu
 from estimica.base.consent import Code
+from estimica.base.regular_file import open_regular
 from estimica.base.trusted_code import TrustedCode, trusted_code
 from estimica.source.modelica_files import modelica_code
 
-__all__ = ["Code", "code_in", "code_of", "in_words", "means_fmu", "texts"]
+__all__ = ["Code", "code_in", "code_of", "in_words", "texts"]
 
 Place = tuple[str | int, ...]
 
@@ -80,16 +81,11 @@ def in_words(place: Place, tables: Mapping[str, Any]) -> str:
     return " ".join([head, ".".join(names)]) if names else head
 
 
-def means_fmu(text: str) -> bool:
-    """Whether a text means an FMU; a slash at its end is none to those who load it."""
-    return Path(text).suffix.lower() == ".fmu"
-
-
 def _fmus(where: str, text: str, folder: Path) -> Iterator[Code]:
     if not means_fmu(text):
         return
     try:
-        with (folder / text).open("rb") as file:
+        with open_regular(folder / text) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError):  # not there, too long, or a NUL within
         return

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from estimica.base.code_reference import means_fmu
 from estimica.base.consent import admit, is_guarded
 from estimica.base.errors import EstimicaError, StructureError, StudyError
 from estimica.base.problems import Problem, raise_all
@@ -347,7 +348,7 @@ def _loaded(
     from estimica.simulate.component import load_for_inputs
     from estimica.simulate.linear_models import is_transfer_function_text
 
-    if Path(table.source).suffix.lower() == ".fmu":
+    if means_fmu(table.source):
         return _fmu(table, folder)
     for key in ("interface", "communication_step"):
         if getattr(table, key) is not None:

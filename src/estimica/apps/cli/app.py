@@ -31,6 +31,7 @@ from estimica.apps.cli.serve_command import serve
 from estimica.apps.cli.signal_command import signal
 from estimica.apps.cli.simulate_command import simulate
 from estimica.apps.cli.sweep_command import sweep
+from estimica.apps.cli.trust_command import trust
 from estimica.apps.cli.trusted import asking
 
 app = typer.Typer(
@@ -64,6 +65,7 @@ app.command()(serve)
 app.command()(signal)
 app.command()(simulate)
 app.command()(asking(sweep))
+app.command()(trust)
 
 
 def _print_version(wanted: bool) -> None:

@@ -91,5 +91,5 @@ def _stem(source: str, class_: str | None) -> str:
     if is_transfer_function_text(source):
         return "transfer_function"
     if is_function_source(source):
-        return Path(source.partition(".py")[0]).name.lower()
+        return Path(source.rpartition(".py")[0]).name.lower()
     return (Path(source).stem if Path(source).exists() else source.rpartition(".")[2]).lower()

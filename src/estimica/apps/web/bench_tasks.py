@@ -140,7 +140,9 @@ TASKS: Mapping[str, Callable[..., Answer]] = {
 
 
 def _state(study: Path) -> tuple[object, ...]:
-    """What tells that a study is still the one that was read: its text, and its files' times."""
+    """What tells that a study is still the one that was read: its text, its code, files' times."""
+    from estimica.study.named_code import code_in
+
     text = study.read_text(encoding="utf-8-sig")
     try:
         tables = tomllib.loads(text)
@@ -151,7 +153,8 @@ def _state(study: Path) -> tuple[object, ...]:
     if isinstance(table, dict):
         libraries = table.get("libraries")
         names += [table.get("source"), *(libraries if isinstance(libraries, list) else [])]
-    return text, *(_changed(study.parent / n) for n in names if isinstance(n, str))
+    code = tuple(one.sha256 for one in code_in(tables, study.parent).values())
+    return text, code, *(_changed(study.parent / n) for n in names if isinstance(n, str))
 
 
 def _changed(path: Path) -> object:
