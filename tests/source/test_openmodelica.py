@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import numpy as np
 import pytest
 
 import estimica as es
+from estimica.base.consent import Code, guarded
 from estimica.base.errors import SourceError
+from estimica.source import openmodelica
 from estimica.source.load import load_flat
+from estimica.study.named_code import code_of
 
 FOLDER = Path(__file__).with_name("base_modelica")
 DECAY = (FOLDER / "decay.mo").read_text()
@@ -148,6 +152,89 @@ def test_a_package_is_handed_over_as_a_whole(omc: StandIn, tmp_path: Path) -> No
     assert handed(call) == ["--baseModelica", "-i=Plant.Decay", "Plant/package.mo"]
     assert call["beside"] == ["Decay.mo", "package.mo"]
     assert system.name == "Plant.Decay"
+
+
+class Refusing:
+    """A guard that notes what is about to run, and refuses it unless it is told otherwise."""
+
+    def __init__(self, *agreed: str) -> None:
+        self.agreed, self.asked = set(agreed), set[str]()
+
+    def admit(self, study: Path, tables: object, codes: Sequence[Code]) -> None: ...
+
+    def require_agreed(self, codes: Sequence[Code]) -> None:
+        self.asked |= {code.sha256 for code in codes}
+        if not self.asked <= self.agreed:
+            raise SourceError("S999", "not agreed")
+
+
+def package_that_calls(folder: Path) -> Path:
+    """A package whose class calls nothing, but a class beside it does."""
+    (folder / "Plant" / "Resources" / "Library").mkdir(parents=True)
+    (folder / "Plant" / "package.mo").write_text("within ;\npackage Plant\nend Plant;\n")
+    (folder / "Plant" / "Decay.mo").write_text("within Plant;\n" + DECAY)
+    call = 'within Plant;\nfunction Call\n  external "C" f();\nend Call;\n'
+    (folder / "Plant" / "Call.mo").write_text(call)
+    (folder / "Plant" / "Resources" / "Library" / "libf.a").write_bytes(b"native")
+    return folder / "Plant"
+
+
+def test_what_lies_beside_a_class_in_its_package_is_asked_about(
+    omc: StandIn, tmp_path: Path
+) -> None:
+    package = package_that_calls(tmp_path)
+    tables = {"model": {"source": "Plant/Decay.mo", "frontend": "openmodelica"}}
+    (code,) = code_of(tables, tmp_path)
+    assert (code.name, code.kind) == ("Plant/Decay.mo", "Modelica with native code")
+    with guarded(Refusing()), pytest.raises(SourceError, match="S999"):
+        load_flat(package / "Decay.mo", frontend="openmodelica")
+    assert omc.calls() == []
+    with guarded(Refusing(code.sha256)):
+        load_flat(package / "Decay.mo", frontend="openmodelica")
+    assert len(omc.calls()) == 1
+    for name in ("Call.mo", "Resources/Library/libf.a"):
+        (package / name).write_text((package / name).read_text() + " ")
+        assert code_of(tables, tmp_path)[0].sha256 != code.sha256
+
+
+def test_the_compiler_reads_what_was_agreed_to(
+    omc: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that change after they were hashed, or are added, are not what it gets."""
+    package = package_that_calls(tmp_path)
+    (tmp_path / "Beside.mo").write_text("model Beside end Beside;")
+
+    def swap(codes: object) -> None:
+        (package / "package.mo").write_text("within ;\npackage Plant\n// other\nend Plant;\n")
+        (package / "Added.mo").write_text("within Plant;\nmodel Added end Added;\n")
+
+    monkeypatch.setattr(openmodelica, "require_agreed", swap)
+    load_flat(package / "Decay.mo", frontend="openmodelica")
+    (call,) = omc.calls()
+    assert call["texts"] == {"package.mo": "within ;\npackage Plant\nend Plant;\n"}
+    assert call["beside"] == [
+        "Call.mo",
+        "Decay.mo",
+        "Resources",
+        "Resources/Library",
+        "Resources/Library/libf.a",
+        "package.mo",
+    ]
+
+
+def test_a_class_of_a_library_of_the_study_is_handed_over_as_its_copy(
+    omc: StandIn, tmp_path: Path
+) -> None:
+    package_that_calls(tmp_path / "libraries")
+    load_flat("Plant.Decay", frontend="openmodelica", libraries=[tmp_path / "libraries"])
+    (call,) = omc.calls()
+    assert handed(call) == ["--baseModelica", "-i=Plant.Decay", "Plant/package.mo"]
+
+
+def test_paths_in_the_compilers_text_are_those_of_the_files(source: Path) -> None:
+    copies = {source.parent / "Plant": Path("/tmp/copy/0/Plant")}
+    text = openmodelica._in_place('table = "/tmp/copy/0/Plant/Resources/t.txt"', copies)
+    assert text == f'table = "{source.parent.resolve()}/Plant/Resources/t.txt"'
 
 
 def test_what_openmodelica_refuses_is_told_with_its_place(omc: StandIn, source: Path) -> None:

@@ -6,8 +6,10 @@ import asyncio
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -343,3 +345,216 @@ def test_code_is_a_plain_value() -> None:
     code = Code("[model] source", "a.fmu", Path("a.fmu"), "FMU", "0" * 64)
     assert code == Code("[model] source", "a.fmu", Path("a.fmu"), "FMU", "0" * 64)
     assert not Trust().holds(code)
+
+
+# --- what runs is what was agreed to -------------------------------------------------------------
+
+
+@pytest.fixture
+def known(folder: Path) -> Path:
+    """A study whose code the user knows: the file, a helper of it, and a link to it."""
+    harmless = LINE.replace(MARK, "import helper\n")
+    (folder / "own.py").write_text(harmless)
+    (folder / "helper.py").write_text("")
+    Trust().add(untrusted(folder / "study.toml"))
+    assert estimica("check", folder / "study.toml").exit_code == 0
+    return folder
+
+
+def edited_file(folder: Path) -> None:
+    (folder / "own.py").write_text(LINE)
+
+
+def edited_helper(folder: Path) -> None:
+    (folder / "helper.py").write_text(MARK)
+
+
+def swapped_link(folder: Path) -> None:
+    (folder / "other.py").write_text(LINE)
+    (folder / "own.py").unlink()
+    (folder / "own.py").symlink_to("other.py")
+
+
+def named_another(folder: Path) -> None:
+    (folder / "other.py").write_text(LINE)
+    (folder / "study.toml").write_text(STUDY.replace("own.py", "other.py"))
+
+
+def added_criterion(folder: Path) -> None:
+    (folder / "other.py").write_text(f"{MARK}def f(residual):\n    return residual**2\n")
+    (folder / "study.toml").write_text(f'{STUDY}[estimate]\ncriterion = "other.py:f"\n')
+
+
+EDITS = [edited_file, edited_helper, swapped_link, named_another, added_criterion]
+Edit = Callable[[Path], None]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_between_the_question_and_the_reading_is_seen(
+    known: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command has looked, and everything was known; then a file changes."""
+    look = trusted._look_at
+
+    def then_edit(study: Path) -> None:
+        look(study)
+        edit(known)
+
+    monkeypatch.setattr(trusted, "_look_at", then_edit)
+    result = estimica("fit", known / "study.toml", "--no-store", "--quiet")
+    assert "Q050" in result.stderr
+    assert not ran(known)
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_after_the_reading_does_not_run(
+    known: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it was read and agreed to, the very texts run, and nothing is read again."""
+    from estimica.study import study_file
+
+    admit = study_file.admit
+
+    def then_edit(*given: Any) -> None:
+        admit(*given)
+        edit(known)
+
+    monkeypatch.setattr(study_file, "admit", then_edit)
+    result = estimica("fit", known / "study.toml", "--no-store", "--quiet", "--json")
+    assert json.loads(result.stdout)["parameters"]["a"]["value"] == pytest.approx(27.9 / 14)
+    assert not ran(known)
+
+
+def test_code_named_on_the_command_line_is_ones_own_choice(known: Path) -> None:
+    (known / "other.py").write_text(f"{MARK}def f(residual):\n    return residual**2\n")
+    options = ("--criterion", "other.py:f", "--no-store", "--quiet")
+    assert estimica("fit", known / "study.toml", *options).exit_code == 0
+    assert ran(known)
+    assert "Q050" in estimica("fit", write_study(known, "other.py:f"), "--no-store").stderr
+
+
+def write_study(folder: Path, criterion: str) -> Path:
+    path = folder / "second.toml"
+    path.write_text(f'{STUDY}[estimate]\ncriterion = "{criterion}"\n')
+    return path
+
+
+# --- the workbench decides in the process that reads ----------------------------------------------
+
+
+def moved_out(folder: Path) -> None:
+    shutil.copy(folder / "points.csv", folder.parent / "secret.csv")
+    (folder / "study.toml").write_text(STUDY.replace("points.csv", "../secret.csv"))
+
+
+def code_moved_out(folder: Path) -> None:
+    """Known content, but outside."""
+    (folder / "helper.py").rename(folder.parent / "helper.py")
+    (folder / "helper.py").symlink_to("../helper.py")
+
+
+@pytest.mark.parametrize("edit", [*EDITS, moved_out, code_moved_out])
+def test_a_queued_study_is_checked_when_it_is_run(
+    known: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server looks before it queues; the run itself decides, in its own process."""
+    from estimica.apps.web import jobs
+
+    begun: list[tuple[Any, ...]] = []
+
+    def begin(*given: Any) -> None:
+        begun.append(given)
+        raise OSError("not here")
+
+    monkeypatch.setattr(jobs, "JobProcess", begin)
+    queue = jobs.Jobs(Served(known))
+    queue.submit("fit", "study.toml", ["--max-iterations", "3"])
+    queue.close()
+    ((line, _, _, root),) = begun
+    edit(known)
+    monkeypatch.setenv("ESTIMICA_SERVED", str(root))
+    told = json.loads(estimica(*line).stdout)
+    assert told["outcome"]["code"] in ("G020", "G021")
+    assert told["outcome"]["code"] == "G020" or "moved_out" not in edit.__name__
+    assert not ran(known)
+
+
+class Served:
+    """The folder of a server."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def at(self, name: str) -> Path:
+        """A file in it."""
+        return self.root / name
+
+
+def test_a_run_gets_the_served_folder_in_its_environment(known: Path) -> None:
+    from estimica.apps.web.job_process import JobProcess
+
+    named_another(known)
+    output = known / "printed"
+    line = ["check", str(known / "study.toml"), "--json"]
+    assert JobProcess(line, known, output, known).wait() == 2
+    assert json.loads(output.read_text())["outcome"]["code"] == "G021"
+    assert not ran(known)
+
+
+@pytest.mark.parametrize("edit", [*EDITS, moved_out, code_moved_out])
+@pytest.mark.parametrize("task", ["model", "check", "by_hand"])
+def test_a_bench_decides_about_the_texts_that_it_reads(known: Path, edit: Edit, task: str) -> None:
+    from estimica.apps.web.bench_process import answer
+
+    question = {"task": task, "args": {}}
+    assert "found" in answer(known / "study.toml", question, known)
+    edit(known)
+    assert answer(known / "study.toml", question, known)["code"] in ("G020", "G021")
+    assert not ran(known)
+
+
+@pytest.mark.parametrize(
+    ("task", "args"),
+    [
+        ("propose", {"source": "other.py:line", "class_": None, "data": ["points.csv"]}),
+        ("propose", {"source": "own.py:line", "class_": None, "data": ["../secret.csv"]}),
+        ("preview", {"data": "../secret.csv"}),
+        ("match", {"data": "/etc/hostname"}),
+    ],
+)
+def test_what_a_bench_is_asked_about_is_looked_at_there_too(
+    known: Path, task: str, args: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from estimica.apps.web.bench_process import answer
+
+    monkeypatch.chdir(known)
+    (known / "other.py").write_text(LINE)
+    shutil.copy(known / "points.csv", known.parent / "secret.csv")
+    told = answer(known / "study.toml", {"task": task, "args": args}, known)
+    assert told["code"] in ("G020", "G021")
+    assert not ran(known)
+
+
+# --- estimica trust ------------------------------------------------------------------------------
+
+
+def test_the_trust_command_lists_agrees_and_forgets(folder: Path) -> None:
+    study = folder / "study.toml"
+    sha = hashlib.sha256(LINE.encode()).hexdigest()
+    asked = estimica("trust", study)
+    assert asked.exit_code == 2
+    assert sha in asked.stdout
+    assert "Q050" in asked.stderr
+    told = json.loads(estimica("trust", study, "--trust", "--json").stdout)
+    assert [c["sha256"] for c in told["code"]] == [sha]
+    assert untrusted(study) == ()
+    assert "trusted: it runs without a question until it changes" in estimica("trust", study).stderr
+    assert estimica("trust", study, "--forget").exit_code == 0
+    assert len(untrusted(study)) == 1
+    assert not ran(folder)
+
+
+def test_the_trust_command_tells_where_there_is_nothing_to_trust(folder: Path) -> None:
+    (folder / "plain.toml").write_text('[static]\nexpression = "a*x"\n')
+    assert "the study names no code" in estimica("trust", folder / "plain.toml").stderr
+    assert "Q003" in estimica("trust", folder / "none.toml").stderr

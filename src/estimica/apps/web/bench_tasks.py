@@ -153,7 +153,8 @@ def _state(study: Path) -> tuple[object, ...]:
     if isinstance(table, dict):
         libraries = table.get("libraries")
         names += [table.get("source"), *(libraries if isinstance(libraries, list) else [])]
-    code = tuple(one.sha256 for one in code_in(tables, study.parent).values())
+    files = [f for one in code_in(tables, study.parent).values() for f in one.files]
+    code = tuple((str(f.path), f.sha256) for f in files)
     return text, code, *(_changed(study.parent / n) for n in names if isinstance(n, str))
 
 
