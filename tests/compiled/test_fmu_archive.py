@@ -127,6 +127,16 @@ def test_without_consent_nothing_is_unpacked(fmu: Path, tmp_path: Path) -> None:
 
 
 @POSIX
+def test_a_cache_that_others_can_write_is_not_used(fmu: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache" / "fmu").mkdir(parents=True)
+    os.chmod(tmp_path / "cache" / "fmu", 0o777)
+    found = unpack_fmu(fmu)
+    assert not found.folder.is_relative_to(tmp_path)
+    assert found.folder.parent.stat().st_mode & 0o077 == 0
+    assert intact(found)
+
+
+@POSIX
 def test_a_pipe_is_no_fmu(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "room.fmu")
     with pytest.raises(ModelError, match=r"M200: cannot read .*: it is not a regular file"):

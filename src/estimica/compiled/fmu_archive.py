@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
@@ -12,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -19,7 +21,7 @@ from estimica.base.consent import Code, require_agreed
 from estimica.base.errors import ModelError
 from estimica.base.regular_file import open_regular
 from estimica.base.suggest import did_you_mean_file
-from estimica.source.cache import cache_folder
+from estimica.source.cache import cache_folder, is_private
 
 MOST = 8 * 2**30  # bytes that an FMU may unpack to
 IN_MEMORY = 64 << 20  # bytes of an archive that are kept in memory; larger ones go to a file
@@ -52,7 +54,7 @@ def unpack_fmu(path: Path) -> FmuArchive:
             sha256 = _read(path, content)
             require_agreed([Code("", path.name, path.resolve(), "FMU", sha256)])
             digest = sha256[:32]
-            folder = cache_folder() / "fmu" / digest
+            folder = _place() / digest
             with zipfile.ZipFile(content) as archive:
                 _require_sound(path, archive.infolist())
                 hashes = _hashes(archive)
@@ -69,6 +71,19 @@ def unpack_fmu(path: Path) -> FmuArchive:
         ) from None
     except (OSError, RuntimeError) as error:  # runtime: encrypted, or packed in another way
         raise ModelError("M201", f"'{path}' cannot be unpacked: {error}") from None
+
+
+def _place() -> Path:
+    """Where FMUs are unpacked: where nobody else can put anything in the place of it."""
+    return cache_folder() / "fmu" if is_private("fmu") else _own_place()
+
+
+@cache
+def _own_place() -> Path:
+    """A folder of this process."""
+    folder = tempfile.mkdtemp(prefix="estimica-fmu-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def require_intact(name: str, folder: Path, unpacked: str) -> None:
@@ -88,14 +103,21 @@ def require_intact(name: str, folder: Path, unpacked: str) -> None:
         )
 
 
+def _hash(file: IO[bytes], copy: IO[bytes] | None = None) -> str:
+    """The hash of all that is read from a file, which is copied along."""
+    digest = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        digest.update(chunk)
+        if copy is not None:
+            copy.write(chunk)
+    return digest.hexdigest()
+
+
 def _read(path: Path, content: IO[bytes]) -> str:
     """Copy a file and hash the copy."""
-    digest = hashlib.sha256()
     try:
         with open_regular(path) as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
-                content.write(chunk)
+            sha256 = _hash(file, content)
     except FileNotFoundError:
         hint = did_you_mean_file(path)
         raise ModelError("M200", f"there is no file '{path}'{hint}") from None
@@ -103,7 +125,7 @@ def _read(path: Path, content: IO[bytes]) -> str:
         why = getattr(error, "strerror", None) or error
         raise ModelError("M200", f"cannot read '{path}': {why}") from None
     content.seek(0)
-    return digest.hexdigest()
+    return sha256
 
 
 def _hashes(archive: zipfile.ZipFile) -> dict[str, str]:
@@ -113,7 +135,7 @@ def _hashes(archive: zipfile.ZipFile) -> dict[str, str]:
         if not member.is_dir():
             with archive.open(member) as file:
                 parts = [p for p in member.filename.split("/") if p not in ("", ".")]
-                found["/".join(parts)] = hashlib.file_digest(file, "sha256").hexdigest()
+                found["/".join(parts)] = _hash(file)
     return found
 
 
@@ -131,7 +153,7 @@ def _is_intact(folder: Path, hashes: Mapping[str, str]) -> bool:
             if Path(os.path.realpath(path)) != path:  # a link leads elsewhere
                 return False
             with path.open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                if _hash(file) != sha256:
                     return False
         there = {p.relative_to(folder).as_posix() for p in (folder / _BINARIES).rglob("*")}
         folders = {str(p) for n in hashes for p in PurePosixPath(n).parents}
