@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pickle
 import py_compile
 import shutil
 import sys
@@ -227,6 +228,16 @@ def test_native_code_is_loaded_from_the_bytes_that_were_read(tmp_path: Path) -> 
     assert not loaded.is_relative_to(tmp_path)
     assert loaded.read_bytes() == before
     assert loaded.parent.stat().st_mode & 0o077 == 0 or os.name == "nt"
+
+
+def test_the_same_code_is_pickled_alike_whatever_was_asked_of_it(tmp_path: Path) -> None:
+    """Runs that are taken up again compare what they depend on by its pickle."""
+    write(tmp_path, own=main("from helper import N"), helper="N = 1\n")
+    one, two = (trusted_code("own.py", tmp_path) for _ in range(2))
+    assert value(one) == 1
+    assert one.sha256 == two.sha256
+    assert pickle.dumps(one) == pickle.dumps(trusted_code("own.py", tmp_path))
+    assert pickle.loads(pickle.dumps(one)) == one
 
 
 def test_only_content_that_was_agreed_to_runs(tmp_path: Path) -> None:

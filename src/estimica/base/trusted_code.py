@@ -52,6 +52,10 @@ class CodeFile:
         """The text of a Python file, in the encoding that it declares."""
         return importlib.util.decode_source(self.content)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Without what was worked out: the same code is pickled alike, as fingerprints want it."""
+        return CodeFile, (self.name, self.path, self.content)
+
 
 @dataclass(frozen=True)
 class TrustedCode:
@@ -77,6 +81,9 @@ class TrustedCode:
         """Of all files with their names: two codes with the same are the same program."""
         listed = "".join(f"{f.name}\0{f.sha256}\n" for f in self.files)
         return hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TrustedCode, (self.spelt, self.function, self.folder, self.files)
 
     def listed(self, where: str = "") -> tuple[Code, ...]:
         """Its files as they are told to the user."""

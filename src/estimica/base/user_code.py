@@ -297,4 +297,8 @@ def _is_frozen(name: str) -> bool:
 
 
 def _real(entry: str) -> str:
-    return os.path.realpath(entry or os.getcwd())
+    """An entry of the path; an empty one is the current folder, which may be gone."""
+    try:
+        return os.path.realpath(entry or os.getcwd())
+    except OSError:
+        return entry

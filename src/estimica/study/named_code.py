@@ -55,16 +55,18 @@ def code_of(
 
 def texts(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
     """Every text of some tables, with its place; names of entries count too."""
-    if isinstance(value, str):
-        yield place, value
-    elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            if place:  # names of tables are ours
-                yield (*place, str(name)), str(name)
-            yield from texts(inner, (*place, str(name)))
-    elif isinstance(value, (list, tuple)):
-        for k, inner in enumerate(value):
-            yield from texts(inner, (*place, k))
+    pending = [(place, value)]  # not by calls within calls: tables may be nested deeply
+    while pending:
+        here, one = pending.pop()
+        if isinstance(one, str):
+            yield here, one
+        elif isinstance(one, Mapping):
+            inner = [((*here, str(name)), part) for name, part in one.items()]
+            if here:  # names of tables are ours
+                yield from ((at, str(at[-1])) for at, _ in inner)
+            pending += reversed(inner)
+        elif isinstance(one, (list, tuple)):
+            pending += reversed([((*here, k), part) for k, part in enumerate(one)])
 
 
 def in_words(place: Place, tables: Mapping[str, Any]) -> str:

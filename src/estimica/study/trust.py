@@ -57,9 +57,13 @@ class Trust:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or state_folder() / FILE
 
+    def hashes(self) -> frozenset[str]:
+        """The contents that may run."""
+        return frozenset(self._entries())
+
     def holds(self, code: Code) -> bool:
         """Whether this very content may run."""
-        return code.sha256 in self._entries()
+        return code.sha256 in self.hashes()
 
     def add(self, codes: Iterable[Code]) -> None:
         """Remember that these may run, for this user only."""
@@ -106,8 +110,8 @@ def not_trusted(codes: Iterable[Code], trust: Trust | None = None) -> tuple[Code
     """Those that the user has not agreed to run."""
     if trusts_all():
         return ()
-    store = trust or Trust()
-    return tuple(code for code in codes if not store.holds(code))
+    known = (trust or Trust()).hashes()
+    return tuple(code for code in codes if code.sha256 not in known)
 
 
 def named_in(study: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Code, ...]]:
