@@ -99,6 +99,25 @@ def test_other_texts_mean_no_code(text: str) -> None:
     assert not means_code(text)
 
 
+def test_long_texts_are_looked_at_in_no_time() -> None:
+    for odd in (" ", "/", ".", ".py", ".py "):
+        means_code(".py" + odd * 200_000 + "x")
+
+
+def test_a_folder_that_leads_to_a_large_tree_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("estimica.base.trusted_code.LOOKED_AT", 50)
+    write(tmp_path, own=main("from big.n3 import N"))
+    write(tmp_path, **{f"big__in__d{k}__in__n{k}": "N = 1\n" for k in range(100)})
+    assert len(trusted_code("own.py", tmp_path).files) <= 51
+
+
+def test_names_that_rule_a_terminal_are_told_in_one_line(tmp_path: Path) -> None:
+    code = Code("[model] \x1b[2Jsource", "a\n\u202eb.py", tmp_path, "Python", "0" * 64)
+    assert code.text.isprintable()
+
+
 def test_edits_after_the_reading_do_not_run(tmp_path: Path) -> None:
     write(tmp_path, own=main("from helper import N"), helper="N = 1\n")
     code = trusted_code("own.py:value", tmp_path)

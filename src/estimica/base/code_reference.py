@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 ENDING = ".py"
 #: what somebody may have meant as Python, however it is spelt
-_MEANT = re.compile(r"\.py[cow3]?\s*(:|[/\\.\s]*$)")
+#: (repeats give nothing back: long runs of spaces must not take time)
+_MEANT = re.compile(r"\.py[cow3]?(?:\s*+:|[/\\.\s]*+$)")
 
 
 class CodeRefusedError(Exception):

@@ -14,6 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 
+def visible(text: str) -> str:
+    """A name of somebody else's in one line, without characters that rule a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 @dataclass(frozen=True)
 class Code:
     """One program: where the study names it, what it is, and what it holds."""
@@ -27,8 +32,8 @@ class Code:
     @property
     def text(self) -> str:
         """In words, with the beginning of the hash."""
-        place = f" in {self.where}" if self.where else ""
-        return f"{self.kind} '{self.name}' (sha256 {self.sha256[:12]}…){place}"
+        place = f" in {visible(self.where)}" if self.where else ""
+        return f"{self.kind} '{visible(self.name)}' (sha256 {self.sha256[:12]}…){place}"
 
 
 class Guard(Protocol):

@@ -21,7 +21,8 @@ from estimica.base.consent import Code
 from estimica.base.regular_file import open_regular
 
 MOST = 5_000  # files of one package that are taken along; the largest packages have some thousands
-LARGEST = 256 << 20  # bytes of one file: native libraries have some tens of MB
+LARGEST = 256 << 20  # bytes of one file, and of all together: native libraries have tens of MB
+LOOKED_AT = 20 * MOST  # entries of folders; a link may lead to the whole disk
 _NATIVE = (".so", ".dll", ".dylib", ".pyd", ".a", ".lib")
 
 
@@ -139,7 +140,7 @@ def _take_imports(folder: Path, files: dict[str, CodeFile]) -> None:
     A first name decides: of a package, everything is taken. So does an import in a package that
     means a module beside it, absolutely or by its dots.
     """
-    pending, seen = list(files.values()), set[str]()
+    pending, seen, size = list(files.values()), set[str](), 0
     while pending:
         file = pending.pop(0)
         for first in _first_names(file):
@@ -147,12 +148,13 @@ def _take_imports(folder: Path, files: dict[str, CodeFile]) -> None:
                 continue
             seen.add(first)
             for name in _beside(folder, first):
-                if name not in files and len(files) < MOST:
+                if name not in files and len(files) < MOST and size <= LARGEST:
                     try:
                         files[name] = read_code(folder / name, name, name)
                     except CodeRefusedError:
                         continue  # then it cannot be imported either
                     pending.append(files[name])
+                    size += len(files[name].content)
 
 
 def _first_names(file: CodeFile) -> Iterator[str]:
@@ -182,7 +184,11 @@ def _beside(folder: Path, name: str) -> list[str]:
 
 def _below(folder: Path, package: Path) -> list[str]:
     found: list[str] = []
+    looked_at = 0
     for place, folders, names in os.walk(package):
+        looked_at += len(folders) + len(names)
+        if looked_at > LOOKED_AT:
+            break
         folders[:] = sorted(f for f in folders if f != "__pycache__")
         for name in sorted(names):
             if Path(name).suffix in (".py", *_NATIVE) and len(found) < MOST:

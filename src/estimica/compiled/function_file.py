@@ -35,8 +35,8 @@ def code_of_source(source: str, folder: Path) -> TrustedCode:
     try:
         return trusted_code(source, folder)
     except CodeMissingError as error:
-        path = folder / source.rpartition(".py")[0]
-        raise ModelError("M140", f"{error}{did_you_mean_file(path.with_suffix('.py'))}") from None
+        path = folder / f"{source.rpartition('.py')[0]}.py"
+        raise ModelError("M140", f"{error}{did_you_mean_file(path)}") from None
     except CodeRefusedError as error:
         raise ModelError("M143", f"source {error}") from None
 

@@ -22,6 +22,7 @@ _CALLS = re.compile(rb"\b(external|Utilities|__OpenModelica\w*)\b")
 _NATIVE = (".c", ".h", ".so", ".dll", ".dylib", ".pyd", ".a", ".lib")
 _READ = (".mo", ".order")  # in the folders of a package; of its Resources, everything
 MOST = 50_000  # files of one library; the largest known have some 20,000
+LOOKED_AT = 10 * MOST  # entries of folders; a link may lead to the whole disk
 KIND = "Modelica with native code"
 
 
@@ -83,13 +84,16 @@ def _files(root: Path) -> Iterator[tuple[Path, str]]:
         yield root, root.name
         return
     seen: set[str] = set()
-    count = 0
+    count = looked_at = 0
     for place, folders, names in os.walk(root, followlinks=True):
         real = os.path.realpath(place)
         if real in seen:  # a link that leads back
             folders[:] = []
             continue
         seen.add(real)
+        looked_at += len(folders) + len(names)
+        if looked_at > LOOKED_AT:
+            raise SourceError("S226", f"'{root}' has more than {LOOKED_AT} entries; name a part")
         folders.sort()
         below = Path(place).relative_to(root)
         for name in sorted(names):

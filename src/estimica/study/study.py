@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from estimica.base.code_reference import CodeRefusedError, means_code
 from estimica.base.problems import Problem, raise_all
 from estimica.base.trusted_code import TrustedCode, trusted_code
 from estimica.compiled.model import Model
@@ -80,7 +81,10 @@ class Study:
         estimation: Estimation | None = None,
         criteria: Iterable[Criterion] | None = None,
     ) -> Study:
-        """The same study with other tuners, cases, criteria or another way to estimate."""
+        """The same study with other tuners, cases, criteria or another way to estimate.
+
+        The code of another criterion is read now, so that every process has the same.
+        """
         return Study(
             self.model,
             self.tuners if tuners is None else tuners,
@@ -92,7 +96,7 @@ class Study:
             tables=self.tables,
             criteria=self.criteria if criteria is None else criteria,
             indicators=self.indicators,
-            code=self.code,
+            code=self.code if estimation is None else self._with_code(estimation.criterion),
         )
 
     def code_for(self, text: str) -> TrustedCode:
@@ -102,6 +106,14 @@ class Study:
         """
         known = self.code.get(text)
         return known or trusted_code(text, self.path.parent if self.path else Path())
+
+    def _with_code(self, text: str) -> Mapping[str, TrustedCode]:
+        if not means_code(text):
+            return self.code
+        try:
+            return {**self.code, text: self.code_for(text)}
+        except CodeRefusedError:  # whoever wants it tells
+            return self.code
 
     def model_of(self, case: Case) -> Model:
         """The model with the inputs that a case names."""

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -431,6 +432,16 @@ def test_code_named_on_the_command_line_is_ones_own_choice(known: Path) -> None:
     assert estimica("fit", known / "study.toml", *options).exit_code == 0
     assert ran(known)
     assert "Q050" in estimica("fit", write_study(known, "other.py:f"), "--no-store").stderr
+
+
+def test_code_of_the_command_line_goes_along_to_other_processes(known: Path) -> None:
+    import estimica as es
+
+    (known / "other.py").write_text("def f(residual):\n    return residual**2\n")
+    study = es.read_study(known / "study.toml")
+    asked = study.with_(estimation=es.Estimation(criterion="other.py:f"))
+    (known / "other.py").write_text(MARK)
+    assert pickle.loads(pickle.dumps(asked)).code_for("other.py:f").files[0].text.startswith("def")
 
 
 def write_study(folder: Path, criterion: str) -> Path:

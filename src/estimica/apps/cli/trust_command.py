@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,9 +10,7 @@ from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import print_json, print_text, reported, say
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.trusted import Consent, Trusting
-
-if TYPE_CHECKING:
-    from estimica.base.consent import Code
+from estimica.base.consent import Code, visible
 
 
 def trust(
@@ -48,7 +46,7 @@ def trust(
 
 
 def _line(code: Code) -> str:
-    return f"{code.sha256}  {code.kind}  {code.path}  {code.where}"
+    return f"{code.sha256}  {code.kind}  {visible(str(code.path))}  {visible(code.where)}"
 
 
 def _plain(code: Code) -> dict[str, str]:
