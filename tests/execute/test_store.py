@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from estimica.execute import store as store_module
 from estimica.execute.environment import environment
 from estimica.execute.process_identity import ProcessIdentity, this_process
 from estimica.execute.run import Status
-from estimica.execute.run_id import new_run_id
+from estimica.execute.run_id import is_run_id, new_run_id
 from estimica.execute.run_writer import RunWriter
 from estimica.execute.store import Store
 
@@ -462,3 +463,117 @@ def test_a_store_of_version_1_is_read_and_renewed(tmp_path: Path) -> None:
     with store.begin("fit", name="new", study={}, settings={}) as new:
         new.keep_page({"title": "page"})
     assert store.page(new.id) == {"title": "page"}
+
+
+# --- a store from elsewhere ----------------------------------------------------------------------
+
+
+def tampered(store: Store, *statements: str) -> Store:
+    """The store after somebody wrote to it with SQLite itself."""
+    begin(store).close()
+    connection = sqlite3.connect(store.path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return store
+
+
+USES: dict[str, Callable[[Store], object]] = {
+    "runs": lambda store: store.runs(),
+    "run": lambda store: store.run("last"),
+    "summary": lambda store: store.summary("last"),
+    "page": lambda store: store.page("last"),
+    "progress": lambda store: store.progress("last"),
+    "news": lambda store: store.news("0" * 11),
+    "run_of": lambda store: store.run_of(1, 0.0),
+    "delete": lambda store: store.delete(["last"]),
+    "begin": lambda store: begin(store),
+    "resume": lambda store: store.resume("last"),
+}
+IDS = ['x" :onclick="alert(1)', "../../x", "", "0", "0" * 12, "0000000000A", "00000\n00000", "a'b"]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_an_id_that_is_not_ours_is_never_returned(store: Store, use: str) -> None:
+    tampered(store, "UPDATE run SET id = 'x\"\x1b :onclick=\"alert(1)'")
+    with pytest.raises(StoreError, match="B031: .*not written by Estimica alone") as told:
+        USES[use](store)
+    assert "\x1b" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_only_our_alphabet_makes_an_id(store: Store, name: str) -> None:
+    assert not is_run_id(name)
+    begin(store).close()
+    connection = sqlite3.connect(store.path)
+    connection.execute("UPDATE run SET id = ?", (name,))
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match="B031"):
+        store.runs()
+
+
+def test_new_ids_are_ids() -> None:
+    assert all(is_run_id(new_run_id(now)) for now in (0.0, 1.7e9, time.time(), 2.7e9))
+    assert not is_run_id(None)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW more AS SELECT * FROM run",
+        "CREATE TRIGGER t AFTER DELETE ON run BEGIN DELETE FROM iteration; END",
+    ],
+)
+def test_a_store_that_computes_is_refused(store: Store, statement: str) -> None:
+    tampered(store, statement)
+    with pytest.raises(StoreError, match="B031"):
+        store.runs()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("status", "'odd'"), ("started", "'<img>'"), ("name", "x'00'"),
+                          ("cost", "'much'"), ("pid", "'one'")],
+)  # fmt: skip
+def test_a_run_of_wrong_kinds_is_told(store: Store, column: str, value: str) -> None:
+    tampered(store, f"UPDATE run SET {column} = {value}")
+    with pytest.raises(StoreError, match=f"B032: run '.*' is damaged: its {column} is"):
+        store.runs()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("linked", ["folder", "file", "-wal", "-shm", "-journal", "missing"])
+@pytest.mark.parametrize("use", ["runs", "run", "begin"])
+def test_a_store_beside_a_study_does_not_follow_links_elsewhere(
+    tmp_path: Path, linked: str, use: str
+) -> None:
+    elsewhere = Store.beside(tmp_path / "elsewhere")
+    elsewhere.path.parent.mkdir(parents=True)
+    begin(elsewhere).close()
+    folder = tmp_path / "study"
+    folder.mkdir()
+    store = Store.beside(folder)
+    if linked == "folder":
+        store.path.parent.symlink_to(elsewhere.path.parent)
+    else:
+        store.path.parent.mkdir()
+        ending = linked if linked.startswith("-") else ""
+        aim = tmp_path / "new" if linked in ("missing", "-wal") else elsewhere.path
+        Path(f"{store.path}{ending}").symlink_to(aim)
+    with pytest.raises(StoreError, match="B030: .* is a link that leads elsewhere"):
+        USES[use](store)
+    assert not (tmp_path / "new").exists()
+    assert len(elsewhere.runs()) == 1
+    noted = store.begin_if_possible("fit", name="a", study={}, settings={})
+    assert not noted.id
+    assert len(Store(elsewhere.path).runs()) == 1  # named by oneself it is
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+def test_a_store_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", Path("/dev/zero")):
+        for use in (lambda p: Store(p).runs(), lambda p: begin(Store(p))):
+            with pytest.raises(StoreError, match="B003: .*it is not a file"):
+                use(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from estimica.base.errors import StoreError
+from estimica.base.visible import visible
+from estimica.execute.run_id import is_run_id
 
 APPLICATION = 0x45737469  # "Esti": what kind of SQLite file this is
 VERSION = 2
@@ -45,6 +48,8 @@ CREATE TABLE page (
     run TEXT PRIMARY KEY REFERENCES run ON DELETE CASCADE, payload TEXT NOT NULL
 );
 """
+#: what SQLite keeps beside a file that it writes to
+COMPANIONS = ("-wal", "-shm", "-journal")
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
@@ -61,6 +66,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         undo.callback(connection.close)
         if not _is_made(connection, path):
             _make(connection, path)
+        _require_own(connection, path)
         _renew(connection)
         connection.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing
         connection.execute("PRAGMA foreign_keys = ON")
@@ -87,8 +93,26 @@ def open_to_read(path: Path) -> sqlite3.Connection | None:
             made = _is_made(connection, path)
         if not made:
             return None
+        _require_own(connection, path)
         undo.pop_all()
     return connection
+
+
+def require_within(path: Path, folder: Path) -> None:
+    """A store beside a study stays there: a link that came with the study leads nowhere else.
+
+    It would have runs written to, or read from, a place that nobody named.
+    """
+    home, real = os.path.realpath(folder), os.path.realpath(path)
+    inside = Path(real).is_relative_to(home)
+    if inside and not any(os.path.islink(real + ending) for ending in COMPANIONS):
+        return
+    link = next((p for p in (path.parent, path) if os.path.islink(p)), Path(real))
+    raise StoreError(
+        "B030",
+        f"the store of runs '{path}' is not used: '{link.name}' is a link that leads elsewhere; "
+        "remove the link, or name the file itself with --store",
+    )
 
 
 @contextlib.contextmanager
@@ -118,6 +142,7 @@ def _connected(uri: str) -> sqlite3.Connection:
         uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
     )
     connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from elsewhere
     return connection
 
 
@@ -139,6 +164,22 @@ def _is_made(connection: sqlite3.Connection, path: Path) -> bool:
             f"reads up to version {VERSION}; update Estimica, or give another file with --store",
         )
     return True
+
+
+def _require_own(connection: sqlite3.Connection, path: Path) -> None:
+    """What a store from elsewhere calls its runs goes into addresses and pages: only our names do.
+
+    Nor does a store of ours hold views or triggers, which compute whatever they like.
+    """
+    kinds = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')")
+    strange = [str(name) for (name,) in kinds]
+    strange += [str(i) for (i,) in connection.execute("SELECT id FROM run") if not is_run_id(i)]
+    if strange:
+        raise StoreError(
+            "B031",
+            f"'{path}' was not written by Estimica alone: it holds '{visible(strange[0][:60])}', "
+            "which is not the name of a run; move it away, or give another file with --store",
+        )
 
 
 def _make(connection: sqlite3.Connection, path: Path) -> None:
@@ -186,6 +227,8 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 def _refuse_folder(path: Path) -> None:
     if path.is_dir():
         raise _unwritable(path, "it is a folder")
+    if path.exists() and not path.is_file():
+        raise _unwritable(path, "it is not a file")
 
 
 def _make_folder(folder: Path) -> None:

@@ -18,6 +18,15 @@ def new_run_id(now: float | None = None) -> str:
     return _digits(max(0, milliseconds)) + tail
 
 
+def is_run_id(text: object) -> bool:
+    """Whether this is a name of a run: what a store from elsewhere says may be anything."""
+    return (
+        isinstance(text, str)
+        and len(text) == TIME_DIGITS + RANDOM_DIGITS
+        and all(letter in DIGITS for letter in text)
+    )
+
+
 def _digits(number: int) -> str:
     places = range(TIME_DIGITS - 1, -1, -1)
     return "".join(DIGITS[(number >> (5 * place)) & 31] for place in places)

@@ -11,7 +11,15 @@ from typing import Any
 
 from estimica.base.errors import StoreError
 from estimica.base.suggest import did_you_mean
-from estimica.execute.database import open_to_read, open_to_write, told, transaction, version_of
+from estimica.base.visible import visible
+from estimica.execute.database import (
+    open_to_read,
+    open_to_write,
+    require_within,
+    told,
+    transaction,
+    version_of,
+)
 from estimica.execute.environment import environment as this_environment
 from estimica.execute.payload import clean, read, written
 from estimica.execute.process_identity import ProcessIdentity, this_process
@@ -34,16 +42,21 @@ _NEWEST = "ORDER BY started DESC, id DESC"
 
 
 class Store:
-    """Runs in the file `path`, which is made when the first run begins."""
+    """Runs in the file `path`, which is made when the first run begins.
 
-    def __init__(self, path: str | Path) -> None:
+    With a folder `within`, the file must lie in it, links followed.
+    """
+
+    def __init__(self, path: str | Path, within: Path | None = None) -> None:
         self.path = Path(path)
+        self._within = within
 
     @staticmethod
     def beside(place: str | Path) -> Store:
         """The store in the folder of a study file, or in a folder."""
         place = Path(place)
-        return Store((place if place.is_dir() else place.parent) / FOLDER / FILE)
+        folder = place if place.is_dir() else place.parent
+        return Store(folder / FOLDER / FILE, folder)
 
     @staticmethod
     def of(study: str | Path, path: str | Path | None) -> Store:
@@ -66,7 +79,7 @@ class Store:
             seed = settings.get("seed")
             environment = this_environment(seed if isinstance(seed, int) else None)
         texts = written(study), written(settings), written(environment), written({})
-        connection = open_to_write(self.path)
+        connection = self._writing()
         try:
             with told(self.path):
                 run_id = _insert(connection, command, name, texts)
@@ -93,7 +106,7 @@ class Store:
         """Take up a run that was interrupted or failed; its checkpoints are still there."""
         run_id = self._named(which)
         me = this_process()
-        connection = open_to_write(self.path)
+        connection = self._writing()
         try:
             with told(self.path), transaction(connection):
                 row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
@@ -238,7 +251,7 @@ class Store:
         ids = list(dict.fromkeys(self._named(name) for name in which))
         if not ids:
             return []
-        with told(self.path), contextlib.closing(open_to_write(self.path)) as connection:
+        with told(self.path), contextlib.closing(self._writing()) as connection:
             with transaction(connection):
                 for run_id in ids:
                     row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
@@ -253,8 +266,18 @@ class Store:
         limit = time.time() - days * 86400
         return [r.id for r in self.runs() if r.started < limit and r.status is not Status.RUNNING]
 
+    def require_within(self) -> None:
+        """The store lies where it should; asked before every use."""
+        if self._within is not None:
+            require_within(self.path, self._within)
+
+    def _writing(self) -> sqlite3.Connection:
+        self.require_within()
+        return open_to_write(self.path)
+
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        self.require_within()
         with told(self.path):
             connection = open_to_read(self.path)
             if connection is None:
@@ -305,6 +328,33 @@ def _insert(
             return run_id
 
 
+#: what SQLite gives for the columns of a summary; it holds whatever a store from elsewhere put there
+_KINDS = {
+    (str,): ("command", "name", "status", "message", "host", "process_started"),
+    (int, float): ("started", "heartbeat"),
+    (int, float, type(None)): ("cost", "ended"),
+    (int,): ("pid", "iterations"),
+}
+
+
+def _require_kinds(row: sqlite3.Row) -> None:
+    for kinds, columns in _KINDS.items():
+        for column in columns:
+            if not isinstance(row[column], kinds):
+                raise _damaged(row, column)
+    if row["status"] not in list(Status):
+        raise _damaged(row, "status")
+
+
+def _damaged(row: sqlite3.Row, column: str) -> StoreError:
+    said = visible(str(row[column])[:60])
+    return StoreError(
+        "B032",
+        f"run '{row['id']}' is damaged: its {column} is '{said}'; move the store of runs away, or "
+        "give another file with --store",
+    )
+
+
 def _summary(row: sqlite3.Row) -> RunSummary:
     status = _status(row)
     gone = status is Status.INTERRUPTED and row["status"] == Status.RUNNING
@@ -323,6 +373,7 @@ def _summary(row: sqlite3.Row) -> RunSummary:
 
 def _status(row: sqlite3.Row) -> Status:
     """What was written; a run that should be running but whose process is gone was interrupted."""
+    _require_kinds(row)
     status = Status(row["status"])
     if status is not Status.RUNNING:
         return status

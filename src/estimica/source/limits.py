@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from estimica.base.errors import SourceError
+from estimica.base.visible import visible
 
 #: what the user may set: seconds for one class, and gigabytes for the compiler
 SECONDS = "ESTIMICA_LOAD_SECONDS"
@@ -115,7 +116,7 @@ def look() -> None:
 
 def tell(text: str) -> None:
     """One line for who waits."""
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 def resident_bytes(pid: int) -> float:

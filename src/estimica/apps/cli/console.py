@@ -1,19 +1,26 @@
-"""What the commands print: results on stdout, progress and errors on stderr."""
+"""What the commands print: results on stdout, progress and errors on stderr.
+
+Nothing else of the command line prints: what a study, a model or a store calls things passes here
+and cannot steer the terminal.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NoReturn
 
 import numpy as np
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
 from estimica.base.errors import EstimicaError, SimulationError
+from estimica.base.visible import visible
 
 FAILED = 1
 WRONG_INPUT = 2
@@ -35,17 +42,66 @@ def reported(command: str, as_json: bool) -> Iterator[None]:
 
 def say(message: str) -> None:
     """A line of progress."""
-    print(message, file=sys.stderr)
+    print(visible(message), file=sys.stderr, flush=True)
+
+
+class VisibleConsole(Console):
+    """A console whose own codes steer the terminal, and none of a text's."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """The pieces of a text, their hidden characters as codes."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
 
 
 def stdout() -> Console:
     """The console for results; it follows the terminal's width, or uses 100 where there is none."""
-    return Console() if sys.stdout.isatty() else Console(width=100)
+    return VisibleConsole() if sys.stdout.isatty() else VisibleConsole(width=100)
 
 
 def print_text(text: str) -> None:
     """A result as it is, without markup."""
-    stdout().print(text, markup=False, highlight=False)
+    stdout().print(visible(text), markup=False, highlight=False)
+
+
+def print_line(text: str) -> None:
+    """A line for programs, however long: neither folded nor coloured."""
+    print(visible(text))
+
+
+class Renewed:
+    """A line on stderr that renews itself; where there is no terminal, or `quiet`, there is none."""
+
+    def __init__(self, first: str, *, quiet: bool) -> None:
+        from rich.status import Status
+
+        console = VisibleConsole(stderr=True)
+        self._width = console.width - 3  # beside the spinner
+        self._status = (
+            Status(Text(first), console=console) if console.is_terminal and not quiet else None
+        )
+
+    def __bool__(self) -> bool:
+        return self._status is not None
+
+    def start(self) -> None:
+        """Begin to show it."""
+        if self._status:
+            self._status.start()
+
+    def stop(self) -> None:
+        """Take it away."""
+        if self._status:
+            self._status.stop()
+
+    def show(self, line: str) -> None:
+        """Another text in its place, cut where the terminal ends; marks of Rich are not obeyed."""
+        if self._status:
+            line = visible(line)
+            cut = line if len(line) <= self._width else line[: self._width - 1] + "…"
+            self._status.update(Text(cut))
 
 
 def print_json(value: Mapping[str, object]) -> None:
@@ -68,5 +124,5 @@ def _plain(value: object) -> object:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    print(message, file=sys.stderr)
+    say(message)
     raise typer.Exit(code)

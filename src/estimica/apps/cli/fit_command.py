@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -145,7 +144,7 @@ def _end_with(problems: list[Problem], as_json: bool) -> NoReturn:
 
 
 def _tell(problem: Problem) -> None:
-    print(f"{_word(problem)} {problem.code}: {problem.text}", file=sys.stderr)
+    say(f"{_word(problem)} {problem.code}: {problem.text}")
 
 
 def _word(problem: Problem) -> str:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.status import Status
-from rich.text import Text
+from estimica.apps.cli.console import Renewed, say
 
 if TYPE_CHECKING:
     from estimica.estimate.estimator import Progress
@@ -53,15 +50,12 @@ class ProgressLine:
         self._steps: list[float] = []
         self._ended, self._starts = 0, 1  # starts of a multistart
         self._starts_left = TimeLeft()
-        console = Console(stderr=True)
-        live = console.is_terminal and not quiet
-        self._status = Status("simulating …", console=console) if live else None
+        self._renewed = Renewed("simulating …", quiet=quiet)
 
     def __enter__(self) -> Self:
         if self._writer:
             self._writer.progress(None, "simulating …")
-        if self._status:
-            self._status.start()
+        self._renewed.start()
         return self
 
     def __exit__(
@@ -70,8 +64,7 @@ class ProgressLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._status:
-            self._status.stop()
+        self._renewed.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Tell of one iteration, or of one start that came to its end."""
@@ -79,11 +72,11 @@ class ProgressLine:
         now = monotonic()
         if self._quiet:
             return
-        if self._status:
-            self._status.update(Text(_cut(line, self._status.console.width - 3)))
+        if self._renewed:
+            self._renewed.show(line)
         elif now - self._told >= EVERY:
             self._told = now
-            print(line, file=sys.stderr, flush=True)
+            say(line)
 
     def _line(self, progress: Progress) -> str:
         i = progress.iteration
@@ -131,8 +124,3 @@ class ProgressLine:
         if rate < 1:
             needed = math.log(self._estimation.tolerance / recent[-1]) / math.log(rate)
         return seconds / done * min(max(needed, 0.0), most)
-
-
-def _cut(line: str, width: int) -> str:
-    """A line that does not wrap."""
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
+from estimica.apps.cli.console import FAILED, Renewed, print_json, print_text, reported, say
 from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
@@ -177,18 +177,12 @@ class _Line:
     """Progress on stderr: a line that renews itself, and one for each step that has ended."""
 
     def __init__(self, quiet: bool, writer: RunWriter) -> None:
-        from rich.console import Console
-        from rich.status import Status
-
         self._quiet = quiet
         self._writer = writer
-        console = Console(stderr=True)
-        live = console.is_terminal and not quiet
-        self._status = Status("simulating …", console=console) if live else None
+        self._renewed = Renewed("simulating …", quiet=quiet)
 
     def __enter__(self) -> Self:
-        if self._status:
-            self._status.start()
+        self._renewed.start()
         return self
 
     def __exit__(
@@ -197,8 +191,7 @@ class _Line:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._status:
-            self._status.stop()
+        self._renewed.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Tell of a search, or of a step that has ended."""
@@ -217,5 +210,5 @@ class _Line:
             return
         if step is not None:
             say(line)
-        elif self._status:
-            self._status.update(line)
+        else:
+            self._renewed.show(line)

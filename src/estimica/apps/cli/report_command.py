@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from estimica.apps.cli.console import print_json, reported, say
+from estimica.apps.cli.console import print_json, print_line, reported, say
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import require_page
 from estimica.apps.cli.runs_command import StorePath
 from estimica.base.errors import ReportError
 from estimica.base.suggest import did_you_mean_file
+from estimica.base.visible import is_visible
 
 if TYPE_CHECKING:
     from estimica.base.show import Page
@@ -63,7 +64,7 @@ def report(
         title = ", ".join(dict.fromkeys(c.run.name for c in chapters))
         page = joined(f"Report: {title}", [c.page for c in chapters])
         drawn = write_figures(page, figures, format) if figures else []
-        path = out or (None if figures else Path(f"{chapters[0].run.name}_report.html"))
+        path = out or (None if figures else Path(f"{_stem(chapters[0].run.name)}_report.html"))
         written = write(page, path) if path else None
     if as_json:
         told = "a document of " + ", ".join(c.run.command for c in chapters)
@@ -82,7 +83,13 @@ def report(
     if drawn:
         say(f"wrote {len(drawn)} figures to {figures}")
     if written:
-        print(written)
+        print_line(str(written))
+
+
+def _stem(name: str) -> str:
+    """The name of a run as that of a file here: a store from elsewhere may name a path."""
+    plain = name.replace("\\", "/").rpartition("/")[2]
+    return plain if plain.strip(".") and is_visible(plain) else "run"
 
 
 def _chapters(what: list[str], store: Path | None) -> list[_Chapter]:

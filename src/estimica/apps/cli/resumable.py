@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from estimica.apps.cli.console import print_json, say
+from estimica.apps.cli.console import Renewed, print_json, say
 from estimica.apps.cli.kept_page import keep_page
 from estimica.base.errors import ReportError, StoreError
 from estimica.base.show import ended
@@ -178,9 +177,6 @@ class Line:
     def __init__(
         self, quiet: bool, first: str = "fitting …", writer: RunWriter | None = None
     ) -> None:
-        from rich.console import Console
-        from rich.status import Status
-
         from estimica.apps.cli.progress import TimeLeft
 
         self._quiet = quiet
@@ -188,15 +184,12 @@ class Line:
         self._first = first
         self._told = monotonic()
         self._left = TimeLeft()
-        console = Console(stderr=True)
-        live = console.is_terminal and not quiet
-        self._status = Status(first, console=console) if live else None
+        self._renewed = Renewed(first, quiet=quiet)
 
     def __enter__(self) -> Self:
         if self._writer:
             self._writer.progress(None, self._first)
-        if self._status:
-            self._status.start()
+        self._renewed.start()
         return self
 
     def __exit__(
@@ -205,8 +198,7 @@ class Line:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._status:
-            self._status.stop()
+        self._renewed.stop()
 
     def tell(self, text: str, share: float) -> None:
         """Tell how far it is; `share` of the work is done."""
@@ -214,14 +206,14 @@ class Line:
             self._writer.progress(share, text)
         now = monotonic()
         left = self._left.seconds(now, share)
-        if self._quiet or (not self._status and now - self._told < EVERY):
+        if self._quiet or (not self._renewed and now - self._told < EVERY):
             return
         line = f"{text}  about {left:.0f} s left" if left >= 1 else text
         self._told = now
-        if self._status:
-            self._status.update(line)
+        if self._renewed:
+            self._renewed.show(line)
         else:
-            print(line, file=sys.stderr, flush=True)
+            say(line)
 
 
 def finished(found: Any, writer: RunWriter) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.console import print_line, reported, say
 from estimica.base.errors import ReportError
 
 
@@ -21,7 +21,7 @@ def schema(
 
         text = json.dumps(study_schema(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         if output is None:
-            print(text, end="")
+            print_line(text.rstrip("\n"))
             return
         try:
             output.write_text(text, encoding="utf-8")
