@@ -35,9 +35,7 @@ def raw(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lines_texts_and_tables_are_visible(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_texts_and_tables_are_visible(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     table = Table(title=Text(name))
     table.add_column(Text(name))
     table.add_row(Text(name))

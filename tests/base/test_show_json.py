@@ -159,3 +159,20 @@ def test_arrays_that_come_back_can_be_written_to() -> None:
     assert isinstance(curves, Curves)
     curves.panels[0].curves[0].value[0] = 3.0
     assert replace(curves.panels[0].curves[0]).value[0] == 3.0
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"kind": "Page", "title": 3, "sections": []},
+        {"kind": "Page", "title": "a", "sections": [], "lead": {"number": "nan"}},
+        {"kind": "Page", "title": "a", "sections": [], "lead": {"kind": "Listing", "text": "x"}},
+        {"kind": "Page", "title": "a", "sections": [{"kind": "Section", "heading": ["b"]}]},
+        {"kind": "Page", "title": "a", "sections": [], "lead": {"__v_isVNode": True}},
+        {"kind": "Page", "title": "a", "sections": [{"kind": "Section", "heading": "b", "shown": [
+            {"kind": "Table", "columns": [["c"]], "rows": []}]}]},
+    ],
+)  # fmt: skip
+def test_what_should_be_a_text_is_one(page: dict[str, Any]) -> None:
+    with pytest.raises(ReportError, match="P021"):
+        page_from_json({"format": 1, **page})

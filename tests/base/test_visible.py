@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from estimica.base.visible import is_visible, visible, visible_values
+from estimica.base.visible import is_visible, visible
 
 #: marks of scripts that are drawn, although Unicode calls them formats, or has not named them
 DRAWN = {
@@ -48,8 +48,3 @@ def test_every_control_format_and_surrogate_of_unicode_is_caught() -> None:
     every = (chr(n) for n in range(sys.maxunicode + 1))
     left = {ord(c) for c in every if unicodedata.category(c) in hidden and is_visible(c)}
     assert left - DRAWN == {ord("\t"), ord("\n")}
-
-
-def test_values_keep_their_shape() -> None:
-    raw = {"a\0": ["x\x1b", 1, None, {"b": ("\u202e", True)}], 3: 2.5}
-    assert visible_values(raw) == {"a\\u0000": ["x\\u001b", 1, None, {"b": ["\\u202e", True]}], 3: 2.5}

@@ -497,7 +497,7 @@ IDS = ['x" :onclick="alert(1)', "../../x", "", "0", "0" * 12, "0000000000A", "00
 @pytest.mark.parametrize("use", USES)
 def test_an_id_that_is_not_ours_is_never_returned(store: Store, use: str) -> None:
     tampered(store, "UPDATE run SET id = 'x\"\x1b :onclick=\"alert(1)'")
-    with pytest.raises(StoreError, match="B031: .*not written by Estimica alone") as told:
+    with pytest.raises(StoreError, match=r"B031: .*not written by Estimica alone") as told:
         USES[use](store)
     assert "\x1b" not in str(told.value)
 
@@ -510,7 +510,7 @@ def test_only_our_alphabet_makes_an_id(store: Store, name: str) -> None:
     connection.execute("UPDATE run SET id = ?", (name,))
     connection.commit()
     connection.close()
-    with pytest.raises(StoreError, match="B031"):
+    with pytest.raises(StoreError, match=r"B031"):
         store.runs()
 
 
@@ -528,7 +528,7 @@ def test_new_ids_are_ids() -> None:
 )
 def test_a_store_that_computes_is_refused(store: Store, statement: str) -> None:
     tampered(store, statement)
-    with pytest.raises(StoreError, match="B031"):
+    with pytest.raises(StoreError, match=r"B031"):
         store.runs()
 
 
@@ -561,7 +561,7 @@ def test_a_store_beside_a_study_does_not_follow_links_elsewhere(
         ending = linked if linked.startswith("-") else ""
         aim = tmp_path / "new" if linked in ("missing", "-wal") else elsewhere.path
         Path(f"{store.path}{ending}").symlink_to(aim)
-    with pytest.raises(StoreError, match="B030: .* is a link that leads elsewhere"):
+    with pytest.raises(StoreError, match=r"B030: .* is a link that leads elsewhere"):
         USES[use](store)
     assert not (tmp_path / "new").exists()
     assert len(elsewhere.runs()) == 1
@@ -575,5 +575,5 @@ def test_a_store_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path("/dev/zero")):
         for use in (lambda p: Store(p).runs(), lambda p: begin(Store(p))):
-            with pytest.raises(StoreError, match="B003: .*it is not a file"):
+            with pytest.raises(StoreError, match=r"B003: .*it is not a file"):
                 use(path)

@@ -93,6 +93,18 @@ def _cell(value: object) -> Any:
     return str(value)
 
 
+def _require_texts(made: Any) -> None:
+    """What is a text here is one: a store from elsewhere may hold anything in its place."""
+    for field in fields(made):
+        own = getattr(made, field.name)
+        if field.type in ("tuple[str, ...]", "tuple[str, str]"):
+            is_text = isinstance(own, tuple) and all(isinstance(v, str) for v in own)
+        else:
+            is_text = field.type != "str" or isinstance(own, str)
+        if not is_text:
+            raise TypeError(f"{field.name} of a {type(made).__name__} is not a text")
+
+
 def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_decoded(v) for v in value)
@@ -100,7 +112,9 @@ def _decoded(value: Any) -> Any:
         return value
     if "kind" in value:
         kind = _KINDS[value["kind"]]
-        return kind(**{name: _decoded(v) for name, v in value.items() if name != "kind"})
+        made = kind(**{name: _decoded(v) for name, v in value.items() if name != "kind"})
+        _require_texts(made)
+        return made
     if "rounded" in value:
         return show.Rounded(value["rounded"], value["decimals"])
     if "number" in value:

@@ -8,10 +8,8 @@ sent to a page passes here, and nothing before: files and stores keep what was w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-#: controls but tab and newline; then, each with its reason, what is drawn as nothing or moves others
+#: controls but tab and newline; then what is drawn as nothing or moves others
 _HIDDEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # C0, DEL and C1: what terminals obey
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # fillers, joiners, separators
@@ -35,18 +33,6 @@ def visible(text: str) -> str:
 def is_visible(text: str) -> bool:
     """Whether all of a text can be seen."""
     return _PATTERN.search(text) is None
-
-
-def visible_values(value: Any) -> Any:
-    """A value of JSON whose texts, and the names of whose entries, are visible."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, Mapping):
-        return {visible(k) if isinstance(k, str) else k: visible_values(v)
-                for k, v in value.items()}  # fmt: skip
-    if isinstance(value, (list, tuple)):
-        return [visible_values(v) for v in value]
-    return value
 
 
 def _code(match: re.Match[str]) -> str:

@@ -328,7 +328,7 @@ def _insert(
             return run_id
 
 
-#: what SQLite gives for the columns of a summary; it holds whatever a store from elsewhere put there
+#: the kinds of the columns of a summary; a store from elsewhere may hold anything there
 _KINDS = {
     (str,): ("command", "name", "status", "message", "host", "process_started"),
     (int, float): ("started", "heartbeat"),

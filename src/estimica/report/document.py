@@ -19,6 +19,7 @@ from plotly.offline import get_plotlyjs
 from estimica.base.errors import ReportError
 from estimica.base.show import Bars, Curves, Heat, Listing, Page, Parallel, Section, Shown, Table
 from estimica.base.thin import thinned_page
+from estimica.base.visible import visible
 from estimica.report import bars, heat, parallel, plots
 from estimica.report.figure_json import figure_json
 from estimica.report.glossary import words_by_section
@@ -94,7 +95,7 @@ def _item(shown: Shown, figures: list[tuple[str, Markup]]) -> Markup:
     number = len(figures) + 1
     figures.append((f"f{number}", Markup(figure_json(drawn))))
     height = drawn.layout.height or 450
-    words = escape(shown.title or "figure")
+    words = escape(visible(shown.title or "figure"))
     return Markup(
         f'<figure class="plot" id="figure-{number}" data-of="f{number}" aria-label="{words}" '
         f'style="height:{height:.0f}px"><p class="waiting">drawing …</p></figure>'
@@ -155,7 +156,14 @@ def _source(name: str) -> str:
     return files("estimica.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
+def _shown(value: object) -> object:
+    """What a template puts in: texts visible, and then escaped; `Markup` is our own and stays."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
+
+
 @lru_cache
 def _template(name: str) -> jinja2.Template:
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, finalize=_shown, trim_blocks=True, lstrip_blocks=True
+    )
     return environment.from_string(_source(name))

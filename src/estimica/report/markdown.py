@@ -10,6 +10,7 @@ from urllib.parse import quote
 from estimica.base.errors import ReportError
 from estimica.base.show import Listing, Page, Shown, Table
 from estimica.base.thin import thinned_page
+from estimica.base.visible import visible
 from estimica.report.glossary import words_by_section
 from estimica.report.made import made
 from estimica.report.static import Figures
@@ -55,7 +56,7 @@ def _shown(shown: Shown, figures: Figures, folder: str, heading: str) -> Iterato
         if shown.title:
             yield f"**{_plain(shown.title)}**"
         fence = _fence(shown.text)
-        yield f"{fence}\n{shown.text}\n{fence}"
+        yield f"{fence}\n{visible(shown.text)}\n{fence}"
     else:
         file = figures.write(shown, heading)
         title = shown.title or heading
@@ -90,8 +91,8 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text without characters that Markdown or HTML would take for markup."""
-    return re.sub(r"([\\`*<]|(?<!\w)_|_(?!\w))", r"\\\1", text)
+    """Text without characters that Markdown or HTML would take for markup, such as a link."""
+    return re.sub(r"([\\`*<]|(?<!\w)_|_(?!\w)|\](?=[(\[:]))", r"\\\1", visible(text))
 
 
 def _fence(text: str) -> str:

@@ -42,7 +42,7 @@ def figure(parallel: Parallel) -> go.Figure:
         strict=True,
     )
     told = "   ".join(
-        f'<span style="color:{c}">▬</span> {escape(w)} ({n})' for w, c, n in words if n
+        f'<span style="color:{c}">▬</span> {escape(w)} ({int(n)})' for w, c, n in words if n
     )
     fig.add_annotation(
         text=told, xref="paper", yref="paper", x=0, y=1.1, showarrow=False, xanchor="left"

@@ -13,13 +13,17 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from estimica.base.show import Curve, Curves, Listing, Rounded, Table
+from estimica.base.visible import visible
 
 BARS = "▁▂▃▄▅▆▇█"
 
 
 def escape(text: str) -> str:
-    """A text for a figure: Plotly reads marks as <b>, but not how HTML writes quotation marks."""
-    return html.escape(text, quote=False)
+    """A text for a figure: Plotly reads marks as <b>, but not how HTML writes quotation marks.
+
+    Every text of a figure that is not our own passes here: a mark may be a link.
+    """
+    return html.escape(visible(text), quote=False)
 
 
 def printed(value: object) -> str:

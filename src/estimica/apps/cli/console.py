@@ -72,7 +72,7 @@ def print_line(text: str) -> None:
 
 
 class Renewed:
-    """A line on stderr that renews itself; where there is no terminal, or `quiet`, there is none."""
+    """A line on stderr that renews itself; none where there is no terminal, or if `quiet`."""
 
     def __init__(self, first: str, *, quiet: bool) -> None:
         from rich.status import Status

@@ -21,6 +21,7 @@ from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 from estimica.base.show import Bars, Curves, Heat, Page, Parallel, write
 from estimica.base.show_json import page_from_json
+from estimica.base.visible import visible
 from estimica.execute.store import Store
 
 FOREVER = {"Cache-Control": "private, max-age=86400"}  # the page of an ended run does not change
@@ -33,7 +34,7 @@ def routes(workbench: Workbench) -> list[Route]:
         try:
             return await _answer(workbench, request.path_params["path"])
         except EstimicaError as error:
-            return PlainTextResponse(error.message, status_code=404)
+            return PlainTextResponse(visible(error.message), status_code=404)
 
     return [Route("/results/{path:path}", answer, methods=["GET"])]
 

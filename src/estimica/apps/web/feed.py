@@ -16,6 +16,7 @@ from estimica.apps.web.jobs import Places
 from estimica.apps.web.live_reader import LiveReader
 from estimica.apps.web.live_run import LiveRun
 from estimica.base.errors import EstimicaError, WebError
+from estimica.base.visible import visible
 from estimica.execute.run import Status
 from estimica.execute.store import Store
 
@@ -113,7 +114,7 @@ def routes(feed: Feed, folder: Places) -> list[Route]:
         try:
             events = await feed.watch(place, run)
         except EstimicaError as error:
-            return PlainTextResponse(error.message, status_code=404)
+            return PlainTextResponse(visible(error.message), status_code=404)
         return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
     return [Route("/live/{path:path}", live, methods=["GET"])]

@@ -13,6 +13,7 @@ from typing import Any
 
 from estimica.apps.web.bench import Benches
 from estimica.apps.web.live_reader import LiveReader
+from estimica.apps.web.wire import outgoing
 from estimica.base.errors import EstimicaError, StoreError
 from estimica.execute.run import Status
 
@@ -163,5 +164,5 @@ _NOTHING = object()
 
 
 def _event(version: int, state: dict[str, Any]) -> bytes:
-    text = json.dumps(state, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(outgoing(state), allow_nan=False, separators=(",", ":"))
     return f"id: {version}\ndata: {text}\n\n".encode()

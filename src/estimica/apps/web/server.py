@@ -9,6 +9,7 @@ from pathlib import Path
 
 import estimica.report  # noqa: F401  (registers how results are drawn)
 from estimica.apps.web.settings import Settings
+from estimica.apps.web.wire import guard_pages
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import WebError
 
@@ -47,6 +48,7 @@ def build(settings: Settings) -> Workbench:
     from estimica.apps.web.gate import Gate
     from estimica.apps.web.pages import compare, new, run, start, study
 
+    guard_pages()
     workbench = Workbench.of(settings)
     app.add_middleware(Gate, settings=settings)
     library = Path(plotly).parent / "package_data" / "plotly.min.js"

@@ -13,6 +13,7 @@ from estimica.apps.web.desk import Desk, Place
 from estimica.apps.web.job import State
 from estimica.apps.web.telling import attempted
 from estimica.apps.web.workbench import Workbench
+from estimica.base.visible import visible
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def frame(
     workbench: Workbench, title: str, desk: Desk | None = None, at: str = ""
 ) -> Iterator[None]:
     """A page with this title; what is made inside stands in its middle."""
-    ui.page_title(f"{title} · Estimica")
+    ui.page_title(visible(f"{title} · Estimica"))
     ui.add_head_html(
         '<link rel="stylesheet" href="/assets/estimica.css">'
         '<script src="/assets/estimica.js"></script>'
@@ -185,7 +186,7 @@ def _line(desk: Desk, item: Item, active: bool) -> None:
             ui.icon(item.icon, size="19px").classes("est-soft")
         ui.label(item.word).classes("word").tooltip(item.word)
         if wrong:
-            ui.label(str(wrong)).classes("bad").props(f'aria-label="{wrong} problems"')
+            ui.label(str(wrong)).classes("bad").props["aria-label"] = f"{wrong} problems"
         if item.count:
             ui.label(item.count).classes("count")
 

@@ -9,6 +9,7 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.desk import Desk
+from estimica.apps.web.markup import indented
 from estimica.apps.web.pages.tuners import start_of
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.names import suggestions
@@ -219,11 +220,14 @@ class Browser:
         with (
             ui.element("tr"),
             ui.element("td").props("colspan=5"),
-            ui.row().classes("items-center gap-1 no-wrap").style(f"padding-left: {18 * depth}px"),
+            indented(ui.row().classes("items-center gap-1 no-wrap"), depth),
         ):
             button = ui.button(icon="expand_more" if shown else "chevron_right", on_click=turn)
-            button.props(f"flat round dense size=sm aria-expanded={str(shown).lower()}")
-            button.props["aria-label"] = node.path
+            button.props("flat round dense size=sm")
+            button.props["aria-expanded"], button.props["aria-label"] = (
+                str(shown).lower(),
+                node.path,
+            )
             ui.label(node.name).classes("text-weight-medium cursor-pointer").on("click", turn)
             ui.label(f"{node.count}").classes("est-soft")
 
@@ -231,9 +235,7 @@ class Browser:
         with ui.element("tr"):
             with ui.element("td"):
                 last = split(q["name"])[-1]
-                ui.label(last).classes("est-mono").style(
-                    f"padding-left: {18 * depth + 26}px"
-                ).tooltip(q["name"])
+                indented(ui.label(last).classes("est-mono"), depth, 26).tooltip(q["name"])
             value = q.get("value")
             with ui.element("td").classes("number"):
                 ui.label(

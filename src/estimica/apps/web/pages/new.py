@@ -10,6 +10,7 @@ from nicegui.events import UploadEventArguments
 
 from estimica.apps.web.folder import CODE, DATA, MODELS
 from estimica.apps.web.guarded import guarded
+from estimica.apps.web.markup import accepts
 from estimica.apps.web.parts.trusting import ask_first
 from estimica.apps.web.shell import frame, study_address
 from estimica.apps.web.telling import told
@@ -125,7 +126,8 @@ class Draft:
                 type="negative",
                 multi_line=True,
             ),
-        ).props(f'flat bordered accept="{",".join(kinds)}"')
+        ).props("flat bordered")
+        accepts(box, kinds)
         with (
             box.classes("est-upload w-full").add_slot("header"),
             ui.row().classes("w-full items-center no-wrap gap-3 est-upload-head"),

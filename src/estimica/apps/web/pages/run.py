@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from urllib.parse import quote
 
@@ -10,6 +9,7 @@ from nicegui import ui
 
 from estimica.apps.web.desk import Desk
 from estimica.apps.web.guarded import guarded
+from estimica.apps.web.markup import downloads
 from estimica.apps.web.parts.commands import DESIGNING, FITTING
 from estimica.apps.web.parts.commands import run as run_command
 from estimica.apps.web.parts.live import Live
@@ -107,9 +107,8 @@ def _result(
         if kept:
             ui.label("Download").classes("est-soft")
         for word, icon, file in _downloads(summary.command, desk) if kept else ():
-            ui.button(word, icon=icon).props("flat no-caps color=primary dense").on(
-                "click", js_handler=f"() => estimica.download({json.dumps(f'{base}/{file}')})"
-            ).tooltip(f"Download {file}")
+            button = ui.button(word, icon=icon).props("flat no-caps color=primary dense")
+            downloads(button, f"{base}/{file}").tooltip(f"Download {file}")
     if desk and summary.command in NEXT:
         with ui.row().classes("gap-2 items-center"):
             ui.label("Go on with").classes("est-soft")

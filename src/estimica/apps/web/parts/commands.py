@@ -45,7 +45,7 @@ def commands(workbench: Workbench, desk: Desk) -> None:
         for k, (command, word, icon, about) in enumerate(offered):
             button = ui.button(
                 word, icon=icon, on_click=lambda c=command: run(workbench, desk, c)
-            ).props("no-caps " + ("unelevated" if k == 0 else "outline color=primary"))
+            ).props("no-caps unelevated" if k == 0 else "no-caps outline color=primary")
             button.tooltip(about)
 
 

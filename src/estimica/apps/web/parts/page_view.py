@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from estimica.apps.web.markup import fragment
 from estimica.apps.web.parts.figure import Figure
-from estimica.base.show import Bars, Curves, Heat, Page, Parallel, Section, html
+from estimica.base.show import Bars, Curves, Heat, Page, Parallel, Section
 
 
 def page_view(page: Page, figures: str) -> None:
@@ -37,7 +38,5 @@ def _content(section: Section, figures: str) -> None:
         for k, shown in enumerate(section.shown):
             if isinstance(shown, (Curves, Heat, Bars, Parallel)):
                 Figure(src=f"{figures}/{k}.json", label=section.heading)
-            else:  # our own templates, which escape what they show
-                ui.html(f'<div class="est-wide">{html(shown)}</div>', sanitize=False).classes(
-                    "w-full"
-                )
+            else:
+                fragment(shown)

@@ -104,9 +104,10 @@ def _run_line(workbench: Workbench, found: FolderRun, ticked: dict[tuple[str, st
     run, key = found.run, (found.folder, found.run.id)
     with ui.element("tr"):
         with ui.element("td"):
-            ui.checkbox(
+            box = ui.checkbox(
                 value=ticked.get(key, False), on_change=lambda e: ticked.__setitem__(key, e.value)
-            ).props(f'dense aria-label="Compare run {run.id}"')
+            )
+            box.props("dense").props["aria-label"] = f"Compare run {run.id}"
         with ui.element("td"):
             ui.link(when(run.started), run_address(found.folder, run.id)).tooltip(run.id)
         _cells(run.name, run.command)
