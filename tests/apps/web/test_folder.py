@@ -17,7 +17,7 @@ import pytest
 from estimica.apps.web import folder as folder_module
 from estimica.apps.web.folder import Folder, is_code
 from estimica.apps.web.inside import require_safe, require_safe_tables, study_stays_inside
-from estimica.base.errors import WebError
+from estimica.base.errors import StoreError, WebError
 
 STUDY = '[model]\nsource = "Boiler.mo"\n[tune]\na = 1\n'
 CSV = b"time,y\n0,1\n1,2\n"
@@ -370,7 +370,7 @@ def test_a_store_of_runs_that_is_a_link_leading_out_is_refused(root: Path) -> No
     (root / "sub" / "boiler.toml").write_text("[tune]\n")
     require_safe(root / "sub" / "boiler.toml", root)
     (root / "sub" / ".estimica").symlink_to(root.parent)
-    with pytest.raises(WebError, match=r"the store of runs '.estimica' is outside the folder"):
+    with pytest.raises(StoreError, match=r"B030: .*'.estimica' is a link that leads elsewhere"):
         require_safe(root / "sub" / "boiler.toml", root)
 
 

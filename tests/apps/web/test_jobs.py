@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import typer.main
 from estimica.apps.cli.app import app
 from estimica.apps.web.job import Job, State
 from estimica.apps.web.job_options import COMMANDS, Kind, arguments
-from estimica.apps.web.job_process import ending
+from estimica.apps.web.job_process import JobProcess, ending
 from estimica.apps.web.jobs import Jobs
 from estimica.base.errors import WebError
 from estimica.execute.run import Status
@@ -302,3 +303,39 @@ def test_endings_in_words() -> None:
     assert ending(3) == "its process ended with exit status 3 and said nothing"
     assert ending(-9).endswith("SIGKILL: it was killed, perhaps for want of memory")
     assert ending(-200) == "its process was ended by signal 200"
+
+
+@POSIX
+def test_a_process_that_has_ended_is_not_signalled_any_more(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its number may belong to another process by then."""
+    process = JobProcess(["--version"], folder, folder / "printed")
+    assert process.wait() == 0
+    signalled: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda pid, _: signalled.append(pid))
+    process.kill()
+    process.interrupt()
+    assert signalled == []
+
+
+@POSIX
+def test_the_timer_that_would_kill_a_job_ends_with_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timers() -> list[threading.Thread]:
+        return [t for t in threading.enumerate() if isinstance(t, threading.Timer)]
+
+    before = timers()
+    jobs = Jobs(Within(folder), grace=60.0)
+    job = jobs.submit("fit", "tank.toml")
+    jobs.cancel(job.id)
+    jobs.cancel(job.id)  # asked twice, it is killed once at most
+    assert len(timers()) <= len(before) + 1
+    end = time.monotonic() + 60
+    while not jobs.job(job.id).state.ended and time.monotonic() < end:
+        time.sleep(0.05)
+    for timer in set(timers()) - set(before):
+        timer.join(2.0)
+    assert timers() == before
+    jobs.close()

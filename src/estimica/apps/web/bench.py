@@ -50,7 +50,8 @@ class Bench:
         """
         if task not in TASKS:
             raise WebError("G067", f"a bench has no task '{task}'{did_you_mean(task, TASKS)}")
-        self._require_inside(task, args)
+        # beside the event loop: a model may be large, and all its bytes are looked at
+        await asyncio.to_thread(self._require_inside, task, args)
         question = asyncio.ensure_future(self._in_turn(task, f"{task} {key}", args))
         question.add_done_callback(_retrieved)
         # a page that is closed does not take the process with it, which others use

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from estimica.apps.web.code_listing import LISTING, tables_of
 from estimica.base.code_reference import CodeRefusedError, code_reference, means_code
 from estimica.base.consent import Code
 from estimica.base.errors import WebError
@@ -44,11 +44,7 @@ def require_safe(study: Path, root: Path) -> None:
     What is no TOML passes: it names nothing, and whoever reads it says what is wrong.
     """
     _require_place(study, root)
-    try:
-        tables = tomllib.loads(study.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
-        return
-    require_safe_tables(tables, study.parent, root)
+    _require_tables(tables_of(study), study.parent, root, LISTING.all(study))
 
 
 def require_safe_tables(tables: Mapping[str, Any], folder: Path, root: Path) -> None:
@@ -70,9 +66,7 @@ def _require_place(study: Path, root: Path) -> None:
     served = os.path.realpath(root)
     if not Path(os.path.realpath(study)).is_relative_to(served):
         raise WebError("G020", f"study '{study.name}' is outside the served folder")
-    store = Store.beside(study).path  # where its runs are written
-    if not Path(os.path.realpath(store)).is_relative_to(served):
-        raise WebError("G020", f"the store of runs '{store.parent.name}' is outside the folder")
+    Store.beside(study).require_within()  # where its runs are read and written
 
 
 def _require_tables(

@@ -42,6 +42,8 @@ class JobProcess:
                 creationflags=flags,
             )
         self._lines: deque[str] = deque(maxlen=LINES)
+        self._lock = threading.Lock()
+        self._gone = False  # its number may be another process's
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -57,30 +59,40 @@ class JobProcess:
 
     def interrupt(self) -> None:
         """Ask it to end in order: what Ctrl-C does at a terminal."""
-        with contextlib.suppress(OSError):
-            if WINDOWS:
-                self._process.send_signal(signal.CTRL_BREAK_EVENT)  # type: ignore[attr-defined,unused-ignore]
-            else:
-                os.killpg(self.pid, signal.SIGINT)
+        with self._lock:
+            if not self._gone:
+                self._signal(hard=False)
 
     def kill(self) -> None:
         """End it and what it started at once."""
-        with contextlib.suppress(OSError):
-            if WINDOWS:
-                self._process.kill()
-            else:
-                os.killpg(self.pid, signal.SIGKILL)
+        with self._lock:
+            if not self._gone:
+                self._signal(hard=True)
 
     def wait(self) -> int:
         """Its exit status, negative where a signal ended it; workers that it left are ended."""
-        if not WINDOWS:
+        if WINDOWS:
+            self._process.wait()
+        else:
             with contextlib.suppress(ChildProcessError):
                 # not asked for its status yet, its number is not given to another process
                 os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            self.kill()
-        status = self._process.wait()
+        with self._lock:
+            if not WINDOWS:
+                self._signal(hard=True)
+            self._gone = True
+            status = self._process.wait()
         self._reader.join(5.0)
         return status
+
+    def _signal(self, *, hard: bool) -> None:
+        with contextlib.suppress(OSError):
+            if not WINDOWS:
+                os.killpg(self.pid, signal.SIGKILL if hard else signal.SIGINT)
+            elif hard:
+                self._process.kill()
+            else:
+                self._process.send_signal(signal.CTRL_BREAK_EVENT)  # type: ignore[attr-defined,unused-ignore]
 
     def _read(self) -> None:
         assert self._process.stderr is not None

@@ -53,6 +53,7 @@ class Jobs:
         self._processes: dict[str, JobProcess] = {}
         self._threads: list[threading.Thread] = []
         self._cancelled: set[str] = set()
+        self._timers: dict[str, threading.Timer] = {}  # that kill what does not end in order
         self._listeners: dict[Listener, asyncio.AbstractEventLoop | None] = {}
         self._numbers = itertools.count(1)
         self._closed = False
@@ -93,7 +94,10 @@ class Jobs:
         process.interrupt()
         timer = threading.Timer(self._grace, process.kill)
         timer.daemon = True
-        timer.start()
+        with self._lock:
+            if job_id in self._processes and job_id not in self._timers:
+                self._timers[job_id] = timer
+                timer.start()
 
     def jobs(self) -> tuple[Job, ...]:
         """All jobs of this server in the order in which they were asked for."""
@@ -192,6 +196,9 @@ class Jobs:
             state, message = _ended(status, found, process.lines, job.id in self._cancelled)
             del self._processes[job.id]
             self._cancelled.discard(job.id)
+            timer = self._timers.pop(job.id, None)
+            if timer is not None:
+                timer.cancel()
             job = self._change(
                 job.id,
                 state=state,

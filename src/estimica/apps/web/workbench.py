@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from estimica.apps.web.agreement import Agreements
 from estimica.apps.web.bench import Benches
+from estimica.apps.web.code_listing import LISTING, CodeListing
 from estimica.apps.web.desk import Desk
 from estimica.apps.web.feed import Feed
 from estimica.apps.web.folder import Folder
@@ -22,6 +24,8 @@ class Workbench:
     jobs: Jobs
     benches: Benches
     feed: Feed
+    agreements: Agreements = field(default_factory=Agreements)
+    listing: CodeListing = LISTING
     desks: dict[Path, Desk] = field(default_factory=dict)
 
     @staticmethod

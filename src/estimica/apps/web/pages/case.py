@@ -31,7 +31,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         if data:
             Figure(data["figure"], label="The data as they are in the file")
     columns = [c["name"] for c in data.get("columns", [])]
-    if not trust_card(workbench, desk):
+    if not await trust_card(workbench, desk):
         await model_note(desk)
     known = await quantities(desk)
     with ui.column().classes("est-card"):

@@ -28,7 +28,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         "Move the tuners and watch the model against the data. errn is the size of the error "
         "relative to the measured signal: 0 % is perfect, 100 % is as bad as no model at all."
     ).classes("est-lead")
-    if trust_card(workbench, desk):
+    if await trust_card(workbench, desk):
         return
     tuners = {n: t for n, t in desk.table(("tune",)).items() if _active(t)}
     if not tuners:
@@ -164,9 +164,9 @@ class Hand:
             told(error)
             return False
 
-    def _fit(self) -> None:
+    async def _fit(self) -> None:
         if self._keep():
-            run(self.workbench, self.desk, "fit")
+            await run(self.workbench, self.desk, "fit")
 
     def _back(self) -> None:
         for name, scale in self.scales.items():
@@ -196,11 +196,11 @@ class Hand:
             on_click=lambda: self._draw_map(str(first.value), str(second.value)),
         ).props("outline no-caps color=primary")
 
-    def _draw_map(self, first: str, second: str) -> None:
+    async def _draw_map(self, first: str, second: str) -> None:
         if first == second:
             ui.notify("Choose two different tuners.")
             return
-        run(self.workbench, self.desk, "map", [first, second])
+        await run(self.workbench, self.desk, "map", [first, second])
 
 
 SUPERSEDED = "G063"  # another question came before the answer

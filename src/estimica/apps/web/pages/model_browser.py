@@ -36,7 +36,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
     with folded.classes("est-card est-fold"):
         known = await suggestions(desk)
         FormView(desk, ("model",), desk.form(("model",)), known).show()
-    if trust_card(workbench, desk):
+    if await trust_card(workbench, desk):
         return
     area, beside = ui.column().classes("w-full"), ui.column().classes("hidden")
     asked = {"model": ""}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from estimica.apps.web.shell import frame, study_address
 from estimica.apps.web.telling import told
 from estimica.apps.web.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
-from estimica.study.trust import code_of, not_trusted
+from estimica.study.trust import Code, code_of, not_trusted
 
 #: a click of the mouse meets the field for files itself, one of the keyboard does not
 PICK = (
@@ -163,7 +164,7 @@ class Draft:
             self.data.append(name)
             self._files.refresh()
 
-    def _make(self) -> None:
+    async def _make(self) -> None:
         if not self.model:
             ui.notify("Choose a model first.", type="warning")
             return
@@ -179,14 +180,18 @@ class Draft:
         except EstimicaError as error:
             self._say(error.message)
             return
-        codes = not_trusted(code_of({"model": {"source": source}}, path.parent))
+
+        def look() -> tuple[Code, ...]:
+            return not_trusted(code_of({"model": {"source": source}}, path.parent))
+
         page = ui.context.client
 
         def go() -> None:
             with page:
                 ui.timer(0.01, lambda: self._propose(study, path, source), once=True)
 
-        ask_first(self.workbench, codes, go)
+        codes = await asyncio.to_thread(look)
+        await ask_first(self.workbench, study, codes, look, go)
 
     def _source(self) -> str:
         """The model as a study names it; a Python file with its function."""

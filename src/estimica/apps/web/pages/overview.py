@@ -22,7 +22,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         ui.label(stem).classes("est-title")
     ui.label(in_words(desk.tables)).classes("est-lead")
     commands(workbench, desk)
-    if not trust_card(workbench, desk):
+    if not await trust_card(workbench, desk):
         problems_card(desk)
     with ui.element("div").classes("w-full grid gap-4 grid-cols-1 md:grid-cols-3"):
         _model(desk)

@@ -34,7 +34,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         "Parameters that are searched, from their start value and within their bounds. What is not "
         "given is taken from the model."
     ).classes("est-lead")
-    if not trust_card(workbench, desk):
+    if not await trust_card(workbench, desk):
         await model_note(desk)
     known = {q["name"]: q for q in await quantities(desk)}
 

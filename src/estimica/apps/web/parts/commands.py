@@ -49,7 +49,9 @@ def commands(workbench: Workbench, desk: Desk) -> None:
             button.tooltip(about)
 
 
-def run(workbench: Workbench, desk: Desk, command: str, options: list[str] | None = None) -> None:
+async def run(
+    workbench: Workbench, desk: Desk, command: str, options: list[str] | None = None
+) -> None:
     """Run a command, after asking where the study would run foreign code."""
     if desk.problems:
         ui.notify(
@@ -58,4 +60,4 @@ def run(workbench: Workbench, desk: Desk, command: str, options: list[str] | Non
             multi_line=True,
         )
         return
-    when_trusted(workbench, desk, lambda: submit(workbench, command, desk.name, options))
+    await when_trusted(workbench, desk, lambda: submit(workbench, command, desk.name, options))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from nicegui import ui
 
 from estimica.apps.web.job import Job
@@ -133,12 +135,13 @@ def _cancel(workbench: Workbench, job: Job) -> None:
     button.tooltip("Ends it in order; the best so far is kept")
 
 
-def submit(
+async def submit(
     workbench: Workbench, command: str, study: str, options: list[str] | None = None
 ) -> None:
     """Run a command on a study and go to where it is watched."""
     try:
-        job = workbench.jobs.submit(command, study, options or [])
+        # beside the event loop: the code of a study is looked at, and a model may be large
+        job = await asyncio.to_thread(workbench.jobs.submit, command, study, options or [])
     except EstimicaError as error:
         told(error)
         return
