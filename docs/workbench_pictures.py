@@ -30,6 +30,7 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 1280, "height": 860})
         page.set_default_timeout(60_000)
         with served(folder) as address:
+            address.let_in(page.context)
             study = f"{address}/study/boiler.toml"
             page.goto(study)
             page.get_by_text("The study is in order").wait_for()

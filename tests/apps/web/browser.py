@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -36,35 +41,65 @@ def _plain() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
 
 
+class Address(str):
+    """Where a server is reached, without its token, and what its terminal shows."""
+
+    said: list[str]
+
+    @property
+    def entry(self) -> str:
+        """The address that was printed, with its token."""
+        found = re.search(r"http://\S+", "".join(self.said))
+        assert found, self.said
+        return found[0]
+
+    def let_in(self, context: BrowserContext) -> None:
+        """Open the printed address once, as the user does: the browser has a cookie then."""
+        page = context.new_page()
+        page.goto(self.entry)
+        page.locator(".est-title").wait_for()
+        page.close()
+
+    def code(self, wait: float = 20.0) -> str:
+        """The code of the newest question at the terminal; each is told once."""
+        end = time.monotonic() + wait
+        while time.monotonic() < end:
+            for k, line in reversed(list(enumerate(self.said))):
+                found = re.search(r"type this code there within .*:  (\w{3}-\w{3})$", line.rstrip())
+                if found:
+                    del self.said[k]
+                    return found[1]
+            time.sleep(0.05)
+        raise AssertionError(f"no code was printed: {''.join(self.said)}")
+
+
 @contextmanager
-def served(folder: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[str]:
+def served(folder: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[Address]:
     """`estimica serve` on a folder; the address of its start page."""
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "estimica",
-        "serve",
-        str(folder),
-        "--no-open",
-        "--port",
-        str(port),
-    ]
+    command = [sys.executable, "-m", "estimica", "serve", str(folder), "--no-open"]
     process = subprocess.Popen(
-        [*command, *options],
+        [*command, "--port", str(port), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         env={**_plain(), **(env or {})},
     )
-    address = f"http://127.0.0.1:{port}"
+    address = Address(f"http://127.0.0.1:{port}")
+    address.said = []
+    assert process.stdout
+    stream = process.stdout
+    reader = threading.Thread(
+        target=lambda: [address.said.append(line) for line in stream], daemon=True
+    )
+    reader.start()
     try:
         for _ in range(600):
             if process.poll() is not None:
-                assert process.stdout
-                pytest.fail(f"the server ended at once: {process.stdout.read()}")
+                reader.join(2.0)
+                pytest.fail(f"the server ended at once: {''.join(address.said)}")
             try:
-                urllib.request.urlopen(f"{address}/assets/estimica.css", timeout=2).close()
+                socket.create_connection(("127.0.0.1", port), 2).close()
                 break
             except OSError:
                 time.sleep(0.1)
@@ -76,5 +111,5 @@ def served(folder: Path, *options: str, env: dict[str, str] | None = None) -> It
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        assert process.stdout
-        process.stdout.close()
+        reader.join(2.0)
+        stream.close()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.apps.web.browser import CHROMIUM, FLAGS, served
+from tests.apps.web.browser import CHROMIUM, FLAGS, Address, served
 
 from estimica.apps.cli.demo.boiler_data import write_boiler
 
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[str]:
+def address(folder: Path) -> Iterator[Address]:
     # what this user trusts already does not count
     with served(
         folder, env={"ESTIMICA_TRUST": "", "ESTIMICA_STATE": str(folder / ".state")}
@@ -52,9 +52,10 @@ def address(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browser: Browser, address: Address) -> Iterator[Page]:
     """A page of 1280 px that fails the test where its console tells of an error."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
+    address.let_in(context)
     page = context.new_page()
     page.set_default_timeout(SLOW)
     wrong: list[str] = []
@@ -213,11 +214,10 @@ def test_undo_and_edits_from_elsewhere(page: Page, address: str, folder: Path) -
     study.write_text(before, encoding="utf-8")
 
 
-def test_foreign_code_asks_before_it_runs(page: Page, address: str, folder: Path) -> None:
+def test_foreign_code_asks_before_it_runs(page: Page, address: Address, folder: Path) -> None:
     mark = folder / "ran"
-    (folder / "code.py").write_text(
-        f"open({str(mark)!r}, 'w').close()\ndef f(u, t, K=1.0):\n    return K * u\n"
-    )
+    program = f"open({str(mark)!r}, 'w').close()\ndef f(u, t, K=1.0):\n    return K * u\n"
+    (folder / "code.py").write_text(program)
     (folder / "code.toml").write_text(
         '[model]\nsource = "code.py:f"\n[tune]\nK = 1\n[[case]]\nname = "a"\ndata = "run1.csv"\n'
         'time = "time"\ninputs = { u = "valve" }\noutputs = { y = "power" }\n'
@@ -228,10 +228,25 @@ def test_foreign_code_asks_before_it_runs(page: Page, address: str, folder: Path
     page.goto(f"{address}/study/code.toml")
     page.get_by_role("button", name="Fit", exact=True).click()
     expect(page.get_by_role("dialog").get_by_text("Run code of this study?")).to_be_visible()
+    old = address.code()
     page.get_by_role("button", name="No", exact=True).click()
     assert not mark.exists()
     page.get_by_role("button", name="Fit", exact=True).click()
-    page.get_by_role("dialog").get_by_role("button", name="I trust these files").click()
+    dialog = page.get_by_role("dialog")
+    agree = dialog.get_by_role("button", name="I trust these files")
+    for wrong in ("", "AAA-AAA", old):  # a click alone, a guess, the code of an earlier question
+        dialog.get_by_label("Code").fill(wrong)
+        agree.click()
+        expect(dialog.get_by_text("this is not the code that the terminal shows")).to_be_visible()
+    code = address.code()
+    (folder / "code.py").write_text(f"{program}# changed\n")  # since it was shown
+    dialog.get_by_label("Code").fill(code)
+    agree.click()
+    expect(page.get_by_text("a file was changed since it was shown")).to_be_visible()
+    assert not mark.exists()
+    page.get_by_role("button", name="Fit", exact=True).click()
+    dialog.get_by_label("Code").fill(address.code().lower().replace("-", " "))
+    dialog.get_by_label("Code").press("Enter")
     page.wait_for_url(re.compile("/runs/"))
     assert mark.exists()
 
@@ -284,12 +299,13 @@ def test_missing_things_have_a_page(page: Page, address: str) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(820, "light"), (1280, "dark")])
 def test_pages_fit_a_tablet_and_the_dark(
-    browser: Browser, address: str, width: int, scheme: str
+    browser: Browser, address: Address, width: int, scheme: str
 ) -> None:
     context = browser.new_context(
         viewport={"width": width, "height": 1100},
         color_scheme=scheme,  # type: ignore[arg-type]
     )
+    address.let_in(context)
     page = context.new_page()
     page.set_default_timeout(SLOW)
     for path in (

@@ -360,6 +360,8 @@ def test_a_page_of_the_folder_keeps_its_own_stricter_policy(open_: TestClient) -
 def test_a_server_that_others_reach_needs_a_token(tmp_path: Path, host: str) -> None:
     with pytest.raises(WebError, match="can be reached from other machines: give a token"):
         Settings(folder=tmp_path, host=host)
+    with pytest.raises(WebError, match="can be reached from other machines"):
+        settings_for(tmp_path, host=host, without_token=True)
     made = settings_for(tmp_path, host=host)
     assert len(made.token) >= 32
     assert made.token != settings_for(tmp_path, host=host).token
@@ -367,8 +369,11 @@ def test_a_server_that_others_reach_needs_a_token(tmp_path: Path, host: str) -> 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost", "::1"])
-def test_a_server_of_this_machine_needs_none(tmp_path: Path, host: str) -> None:
-    assert settings_for(tmp_path, host=host).token == ""
+def test_a_server_of_this_machine_gets_one_and_can_do_without(tmp_path: Path, host: str) -> None:
+    assert len(settings_for(tmp_path, host=host).token) >= 32
+    assert settings_for(tmp_path, host=host, without_token=True).token == ""
+    with pytest.raises(WebError, match="give one of them"):
+        settings_for(tmp_path, host=host, without_token=True, token="a" * 32)
     assert Settings(folder=tmp_path).address == "http://127.0.0.1:8231/"
     assert Settings(folder=tmp_path, host="::1").address == "http://[::1]:8231/"
     assert Settings(folder=tmp_path).with_token().token

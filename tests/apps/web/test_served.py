@@ -109,12 +109,16 @@ def a_folder(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    yield from served(a_folder(tmp_path_factory.mktemp("open")))
+    yield from served(a_folder(tmp_path_factory.mktemp("open")), "--no-token")
 
 
-@pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    yield from served(a_folder(tmp_path_factory.mktemp("locked")), "--host", "0.0.0.0")
+@pytest.fixture(scope="module", params=["0.0.0.0", "127.0.0.1"])
+def locked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """For other machines, and as it is where nothing is said."""
+    options = [] if request.param == "127.0.0.1" else ["--host", request.param]
+    yield from served(a_folder(tmp_path_factory.mktemp("locked")), *options)
 
 
 @pytest.fixture(autouse=True)
@@ -195,13 +199,14 @@ def test_uploads_of_other_sites_and_of_nobody_are_refused(server: Server) -> Non
     assert server.ask("/", "POST", **{**large, "content_length": "5000000"})[0] == 413
 
 
-def test_a_server_for_others_asks_for_the_printed_token(locked: Server) -> None:
+def test_a_server_asks_for_the_printed_token(locked: Server) -> None:
     found = re.search(r"token=([\w-]{32,})", locked.said)
     assert found
     for path in ("/", "/study/line.toml", "/_nicegui_ws/socket.io/?EIO=4&transport=polling"):
-        status, text, _ = locked.ask(path)
+        status, text, _ = locked.ask(path, accept="text/html")
         assert status == 401
-        assert "line" not in text
+        assert "line.toml" not in text
+        assert 'name="token"' in text
     assert locked.ask("/?token=wrong")[0] == 401
     assert locked.ask(SOCKET, **HANDSHAKE, Origin=locked.own)[0] == 403
     status, text, headers = locked.ask(f"/?token={found[1]}")

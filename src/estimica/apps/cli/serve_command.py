@@ -22,8 +22,12 @@ def serve(
         typer.Option(help="Address to listen on; any but this machine's own needs a token."),
     ] = "127.0.0.1",
     token: Annotated[
-        str, typer.Option(help="Token that a browser must bring; made for you where one is needed.")
+        str, typer.Option(help="Token that a browser must bring; made for you if you give none.")
     ] = "",
+    no_token: Annotated[
+        bool,
+        typer.Option("--no-token", help="Let every user and program of this machine in."),
+    ] = False,
     parallel: Annotated[int, typer.Option(min=1, help="Runs at the same time.")] = 1,
     upload_limit: Annotated[
         int, typer.Option(min=1, help="Largest file that can be uploaded, in MB.")
@@ -42,6 +46,7 @@ def serve(
             host=host,
             port=port,
             token=token,
+            without_token=no_token,
             parallel=parallel,
             upload_limit=upload_limit * MEGABYTE,
             open=not no_open,

@@ -54,6 +54,11 @@ FOREIGN_PAGE = {
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; frame-ancestors 'self'"
 }
+#: for whoever has the token, but not in the address
+TOKEN_FORM = (
+    '<form action="/" method="get"><label>Token <input name="token" type="password" size="36" '
+    'autocomplete="off" autofocus></label> <button>Open</button></form>'
+)
 
 
 @dataclass(frozen=True)
@@ -295,6 +300,7 @@ async def _answer(request: _Request, receive: Receive, send: Send, refusal: Refu
             '<!doctype html><meta charset="utf-8"><title>Estimica: refused</title>'
             '<body style="font:1rem/1.5 system-ui,sans-serif;margin:15vh auto;max-width:34rem">'
             f"<h1>Refused</h1><p>{reason[0].upper()}{reason[1:]}.</p>"
+            f"{TOKEN_FORM if refusal.status == 401 else ''}"
             '<p><a href="/">Start page</a></p>'
         )
         await _send_page(send, refusal.status, page.encode(), extra)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote, unquote
@@ -53,14 +52,25 @@ def folder_of(study: str) -> str:
     return study.rpartition("/")[0]
 
 
-def recent_runs(folder: Folder, studies: list[str], limit: int = 60) -> list[FolderRun]:
+@dataclass(frozen=True)
+class RecentRuns:
+    """Runs of several stores, newest first, and why a store could not be read."""
+
+    runs: list[FolderRun]
+    troubles: tuple[str, ...] = ()
+
+
+def recent_runs(folder: Folder, studies: list[str], limit: int = 60) -> RecentRuns:
     """The newest runs beside these studies."""
     found: list[FolderRun] = []
+    troubles: list[str] = []
     for name in dict.fromkeys(map(folder_of, studies)):
-        with contextlib.suppress(StoreError):
+        try:
             found += [FolderRun(name, run) for run in store_in(folder, name).runs(limit)]
+        except StoreError as error:
+            troubles.append(error.message.replace(f"{folder.root}/", ""))
     found.sort(key=lambda r: r.run.started, reverse=True)
-    return found[:limit]
+    return RecentRuns(found[:limit], tuple(troubles))
 
 
 def when(seconds: float) -> str:

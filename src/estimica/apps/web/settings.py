@@ -28,7 +28,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What `estimica serve` was asked for; a server that others reach has a token."""
+    """What `estimica serve` was asked for; a server that other machines reach has a token."""
 
     folder: Path
     host: str = "127.0.0.1"
@@ -96,9 +96,15 @@ def settings_for(
     parallel: int = 1,
     open: bool = True,
     names: tuple[str, ...] = (),
+    without_token: bool = False,
 ) -> Settings:
-    """Settings of a server; one that other machines reach gets a token, if none is given."""
-    if not token and not is_loopback(host):
+    """Settings of a server; it gets a token if none is given, unless it is to have none.
+
+    Other users and programs of a machine reach what listens on it, too.
+    """
+    if token and without_token:
+        raise WebError("G005", "--token and --no-token: give one of them")
+    if not token and not without_token:
         token = secrets.token_urlsafe(24)
     return Settings(
         folder=folder,

@@ -32,7 +32,7 @@ def register(workbench: Workbench) -> None:
                 )
             listing = workbench.folder.studies()
             names = [f.name for f in listing]
-            runs = recent_runs(workbench.folder, names)
+            runs = recent_runs(workbench.folder, names).runs
             _studies(list(listing), runs)
             if listing.note:
                 ui.label(listing.note).classes("est-soft")

@@ -39,7 +39,10 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
             j for j in workbench.jobs.jobs() if j.state in ("queued", "running") and not j.run
         ]
         waiting = [j for j in waiting if not name or j.study in paths]
-        runs = [r for r in recent_runs(workbench.folder, studies) if not name or r.run.name == name]
+        recent = recent_runs(workbench.folder, studies)
+        for trouble in recent.troubles:
+            ui.label(trouble).classes("est-bad").style("overflow-wrap: anywhere")
+        runs = [r for r in recent.runs if not name or r.run.name == name]
         if not runs and not waiting:
             ui.label("Nothing has been run yet.").classes("est-empty")
             return
@@ -60,12 +63,11 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
 
     def look() -> None:
         """Draw the list anew only when something in it is another."""
+        recent = recent_runs(workbench.folder, studies)
         now = (
             [(j.id, j.state, j.run) for j in workbench.jobs.jobs()],
-            [
-                (r.run.id, r.run.status, r.run.iterations)
-                for r in recent_runs(workbench.folder, studies)
-            ],
+            [(r.run.id, r.run.status, r.run.iterations) for r in recent.runs],
+            recent.troubles,
         )
         if now != known[0]:
             known[0] = now
@@ -82,7 +84,7 @@ def runs_table(workbench: Workbench, studies: list[str], *, name: str = "") -> N
     table()
     button = ui.button("Compare ticked runs", icon="compare_arrows", on_click=compare)
     button.props("flat no-caps dense color=primary")
-    button.set_visibility(len(recent_runs(workbench.folder, studies)) > 1)
+    button.set_visibility(len(recent_runs(workbench.folder, studies).runs) > 1)
     ui.timer(1.5, look)
 
 
