@@ -31,6 +31,8 @@ Header = tuple[bytes, bytes]
 
 BODY = 4_000_000  # bytes of a request that is no upload
 FORM = 100_000  # bytes that a form adds to an uploaded file
+#: what Starlette says where a browser has left before its answer: no news for the terminal
+GONE = "No response returned."
 SAFE = ("GET", "HEAD", "OPTIONS")
 UPLOADS = re.compile(r"/_nicegui/client/[^/]+/upload/[^/]+$|/upload(/|$)")
 POLICY = (
@@ -187,6 +189,9 @@ class Gate:
             await self._app(request.scope, body.receive, body.send)
         except _TooLargeError:
             await body.refuse()
+        except RuntimeError as error:
+            if str(error) != GONE:
+                raise
 
 
 class _TooLargeError(Exception):
