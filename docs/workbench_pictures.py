@@ -16,6 +16,18 @@ from tests.apps.web.browser import CHROMIUM, FLAGS, served  # noqa: E402
 from estimica.apps.cli.demo.boiler_data import write_boiler  # noqa: E402
 
 OUT = ROOT / "docs" / "assets" / "workbench"
+#: a study that runs code
+OWN = """
+[model]
+source = "drum.py:level"
+[tune]
+K = 1.0
+[[case]]
+name = "run 1"
+data = "run1.csv"
+inputs = { u = "valve" }
+outputs = { y = "power" }
+"""
 
 
 def main() -> None:
@@ -26,10 +38,13 @@ def main() -> None:
         write_boiler(folder, 1)
         text = (folder / "boiler.toml").read_text(encoding="utf-8")
         (folder / "slow.toml").write_text(f"{text}starts = 2000\n", encoding="utf-8")
+        (folder / "drum.py").write_text("def level(u, t, K=1.0):\n    return K * u\n")
+        (folder / "own.toml").write_text(OWN, encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1280, "height": 860})
         page.set_default_timeout(60_000)
-        with served(folder) as address:
+        asking = {"ESTIMICA_TRUST": "", "ESTIMICA_STATE": str(folder / ".state")}
+        with served(folder, env=asking) as address:
             address.let_in(page.context)
             study = f"{address}/study/boiler.toml"
             page.goto(study)
@@ -62,6 +77,11 @@ def main() -> None:
             page.get_by_text("The answer").wait_for()
             page.wait_for_timeout(1500)
             shot(page, "result")
+            page.goto(f"{address}/study/own.toml")
+            page.get_by_role("button", name="Agree …").click()
+            page.get_by_role("dialog").get_by_label("Code").wait_for()
+            page.wait_for_timeout(1000)
+            shot(page, "agree")
         browser.close()
 
 

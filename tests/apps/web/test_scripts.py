@@ -114,57 +114,56 @@ class Watched:
         self.look(f"report of {run}")
 
 
+def bad_id(folder: Path) -> None:
+    """A store whose run has an attack for its id."""
+    attacked_store(folder, "a")
+    connection = sqlite3.connect(folder / ".estimica" / "runs.sqlite")
+    connection.execute("UPDATE run SET id = ? WHERE status = 'done'", (PAYLOADS[0],))
+    connection.commit()
+    connection.close()
+
+
 @pytest.fixture(scope="module")
 def quick(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Watched, Path, list[str]]]:
-    """One folder in which every text is all payloads at once."""
+) -> Iterator[tuple[Watched, list[str]]]:
+    """One folder in which every text is all payloads at once, and one with an id of a run."""
     folder = tmp_path_factory.mktemp("attacked")
     runs = attacked_folder(folder, ALL + HIDDEN.replace("\0", ""))
     (folder / "estimica-forms.toml").write_text(labels(ALL), encoding="utf-8")
+    (folder / "id").mkdir()
+    (folder / "id" / "a.toml").write_text('[static]\nexpression = "a*x"\n[tune]\na = 1\n')
+    bad_id(folder / "id")
     env = {"ESTIMICA_TRUST": "", "ESTIMICA_STATE": str(folder / ".state")}
     with served(folder, env=env) as address:
         watched = Watched(browser, address)
-        yield watched, folder, runs
+        yield watched, runs
         watched.context.close()
 
 
-def test_no_script_runs_on_pages(quick: tuple[Watched, Path, list[str]]) -> None:
-    watched, _, runs = quick
+def test_no_script_runs_on_pages(quick: tuple[Watched, list[str]]) -> None:
+    watched, runs = quick
     for path in (
         "/",
-        "/new",
-        "/study/all.toml",
         "/study/all.toml?at=case/0",
-        "/study/works.toml?at=model",
-        "/study/works.toml?at=case/0",
         f"/runs/{runs[0]}",
-        f"/runs/{runs[2]}",
         f"/compare?runs=::{runs[0]},::{runs[1]}",
         f"/study/{quote(ALL, safe='')}",
     ):
         watched.visit(path)
 
 
-def test_no_script_runs_in_reports(quick: tuple[Watched, Path, list[str]], tmp_path: Path) -> None:
-    watched, _, runs = quick
+def test_no_script_runs_in_reports(quick: tuple[Watched, list[str]], tmp_path: Path) -> None:
+    watched, runs = quick
     watched.report(runs[0], tmp_path / "report.html")
 
 
-def test_a_prepared_id_of_a_run_reaches_no_page(browser: Browser, tmp_path: Path) -> None:
+def test_a_prepared_id_of_a_run_reaches_no_page(quick: tuple[Watched, list[str]]) -> None:
     """It came into a string of properties, in which `:name="…"` is JavaScript."""
-    (tmp_path / "a.toml").write_text('[static]\nexpression = "a*x"\n[tune]\na = 1\n')
-    attacked_store(tmp_path, "a")
-    connection = sqlite3.connect(tmp_path / ".estimica" / "runs.sqlite")
-    connection.execute("UPDATE run SET id = ? WHERE status = 'done'", (PAYLOADS[0],))
-    connection.commit()
-    connection.close()
-    with served(tmp_path) as address:
-        watched = Watched(browser, address)
-        for path in ("/", "/study/a.toml?at=runs", f"/runs/{quote(PAYLOADS[0], safe='')}"):
-            watched.visit(path)
-            assert "was not written by Estimica alone" in watched.page.inner_text("body")
-        watched.context.close()
+    watched, _ = quick
+    for path in ("/study/id/a.toml?at=runs", f"/runs/id/{quote(PAYLOADS[0], safe='')}"):
+        watched.visit(path)
+        assert "was not written by Estimica alone" in watched.page.inner_text("body")
 
 
 @pytest.mark.slow

@@ -112,7 +112,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     yield from served(a_folder(tmp_path_factory.mktemp("open")), "--no-token")
 
 
-@pytest.fixture(scope="module", params=["0.0.0.0", "127.0.0.1"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("0.0.0.0", marks=pytest.mark.slow), "127.0.0.1"]
+)
 def locked(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
