@@ -41,7 +41,7 @@ def main() -> None:
         (folder / "drum.py").write_text("def level(u, t, K=1.0):\n    return K * u\n")
         (folder / "own.toml").write_text(OWN, encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1280, "height": 860})
+        page = browser.new_context(viewport={"width": 1280, "height": 860}).new_page()
         page.set_default_timeout(60_000)
         asking = {"ESTIMICA_TRUST": "", "ESTIMICA_STATE": str(folder / ".state")}
         with served(folder, env=asking) as address:
