@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import sqlite3
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from typer.testing import CliRunner
 
 import estimica.apps.cli as cli
 from estimica.apps.cli.app import app
-from estimica.apps.cli.console import VisibleConsole, print_json, print_text, say
+from estimica.apps.cli.console import VisibleConsole, VisibleStream, print_json, print_text, say
 from estimica.execute.run import Status
 from estimica.execute.store import Store
 
@@ -50,6 +52,14 @@ def test_lines_texts_and_tables_are_visible(name: str, capsys: pytest.CaptureFix
     assert captured.out.replace("\x1b[", "").count("\x1b") == 0
     assert "\\u" in captured.err
     assert "\\u" in captured.out
+
+
+def test_what_libraries_of_the_server_log_is_visible(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = VisibleStream(sys.stderr)
+    handler = logging.StreamHandler(stream)  # type: ignore[type-var]
+    handler.emit(logging.LogRecord("x", 40, "", 1, f"failed: a{ESC}", None, None))
+    assert raw(capsys.readouterr().err) == set()
+    assert stream.encoding == sys.stderr.encoding
 
 
 def test_colours_of_our_own_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +107,6 @@ def test_hostile_names_do_not_reach_the_terminal(
     for command in (
         ("check", hostile),
         ("fit", hostile),
-        ("identifiability", hostile),
         ("runs",),
         ("runs", "show", "last"),
         ("runs", "compare", "last", "last"),

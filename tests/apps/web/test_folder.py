@@ -15,9 +15,13 @@ from typing import Any
 import pytest
 
 from estimica.apps.web import folder as folder_module
+from estimica.apps.web.feed import Feed
 from estimica.apps.web.folder import Folder, is_code
 from estimica.apps.web.inside import require_safe, require_safe_tables, study_stays_inside
+from estimica.apps.web.jobs import Jobs
+from estimica.apps.web.recent import recent_runs, store_in
 from estimica.base.errors import StoreError, WebError
+from estimica.execute.store import Store
 
 STUDY = '[model]\nsource = "Boiler.mo"\n[tune]\na = 1\n'
 CSV = b"time,y\n0,1\n1,2\n"
@@ -372,6 +376,26 @@ def test_a_store_of_runs_that_is_a_link_leading_out_is_refused(root: Path) -> No
     (root / "sub" / ".estimica").symlink_to(root.parent)
     with pytest.raises(StoreError, match=r"B030: .*'.estimica' is a link that leads elsewhere"):
         require_safe(root / "sub" / "boiler.toml", root)
+
+
+def test_runs_of_a_store_elsewhere_are_on_no_page(root: Path) -> None:
+    """Neither in lists nor on their own pages, downloads and streams; lists say why."""
+    elsewhere = Store.beside(root.parent)
+    with elsewhere.begin("fit", name="secret", study={}, settings={}) as run:
+        pass
+    (root / "sub" / "boiler.toml").write_text("[tune]\n")
+    (root / "sub" / ".estimica").symlink_to(elsewhere.path.parent)
+    folder = Folder(root)
+    recent = recent_runs(folder, ["sub/boiler.toml"])
+    assert recent.runs == []
+    (trouble,) = recent.troubles
+    assert trouble.startswith("the store of runs 'sub/.estimica/runs.sqlite' is not used")
+    with pytest.raises(StoreError, match="B030"):
+        store_in(folder, "sub").summary(run.id)
+    with pytest.raises(StoreError, match="B030"):
+        asyncio.run(Feed(folder).watch("sub", run.id))
+    with pytest.raises(StoreError, match="B030"):
+        Jobs(folder).submit("fit", "sub/boiler.toml")
 
 
 def test_a_study_outside_is_refused_however_it_is_reached(root: Path) -> None:

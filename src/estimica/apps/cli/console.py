@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import numpy as np
 import typer
@@ -43,6 +43,21 @@ def reported(command: str, as_json: bool) -> Iterator[None]:
 def say(message: str) -> None:
     """A line of progress."""
     print(visible(message), file=sys.stderr, flush=True)
+
+
+class VisibleStream:
+    """A stream through which nobody steers the terminal: for a server, whose libraries log."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, its hidden characters as codes."""
+        self._stream.write(visible(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
 
 
 class VisibleConsole(Console):

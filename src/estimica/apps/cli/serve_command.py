@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.console import VisibleStream, reported, say
 from estimica.base.errors import WebError
 
 
@@ -52,4 +53,5 @@ def serve(
             open=not no_open,
         )
         say(f"Estimica serves '{folder}' at {settings.address}  (Ctrl-C ends it)")
+        sys.stdout, sys.stderr = VisibleStream(sys.stdout), VisibleStream(sys.stderr)  # type: ignore[assignment]
         run(settings)

@@ -8,6 +8,7 @@ hashes what it loads, and an agreement hashes what is agreed to.
 from __future__ import annotations
 
 import os
+import threading
 import time
 import tomllib
 from collections.abc import Callable
@@ -36,6 +37,7 @@ class CodeListing:
 
     def __init__(self, look: Callable[[Path], tuple[Code, ...]] | None = None) -> None:
         self._look = look or (lambda study: code_of(tables_of(study), study.parent))
+        self._lock = threading.Lock()
         self._known: dict[Path, tuple[dict[Path, Signature | None], tuple[Code, ...]]] = {}
 
     def untrusted(self, study: Path) -> tuple[Code, ...]:
@@ -50,12 +52,13 @@ class CodeListing:
         before = _signature(study)
         codes = self._look(study)
         signatures = {study: before} | {code.path: _signature(code.path) for code in codes}
-        if len(self._known) >= MOST:
-            self._known.pop(next(iter(self._known)))
-        if all(s is not None and _is_settled(s) for s in signatures.values()):
-            self._known[study] = signatures, codes
-        else:
+        settled = all(s is not None and _is_settled(s) for s in signatures.values())
+        with self._lock:
             self._known.pop(study, None)
+            if len(self._known) >= MOST:
+                self._known.pop(next(iter(self._known)))
+            if settled:
+                self._known[study] = signatures, codes
         return codes
 
 

@@ -32,6 +32,7 @@ def serve(settings: Settings) -> None:
             show="/" + settings.address.rpartition("/")[2] if settings.open else False,
             reload=False,
             show_welcome_message=False,
+            use_colors=False,  # the terminal shows codes as what they are, also those of logs
             reconnect_timeout=30.0,
             message_history_length=200,
         )

@@ -73,6 +73,7 @@ class Asking:
     ) -> None:
         self.workbench, self.study = workbench, study
         self.codes, self.look, self.go = codes, look, go
+        self.busy = False  # with an answer: a second click is none
 
     def show(self) -> None:
         """Ask; the code is printed now."""
@@ -112,6 +113,9 @@ class Asking:
 
     async def agree(self) -> None:
         """Take the code, and go on where it is the right one."""
+        if self.busy:
+            return
+        self.busy = True
         try:
             now = await asyncio.to_thread(self.look)
             self.workbench.agreements.answer(self.token, self.box.value or "", now)
@@ -123,6 +127,8 @@ class Asking:
             self.dialog.close()
             told(error)
             return
+        finally:
+            self.busy = False
         self.dialog.close()
         await _done(self.go)
 
