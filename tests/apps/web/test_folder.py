@@ -394,8 +394,10 @@ def test_runs_of_a_store_elsewhere_are_on_no_page(root: Path) -> None:
         store_in(folder, "sub").summary(run.id)
     with pytest.raises(StoreError, match="B030"):
         asyncio.run(Feed(folder).watch("sub", run.id))
+    jobs = Jobs(folder)
     with pytest.raises(StoreError, match="B030"):
-        Jobs(folder).submit("fit", "sub/boiler.toml")
+        jobs.submit("fit", "sub/boiler.toml")
+    jobs.close()
 
 
 def test_a_study_outside_is_refused_however_it_is_reached(root: Path) -> None:
