@@ -57,7 +57,7 @@ class Agreements:
         self._asked = [at for at in self._asked if now - at < LASTS]
         if self._wrong >= WRONG or len(self._asked) >= ASKED:
             why = "too many wrong codes" if self._wrong >= WRONG else "too many questions"
-            raise WebError("G022", f"{why}: agree at a terminal, with `estimica check {study}`")
+            raise WebError("G022", f"{why}: agree at a terminal, with `estimica trust {study}`")
         self._asked.append(now)
         self._open = {t: q for t, q in self._open.items() if now < q.until}
         token = secrets.token_urlsafe(16)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from estimica.study.trust import Code, code_of, not_trusted
+from estimica.study.trust import Code, named_in, not_trusted
 
 #: s for which a file must have been left alone: clocks of file systems are coarse
 SETTLED = 2.0
@@ -36,7 +36,7 @@ class CodeListing:
     """Lists the programs of studies, and again only where one of the files is another."""
 
     def __init__(self, look: Callable[[Path], tuple[Code, ...]] | None = None) -> None:
-        self._look = look or (lambda study: code_of(tables_of(study), study.parent))
+        self._look = look or (lambda study: named_in(study)[1])
         self._lock = threading.Lock()
         self._known: dict[Path, tuple[dict[Path, Signature | None], tuple[Code, ...]]] = {}
 

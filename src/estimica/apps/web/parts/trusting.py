@@ -93,7 +93,7 @@ class Asking:
                 "maxlength=12 input-class=est-code"
             )
             self.box.classes("w-64").on("keydown.enter", self.agree)
-            command = f"estimica check {self.study.rpartition('/')[2]}"
+            command = f"estimica trust {self.study.rpartition('/')[2]}"
             with ui.column().classes("gap-0"):
                 ui.label("Or agree at any terminal, in the folder of the study, with").classes(
                     "est-soft"
