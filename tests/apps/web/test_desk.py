@@ -105,3 +105,12 @@ def test_addresses_hold_any_name() -> None:
 )  # fmt: skip
 def test_only_modelica_is_offered_as_modelica(source: object, is_one: bool) -> None:
     assert is_modelica(source) is is_one
+
+
+@pytest.mark.parametrize("tuner", [{"start": 1, "min": 1, "max": 1}, {"start": 1, "min": 2, "max": 1},
+                                   {"start": 1, "min": 1, "max": 1, "scale": "log"}])  # fmt: skip
+def test_bounds_that_leave_no_room_do_not_end_the_page_of_sliders(tuner: dict[str, object]) -> None:
+    pytest.importorskip("nicegui", reason="the workbench needs estimica[web]")
+    from estimica.apps.web.pages.hand import Scale
+
+    assert Scale.of(tuner, {}).position(1.0) == 0.0

@@ -53,5 +53,5 @@ def serve(
             open=not no_open,
         )
         say(f"Estimica serves '{folder}' at {settings.address}  (Ctrl-C ends it)")
-        sys.stdout, sys.stderr = VisibleStream(sys.stdout), VisibleStream(sys.stderr)  # type: ignore[assignment]
+        sys.stdout, sys.stderr = VisibleStream(sys.stdout), VisibleStream(sys.stderr)
         run(settings)

@@ -238,6 +238,8 @@ class Scale:
 
     def position(self, value: float) -> float:
         """The position of a value, at the end where it is outside."""
+        if not self.low < self.high:  # bounds that leave no room: a message tells so
+            return 0.0
         if self.log:
             share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
