@@ -1,6 +1,7 @@
 """Criteria of trajectories: against closed forms, and gradients against central differences."""
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.optimize import brentq
 
 import estimica as es
 from estimica.base.errors import DesignError
+from estimica.base.trusted_code import trusted_code
 from estimica.estimate.links import Links
 from estimica.optimise.score import Place
 from estimica.optimise.trajectory_measures import MEASURES
@@ -291,7 +293,7 @@ def test_function_of_the_users_own_has_a_value_and_no_gradient(second, tmp_path)
         "def area(run):\n    y = run['y']\n    return float(abs(y).max() + run['w'])\n"
     )
     asked = Criterion("own", kind="function", function="own.py:area")
-    (found,) = scorer(second, [asked], folder=tmp_path).at(np.array([Z, W]), slopes=True)
+    (found,) = scorer(second, [asked], code_for=partial(trusted_code, folder=tmp_path)).at(np.array([Z, W]), slopes=True)
     assert found.gradient is None
     assert found.value == pytest.approx(2 + 1.3723, abs=1e-2)
 
@@ -346,11 +348,11 @@ def test_mistake_in_the_users_function_is_told(second, tmp_path):
         scorer(
             second,
             [Criterion("own", kind="function", function="own.py:f")],
-            folder=tmp_path,
+            code_for=partial(trusted_code, folder=tmp_path),
         ).at(np.array([Z, W]), slopes=False)
     with pytest.raises(DesignError, match=r"O039: .* has no function 'ff'; did you mean 'f'"):
         scorer(
             second,
             [Criterion("own", kind="function", function="own.py:ff")],
-            folder=tmp_path,
+            code_for=partial(trusted_code, folder=tmp_path),
         )

@@ -55,7 +55,7 @@ def trajectory_function(
     try:
         code = code_for(text) if code_for else trusted_code(text, Path())
     except CodeRefusedError as error:
-        raise DesignError("O039", f"{where}: function {error}") from None
+        raise DesignError("O039", f"{where}: {error}") from None
     if not code.function:
         raise DesignError("O039", f"{where}: function '{text}' is not written as file.py:function")
     file = code.folder / code.entry.name
