@@ -293,7 +293,9 @@ def test_function_of_the_users_own_has_a_value_and_no_gradient(second, tmp_path)
         "def area(run):\n    y = run['y']\n    return float(abs(y).max() + run['w'])\n"
     )
     asked = Criterion("own", kind="function", function="own.py:area")
-    (found,) = scorer(second, [asked], code_for=partial(trusted_code, folder=tmp_path)).at(np.array([Z, W]), slopes=True)
+    (found,) = scorer(second, [asked], code_for=partial(trusted_code, folder=tmp_path)).at(
+        np.array([Z, W]), slopes=True
+    )
     assert found.gradient is None
     assert found.value == pytest.approx(2 + 1.3723, abs=1e-2)
 

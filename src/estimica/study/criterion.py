@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from estimica.base.code_reference import CodeRefusedError, means_code
+from estimica.base.code_reference import CodeRefusedError, code_reference, means_code
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean, did_you_mean_file
@@ -58,11 +58,13 @@ def _function(study: Study) -> Iterator[Problem]:
     text = study.estimation.criterion
     try:
         code = study.code_for(text)
+    except CodeMissingError:
+        path = (study.path.parent if study.path else Path()) / code_reference(text).file
+        hint = did_you_mean_file(path)
+        yield Problem("Q013", WHERE, f"criterion: there is no file '{path}'{hint}")
+        return
     except CodeRefusedError as error:
-        hint = ""
-        if isinstance(error, CodeMissingError):
-            hint = did_you_mean_file(_folder(study) / f"{text.rpartition('.py')[0]}.py")
-        yield Problem("Q013", WHERE, f"criterion: {error}{hint}")
+        yield Problem("Q013", WHERE, f"criterion: {error}")
         return
     path = code.folder / code.entry.name
     try:
@@ -78,10 +80,6 @@ def _function(study: Study) -> Iterator[Problem]:
         hint = did_you_mean(code.function, names) or f"; there are {', '.join(names) or 'none'}"
         message = f"criterion: '{path}' has no function '{code.function}'{hint}"
         yield Problem("Q014", WHERE, message)
-
-
-def _folder(study: Study) -> Path:
-    return study.path.parent if study.path else Path()
 
 
 def _unused(study: Study, criterion: str) -> Iterator[Problem]:
