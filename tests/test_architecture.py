@@ -245,3 +245,19 @@ def test_import_is_quick_and_leaves_tables_and_plots_alone() -> None:
     seconds, *heavy = min(runs, key=lambda run: float(run.stdout.split()[0])).stdout.split()
     assert not heavy
     assert float(seconds) < 1.0
+
+
+def test_code_of_others_is_executed_in_one_place_only() -> None:
+    """Whoever executes a text must be given a TrustedCode; so only one module may execute texts."""
+    executing = {"exec", "eval", "compile", "SourceFileLoader", "ExtensionFileLoader"}
+    loading = {"spec_from_file_location", "SourceFileLoader", "SourcelessFileLoader"}
+    loading |= {"run_path", "run_module", "load_module", "exec_module", "ExtensionFileLoader"}
+    found = set()
+    for path in MODULES:
+        for node in ast.walk(tree_of(path)):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id in executing | loading:
+                found.add(name_of(path))
+            if isinstance(called, ast.Attribute) and called.attr in loading:
+                found.add(name_of(path))
+    assert found == {"base/user_code.py"}

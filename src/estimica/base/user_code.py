@@ -204,10 +204,9 @@ class _Finder(MetaPathFinder):
         """By the path without the folders of studies; ImportError where only these have it."""
         folders = {_real(str(space.code.folder)) for space in _spaces.values()}
         closed = [entry for entry in sys.path if self._is_closed(_real(entry), folders)]
-        if not closed or name in sys.builtin_module_names or _is_frozen(name):
+        if not closed:
             return None
-        rest = [entry for entry in sys.path if entry not in closed]
-        found = PathFinder.find_spec(name, rest)
+        found = _installed(name, [entry for entry in sys.path if entry not in closed])
         if found is None and PathFinder.find_spec(name, closed) is not None:
             raise _not_agreed(name, Path(_real(closed[0])))
         return found
@@ -261,11 +260,20 @@ def _elsewhere(name: str, folder: Path) -> object:
         return sys.modules[name]
     closed = _real(str(folder))
     try:
-        if name in sys.builtin_module_names or _is_frozen(name):
-            return name
-        return PathFinder.find_spec(name, [p for p in sys.path if _real(p) != closed])
+        return _installed(name, [entry for entry in sys.path if _real(entry) != closed])
     except (ImportError, ValueError):
         return None
+
+
+def _installed(name: str, path: Sequence[str]) -> ModuleSpec | None:
+    """What all others who find modules say, with another path."""
+    for finder in sys.meta_path:
+        if not isinstance(finder, _Finder):
+            places = path if finder is PathFinder else None
+            spec: ModuleSpec | None = finder.find_spec(name, places)
+            if spec is not None:
+                return spec
+    return None
 
 
 def _is_beside(folder: Path, relative: str) -> bool:
@@ -290,10 +298,6 @@ def _not_agreed(relative: str, folder: Path) -> ImportError:
         f"listed and run; write `import {name}` where it is used, and keep its source there",
         name=name,
     )
-
-
-def _is_frozen(name: str) -> bool:
-    return importlib.machinery.FrozenImporter.find_spec(name) is not None
 
 
 def _real(entry: str) -> str:
