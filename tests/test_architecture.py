@@ -40,7 +40,7 @@ HOMES = {
     "typer": ("apps/cli",),
     "matplotlib": ("report",),
     "rumoca": ("source",),
-    "numba": ("compiled", "simulate", "optimise"),
+    "numba": ("compiled/numba_door.py",),
     "llvmlite": ("compiled", "simulate"),
     "lark": ("source", "study"),
     "fmpy": ("compiled",),

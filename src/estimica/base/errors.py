@@ -68,6 +68,10 @@ class ExecuteError(EstimicaError):
     """X…: an executor that does not exist, or workers that cannot do their work."""
 
 
+class LostWorkersError(ExecuteError):
+    """X…: workers that were there and are gone; nothing was wrong with the input."""
+
+
 class InferError(EstimicaError):
     """I…: a question about an estimate that cannot be answered, or is wrongly put."""
 

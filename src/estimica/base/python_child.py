@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 _PACKAGES = Path(__file__).parents[2]  # the folder that this package lies in
+_SAFE = "PYTHONSAFEPATH"  # what -P is as a variable
+
+Variables = dict[str, str | None]  # None: it is not set
 
 
 def python_command(*arguments: str) -> list[str]:
@@ -20,10 +25,60 @@ def python_environment() -> dict[str, str]:
 
     An empty or relative entry of PYTHONPATH is a way to say "the current folder".
     """
-    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    paths = [path for path in given if os.path.isabs(path)]
+    paths = [path for path in _python_path() if os.path.isabs(path)]
     installed = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     if str(_PACKAGES) not in {*installed, *paths}:
         paths.insert(0, str(_PACKAGES))
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     return environment | ({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})
+
+
+@contextlib.contextmanager
+def children_of_libraries() -> Iterator[Variables]:
+    """Processes that a library starts meanwhile, by a command line of its own, begin likewise.
+
+    What multiprocessing and Dask start is told the path of this process once it stands. Yields
+    the variables as they were, for `set_variables` there: a program that the user's own code
+    starts in such a process finds its modules as it does here.
+    """
+    ours = start_variables()
+    before = {name: os.environ.get(name) for name in ours}
+    set_variables(ours)
+    try:
+        yield before
+    finally:
+        set_variables(before)
+
+
+def start_variables() -> Variables:
+    """What such a process begins with, as far as it is about where modules are found."""
+    return {_SAFE: "1", "PYTHONPATH": python_environment().get("PYTHONPATH")}
+
+
+def set_variables(values: Variables) -> None:
+    """Set variables of this process."""
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def leave_current_folder() -> None:
+    """Take the current folder off the path of this process, which runs a command of ours.
+
+    Python puts it there for `python -m`, and for empty and relative entries of PYTHONPATH. What is
+    named in full stays, and so does the folder that this package lies in.
+    """
+    given = _python_path()
+    if not sys.flags.safe_path:  # first comes the folder of the script, or for -m the current one
+        given.insert(0, "" if sys.modules["__main__"].__spec__ else os.sep)
+    for place in reversed(range(min(len(given), len(sys.path)))):
+        relative = not os.path.isabs(given[place])
+        if relative and Path(sys.path[place]) != _PACKAGES:
+            del sys.path[place]
+
+
+def _python_path() -> list[str]:
+    given = os.environ.get("PYTHONPATH")
+    return given.split(os.pathsep) if given else []

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from estimica.compiled.numba_door import intrinsic, ir, types
 
 _WORD, _REAL, _STATUS = ir.IntType(64), ir.DoubleType(), ir.IntType(32)
 

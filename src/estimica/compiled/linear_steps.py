@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from estimica.compiled.numba_door import njit
 
 Vector = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -8,7 +8,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from distributed import WorkerPlugin
+
 from estimica.base.errors import EstimicaError
+from estimica.base.python_child import Variables, set_variables
 from estimica.execute.context import prepared
 from estimica.execute.threads import one_thread
 from estimica.execute.worker import done, loaded, sendable, working
@@ -37,7 +40,17 @@ def _context(build: bytes) -> Any:
     return _kept.context
 
 
-def silence(dask_worker: object = None) -> None:
-    """stdout is for the result of the command, which the parent prints."""
-    with contextlib.suppress(OSError):
-        os.dup2(2, 1)
+class Quiet(WorkerPlugin):  # type: ignore[misc]
+    """What every worker of a cluster of our own does first, also one that takes another's place."""
+
+    name = "estimica"
+
+    def __init__(self, variables: Variables) -> None:
+        self._variables = variables
+
+    def setup(self, worker: object) -> None:
+        """stdout is for the result of the command, which the parent prints; the variables are
+        the parent's, which were others for the start."""
+        set_variables(self._variables)
+        with contextlib.suppress(OSError):
+            os.dup2(2, 1)

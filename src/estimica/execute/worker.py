@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from estimica.base.errors import EstimicaError, ExecuteError
+from estimica.base.python_child import Variables, set_variables
 from estimica.execute.context import prepared
 from estimica.execute.outcome import Outcome, described, failed
 from estimica.execute.threads import one_thread
@@ -57,10 +58,14 @@ def working() -> Iterator[None]:
         _here.working = False
 
 
-def serve(connection: Connection) -> None:
-    """Do the jobs that come through `connection` until None comes, or the parent is gone."""
+def serve(connection: Connection, variables: Variables) -> None:
+    """Do the jobs that come through `connection` until None comes, or the parent is gone.
+
+    `variables` are the parent's, which were others for the start.
+    """
     global _inside
     _inside = True
+    set_variables(variables)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # stdout is for the result of the command, which the parent prints

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from estimica.base.errors import ExecuteError
+from estimica.base.python_child import Variables, children_of_libraries
 from estimica.execute.worker import Job, serve
 
 # Not `fork`: it copies a process whose other threads (BLAS, OpenMP, LLVM) hold locks that nobody
@@ -28,9 +29,9 @@ class Worker:
 
     def __init__(self, with_main: bool) -> None:
         self.connection, theirs = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=serve, args=(theirs,), daemon=True)
         try:
-            with one_thread_each(), _interrupts_held(), main_kept_out(not with_main):
+            with _children_in_order(with_main) as before:
+                self._process = _SPAWN.Process(target=serve, args=(theirs, before), daemon=True)
                 self._process.start()
         except OSError as error:
             self.connection.close()
@@ -102,6 +103,18 @@ class Worker:
         if code is not None:
             self._process.close()
         return -signal.SIGTERM if code is None else code
+
+
+@contextlib.contextmanager
+def _children_in_order(with_main: bool) -> Iterator[Variables]:
+    """Whatever a process that is spawned inside must not inherit, or must."""
+    with (
+        one_thread_each(),
+        _interrupts_held(),
+        main_kept_out(not with_main),
+        children_of_libraries() as before,
+    ):
+        yield before
 
 
 def manner(code: int) -> str:

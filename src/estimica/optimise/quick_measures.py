@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from estimica.compiled.numba_door import njit
 from estimica.optimise.panels import NODES, TO_COEFFICIENTS
 from estimica.optimise.quick_polynomials import (
     compiled,

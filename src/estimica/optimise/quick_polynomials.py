@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from estimica.compiled.numba_door import njit
 from estimica.optimise.dense_signal import DERIVATIVE, GAUSS, WEIGHTS
 from estimica.optimise.panels import NODES
 

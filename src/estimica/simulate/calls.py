@@ -14,16 +14,17 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import numba
-from llvmlite import ir
-from numba import njit, types
-from numba.core.caching import IndexDataCacheFile
-from numba.core.ccallback import CFunc
-from numba.core.compiler import Compiler
-from numba.extending import intrinsic
-
 from estimica.base.python_child import python_command, python_environment
+from estimica.compiled.numba_door import (
+    VERSIONS,
+    CFunc,
+    Compiler,
+    IndexDataCacheFile,
+    intrinsic,
+    ir,
+    njit,
+    types,
+)
 
 _NOTICE = "estimica: compiling the engine (once on this computer, some ten seconds) ..."
 #: the engine allocates nothing, so that nothing needs to be counted (_nrt)
@@ -74,7 +75,7 @@ def loop_function(function: Callable[..., Any]) -> Any:
 @cache
 def _stamp() -> str:
     """Numba looks at one file only; the engine is all of these."""
-    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
+    digest = hashlib.sha256(VERSIONS.encode())
     for name in _ENGINE_FILES:
         digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     return digest.hexdigest()

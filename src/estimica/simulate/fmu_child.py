@@ -19,6 +19,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import IO
 
+from estimica.base.python_child import python_command, python_environment
 from estimica.compiled.fmu_description import Interface
 
 START_LIMIT = 900.0  # s, to compile the loop where that is still to be done
@@ -58,7 +59,7 @@ class StartedChild(Child):
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "estimica.simulate.fmu_host"],
+            python_command("-m", "estimica.simulate.fmu_host"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -143,7 +144,7 @@ class Nursery:
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "estimica.simulate.fmu_host", str(theirs.fileno())],
+                python_command("-m", "estimica.simulate.fmu_host", str(theirs.fileno())),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -201,7 +202,7 @@ def _reaped(pid: int) -> int:
 
 def _environment() -> dict[str, str]:
     """One thread each: what forks must not have others."""
-    return {**os.environ, **dict.fromkeys(_THREADS, "1")}
+    return {**python_environment(), **dict.fromkeys(_THREADS, "1")}
 
 
 _NURSERY = Nursery()

@@ -6,10 +6,8 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-import llvmlite
-import numba
-
 from estimica.compiled import fmu_native
+from estimica.compiled.numba_door import VERSIONS
 from estimica.simulate.calls import Unit
 
 _FILES = (
@@ -20,7 +18,7 @@ _FILES = (
 
 @cache
 def _stamp() -> str:
-    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
+    digest = hashlib.sha256(VERSIONS.encode())
     files = [Path(__file__).with_name(f"{name}.py") for name in _FILES]
     for path in (*files, Path(fmu_native.__file__)):
         digest.update(path.read_bytes())

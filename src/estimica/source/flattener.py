@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base.errors import SourceError
+from estimica.base.python_child import python_command, python_environment
 from estimica.source.limits import Watch, resident_bytes
 
 #: the only version whose flat JSON this package understands
@@ -76,7 +77,7 @@ class _Process:
     def __init__(self) -> None:
         _check_version()
         self._popen = subprocess.Popen(
-            [sys.executable, "-P", str(_WORKER)],
+            python_command(str(_WORKER)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -148,7 +149,7 @@ def _environment() -> dict[str, str]:
     And without a place for its own cache, which grows by gigabytes, and which makes it crash once
     a process was stopped while writing.
     """
-    kept = {k: v for k, v in os.environ.items() if k != "MODELICAPATH"}
+    kept = {k: v for k, v in python_environment().items() if k != "MODELICAPATH"}
     nowhere = os.path.join(os.devnull, "none")
     kept.update(XDG_CACHE_HOME=nowhere, LOCALAPPDATA=nowhere)
     if sys.platform == "darwin":

@@ -7,10 +7,15 @@ from _thread import interrupt_main
 from threading import Timer
 from typing import Any
 
+from estimica.apps.cli.native_output import keep_results_apart
+from estimica.base.python_child import leave_current_folder
+
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it with exit code 130 and no traceback."""
+    leave_current_folder()
     sys.unraisablehook = _raised_again
+    keep_results_apart()
     try:
         from estimica.apps.cli.app import app
 

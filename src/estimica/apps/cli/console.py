@@ -10,7 +10,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import NoReturn, TextIO
 
 import numpy as np
@@ -19,7 +19,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from estimica.base.errors import EstimicaError, SimulationError
+from estimica.base.errors import EstimicaError, LostWorkersError, SimulationError
 from estimica.base.visible import visible
 
 FAILED = 1
@@ -28,16 +28,35 @@ WRONG_INPUT = 2
 
 @contextmanager
 def reported(command: str, as_json: bool) -> Iterator[None]:
-    """Turn an error that the user can mend into one message and an exit code."""
+    """Turn an error that the user can mend into one message and an exit code.
+
+    With `as_json` nothing else gets to stdout than the one object: what the user's own code and
+    libraries print goes to stderr.
+    """
     try:
-        yield
+        with _one_object() if as_json else nullcontext():
+            yield
     except EstimicaError as error:
-        failed = isinstance(error, SimulationError)
+        failed = isinstance(error, (SimulationError, LostWorkersError))
         if as_json:
             status = "failed" if failed else "wrong input"
             outcome = {"status": status, "code": error.code, "message": error.message}
             print_json({"command": command, "outcome": outcome})
         _end(f"error {error}", FAILED if failed else WRONG_INPUT)
+
+
+_stdout: TextIO | None = None  # while `sys.stdout` is stderr
+
+
+@contextmanager
+def _one_object() -> Iterator[None]:
+    global _stdout
+    before, _stdout = _stdout, _stdout or sys.stdout
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _stdout = before
 
 
 def say(message: str) -> None:
@@ -121,7 +140,7 @@ class Renewed:
 
 def print_json(value: Mapping[str, object]) -> None:
     """One JSON object on stdout; numbers that are not finite become null."""
-    print(json.dumps(_plain(value), allow_nan=False))
+    print(json.dumps(_plain(value), allow_nan=False), file=_stdout or sys.stdout)
 
 
 def _plain(value: object) -> object:

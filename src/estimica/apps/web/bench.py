@@ -14,6 +14,7 @@ from estimica.apps.web.bench_tasks import TASKS
 from estimica.apps.web.inside import require_safe, require_safe_task
 from estimica.apps.web.job_process import ending
 from estimica.base.errors import EstimicaError, WebError
+from estimica.base.python_child import python_command, python_environment
 from estimica.base.suggest import did_you_mean
 
 IDLE = 600.0  # s after which a process that nobody asks is ended
@@ -113,9 +114,9 @@ class Bench:
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-P", "-m", "estimica.apps.web.bench_process", str(self.study)),  # see JobProcess
+                *python_command("-m", "estimica.apps.web.bench_process", str(self.study)),
                 *([str(self._root)] if self._root else []),
+                env=python_environment(),
                 cwd=self.study.parent,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,

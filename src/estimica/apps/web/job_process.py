@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimica.apps.web.inside import SERVED
+from estimica.base.python_child import python_command, python_environment
 
 LINES = 200  # of its stderr that are kept
 LONGEST = 2000  # characters of one of them
@@ -31,13 +32,12 @@ class JobProcess:
         flags = subprocess.CREATE_NEW_PROCESS_GROUP if WINDOWS else 0  # type: ignore[attr-defined,unused-ignore]
         with output.open("wb") as printed:
             self._process = subprocess.Popen(
-                # -P: a file of the study's folder must not stand in for a module
-                [sys.executable, "-P", "-m", "estimica", *arguments],
+                python_command("-m", "estimica", *arguments),
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=subprocess.PIPE,
-                env={**os.environ, SERVED: str(served)} if served else None,
+                env=python_environment() | ({SERVED: str(served)} if served else {}),
                 start_new_session=not WINDOWS,
                 creationflags=flags,
             )
