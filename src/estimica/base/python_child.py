@@ -6,10 +6,13 @@ import contextlib
 import os
 import sys
 import sysconfig
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 _PACKAGES = Path(__file__).parents[2]  # the folder that this package lies in
+LOOK = 1.0  # s between two looks for the parent: cheap, and soon enough for who has gone
 _SAFE = "PYTHONSAFEPATH"  # what -P is as a variable
 
 Variables = dict[str, str | None]  # None: it is not set
@@ -62,6 +65,18 @@ def set_variables(values: Variables) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+def end_with_parent() -> None:
+    """End this process, which is such a child, when its parent is gone, also in native code."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def leave_current_folder() -> None:

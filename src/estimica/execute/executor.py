@@ -68,11 +68,12 @@ def executor(name: str = "local", workers: int | None = None) -> Executor:
     """Whoever does the work, by name.
 
     `serial`: one item after the other in this process; `local`: `workers` processes on this
-    machine, by default one for each processor; `dask`: a Dask cluster of as many processes, or
-    with `dask=tcp://host:8786` the one that runs there. One local worker, or a worker's own work,
-    is serial.
+    machine, by default one for each processor as soon as the work lasts long enough for that;
+    `dask`: a Dask cluster of as many processes, or with `dask=tcp://host:8786` the one that runs
+    there. One local worker, or a worker's own work, is serial.
     """
     from estimica.execute import worker
+    from estimica.execute.growing import Growing
     from estimica.execute.processes import LocalProcesses
     from estimica.execute.serial import Serial
 
@@ -85,7 +86,9 @@ def executor(name: str = "local", workers: int | None = None) -> Executor:
     count = processors() if workers is None else workers
     if worker.inside() or kind == "serial" or (kind == "local" and count == 1):
         return Serial()
-    return _cluster(name, count, address) if kind == "dask" else LocalProcesses(count)
+    if kind == "dask":
+        return _cluster(name, count, address)
+    return Growing(count) if workers is None else LocalProcesses(count)
 
 
 @contextlib.contextmanager

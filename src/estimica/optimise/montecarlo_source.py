@@ -159,7 +159,7 @@ def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit |
     asked = study.with_(cases=measured, criteria=())
     known = run.checkpoints().get("estimate")
     if known is None:
-        fit = search(asked, workers=workers or 1)
+        fit = search(asked, workers=workers)
         if fit.outcome.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         note = noted(fit)
@@ -179,7 +179,7 @@ def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit |
         kind=s.kind,
         seed=s.seed,
         block_length=s.block_length,
-        workers=workers or 1,
+        workers=workers,
         run=run,
     )
     if found.interrupted:

@@ -10,11 +10,10 @@ import os
 import pickle
 import struct
 import sys
-import threading
-import time
 from typing import IO, Any
 
 from estimica.base.errors import EstimicaError
+from estimica.base.python_child import end_with_parent
 from estimica.compiled.fmu_library import FmuBinary, FmuLibrary
 from estimica.simulate import fmu_layout as at
 from estimica.simulate.fmu_child import tend
@@ -82,16 +81,9 @@ class Host:
         return self._workspaces[key, m].run(point)
 
 
-def _watch_parent(parent: int) -> None:
-    """Ends this process when its parent is gone, also while native code hangs."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
-
-
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer until the parent closes the stream; this process ends then."""
-    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     host = Host()
     while True:
         try:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import sys
 
+from estimica.base.python_child import end_with_parent
 from estimica.simulate.calls import Unit
 
 
 def main(module: str, function: str) -> None:
     """Compile the unit of a function."""
+    end_with_parent()
     for unit in vars(importlib.import_module(module)).values():
         if isinstance(unit, Unit) and unit.name == function:
             unit.compile_here()

@@ -90,7 +90,7 @@ def bootstrap(
                 kind=settings.kind,
                 seed=settings.seed,
                 block_length=settings.block_length,
-                workers=workers or 1,
+                workers=workers,
                 executor=executor,
                 progress=tell,
                 run=writer,

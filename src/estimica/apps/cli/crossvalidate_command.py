@@ -79,7 +79,7 @@ def crossvalidate(
                 fit,
                 settings.folds,
                 by=settings.by,
-                workers=workers or 1,
+                workers=workers,
                 executor=executor,
                 progress=tell,
                 run=writer,

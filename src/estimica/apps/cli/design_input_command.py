@@ -89,7 +89,7 @@ def design_input(
                 asked,
                 {n: v for n, v in run.settings.items() if n in ("kind", "criterion", "refine")},
                 values=run.settings.get("values"),
-                workers=workers or 1,
+                workers=workers,
                 executor=executor,
                 progress=tell,
                 run=writer,

@@ -60,7 +60,8 @@ def fit(
     seed: Annotated[int | None, typer.Option(help="Seed of the starts.")] = None,
     max_iterations: Annotated[int | None, typer.Option(help="Most steps of the search.")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that share several starts.")
+        int | None,
+        typer.Option(min=1, help="Processes that share several starts; one for each processor."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     as_json: AsJson = False,
@@ -201,7 +202,7 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
         line(progress)
 
     with ProgressLine(study.estimation, quiet=quiet, writer=writer) as line:
-        found = estimate(study, progress=note, workers=workers or 1)
+        found = estimate(study, progress=note, workers=workers)
     found = replace(found, run=writer.id)
     interrupted = found.outcome.status is Ended.INTERRUPTED
     status = Status.INTERRUPTED if interrupted else Status.FAILED

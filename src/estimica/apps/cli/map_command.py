@@ -81,7 +81,7 @@ def map_(
                 refit=refit,
                 at_start=at_start,
                 hessian="differences" if differences else "gauss-newton",
-                workers=workers or 1,
+                workers=workers,
                 executor=executor,
                 progress=lambda done, count: line.tell(f"{done} of {count} rows", done / count),
             )

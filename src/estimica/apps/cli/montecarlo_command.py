@@ -85,7 +85,7 @@ def montecarlo(
             given={n: as_stored(settings[n]) for n in given},
             settings=settings,
         )
-        work = partial(draw, asked, workers=workers or 1, executor=executor, store=store)
+        work = partial(draw, asked, workers=workers, executor=executor, store=store)
         found = assessed(run, quiet, partial(work, **run.settings))
         page = wrote(found, csv, report, quiet)
     told(found, page, as_json=as_json, quiet=quiet)

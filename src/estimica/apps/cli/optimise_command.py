@@ -129,7 +129,7 @@ def optimise(
         )
         options: dict[str, Any] = {
             "start": run.settings.get("fit"),
-            "workers": workers or 1,
+            "workers": workers,
             "executor": executor,
             "store": store,
         }

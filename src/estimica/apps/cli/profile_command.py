@@ -87,7 +87,7 @@ def profile(
                 terms.unknowns or None,
                 level=terms.level,
                 points=terms.points,
-                workers=workers or 1,
+                workers=workers,
                 executor=executor,
                 progress=tell,
                 run=writer,

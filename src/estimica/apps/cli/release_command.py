@@ -80,7 +80,7 @@ def release(
                 writer,
                 run.settings,
                 choose=_Asker() if interactive else None,
-                workers=workers or 1,
+                workers=workers,
                 executor=executor,
                 quiet=quiet,
             )
@@ -117,7 +117,7 @@ def _run(
     settings: Mapping[str, object],
     *,
     choose: Callable[[Step], int | None] | None,
-    workers: int,
+    workers: int | None,
     executor: str,
     quiet: bool,
 ) -> Release:

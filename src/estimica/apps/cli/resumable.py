@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from estimica.study.study import Study
 
 ReportPath = Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes that share the work.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes that share the work; one for each processor.")
+]
 ExecutorName = Annotated[
     str, typer.Option(help="Who does the work: local, serial, dask, or dask=ADDRESS.")
 ]
@@ -152,7 +154,7 @@ def fitted(study: Study, writer: RunWriter, workers: int | None) -> Fit:
     from estimica.estimate.estimator import fit
     from estimica.estimate.search import Status
 
-    found = fit(study, workers=workers or 1, progress=fitting(writer))
+    found = fit(study, workers=workers, progress=fitting(writer))
     if found.outcome.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found

@@ -86,7 +86,7 @@ def sweep(
             given={n: as_stored(settings[n]) for n in given},
             settings=settings,
         )
-        work = partial(sweep_, asked, workers=workers or 1, executor=executor)
+        work = partial(sweep_, asked, workers=workers, executor=executor)
         found = assessed(run, quiet, partial(work, **run.settings))
         page = wrote(found, csv, report, quiet)
     told(found, page, as_json=as_json, quiet=quiet)
