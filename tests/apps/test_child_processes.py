@@ -153,7 +153,7 @@ async def bench():
     return sorted(found)
 
 def unit():
-    command = python_command("-m", "estimica.simulate.unit_compiler", "estimica.simulate.driver", "x")
+    command = python_command("-m", "estimica.simulate.unit_compiler", str(os.getpid()), "estimica.simulate.driver", "x")
     return subprocess.run(command, env=python_environment(), capture_output=True).stderr
 
 print(workers())

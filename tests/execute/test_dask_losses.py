@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -184,3 +185,57 @@ def test_a_scheduler_that_comes_back_is_joined(site: Site, monkeypatch: pytest.M
 
     told = mapped(site.address, replace, 200)
     assert sorted(told) == list(range(200)), "every item is told once"
+
+
+STUDY = """
+[model]
+source = "K/(1 + tau*s)"
+
+[tune]
+K = { start = 1, min = 0.1, max = 5 }
+tau = { start = 1, min = 0.1, max = 5 }
+
+[[case]]
+name = "a"
+data = "run.csv"
+inputs = { u = "u" }
+outputs = { y = "y" }
+"""
+
+
+def command(folder: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "estimica", *words, "--json"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(HERE.parents[1] / "src")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["scheduler", "worker"])
+def test_a_command_that_lost_its_cluster_is_taken_up_again(
+    site: Site, tmp_path: Path, loss: str
+) -> None:
+    rows = [f"{k / 5},1,{1.5 - 1.5 * 0.85**k + 0.01 * (-1) ** k}" for k in range(30)]
+    (tmp_path / "run.csv").write_text("\n".join(["time [s],u,y", *rows]), encoding="utf-8")
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    work = ("bootstrap", "study.toml", "--replicates", "800", "--seed", "3")
+    lost = command(tmp_path, *work, "--executor", f"dask={site.address}")
+    assert lost.stderr is not None
+    for line in lost.stderr:
+        if "replicates" in line:
+            break
+    getattr(site, loss).kill()
+    out, err = lost.communicate(timeout=120)
+    assert lost.returncode == 1, err
+    assert "Traceback" not in err
+    assert len(err.splitlines()) <= 4, err
+    told = json.loads(out)["outcome"]
+    assert (told["status"], told["code"]) == ("failed", "X019" if loss == "scheduler" else "X020")
+    again = command(tmp_path, "bootstrap", "study.toml", "--resume", "last", "--workers", "1")
+    alone = command(tmp_path, *work, "--workers", "1", "--no-store")
+    found, whole = (json.loads(run.communicate(timeout=300)[0]) for run in (again, alone))
+    assert found["parameters"] == whole["parameters"]

@@ -67,9 +67,8 @@ def set_variables(values: Variables) -> None:
             os.environ[name] = value
 
 
-def end_with_parent() -> None:
-    """End this process, which is such a child, when its parent is gone, also in native code."""
-    parent = os.getppid()
+def end_with_parent(parent: int) -> None:
+    """End this process when its parent of this number is gone, also in native code."""
 
     def watch() -> None:
         while os.getppid() == parent:

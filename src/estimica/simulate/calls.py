@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
+import os
 import subprocess
 import sys
 import threading
@@ -154,7 +155,7 @@ class Unit:
 
     def _compile_apart(self) -> None:
         """Where that fails, for want of memory say, it is compiled here."""
-        unit = (self._function.__module__, self.name)
+        unit = (str(os.getpid()), self._function.__module__, self.name)
         with contextlib.suppress(OSError):
             subprocess.run(
                 python_command("-m", "estimica.simulate.unit_compiler", *unit),

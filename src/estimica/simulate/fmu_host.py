@@ -83,7 +83,7 @@ class Host:
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer until the parent closes the stream; this process ends then."""
-    end_with_parent()
+    end_with_parent(os.getppid())
     host = Host()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The process that compiles one unit of the engine and keeps it on disk: MODULE FUNCTION."""
+"""The process that compiles one unit of the engine and keeps it on disk: PARENT MODULE FUNCTION."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import importlib
 import sys
 
 from estimica.base.python_child import end_with_parent
-from estimica.simulate.calls import Unit
 
 
-def main(module: str, function: str) -> None:
-    """Compile the unit of a function."""
-    end_with_parent()
+def main(parent: str, module: str, function: str) -> None:
+    """Compile the unit of a function, unless the process PARENT, which wants it, is gone."""
+    end_with_parent(int(parent))
+    from estimica.simulate.calls import Unit  # takes a while
+
     for unit in vars(importlib.import_module(module)).values():
         if isinstance(unit, Unit) and unit.name == function:
             unit.compile_here()

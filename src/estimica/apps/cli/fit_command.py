@@ -61,7 +61,9 @@ def fit(
     max_iterations: Annotated[int | None, typer.Option(help="Most steps of the search.")] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes that share several starts; one for each processor."),
+        typer.Option(
+            min=1, help="Processes that share several starts; by default one for each processor."
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     as_json: AsJson = False,

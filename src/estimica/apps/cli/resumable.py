@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 ReportPath = Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes that share the work; one for each processor.")
+    int | None,
+    typer.Option(min=1, help="Processes that share the work; by default one for each processor."),
 ]
 ExecutorName = Annotated[
     str, typer.Option(help="Who does the work: local, serial, dask, or dask=ADDRESS.")
