@@ -192,7 +192,7 @@ def test_heavy_libraries_stay_in_their_rooms() -> None:
         for name in imported(path):
             homes = HOMES.get(name.split(".")[0])
             if homes:
-                assert any(name_of(path).startswith(home + "/") for home in homes), (
+                assert any(f"{name_of(path)}/".startswith(home + "/") for home in homes), (
                     f"{name_of(path)} imports {name}"
                 )
 

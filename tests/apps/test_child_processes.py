@@ -188,6 +188,7 @@ if __name__ == "__main__":
 
 
 @posix
+@pytest.mark.slow
 def test_no_module_of_the_current_folder_runs_in_dask_workers(hostile: Path) -> None:
     pytest.importorskip("distributed")
     done = ran([str(program(hostile.parent, DASK))], hostile)
@@ -199,7 +200,10 @@ AS_INSTALLED = "import sys; sys.path.pop(0); from estimica.apps.cli import main;
 
 
 @posix
-@pytest.mark.parametrize("command", [["-c", AS_INSTALLED], ["-P", "-m", "estimica"]])
+@pytest.mark.parametrize(
+    "command",
+    [["-c", AS_INSTALLED], pytest.param(["-P", "-m", "estimica"], marks=pytest.mark.slow)],
+)
 def test_a_command_runs_no_module_of_the_current_folder(hostile: Path, command: list[str]) -> None:
     done = ran([*command, "check", "study.toml"], hostile)
     assert executed(hostile) == []
@@ -207,6 +211,7 @@ def test_a_command_runs_no_module_of_the_current_folder(hostile: Path, command: 
 
 
 @posix
+@pytest.mark.slow
 def test_python_m_looks_in_the_current_folder_only_until_the_command_begins(hostile: Path) -> None:
     """What Python and its `-m` import before any line of ours cannot be held."""
     late = ("casadi", "lark", "llvmlite", "numba", "numpy", "scipy", "multiprocessing", "yaml")
@@ -254,15 +259,22 @@ with executor("local", 2) as crew:
 """
 
 
-def test_workers_find_what_a_program_imported_from_its_own_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "prompt", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["script", "prompt"]
+)
+def test_workers_find_what_a_program_imported_from_its_own_folder(
+    tmp_path: Path, prompt: bool
+) -> None:
     """At a prompt that is the current folder; a program that such code starts looks where it did."""
     other = tmp_path / "elsewhere"
     other.mkdir()
     (other / "other.py").touch()
     script = program(tmp_path, PROMPT.format(folders=[str(other)] * 2))
-    for command, folder in ([str(script)], tmp_path), (["-c", script.read_text()], script.parent):
-        done = ran(command, folder)
-        assert done.stdout == "[4, 9]\n['other', 'other']\n", done.stderr
+    if prompt:
+        done = ran(["-c", script.read_text()], script.parent)
+    else:
+        done = ran([str(script)], tmp_path)
+    assert done.stdout == "[4, 9]\n['other', 'other']\n", done.stderr
 
 
 def test_the_interpreter_is_named_in_one_place_only() -> None:
@@ -289,7 +301,12 @@ import yaml
 
 
 @pytest.mark.parametrize(
-    "text", ["cache_dir: evil\ncache_locator_classes: evil.Locator\n", "- no settings\n", "{"]
+    "text",
+    [
+        "cache_dir: evil\ncache_locator_classes: evil.Locator\n",
+        pytest.param("- no settings\n", marks=pytest.mark.slow),
+        pytest.param("{", marks=pytest.mark.slow),
+    ],
 )
 def test_compiled_code_is_not_read_from_where_the_current_folder_says(
     tmp_path: Path, text: str

@@ -137,7 +137,11 @@ def test_with_json_one_object_is_all_that_stands_on_stdout(folder: Path) -> None
         ["runs", "--json"],
         ["fit", "none.toml", "--json"],
     ]
-    ends = printed(folder, *commands)
+    *ends, (code, out, err) = printed(folder, *commands, ["fit", study, "--no-store"])
+    assert code == 0, err
+    assert "K" in out, "without --json the table is on stdout, native lines are not"
+    assert "written to descriptor 1" not in out
+    assert "DLASCL" not in out
     for command, (code, out, err) in zip(commands, ends, strict=True):
         assert out.count("\n") == 1, (command, out)
         assert json.loads(out)["command"] == command[0]
@@ -145,16 +149,6 @@ def test_with_json_one_object_is_all_that_stands_on_stdout(folder: Path) -> None
         assert "printed by C" in err
         assert "On entry to DLASCL" in err
         assert code == (0 if "loud.toml" in command or command[0] == "runs" else 2), (command, err)
-
-
-@posix
-def test_without_json_native_lines_are_on_stderr_and_the_table_on_stdout(folder: Path) -> None:
-    ((code, out, err),) = printed(folder, ["fit", "loud.toml", "--no-store"])
-    assert code == 0, err
-    assert "K" in out
-    assert "written to descriptor 1" not in out
-    assert "DLASCL" not in out
-    assert "DLASCL" in err
 
 
 @posix

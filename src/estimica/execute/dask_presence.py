@@ -52,7 +52,7 @@ def threads_of(client: Any) -> int | None:
         found = client.sync(client.scheduler.ncores, workers=None, callback_timeout=limit)
     except (Exception, CancelledError):  # of many kinds, by how the connection has ended
         return None
-    return sum(found.values())
+    return int(sum(found.values()))
 
 
 def missing(threads: int | None, address: str) -> Missing | None:
