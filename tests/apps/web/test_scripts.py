@@ -51,7 +51,8 @@ FOUND = """() => {
 READY = """() => {
   const left = [...document.querySelectorAll(".est-figure[role=img]")].find((f) => !f.dataset.drawn && !f.textContent);
   if (left) left.scrollIntoView();
-  return document.querySelector(".est-title") && !document.querySelector(".q-spinner") && !left;
+  return document.querySelector(".est-title") && !document.querySelector(".q-spinner")
+    && (!left || performance.now() > 6000);  // by hand there is none where the study cannot run
 }"""
 PARTS = (
     "", "model", "tune", "case", "case/0", "criterion", "criterion/0", "indicator", "indicator/0",
