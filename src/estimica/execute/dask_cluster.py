@@ -149,7 +149,7 @@ class DaskCluster(Executor):
         while not self._forgotten(future):
             try:
                 error = future.exception(timeout=ANSWER)
-                answer = None if error is not None else future.result(timeout=ANSWER)
+                answer: Any = None if error is not None else future.result(timeout=ANSWER)
             except OSError:  # also a TimeoutError: it is large, or who holds it is gone
                 self._attend()
                 continue
