@@ -60,6 +60,10 @@ class ReportError(EstimicaError):
     """P…: a figure, page or table that cannot be written."""
 
 
+class WriteError(ReportError):
+    """P001: a file that was asked for and cannot be written; what was there before still is."""
+
+
 class StoreError(EstimicaError):
     """B…: a store of runs that cannot be read or written, or a run that is not in it."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import DataError
+from estimica.base.output_file import replaced
 from estimica.data.extras import needed
 from estimica.data.headers import split_unit
 
@@ -35,19 +36,16 @@ def write_csv(
     if not arrays or len(set(lengths.values())) > 1 or any(a.ndim != 1 for a in arrays.values()):
         told = ", ".join(f"'{n}' {s}" for n, s in lengths.items()) or "none"
         raise DataError("D010", f"'{path}': columns of one length are needed, there are {told}")
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            words = texts or {}
-            names = [_header(n, (units or {}).get(n, "")) for n in arrays]
-            writer.writerow([*words, *names])
-            for start in range(0, len(next(iter(arrays.values()))), CHUNK):
-                rows = slice(start, start + CHUNK)
-                parts = [list(w[rows]) for w in words.values()]
-                parts += [_cells(a[rows]) for a in arrays.values()]
-                writer.writerows(zip(*parts, strict=True))
-    except OSError as error:
-        raise DataError("D020", f"cannot write '{path}': {error.strerror or error}") from None
+    with replaced(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        words = texts or {}
+        names = [_header(n, (units or {}).get(n, "")) for n in arrays]
+        writer.writerow([*words, *names])
+        for start in range(0, len(next(iter(arrays.values()))), CHUNK):
+            rows = slice(start, start + CHUNK)
+            parts = [list(w[rows]) for w in words.values()]
+            parts += [_cells(a[rows]) for a in arrays.values()]
+            writer.writerows(zip(*parts, strict=True))
     return path
 
 
@@ -66,10 +64,8 @@ def write_table(
 
     needed("pyarrow", path)
     named = {_header(n, (units or {}).get(n, "")): np.asarray(v) for n, v in columns.items()}
-    try:
-        pd.DataFrame({**(texts or {}), **named}).to_parquet(path, engine="pyarrow", index=False)
-    except OSError as error:
-        raise DataError("D020", f"cannot write '{path}': {error.strerror or error}") from None
+    with replaced(path) as draft:
+        pd.DataFrame({**(texts or {}), **named}).to_parquet(draft, engine="pyarrow", index=False)
     return path
 
 

@@ -18,6 +18,7 @@ from estimica.estimate.objective import Objective, Point
 from estimica.estimate.scales import with_scales
 from estimica.estimate.search import Iteration, Limits, Searched
 from estimica.estimate.setup import Setup, prepare
+from estimica.execute.run_writer import RunWriter
 from estimica.execute.threads import one_thread
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
@@ -39,11 +40,18 @@ OnProgress = Callable[[Progress], None]
 
 
 @one_thread()
-def fit(study: Study, *, progress: OnProgress | None = None, workers: int | None = 1) -> Fit:
+def fit(
+    study: Study,
+    *,
+    progress: OnProgress | None = None,
+    workers: int | None = 1,
+    run: RunWriter | None = None,
+) -> Fit:
     """Find the tuners of a study from its calibrating cases.
 
     `progress` is called after every iteration; several starts are shared among `workers`
-    processes. Ctrl-C ends the search and returns the best values so far.
+    processes, noted in `run` as they end, and found there when it is taken up again. Ctrl-C ends
+    the search and returns the best values so far.
     """
     begun = perf_counter()
     setup = prepare(study)
@@ -51,7 +59,7 @@ def fit(study: Study, *, progress: OnProgress | None = None, workers: int | None
     if study.estimation.starts > 1:
         from estimica.estimate.multistart import multistart
 
-        searched, starts = multistart(setup, cases, progress, workers)
+        searched, starts = multistart(setup, cases, progress, workers, run)
     else:
         searched, starts = find(setup, cases, cases.unknowns.start, progress), ()
     return conclude(setup, cases, searched, starts, perf_counter() - begun)

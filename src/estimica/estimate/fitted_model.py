@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from estimica.base.errors import FitError, ReportError
+from estimica.base.errors import FitError
+from estimica.base.output_file import write_text
 from estimica.base.quantities import Quantity
 from estimica.compiled.formula import FormulaModel
 from estimica.compiled.model import Model
@@ -51,12 +52,7 @@ def write_modelica(fit: Fit, path: str | PathLike[str], name: str | None = None)
             "F035",
             f"model '{model.name}' has no Modelica source that can be extended{advice}",
         )
-    path = Path(path)
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ReportError("P001", f"cannot write '{path}': {error.strerror or error}") from None
-    return path
+    return write_text(path, text)
 
 
 def _modelica(fit: Fit) -> Model:

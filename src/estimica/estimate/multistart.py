@@ -16,10 +16,13 @@ from estimica.estimate.fit import StartResult
 from estimica.estimate.objective import Point
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import Setup, prepare
+from estimica.estimate.start_note import Note, noted_start, start_note
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.context import Context
 from estimica.execute.executor import executor
 from estimica.execute.outcome import Outcome
+from estimica.execute.pieces import do_pieces
+from estimica.execute.run_writer import NoRunWriter, RunWriter
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -28,7 +31,7 @@ DECADE = np.log(10.0)
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What one start led to; it travels between processes.
+    """What one start led to; it travels between processes, and into a run, as a note.
 
     Its point is final: cost, information and outputs are those of the transcription and of the
     scales with which it was found, and nobody evaluates it again by other means.
@@ -57,38 +60,58 @@ class Found:
 Workplace = tuple[Setup, Disagreement]
 
 
+class _Stopped(KeyboardInterrupt):
+    """Ctrl-C within a search of this process, with the best of that search so far."""
+
+    def __init__(self, number: int, found: Found) -> None:
+        super().__init__()
+        self.number, self.found = number, found
+
+
 def multistart(
-    setup: Setup, cases: Disagreement, progress: OnProgress | None, workers: int | None
+    setup: Setup,
+    cases: Disagreement,
+    progress: OnProgress | None,
+    workers: int | None,
+    run: RunWriter | None = None,
 ) -> tuple[Searched, tuple[StartResult, ...]]:
     """Search from the given start and from a Latin hypercube of others; the best one wins.
 
-    The same seed gives the same starts and the same result, however many workers there are.
+    The same seed gives the same starts and the same result, however many workers there are. Starts
+    that came to their end are noted in `run`, and found there when it is taken up again.
     """
     estimation = setup.study.estimation
     starts = start_points(cases.unknowns, estimation.starts, estimation.seed)
     found: dict[int, Found] = {}
 
-    def done(number: int, outcome: Outcome[Found]) -> None:
-        found[number] = outcome.value or _lost(outcome.error)
+    def done(number: int, outcome: Outcome[Note]) -> None:
+        found[number] = Found(*noted_start(outcome.result())) if outcome.done else _lost(outcome)
         _tell(progress, cases.unknowns, number, found[number].searched, len(starts))
-        if found[number].searched.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
 
-    context = Context(partial(_workplace, setup.study), (setup, cases))
     interrupted = False
     try:
         with executor("local", workers) as crew:
-            crew.map(_search, starts, context=context, on_done=done)
-    except KeyboardInterrupt:
+            do_pieces(
+                crew,
+                _search,
+                {f"start {k:06d}": (k, start) for k, start in enumerate(starts)},
+                context=Context(partial(_workplace, setup.study), (setup, cases)),
+                run=run or NoRunWriter(),
+                on_piece=done,
+            )
+    except KeyboardInterrupt as stop:
         interrupted = True
+        if isinstance(stop, _Stopped):
+            found[stop.number] = stop.found
+            _tell(progress, cases.unknowns, stop.number, stop.found.searched, len(starts))
     for number in sorted(found):
         cases.evaluations.add(found[number].evaluations)
     return _best(starts, found, interrupted), _ranked(cases.unknowns, starts, found)
 
 
-def _lost(error: str) -> Found:
+def _lost(outcome: Outcome[Note]) -> Found:
     """A start whose worker has failed."""
-    return Found(Searched(None, Status.FAILED, error, ()), Evaluations(failed=1))
+    return Found(Searched(None, Status.FAILED, outcome.error, ()), Evaluations(failed=1))
 
 
 def start_points(unknowns: Unknowns, count: int, seed: int) -> list[Vector]:
@@ -117,10 +140,13 @@ def _workplace(study: Study) -> Workplace:
     return setup, setup.calibration()
 
 
-def _search(workplace: Workplace, start: Vector) -> Found:
-    setup, cases = workplace
+def _search(workplace: Workplace, numbered: tuple[int, Vector]) -> Note:
+    (setup, cases), (number, start) = workplace, numbered
     own = cases.counted_anew()
-    return Found(find(setup, own, start), own.evaluations)
+    searched = find(setup, own, start)
+    if searched.status is Status.INTERRUPTED:  # half a search is not noted
+        raise _Stopped(number, Found(searched, own.evaluations))
+    return start_note(searched, own.evaluations)
 
 
 def _best(starts: Sequence[Vector], found: dict[int, Found], interrupted: bool) -> Searched:

@@ -10,7 +10,8 @@ from os import PathLike
 from pathlib import Path
 from xml.etree import ElementTree
 
-from estimica.base.errors import FitError, ReportError
+from estimica.base.errors import FitError
+from estimica.base.output_file import replaced
 from estimica.base.quantities import Quantity
 from estimica.estimate.fit import Fit
 from estimica.estimate.fitted_model import fitted_values
@@ -29,12 +30,9 @@ def write_ssv(fit: Fit, path: str | PathLike[str], name: str | None = None) -> P
     ElementTree.register_namespace("ssc", SSC)
     tree = ElementTree.ElementTree(_parameter_set(fit, name or fit.study.name))
     ElementTree.indent(tree)
-    path = Path(path)
-    try:
-        tree.write(path, encoding="UTF-8", xml_declaration=True)
-    except OSError as error:
-        raise ReportError("P001", f"cannot write '{path}': {error.strerror or error}") from None
-    return path
+    with replaced(path) as draft:
+        tree.write(draft, encoding="UTF-8", xml_declaration=True)
+    return Path(path)
 
 
 def _parameter_set(fit: Fit, name: str) -> ElementTree.Element:

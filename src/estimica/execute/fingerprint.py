@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 
+import numpy as np
+
 from estimica.base.errors import EstimicaError, StoreError
 from estimica.data.table import Data
 from estimica.study.case import Case
@@ -57,7 +59,7 @@ def _data(case: Case) -> str:
     digest = hashlib.sha256()
     for name, column in data.columns.items():
         digest.update(name.encode("utf-8", "replace"))
-        digest.update(column.tobytes())
+        digest.update(np.ascontiguousarray(column).data)
     return digest.hexdigest()[:16]
 
 

@@ -10,7 +10,8 @@ from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 
-from estimica.base.errors import DesignError, ReportError
+from estimica.base.errors import DesignError
+from estimica.base.output_file import replaced, write_text
 from estimica.estimate.fitted_model import extended, require_class_name
 from estimica.estimate.setup import linked
 from estimica.optimise.optimised import Optimised
@@ -20,13 +21,9 @@ from estimica.simulate.modelica_model import ModelicaModel
 
 def write_design(found: Optimised, path: str | PathLike[str]) -> Path:
     """What was found, before and after, as CSV."""
-    path = Path(path)
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(_rows(found))
-    except OSError as error:
-        raise ReportError("P001", f"cannot write '{path}': {error.strerror or error}") from None
-    return path
+    with replaced(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(_rows(found))
+    return Path(path)
 
 
 def _rows(found: Optimised) -> Iterator[tuple[object, ...]]:
@@ -73,9 +70,4 @@ def write_designed_model(
         f"Load it together with {model.name}. Values that cases set are left out.",
     ]
     text = extended(model, chosen, {**tuned, **held}, "tuned values", said)
-    path = Path(path)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ReportError("P001", f"cannot write '{path}': {error.strerror or error}") from None
-    return path
+    return write_text(path, text)

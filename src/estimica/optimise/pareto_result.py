@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import show
-from estimica.base.errors import ReportError
+from estimica.base.output_file import replaced
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.optimised import Outcome
 from estimica.optimise.score import DesignPoint, FailedDesign
@@ -137,12 +137,9 @@ class Front:
 
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the designs as a CSV table."""
-        path = Path(path)
-        try:
-            self.frame.to_csv(path, index=False)
-        except OSError as error:
-            raise ReportError("P001", f"cannot write '{path}': {error.strerror or error}") from None
-        return path
+        with replaced(path) as draft:
+            self.frame.to_csv(draft, index=False)
+        return Path(path)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: what `estimica optimise --pareto --json` prints."""

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
-from estimica.base.errors import ReportError
+from estimica.base.output_file import write_text
 from estimica.base.show import Bars, Curves, Heat, Listing, Page, Parallel, Section, Shown, Table
 from estimica.base.thin import thinned_page
 from estimica.base.visible import visible
@@ -37,13 +37,7 @@ def write_page(path: str | Path, title: str, sections: Sequence[Section], lead: 
 
 def write_html(page: Page, path: str | PathLike[str]) -> Path:
     """Write a self-contained page to `path` and return where it is."""
-    path = Path(path)
-    try:
-        # a name may hold half a surrogate pair, which is no text in UTF-8
-        path.write_text(page_html(page), encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ReportError("P001", f"cannot write '{path}': {error.strerror}") from None
-    return path
+    return write_text(path, page_html(page))
 
 
 def page_html(page: Page) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from estimica.base.errors import ReportError
+from estimica.base.output_file import write_text
 from estimica.base.show import Listing, Page, Shown, Table
 from estimica.base.thin import thinned_page
 from estimica.base.visible import visible
@@ -22,11 +22,7 @@ def write_markdown(page: Page, path: Path, format: str = "svg") -> Path:
     folder = path.with_name(f"{path.stem}_figures")
     figures = Figures(folder, format)
     text = "\n\n".join(_blocks(thinned_page(page), figures, folder.name)) + "\n"
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ReportError("P001", f"cannot write '{path}': {error.strerror}") from None
-    return path
+    return write_text(path, text)
 
 
 def _blocks(page: Page, figures: Figures, folder: str) -> Iterator[str]:

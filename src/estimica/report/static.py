@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from estimica.base.errors import ReportError
+from estimica.base.output_file import make_folder, replaced
 from estimica.base.show import Bars, Curves, Heat, Page, Parallel
 from estimica.base.suggest import did_you_mean
 from estimica.base.thin import thinned_shown
@@ -35,9 +36,7 @@ class Figures:
     """A folder that figures are written to, one after the other."""
 
     def __init__(self, folder: Path, format: str = "svg") -> None:
-        if format not in FORMATS:
-            hint = did_you_mean(format, FORMATS) or f"; there are {', '.join(FORMATS)}"
-            raise ReportError("P023", f"there is no format '{format}' of figures{hint}")
+        require_format(format)
         self.folder, self.format = folder, format
         self.written: list[Path] = []
 
@@ -51,14 +50,18 @@ class Figures:
         # nothing of the moment in the file: the same figure, the same bytes
         stamp = {"Date": None} if self.format == "svg" else {"CreationDate": None}
         told = stamp if self.format != "png" else None
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with look():
-                drawn(shown).savefig(path, dpi=DPI, metadata=told)
-        except OSError as error:
-            raise ReportError("P001", f"cannot write '{path}': {error.strerror}") from None
+        make_folder(self.folder)
+        with replaced(path) as draft, look():
+            drawn(shown).savefig(draft, format=self.format, dpi=DPI, metadata=told)
         self.written.append(path)
         return path
+
+
+def require_format(format: str) -> None:
+    """Refuse a kind of file that nobody can write."""
+    if format not in FORMATS:
+        hint = did_you_mean(format, FORMATS) or f"; there are {', '.join(FORMATS)}"
+        raise ReportError("P023", f"there is no format '{format}' of figures{hint}")
 
 
 def drawn(shown: Drawn) -> Figure:

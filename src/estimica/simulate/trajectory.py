@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from estimica.base import show
 from estimica.base.errors import ModelError
+from estimica.base.output_file import replaced
 from estimica.base.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -73,9 +75,11 @@ class Trajectory:
             self.values, index=pd.Index(self.time, name="time"), columns=list(self.names)
         )
 
-    def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write time and all variables, full precision, one row a sample."""
-        self.to_frame().to_csv(path, float_format="%.17g")
+    def to_csv(self, path: str | PathLike[str]) -> Path:
+        """Write time and all variables, full precision, one row a sample; where they are."""
+        with replaced(path) as draft:
+            self.to_frame().to_csv(draft, float_format="%.17g")
+        return Path(path)
 
     def plot(self) -> object:
         """A Plotly figure with one panel a variable."""

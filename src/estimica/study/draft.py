@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from estimica.base.errors import StudyError
+from estimica.base.output_file import write_text
 from estimica.base.quantities import Quantity
 from estimica.compiled.model import Model
 from estimica.source.outline import outline
@@ -133,10 +134,7 @@ def require_new(path: Path, *, force: bool = False) -> None:
 
 def write_study(path: Path, text: str) -> None:
     """Write a study file."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StudyError("Q018", f"cannot write '{path}': {error.strerror}") from None
+    write_text(path, text)
 
 
 # --- tuners --------------------------------------------------------------------------------------

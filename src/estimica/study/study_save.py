@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from secrets import token_hex
 from typing import NewType
 
-from estimica.base.errors import StudyError
+from estimica.base.errors import StudyError, WriteError
+from estimica.base.output_file import replaced
 from estimica.base.suggest import did_you_mean_file
 
 #: what tells one content of a file from another
@@ -44,28 +41,14 @@ def write_text_if_unchanged(
     `known` is the fingerprint of what was read; None means that there was no file. Permissions
     stay, and a link stays a link.
     """
-    target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.name}.{token_hex(8)}.new")
     content = text.encode("utf-8")
     try:
-        _write_new(draft, content)
-        if target.exists():
-            shutil.copymode(target, draft)
-        _require_unchanged(Path(path), known)
-        os.replace(draft, target)
-    except OSError as error:
-        raise StudyError("Q078", f"cannot write '{path}': {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink()
+        with replaced(path) as draft:
+            draft.write_bytes(content)
+            _require_unchanged(Path(path), known)
+    except WriteError as error:
+        raise StudyError("Q078", error.message) from None
     return _mark(content)
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _require_unchanged(path: Path, known: Fingerprint | None) -> None:

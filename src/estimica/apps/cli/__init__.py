@@ -13,9 +13,12 @@ from estimica.base.python_child import leave_current_folder
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it with exit code 130 and no traceback."""
+    from estimica.apps.cli.streams import guard
+
     leave_current_folder()
     sys.unraisablehook = _raised_again
     keep_results_apart()
+    out = guard()
     try:
         from estimica.apps.cli.app import app
 
@@ -25,10 +28,17 @@ def main() -> None:
     except SystemExit as end:
         if end.code == INTERRUPTED:
             _interrupted()
+        out.flush()
+        if out.lost and end.code in (0, None):
+            why = out.trouble.strerror if out.trouble else ""
+            print(f"error P004: cannot write to stdout: {why}; {STORED}", file=sys.stderr)
+            sys.exit(NOT_WRITTEN)
         raise
 
 
 INTERRUPTED = 130
+NOT_WRITTEN = 3  # as in console.py, which is slow to import
+STORED = "what was stored is shown by `estimica runs show last --json`"
 LATER = 0.01  # seconds
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from estimica.apps.cli.console import say
-from estimica.apps.cli.resumable import Line, Run, finished, require_page, shown
+from estimica.apps.cli.delivery import asked_for
+from estimica.apps.cli.resumable import Line, Run, finished, shown, stored
 from estimica.base.show import text
 
 if TYPE_CHECKING:
@@ -20,12 +21,6 @@ Table = Annotated[
     Path | None,
     typer.Option("--csv", help="Write every sample to this CSV file, or Parquet by its ending."),
 ]
-
-
-def require_files(*paths: Path | None) -> None:
-    """What is to be written can be written."""
-    for path in paths:
-        require_page(path)
 
 
 def given_of(options: Mapping[str, object]) -> dict[str, Any]:
@@ -49,22 +44,14 @@ def assessed(run: Run, quiet: bool, work: Callable[..., Assessment]) -> Assessme
             line.tell(f"{p.done} of {p.count} samples{failed}", p.done / p.count)
 
         found: Assessment = finished(work(progress=tell, run=writer), writer)
-    if run.writer.trouble:
-        say(f"warning: the run is not stored: {run.writer.trouble}")
+    stored(run.writer)
     return found
 
 
-def wrote(found: Assessment, csv: Path | None, report: Path | None, quiet: bool) -> Path | None:
-    """Write what was asked for; the page is returned."""
-    if csv:
-        found.write(csv)
-        if not quiet:
-            say(f"wrote {csv}")
-    return found.report(report) if report else None
-
-
-def told(found: Assessment, page: Path | None, *, as_json: bool, quiet: bool) -> None:
-    """Print the result; samples that failed are told on stderr."""
+def told(
+    found: Assessment, csv: Path | None, report: Path | None, *, as_json: bool, quiet: bool
+) -> None:
+    """Print the result and write its files; samples that failed are told on stderr."""
     from estimica.optimise.assessment_show import sensitivity_table
 
     parts = [text(found.table())]
@@ -77,4 +64,5 @@ def told(found: Assessment, page: Path | None, *, as_json: bool, quiet: bool) ->
             f"warning: {len(found.failures)} samples failed, the first is {first.number}: "
             f"{where}{first.message}"
         )
-    shown(found, "\n".join(parts), page, as_json=as_json, quiet=quiet)
+    files = asked_for((csv, found.write), (report, found.report))
+    shown(found, ["\n".join(parts)], files, as_json=as_json, quiet=quiet)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import asked_for, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     Line,
@@ -18,9 +20,10 @@ from estimica.apps.cli.resumable import (
     StorePath,
     begun,
     finished,
-    require_page,
+    shown,
+    stored,
 )
-from estimica.base.show import ended, text
+from estimica.base.show import text
 
 if TYPE_CHECKING:
     from estimica.infer.back_calculation_result import BackCalculation
@@ -63,7 +66,7 @@ def backcalculate(
         from estimica.study.backcalculate_table import backcalculate_table
         from estimica.study.study_file import read_study
 
-        require_page(report)
+        require_outputs(csv, page=report)
         if axes is not None:
             require_axes(axes)
         given: dict[str, Any] = {
@@ -88,27 +91,12 @@ def backcalculate(
         )
         with run.writer as writer, Line(quiet, "computing …", writer):
             found = finished(calculate(asked, **given), writer)
-        if writer.trouble:
-            say(f"warning: the run is not stored: {writer.trouble}")
-        wrote = [found.write(csv)] if csv else []
-        wrote += [found.report(report, axes=axes)] if report else []
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        _show(found)
-    for path in wrote if not quiet else ():
-        say(f"wrote {path}")
-    if found.run and not quiet:
-        say(f"stored as run {found.run}")
-    status, message = found.outcome()
-    if status != "done":
-        if as_json:
-            say(ended(status, message))
-        raise typer.Exit(FAILED)
+        stored(writer)
+    files = asked_for((csv, found.write), (report, partial(found.report, axes=axes)))
+    shown(found, _texts(found), files, as_json=as_json, quiet=quiet)
 
 
-def _show(found: BackCalculation) -> None:
+def _texts(found: BackCalculation) -> list[str]:
     from estimica.infer.back_calculation_show import tables
 
-    for table in tables(found):
-        print_text(text(table))
+    return [text(table) for table in tables(found)]

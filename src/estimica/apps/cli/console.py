@@ -19,11 +19,12 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from estimica.base.errors import EstimicaError, LostWorkersError, SimulationError
+from estimica.base.errors import EstimicaError, LostWorkersError, SimulationError, WriteError
 from estimica.base.visible import visible
 
 FAILED = 1
 WRONG_INPUT = 2
+NOT_WRITTEN = 3  # the work is done, and what was to be written of it is not
 
 
 @contextmanager
@@ -34,22 +35,22 @@ def reported(command: str, as_json: bool) -> Iterator[None]:
     libraries print goes to stderr.
     """
     try:
-        with _one_object() if as_json else nullcontext():
+        with one_object() if as_json else nullcontext():
             yield
     except EstimicaError as error:
-        failed = isinstance(error, (SimulationError, LostWorkersError))
+        status, code = _ending(error)
         if as_json:
-            status = "failed" if failed else "wrong input"
             outcome = {"status": status, "code": error.code, "message": error.message}
             print_json({"command": command, "outcome": outcome})
-        _end(f"error {error}", FAILED if failed else WRONG_INPUT)
+        _end(f"error {error}", code)
 
 
 _stdout: TextIO | None = None  # while `sys.stdout` is stderr
 
 
 @contextmanager
-def _one_object() -> Iterator[None]:
+def one_object() -> Iterator[None]:
+    """Whatever is printed meanwhile goes to stderr, but the one object of `print_json`."""
     global _stdout
     before, _stdout = _stdout, _stdout or sys.stdout
     try:
@@ -97,7 +98,11 @@ def stdout() -> Console:
 
 def print_text(text: str) -> None:
     """A result as it is, without markup."""
-    stdout().print(visible(text), markup=False, highlight=False)
+    console = stdout()
+    # Rich ends the process where a pipe is closed; what follows would be lost
+    with console.capture() as printed:
+        console.print(visible(text), markup=False, highlight=False)
+    print(printed.get(), end="")
 
 
 def print_line(text: str) -> None:
@@ -141,6 +146,14 @@ class Renewed:
 def print_json(value: Mapping[str, object]) -> None:
     """One JSON object on stdout; numbers that are not finite become null."""
     print(json.dumps(_plain(value), allow_nan=False), file=_stdout or sys.stdout)
+
+
+def _ending(error: EstimicaError) -> tuple[str, int]:
+    if isinstance(error, (SimulationError, LostWorkersError)):
+        return "failed", FAILED
+    if isinstance(error, WriteError):
+        return "not written", NOT_WRITTEN
+    return "wrong input", WRONG_INPUT
 
 
 def _plain(value: object) -> object:

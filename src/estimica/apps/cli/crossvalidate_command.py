@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import asked_for, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     ExecutorName,
@@ -23,8 +24,8 @@ from estimica.apps.cli.resumable import (
     checked,
     estimate,
     finished,
-    require_page,
     shown,
+    stored,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def crossvalidate(
         from estimica.infer.cross_validation import crossvalidate as validate
         from estimica.study.crossvalidate_table import crossvalidate_table
 
-        require_page(report)
+        require_outputs(page=report)
         asked = checked(study, "crossvalidate", as_json)
         given = {n: v for n, v in {"by": by, "folds": folds}.items() if v is not None}
         table = asked.tables.get("crossvalidate", {})
@@ -85,7 +86,6 @@ def crossvalidate(
                 run=writer,
             )
             found = finished(found, writer)
-        if run.writer.trouble:
-            say(f"warning: the run is not stored: {run.writer.trouble}")
-        page = found.report(report) if report else None
-    shown(found, repr(found), page, as_json=as_json, quiet=quiet)
+        stored(run.writer)
+    files = asked_for((report, found.report))
+    shown(found, [repr(found)], files, as_json=as_json, quiet=quiet)

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from estimica.apps.cli.console import print_json, print_text, reported, say
+from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.delivery import (
+    Delivery,
+    asked_for,
+    deliver,
+    require_output_folder,
+    require_outputs,
+)
 from estimica.apps.cli.demo.boiler_data import TRUTH, VARIANCES, write_boiler
 from estimica.apps.cli.options import AsJson
-from estimica.base.errors import ReportError
 from estimica.base.show import Table, text
 
 if TYPE_CHECKING:
@@ -28,26 +34,23 @@ def demo(
 ) -> None:
     """Fit a drum boiler to noisy data whose truth is known and write a page about it."""
     with reported("demo", as_json):
+        require_outputs(page=report)
+        require_output_folder(files)
         say("Loading the drum boiler and making its data ...")
         if files is None:
             with TemporaryDirectory() as folder:
                 found = _fitted(Path(folder), seed)
         else:
-            try:
-                found = _fitted(files, seed)
-            except OSError as error:
-                raise ReportError(
-                    "P001", f"cannot write into '{files}': {error.strerror}"
-                ) from None
-        page = found.report(report)
-    if as_json:
-        truth = {"parameters": TRUTH, "noise": VARIANCES}
-        print_json(found.to_dict() | {"command": "demo", "truth": truth, "report": str(page)})
-        return
-    print_text(text(comparison(found)))
-    print_text(f"\nTables and plots are in {page}: open it in a browser.")
+            found = _fitted(files, seed)
+    truth = {"parameters": TRUTH, "noise": VARIANCES}
+    more = {"command": "demo", "truth": truth, "report": str(report)}
+    texts = [text(comparison(found)), f"\nTables and plots: open {report} in a browser."]
     if files is not None:
-        print_text(f"Go on with: estimica fit {files / 'boiler.toml'}")
+        texts.append(f"Go on with: estimica fit {files / 'boiler.toml'}")
+    delivery = Delivery(
+        lambda: found.to_dict() | more, lambda: texts, asked_for((report, found.report))
+    )
+    deliver(delivery, as_json=as_json, quiet=False)
 
 
 def _fitted(folder: Path, seed: int) -> Fit:

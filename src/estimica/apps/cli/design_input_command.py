@@ -10,6 +10,7 @@ import typer
 
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.delivery import asked_for, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     ExecutorName,
@@ -22,8 +23,8 @@ from estimica.apps.cli.resumable import (
     Workers,
     begun,
     finished,
-    require_page,
     shown,
+    stored,
 )
 from estimica.base.errors import StoreError
 from estimica.base.show import text
@@ -64,8 +65,7 @@ def design_input(
     with reported("design-input", as_json):
         from estimica.experiment.input_design import design_input as design
 
-        require_page(report)
-        require_page(csv)
+        require_outputs(csv, page=report)
         asked = _readable(study)
         given: dict[str, Any] = {"kind": kind, "criterion": criterion, "refine": refine or None}
         given = {n: v for n, v in given.items() if v is not None}
@@ -95,12 +95,10 @@ def design_input(
                 run=writer,
             )
             found = finished(found, writer)
-        if run.writer.trouble:
-            say(f"warning: the run is not stored: {run.writer.trouble}")
-        if csv and found.outcome()[0] != "failed":
-            say(f"wrote {found.write_csv(csv)}")
-        page = found.report(report) if report else None
-    shown(found, text(found.table()), page, as_json=as_json, quiet=quiet)
+        stored(run.writer)
+    table = None if found.outcome()[0] == "failed" else csv
+    files = asked_for((table, found.write_csv), (report, found.report))
+    shown(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
 
 
 def _readable(path: Path) -> Study:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import (
-    FAILED,
-    WRONG_INPUT,
-    print_json,
-    print_text,
-    reported,
-    say,
-)
+from estimica.apps.cli.console import WRONG_INPUT, print_json, reported, say
+from estimica.apps.cli.delivery import Delivery, Output, asked_for, deliver, require_outputs
 from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.resumable import Resume, begun, stored
 from estimica.base.errors import DesignError, EstimicaError, ReportError
 from estimica.base.show import ended, text
 
@@ -65,12 +61,13 @@ def fit(
             min=1, help="Processes that share several starts; by default one for each processor."
         ),
     ] = None,
+    resume: Resume = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the tuners of a study from its data and say how far to trust them."""
     with reported("fit", as_json):
-        _require_folders(report, csv, modelica, ssv)
+        require_outputs(csv, modelica, ssv, page=report)
         if (against or by) and not report:
             option = "--against" if against else "--by"
             raise ReportError("P010", f"{option} shapes the page: say where with --report")
@@ -82,32 +79,43 @@ def fit(
             "seed": seed,
             "max_iterations": max_iterations,
         }
-        asked = _checked(study, {n: v for n, v in settings.items() if v is not None}, as_json)
-        with _writer(asked, study, store, no_store) as writer:
-            found = _run(asked, writer, workers, quiet)
-        if writer.trouble:
-            say(f"warning: the run is not stored: {writer.trouble}")
-        written = _write(found, report, csv, modelica, ssv, against, by)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_text(text(found.table()))
-        print_text(text(found.quality()))
-        for line in _more(found):
-            print_text(line)
-    if not quiet:
-        for what in written:
-            say(f"wrote {what}")
-        if found.run:
-            say(f"stored as run {found.run}")
-    if not found.outcome.ok:
-        if as_json:
-            say(ended(found.outcome.status, found.outcome.message))
-        raise typer.Exit(FAILED)
+        given = {n: v for n, v in settings.items() if v is not None}
+        own, asked = _checked(study, given, as_json)
+        run = begun(
+            "fit",
+            own,
+            study,
+            store=store,
+            no_store=no_store,
+            resume=resume,
+            given=given,
+            settings={n: getattr(asked.estimation, n) for n in settings},
+        )
+        with run.writer as writer:
+            found = _run(_with(own, run.settings), writer, workers, quiet)
+        stored(writer)
+    _shown(found, _outputs(found, report, csv, modelica, ssv, against, by), as_json, quiet)
 
 
-def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> Study:
-    """The study with the settings of the command line; ends where anything is wrong with it."""
+def _shown(found: Fit, outputs: Sequence[Output], as_json: bool, quiet: bool) -> None:
+    outcome = found.outcome
+    interrupted = outcome.status == "interrupted" and found.starts
+    delivery = Delivery(
+        result=found.to_dict,
+        texts=lambda: [text(found.table()), text(found.quality()), *_more(found)],
+        outputs=outputs,
+        run=found.run,
+        hint=f"; go on with --resume {found.run}" if interrupted else "",
+        failure="" if outcome.ok else ended(outcome.status, outcome.message),
+    )
+    deliver(delivery, as_json=as_json, quiet=quiet)
+
+
+def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> tuple[Study, Study]:
+    """The study as its file has it, and with the settings of the command line.
+
+    Ends where anything is wrong with it.
+    """
     from estimica.study.check import check, check_file
     from estimica.study.study_file import read_study
 
@@ -118,8 +126,7 @@ def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> Study
         if all(p.warning for p in problems):
             raise
         _end_with(problems, as_json)
-    if settings:
-        study = study.with_(estimation=replace(study.estimation, **settings))  # type: ignore[arg-type]
+    own, study = study, _with(study, settings)
     if study.active_criteria and not any(c.data is not None for c in study.active_cases):
         raise DesignError(
             "O092",
@@ -131,7 +138,14 @@ def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> Study
         _end_with(problems, as_json)
     for problem in problems:
         _tell(problem)
-    return study
+    return own, study
+
+
+def _with(study: Study, settings: Mapping[str, object]) -> Study:
+    """The study with these settings in place of its own."""
+    if not settings:
+        return study
+    return study.with_(estimation=replace(study.estimation, **settings))  # type: ignore[arg-type]
 
 
 def _end_with(problems: list[Problem], as_json: bool) -> NoReturn:
@@ -154,36 +168,6 @@ def _word(problem: Problem) -> str:
     return "warning" if problem.warning else "error"
 
 
-def _require_folders(*paths: Path | None) -> None:
-    """What is to be written can be written: better known before the work than after."""
-    for path in paths:
-        if path is not None and not path.parent.is_dir():
-            raise ReportError("P001", f"cannot write '{path}': there is no folder '{path.parent}'")
-        if path is not None and path.is_dir():
-            raise ReportError("P001", f"cannot write '{path}': it is a folder")
-
-
-def _writer(study: Study, path: Path, store: Path | None, no_store: bool) -> RunWriter:
-    from estimica.execute.run_writer import NoRunWriter
-    from estimica.execute.store import Store
-
-    if no_store:
-        return NoRunWriter()
-    e = study.estimation
-    settings = {
-        "criterion": e.criterion,
-        "method": e.method,
-        "transcription": e.transcription,
-        "starts": e.starts,
-        "seed": e.seed,
-        "max_iterations": e.max_iterations,
-    }
-    where = Store.of(path, store)
-    begin = where.begin if store else where.begin_if_possible  # one asked for must work
-    content = path.read_text(encoding="utf-8-sig")
-    return begin("fit", name=study.name, study=content, settings=settings)
-
-
 def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> Fit:
     from estimica.apps.cli.progress import ProgressLine
     from estimica.estimate.estimator import fit as estimate
@@ -204,7 +188,7 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
         line(progress)
 
     with ProgressLine(study.estimation, quiet=quiet, writer=writer) as line:
-        found = estimate(study, progress=note, workers=workers)
+        found = estimate(study, progress=note, workers=workers, run=writer)
     found = replace(found, run=writer.id)
     interrupted = found.outcome.status is Ended.INTERRUPTED
     status = Status.INTERRUPTED if interrupted else Status.FAILED
@@ -217,7 +201,7 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
     return found
 
 
-def _write(
+def _outputs(
     found: Fit,
     report: Path | None,
     csv: Path | None,
@@ -225,17 +209,13 @@ def _write(
     ssv: Path | None,
     against: str | None,
     by: str | None,
-) -> list[Path]:
-    written: list[Path] = []
-    if report:
-        written.append(found.report(report, against=against, by=by))
-    if csv and any(c.outputs for c in found.cases):
-        written += found.write_csv(csv)
-    if modelica and any(c.outputs for c in found.cases):
-        written.append(found.write_modelica(modelica))
-    if ssv and any(c.outputs for c in found.cases):
-        written.append(found.write_ssv(ssv))
-    return written
+) -> tuple[Output, ...]:
+    page = asked_for((report, partial(found.report, against=against, by=by)))
+    if not any(c.outputs for c in found.cases):
+        return page
+    return page + asked_for(
+        (csv, found.write_csv), (modelica, found.write_modelica), (ssv, found.write_ssv)
+    )
 
 
 def _more(found: Fit) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.console import print_json, print_text, reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
 from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.resumable import require_page
 from estimica.base.show import text
 
 
@@ -44,8 +44,7 @@ def frequency_response(
         from estimica.data.readers import read_data
         from estimica.experiment.frequency_estimate import frequency_estimate
 
-        require_page(csv)
-        require_page(report)
+        require_outputs(csv, page=report)
         found = frequency_estimate(
             read_data(data),
             input=input,
@@ -57,12 +56,10 @@ def frequency_response(
             segment=segment,
             hold=hold,  # type: ignore[arg-type]
         )
-        if csv:
-            say(f"wrote {found.to_csv(csv)}")
-        if report:
-            say(f"wrote {found.report(report)}")
-        if as_json:
-            outcome = {"status": "done", "message": found.text}
-            print_json({"command": "frequency-response", "outcome": outcome, **found.to_dict()})
-        else:
-            print_text(text(found.table()))
+    outcome = {"status": "done", "message": found.text}
+    delivery = Delivery(
+        lambda: {"command": "frequency-response", "outcome": outcome, **found.to_dict()},
+        lambda: [text(found.table())],
+        asked_for((csv, found.to_csv), (report, found.report)),
+    )
+    deliver(delivery, as_json=as_json, quiet=False)

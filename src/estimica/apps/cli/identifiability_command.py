@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import asked_for, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     Line,
@@ -21,8 +22,8 @@ from estimica.apps.cli.resumable import (
     checked,
     finished,
     fitted,
-    require_page,
     shown,
+    stored,
 )
 from estimica.base.show import text
 
@@ -48,7 +49,7 @@ def identifiability(
     with reported("identifiability", as_json):
         from estimica.infer.identifiability import identifiability as judge
 
-        require_page(report)
+        require_outputs(page=report)
         asked = checked(study, "identifiability", as_json)
         other = checked(second, "identifiability", as_json) if second else None
         run = begun(
@@ -70,13 +71,12 @@ def identifiability(
             line.tell("looking at what the data determine", 0.5)
             found = judge(estimate, structural=structural, seed=seed, second=other)
             found = finished(found, writer)
-        if run.writer.trouble:
-            say(f"warning: the run is not stored: {run.writer.trouble}")
-        page = found.report(report) if report else None
+        stored(run.writer)
     parts = [text(found.table()), *found.advice, "", text(found.measures.table())]
     if found.second:
         parts += (
             [found.second.text] if not found.second.directions else [text(found.second.table())]
         )
     told = "\n".join(parts)
-    shown(found, told, page, as_json=as_json, quiet=quiet)
+    files = asked_for((report, found.report))
+    shown(found, [told], files, as_json=as_json, quiet=quiet)

@@ -6,7 +6,9 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from estimica.base.show import Curve, Curves, Page, Panel, Section, Shown, write
+from estimica.base.errors import WriteError
+from estimica.base.output_file import write_text
+from estimica.base.show import Curve, Curves, Page, Panel, Section, Shown
 
 if TYPE_CHECKING:
     from estimica.optimise.indicators import IndicatorCurves
@@ -23,22 +25,34 @@ class LivePage:
     def __init__(self, path: Path, study: Study) -> None:
         self._path, self._study = path, study
         self._written = 0.0
+        self._trouble: WriteError | None = None
         self._first: list[IndicatorCurves] | None = None
         self._costs: list[tuple[int, float]] = []
 
     def tell(self, progress: Progress) -> None:
-        """Renew the page, now and then."""
+        """Renew the page, now and then; where it cannot be written the search goes on."""
         self._costs.append((progress.evaluations, progress.cost))
         if self._first is None:
             self._first = progress.indicators()
         if monotonic() - self._written >= EVERY:
-            self._write(progress)
+            try:
+                self._write(progress)
+                self._trouble = None
+            except WriteError as error:
+                self._trouble = error
             self._written = monotonic()
+
+    def last(self) -> Path:
+        """Where the page is; an error where it could not be written the last time."""
+        if self._trouble is not None:
+            raise self._trouble
+        return self._path
 
     def _write(self, progress: Progress) -> None:
         import numpy as np
 
         from estimica.optimise.indicators import side_by_side
+        from estimica.report.document import page_html
 
         designs = [("start", self._first or []), ("best so far", progress.indicators())]
         counts, costs = np.array(self._costs, float).T
@@ -46,6 +60,5 @@ class LivePage:
         way = Curves((Panel("what the search goes by", (curve,)),), "", "design", whole=True)
         told = f"{progress.evaluations} designs; so far {progress.text}."
         shown: tuple[Shown, ...] = (way, *side_by_side(designs))
-        write(Page(f"Design of {self._study.name}", (Section("So far", told, shown),)), self._path)
-        text = self._path.read_text(encoding="utf-8")
-        self._path.write_text(text.replace("<head>", f"<head>{RELOAD}", 1), encoding="utf-8")
+        page = Page(f"Design of {self._study.name}", (Section("So far", told, shown),))
+        write_text(self._path, page_html(page).replace("<head>", f"<head>{RELOAD}", 1))

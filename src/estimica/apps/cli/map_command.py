@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import asked_for, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     ExecutorName,
@@ -20,8 +21,8 @@ from estimica.apps.cli.resumable import (
     begun,
     checked,
     finished,
-    require_page,
     shown,
+    stored,
 )
 from estimica.base.errors import FitError
 from estimica.base.show import text
@@ -57,7 +58,7 @@ def map_(
     with reported("map", as_json):
         from estimica.infer.criterion_map import criterion_map
 
-        require_page(report)
+        require_outputs(page=report)
         ranges = dict(map(_range, range_ or []))
         asked = checked(study, "map", as_json)
         settings = {"tuners": [first, second], "points": points, "refit": refit}
@@ -86,13 +87,12 @@ def map_(
                 progress=lambda done, count: line.tell(f"{done} of {count} rows", done / count),
             )
             found = finished(found, writer)
-        if run.writer.trouble:
-            say(f"warning: the run is not stored: {run.writer.trouble}")
-        page = found.report(report) if report else None
+        stored(run.writer)
     told = f"{text(found.table())}\n{found.text}"
     if found.holes:
         told += f"\n{len(found.holes)} of {found.cost.size} points failed and are holes"
-    shown(found, told, page, as_json=as_json, quiet=quiet)
+    files = asked_for((report, found.report))
+    shown(found, [told], files, as_json=as_json, quiet=quiet)
 
 
 def _range(given: str) -> tuple[str, tuple[float, float]]:

@@ -13,12 +13,11 @@ from estimica.apps.cli.assessed import (
     as_stored,
     assessed,
     given_of,
-    require_files,
     told,
-    wrote,
 )
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     ExecutorName,
@@ -62,7 +61,7 @@ def montecarlo(
         from estimica.optimise.montecarlo import montecarlo as draw
         from estimica.study.montecarlo_table import montecarlo_table
 
-        require_files(report, csv)
+        require_outputs(csv, page=report)
         asked = checked(study, "montecarlo", as_json)
         given = given_of(
             {
@@ -87,5 +86,4 @@ def montecarlo(
         )
         work = partial(draw, asked, workers=workers, executor=executor, store=store)
         found = assessed(run, quiet, partial(work, **run.settings))
-        page = wrote(found, csv, report, quiet)
-    told(found, page, as_json=as_json, quiet=quiet)
+    told(found, csv, report, as_json=as_json, quiet=quiet)

@@ -11,6 +11,7 @@ import typer
 
 from estimica.apps.cli.check_command import show_problems
 from estimica.apps.cli.console import print_json, reported, say
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import AsJson, Libraries
 
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
@@ -58,6 +59,7 @@ def new(
         class_, files = _split(rest or [])
         path = output or Path(f"{_stem(source, class_)}.toml")
         require_new(path, force=force)
+        require_outputs(path)
         write_study(path, drafted(source, class_, files, path.parent, library or []))
         problems = check_file(path)
     if as_json:

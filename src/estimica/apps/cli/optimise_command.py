@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import FAILED, print_json, print_text, reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import Delivery, Output, asked_for, deliver, require_outputs
 from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.live_page import LivePage
 from estimica.apps.cli.options import AsJson
@@ -26,7 +28,7 @@ from estimica.apps.cli.resumable import (
     Workers,
     begun,
     checked,
-    require_page,
+    stored,
 )
 from estimica.base.errors import DesignError
 from estimica.base.show import ended, text
@@ -99,8 +101,7 @@ def optimise(
         from estimica.optimise.design_check import check_design
         from estimica.study.optimise_table import optimise_table
 
-        for path in (report, csv, modelica, live):
-            require_page(path)
+        require_outputs(csv, modelica, live, page=report)
         _refuse(pareto, modelica, live, criteria, points, front)
         asked = checked(study, "optimise", as_json)
         raise_all(check_design(asked))
@@ -138,20 +139,22 @@ def optimise(
         if run.settings.get("front"):
             own.pop("method", None)  # that of one design
             found = _front_found(asked, run, quiet, own | options)
+            files = asked_for((csv, found.write), (report, found.report))
         else:
-            found = _design_found(asked, run, quiet, live, own | options)
-            if modelica:
-                found.write_modelica(modelica)
-        if csv:
-            found.write(csv)
-        if run.writer.trouble:
-            say(f"warning: the run is not stored: {run.writer.trouble}")
-        page = found.report(report) if report else None
-    _shown(found, [p for p in (page, csv, modelica, live) if p], as_json, quiet)
+            page = LivePage(live, asked) if live else None
+            found = _design_found(asked, run, quiet, page, own | options)
+            files = asked_for(
+                (report, found.report),
+                (csv, found.write),
+                (modelica, found.write_modelica),
+                (live if page else None, lambda _: page.last() if page else None),
+            )
+        stored(run.writer)
+    _shown(found, files, as_json, quiet)
 
 
 def _design_found(
-    study: Study, run: Run, quiet: bool, live: Path | None, options: dict[str, Any]
+    study: Study, run: Run, quiet: bool, page: LivePage | None, options: dict[str, Any]
 ) -> Optimised:
     from estimica.optimise.optimiser import optimise
 
@@ -160,7 +163,6 @@ def _design_found(
     most = own["max_evaluations"] or (
         per_start if own["method"] == "genetic" else 2 * own["max_iterations"] * own["starts"]
     )
-    page = LivePage(live, study) if live else None
     names = [t.name for t in study.active_tuners]
     best = math.inf
     with run.writer as writer, Line(quiet, "preparing …", writer) as line:
@@ -206,24 +208,20 @@ def _ended(found: Any, writer: Any) -> Any:
     return found
 
 
-def _shown(found: Any, files: list[Path], as_json: bool, quiet: bool) -> None:
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_text(text(found.table()))
-        if hasattr(found, "criteria_table"):
-            print_text(text(found.criteria_table()))
+def _shown(found: Any, files: Sequence[Output], as_json: bool, quiet: bool) -> None:
     outcome = found.outcome
-    if not quiet:
-        for path in files:
-            say(f"wrote {path}")
-        if found.run:
-            more = f"; go on with --resume {found.run}" if outcome.status == "interrupted" else ""
-            say(f"stored as run {found.run}{more}")
-    if not outcome.ok:
-        if as_json:
-            say(ended(outcome.status, outcome.message))
-        raise typer.Exit(FAILED)
+    tables = [found.table()]
+    if hasattr(found, "criteria_table"):
+        tables.append(found.criteria_table())
+    delivery = Delivery(
+        result=found.to_dict,
+        texts=lambda: map(text, tables),
+        outputs=files,
+        run=found.run,
+        hint=f"; go on with --resume {found.run}" if outcome.status == "interrupted" else "",
+        failure="" if outcome.ok else ended(outcome.status, outcome.message),
+    )
+    deliver(delivery, as_json=as_json, quiet=quiet)
 
 
 def _refuse(pareto: bool, modelica: Path | None, live: Path | None, *front: object) -> None:

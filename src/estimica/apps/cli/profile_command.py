@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import asked_for, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     ExecutorName,
@@ -23,8 +24,8 @@ from estimica.apps.cli.resumable import (
     checked,
     estimate,
     finished,
-    require_page,
     shown,
+    stored,
 )
 from estimica.base.show import text
 
@@ -58,7 +59,7 @@ def profile(
         from estimica.infer.profile import profile as walk
         from estimica.study.profile_table import profile_table
 
-        require_page(report)
+        require_outputs(page=report)
         asked = checked(study, "profile", as_json)
         given: dict[str, Any] = {"unknowns": unknowns or None, "level": level, "points": points}
         given = {n: v for n, v in given.items() if v is not None}
@@ -93,7 +94,6 @@ def profile(
                 run=writer,
             )
             found = finished(found, writer)
-        if run.writer.trouble:
-            say(f"warning: the run is not stored: {run.writer.trouble}")
-        page = found.report(report) if report else None
-    shown(found, text(found.table()), page, as_json=as_json, quiet=quiet)
+        stored(run.writer)
+    files = asked_for((report, found.report))
+    shown(found, [text(found.table())], files, as_json=as_json, quiet=quiet)

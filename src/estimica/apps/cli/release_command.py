@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Self
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Self
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import FAILED, Renewed, print_json, print_text, reported, say
+from estimica.apps.cli.console import Renewed, reported, say
+from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
 from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
@@ -24,10 +25,10 @@ from estimica.apps.cli.resumable import (
     Workers,
     begun,
     checked,
-    require_page,
+    stored,
 )
 from estimica.base.errors import InferError
-from estimica.base.show import text
+from estimica.base.show import ended, text
 
 if TYPE_CHECKING:
     from estimica.execute.run_writer import RunWriter
@@ -59,7 +60,7 @@ def release(
 ) -> None:
     """Find which unknowns are worth freeing, by likelihood-ratio tests."""
     with reported("release", as_json):
-        require_page(report)
+        require_outputs(page=report)
         _require_terminal(interactive, stdin)
         asked = checked(study, "release", as_json)
         options = {"risk": risk, "starts": starts, "max_steps": max_steps, "seed": seed}
@@ -84,20 +85,17 @@ def release(
                 executor=executor,
                 quiet=quiet,
             )
-        if writer.trouble:
-            say(f"warning: the run is not stored: {writer.trouble}")
-        page = found.report(report) if report else None
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        _show(found)
-    if page and not quiet:
-        say(f"wrote {page}")
-    if found.run and not quiet:
-        hint = "" if found.outcome.ok else f"; go on with --resume {found.run}"
-        say(f"stored as run {found.run}{hint}")
-    if not found.outcome.ok:
-        raise typer.Exit(FAILED)
+        stored(writer)
+    ok = found.outcome.ok
+    delivery = Delivery(
+        result=found.to_dict,
+        texts=lambda: _texts(found),
+        outputs=asked_for((report, found.report)),
+        run=found.run,
+        hint="" if ok else f"; go on with --resume {found.run}",
+        failure="" if ok else ended(found.outcome.status, found.outcome.message),
+    )
+    deliver(delivery, as_json=as_json, quiet=quiet)
 
 
 def _require_terminal(interactive: bool, stdin: bool) -> None:
@@ -142,13 +140,12 @@ def _run(
     return found
 
 
-def _show(found: Release) -> None:
+def _texts(found: Release) -> Iterator[str]:
     for step in found.steps:
-        print_text(text(step.table()))
-    print_text(text(found.table()))
-    print_text(text(found.fit.table()))
-    for line in found.advice:
-        print_text(line)
+        yield text(step.table())
+    yield text(found.table())
+    yield text(found.fit.table())
+    yield from found.advice
 
 
 class _Asker:

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from estimica.apps.cli.console import print_json, print_line, reported, say
+from estimica.apps.cli.console import NOT_WRITTEN, print_json, print_line, reported, say
+from estimica.apps.cli.delivery import (
+    Written,
+    asked_for,
+    require_output_folder,
+    require_outputs,
+    written,
+)
 from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.resumable import require_page
 from estimica.apps.cli.runs_command import StorePath
 from estimica.base.errors import ReportError
 from estimica.base.suggest import did_you_mean_file
@@ -55,35 +61,45 @@ def report(
     with reported("report", as_json):
         from estimica.base.show import write, write_figures
         from estimica.report.joined import joined
-        from estimica.report.written import require_ending
+        from estimica.report.static import require_format
 
-        if out is not None:
-            require_ending(out)
-        require_page(out)
+        require_outputs(page=out)
+        require_output_folder(figures)
+        if figures:
+            require_format(format)
         chapters = _chapters(what, store)
         title = ", ".join(dict.fromkeys(c.run.name for c in chapters))
         page = joined(f"Report: {title}", [c.page for c in chapters])
-        drawn = write_figures(page, figures, format) if figures else []
         path = out or (None if figures else Path(f"{_stem(chapters[0].run.name)}_report.html"))
-        written = write(page, path) if path else None
+    drawn = written(asked_for((figures, lambda f: write_figures(page, f, format))))
+    document = written(asked_for((path, lambda p: write(page, p))))
+    missing = (*drawn.missing, *document.missing)
     if as_json:
-        told = "a document of " + ", ".join(c.run.command for c in chapters)
-        print_json(
-            {
-                "command": "report",
-                "outcome": {"status": "done", "message": told},
-                "runs": [c.run.id for c in chapters],
-                "out": None if written is None else str(written),
-                "figures": [str(f) for f in drawn],
-            }
-        )
-        return
-    for c in chapters:
-        say(f"run {c.run.id}  {c.run.command}  {c.run.name}")
-    if drawn:
-        say(f"wrote {len(drawn)} figures to {figures}")
-    if written:
-        print_line(str(written))
+        print_json(_told(chapters, drawn, document))
+    else:
+        for c in chapters:
+            say(f"run {c.run.id}  {c.run.command}  {c.run.name}")
+        if drawn.files:
+            say(f"wrote {len(drawn.files)} figures to {figures}")
+        for file in document.files:
+            print_line(str(file))
+    for one in missing:
+        say(f"error {one.code}: {one.message}")
+    if missing:
+        raise typer.Exit(NOT_WRITTEN)
+
+
+def _told(chapters: list[_Chapter], drawn: Written, document: Written) -> dict[str, object]:
+    made = "a document of " + ", ".join(c.run.command for c in chapters)
+    missing = Written((), (*drawn.missing, *document.missing))
+    return {
+        "command": "report",
+        "outcome": {"status": "not written" if missing.missing else "done", "message": made},
+        "runs": [c.run.id for c in chapters],
+        "out": str(document.files[0]) if document.files else None,
+        "figures": [str(f) for f in drawn.files],
+        **missing.to_dict(),
+    }
 
 
 def _stem(name: str) -> str:

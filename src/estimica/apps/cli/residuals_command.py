@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from estimica.apps.cli.check_command import StudyPath
-from estimica.apps.cli.console import print_json, print_text, reported, say
+from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     Line,
@@ -20,7 +22,7 @@ from estimica.apps.cli.resumable import (
     checked,
     finished,
     fitted,
-    require_page,
+    stored,
 )
 from estimica.base.show import text
 
@@ -52,7 +54,7 @@ def residuals(
         from estimica.infer.residuals import require_level
         from estimica.infer.residuals import residuals as analyse
 
-        require_page(report)
+        require_outputs(page=report)
         require_level(level)
         if covariance is not None:
             require_kind(covariance)
@@ -74,26 +76,23 @@ def residuals(
             found = analyse(estimate, level=level)
             known = None if covariance is None else errors(estimate, covariance)
             found = finished(found, writer)
-        if writer.trouble:
-            say(f"warning: the run is not stored: {writer.trouble}")
-        page = found.report(report) if report else None
-    if as_json:
-        more = {} if known is None else {"covariance": known.to_dict()}
-        print_json(found.to_dict() | more)
-    else:
-        _show(found, known)
-    if page and not quiet:
-        say(f"wrote {page}")
-    if found.run and not quiet:
-        say(f"stored as run {found.run}")
+        stored(writer)
+    more = {} if known is None else {"covariance": known.to_dict()}
+    delivery = Delivery(
+        result=lambda: found.to_dict() | more,
+        texts=lambda: _texts(found, known),
+        outputs=asked_for((report, found.report)),
+        run=found.run,
+    )
+    deliver(delivery, as_json=as_json, quiet=quiet)
 
 
-def _show(found: ResidualAnalysis, known: Covariance | None) -> None:
-    print_text(text(found.table()))
-    print_text(f"\n{found.verdict[:1].upper()}{found.verdict[1:]}.")
+def _texts(found: ResidualAnalysis, known: Covariance | None) -> Iterator[str]:
+    yield text(found.table())
+    yield f"\n{found.verdict[:1].upper()}{found.verdict[1:]}."
     several = len(found.outputs) > 1
     if several and not found.clean:
         for (case, _), verdict in found.verdicts.items():
-            print_text(f"- {case}: {verdict}.")
+            yield f"- {case}: {verdict}."
     if known is not None:
-        print_text(text(known.table()))
+        yield text(known.table())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from estimica.apps.cli.console import Renewed, print_json, say
+from estimica.apps.cli.console import Renewed, say
+from estimica.apps.cli.delivery import Delivery, Output, deliver
 from estimica.apps.cli.kept_page import keep_page
-from estimica.base.errors import ReportError, StoreError
+from estimica.base.errors import StoreError
 from estimica.base.show import ended
 
 if TYPE_CHECKING:
@@ -66,13 +67,6 @@ def checked(path: Path, command: str, as_json: bool) -> Study:
     for problem in problems:
         say(f"warning {problem.code}: {problem.text}")
     return study
-
-
-def require_page(path: Path | None) -> None:
-    """What is to be written can be written: better known before the work than after."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        why = "it is a folder" if path.is_dir() else f"there is no folder '{path.parent}'"
-        raise ReportError("P001", f"cannot write '{path}': {why}")
 
 
 def begun(
@@ -155,7 +149,7 @@ def fitted(study: Study, writer: RunWriter, workers: int | None) -> Fit:
     from estimica.estimate.estimator import fit
     from estimica.estimate.search import Status
 
-    found = fit(study, workers=workers, progress=fitting(writer))
+    found = fit(study, workers=workers, progress=fitting(writer), run=writer)
     if found.outcome.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found
@@ -231,21 +225,23 @@ def finished(found: Any, writer: RunWriter) -> Any:
     return found
 
 
-def shown(found: Any, table: str, page: Path | None, *, as_json: bool, quiet: bool) -> None:
-    """Print the result, and on stderr what was written."""
-    from estimica.apps.cli.console import FAILED, print_text
+def stored(writer: RunWriter) -> None:
+    """Tell where a run could not be stored."""
+    if writer.trouble:
+        say(f"warning: the run is not stored: {writer.trouble}")
 
+
+def shown(
+    found: Any, texts: Iterable[str], outputs: Sequence[Output], *, as_json: bool, quiet: bool
+) -> None:
+    """Print the result, write its files, and tell on stderr what was written."""
     status, message = found.outcome()
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_text(table)
-    if page and not quiet:
-        say(f"wrote {page}")
-    if found.run and not quiet:
-        hint = f"; go on with --resume {found.run}" if status == "interrupted" else ""
-        say(f"stored as run {found.run}{hint}")
-    if status != "done":
-        if as_json:
-            say(ended(status, message))
-        raise typer.Exit(FAILED)
+    delivery = Delivery(
+        result=found.to_dict,
+        texts=lambda: texts,
+        outputs=outputs,
+        run=found.run,
+        hint=f"; go on with --resume {found.run}" if status == "interrupted" else "",
+        failure="" if status == "done" else ended(status, message),
+    )
+    deliver(delivery, as_json=as_json, quiet=quiet)

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from estimica.apps.cli.console import print_line, reported, say
-from estimica.base.errors import ReportError
+from estimica.apps.cli.delivery import require_outputs
+from estimica.base.output_file import write_text
 
 
 def schema(
@@ -19,12 +20,9 @@ def schema(
     with reported("schema", as_json=False):
         from estimica.study.schema import study_schema
 
+        require_outputs(output)
         text = json.dumps(study_schema(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         if output is None:
             print_line(text.rstrip("\n"))
             return
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise ReportError("P001", f"cannot write '{output}': {error.strerror}") from None
-        say(f"wrote {output}")
+        say(f"wrote {write_text(output, text)}")

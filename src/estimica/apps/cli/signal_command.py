@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from estimica.apps.cli import arguments
-from estimica.apps.cli.console import print_json, print_text, reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
 from estimica.apps.cli.options import AsJson
-from estimica.base.show import Section, text
+from estimica.base.show import Page, Section, text, write
 
 
 def signal(
@@ -39,27 +40,25 @@ def signal(
     with reported("signal", as_json):
         from estimica.experiment import signals
 
+        require_outputs(csv, page=plot)
         given = {
             n: _read(v) for n, v in arguments.values(f"signal {kind}", parameters or []).items()
         }
         made = signals.make(kind, given)
         times = signals.times(step, samples)
         curves = made.curves(times, name, unit)
-        if csv:
-            say(f"wrote {made.to_csv(csv, times, name, unit)}")
-        if plot:
-            from estimica.report.document import write_page
-
-            say(f"wrote {write_page(plot, kind, [Section(repr(made), shown=(curves,))])}")
-        if as_json:
-            told: dict[str, object] = {"command": "signal"}
-            told["outcome"] = {"status": "done", "message": ""}
-            told |= {"time": times, "values": {name: made.samples(times)}}
-            if isinstance(made, signals.Multisine):
-                told["crest_factor"] = made.crest_factor
-            print_json(told)
-        else:
-            print_text(text(curves))
+        told: dict[str, object] = {"command": "signal"}
+        told["outcome"] = {"status": "done", "message": ""}
+        told |= {"time": times, "values": {name: made.samples(times)}}
+        if isinstance(made, signals.Multisine):
+            told["crest_factor"] = made.crest_factor
+    page = Page(kind, (Section(repr(made), shown=(curves,)),))
+    outputs = asked_for(
+        (csv, lambda path: made.to_csv(path, times, name, unit)),
+        (plot, lambda path: write(page, path)),
+    )
+    delivery = Delivery(lambda: told, lambda: [text(curves)], outputs)
+    deliver(delivery, as_json=as_json, quiet=False)
 
 
 def _read(value: object) -> object:

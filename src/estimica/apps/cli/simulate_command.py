@@ -9,10 +9,11 @@ import numpy as np
 import typer
 
 from estimica.apps.cli import arguments
-from estimica.apps.cli.console import print_json, print_text, reported, say
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
 from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
 from estimica.apps.cli.results import as_object, curves_of, page
-from estimica.base.errors import ModelError, ReportError
+from estimica.base.errors import ModelError
 from estimica.base.show import text, write
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def simulate(
     with reported("simulate", as_json):
         from estimica.simulate.engine import Options
 
+        require_outputs(csv, page=plot)
         given = arguments.values("--set", fix or [])
         start_values = arguments.numbers("--start-value", start_value or [])
         signals = arguments.inputs(input_ or [], hold)
@@ -68,7 +70,7 @@ def simulate(
             )
         else:
             trajectory = model.simulate(*point, outputs=output or None, options=options)
-        _deliver(trajectory, str(source), plot, csv, as_json)
+    _deliver(trajectory, str(source), plot, csv, as_json)
 
 
 def _times(
@@ -86,16 +88,12 @@ def _times(
 def _deliver(
     trajectory: Trajectory, source: str, plot: Path | None, csv: Path | None, as_json: bool
 ) -> None:
-    if csv:
-        try:
-            trajectory.to_csv(csv)
-        except OSError as error:
-            raise ReportError("P001", f"cannot write '{csv}': {error.strerror}") from None
-        say(f"wrote {csv}")
-    if plot:
-        say(f"wrote {write(page(trajectory, source), plot)}")
-    if as_json:
-        print_json(as_object("simulate", trajectory))
-    else:
-        for shown in curves_of(trajectory):
-            print_text(text(shown))
+    delivery = Delivery(
+        result=lambda: as_object("simulate", trajectory),
+        texts=lambda: map(text, curves_of(trajectory)),
+        outputs=asked_for(
+            (csv, trajectory.to_csv),
+            (plot, lambda path: write(page(trajectory, source), path)),
+        ),
+    )
+    deliver(delivery, as_json=as_json, quiet=False)

@@ -14,12 +14,11 @@ from estimica.apps.cli.assessed import (
     as_stored,
     assessed,
     given_of,
-    require_files,
     told,
-    wrote,
 )
 from estimica.apps.cli.check_command import StudyPath
 from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.resumable import (
     ExecutorName,
@@ -64,7 +63,7 @@ def sweep(
         from estimica.optimise.sweep import sweep as sweep_
         from estimica.study.sweep_table import sweep_table
 
-        require_files(report, csv)
+        require_outputs(csv, page=report)
         asked = checked(study, "sweep", as_json)
         given = given_of(
             {
@@ -88,8 +87,7 @@ def sweep(
         )
         work = partial(sweep_, asked, workers=workers, executor=executor)
         found = assessed(run, quiet, partial(work, **run.settings))
-        page = wrote(found, csv, report, quiet)
-    told(found, page, as_json=as_json, quiet=quiet)
+    told(found, csv, report, as_json=as_json, quiet=quiet)
 
 
 def ranges(texts: list[str]) -> dict[str, object]:

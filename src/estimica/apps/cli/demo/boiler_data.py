@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.output_file import make_folder, write_text
 from estimica.data.writers import write_csv
 
 TRUTH = {
@@ -69,10 +70,10 @@ def boiler_data(seed: int = 1) -> dict[str, Vector]:
 def write_boiler(folder: str | Path, seed: int = 1) -> Path:
     """Write model, data and study into a folder; returns the study file."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name in ("DrumBoiler.mo", "boiler.toml"):
         text = files("estimica.apps.cli.demo").joinpath(name).read_text(encoding="utf-8")
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
     write_csv(folder / "run1.csv", boiler_data(seed), units=UNITS)
     return folder / "boiler.toml"
 
