@@ -231,7 +231,7 @@ def test_demo_names_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     result = estimica("demo", "--files", str(tmp_path / "file"))
     assert result.exit_code == 2
-    assert "P001: cannot write into" in result.stderr
+    assert "is not a folder" in result.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")

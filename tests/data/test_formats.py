@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy.io import savemat
 
-from estimica.base.errors import DataError
+from estimica.base.errors import DataError, WriteError
 from estimica.data.readers import read_data
 from estimica.data.writers import write_csv
 
@@ -57,9 +57,9 @@ def test_csv_of_random_bits_is_read_back_exactly(tmp_path: Path) -> None:
 
 
 def test_writer_says_what_it_cannot_write(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"D020: cannot write '.*no/out\.csv': No such file"):
+    with pytest.raises(WriteError, match=r"P001: cannot write '.*no/out\.csv': No such file"):
         write_csv(tmp_path / "no" / "out.csv", {"t": [0.0]})
-    with pytest.raises(DataError, match=r"D020: cannot write .*Is a directory"):
+    with pytest.raises(WriteError, match=r"P001: cannot write .*Is a directory"):
         write_csv(tmp_path, {"t": [0.0]})
     with pytest.raises(DataError, match=r"D010: .*'a' \(1,\), 'b' \(2,\)"):
         write_csv(tmp_path / "out.csv", {"a": [0.0], "b": [0.0, 1.0]})

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.base.errors import DataError, FitError, ReportError
+from estimica.base.errors import FitError, ReportError, WriteError
 from estimica.compiled.formula import formula_model
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import rounded
@@ -525,7 +525,7 @@ def test_signals_with_stamps_of_their_own_keep_them(
 
 
 def test_csv_that_cannot_be_written_is_a_clear_error(plain: es.Fit, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"D020: cannot write"):
+    with pytest.raises(WriteError, match=r"P001: cannot write"):
         plain.write_csv(tmp_path / "none" / "out.csv", "step test")
     with pytest.raises(FitError, match=r"F012: the fit has no case 'night'"):
         plain.write_csv(tmp_path / "out.csv", "night")

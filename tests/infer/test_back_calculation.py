@@ -344,7 +344,7 @@ def test_command_refuses_what_cannot_be(tmp_path):
         ("--against", "TT"): "I610",
         ("--law", "powr"): "laws",
         ("X",): "'X' cannot be computed",
-        ("--csv", str(tmp_path / "no" / "R.csv")): "D020",
+        ("--csv", str(tmp_path / "no" / "R.csv")): "P001",
     }.items():
         done = command(study, *arguments)
         assert done.exit_code == 2, done.output

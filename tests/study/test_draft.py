@@ -137,7 +137,7 @@ def test_what_cannot_be_read_or_written_is_told(folder: Path) -> None:
     assert "D001: there is no file 'missing.csv'" in result.stderr
     result = estimica("new", "Tank.mo", "--output", "nowhere/tank.toml")
     assert result.exit_code == 2
-    assert "Q018: cannot write 'nowhere/tank.toml': No such file or directory" in result.stderr
+    assert "P001: cannot write 'nowhere/tank.toml': there is no folder 'nowhere'" in result.stderr
 
 
 def test_a_draft_says_as_json_where_it_is(folder: Path) -> None:

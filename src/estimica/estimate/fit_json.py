@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from estimica.estimate.fit import CaseFit, Fit, StartResult
 from estimica.estimate.search import Iteration
 
@@ -62,12 +64,15 @@ def _simulated(fit: Fit) -> dict[str, object]:
 
 def finite(value: object) -> object:
     """The same with None for numbers that are not finite, which JSON does not know."""
-    if isinstance(value, Mapping):
-        return {str(k): finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(v) for v in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):  # many numbers at once
+        known = np.isfinite(value)
+        return value.tolist() if known.all() else np.where(known, value, None).tolist()
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]
+    if isinstance(value, Mapping):
+        return {str(k): finite(v) for k, v in value.items()}
     return value
 
 

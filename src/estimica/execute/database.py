@@ -15,7 +15,8 @@ from estimica.base.visible import visible
 from estimica.execute.run_id import is_run_id
 
 APPLICATION = 0x45737469  # "Esti": what kind of SQLite file this is
-VERSION = 2
+VERSION = 3
+CHECKSUMS = 3  # the version since which checkpoints have them
 PATIENCE = 10.0  # s, while another process writes
 
 SCHEMA = """
@@ -48,6 +49,10 @@ CREATE TABLE page (
     run TEXT PRIMARY KEY REFERENCES run ON DELETE CASCADE, payload TEXT NOT NULL
 );
 """
+#: what version 3 has more: by what a damaged checkpoint is noticed
+THIRD = "ALTER TABLE checkpoint ADD COLUMN checksum TEXT"
+#: what makes a store of the version before it one of this version
+RENEWALS = {2: SECOND, 3: THIRD}
 #: what SQLite keeps beside a file that it writes to
 COMPANIONS = ("-wal", "-shm", "-journal")
 
@@ -188,21 +193,21 @@ def _make(connection: sqlite3.Connection, path: Path) -> None:
     with transaction(connection):
         if _is_made(connection, path):  # another process was quicker
             return
-        for statement in (SCHEMA + SECOND).split(";"):
+        for statement in ";".join((SCHEMA, *RENEWALS.values())).split(";"):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _renew(connection: sqlite3.Connection) -> None:
-    """A store of version 1 gets the tables of version 2."""
+    """A store of an older version gets what it does not have yet."""
     if version_of(connection) >= VERSION:
         return
     with transaction(connection):
-        if version_of(connection) >= VERSION:  # another process was quicker
-            return
-        for statement in SECOND.split(";"):
-            connection.execute(statement)
+        since = version_of(connection)  # another process may have been quicker
+        for version, statements in RENEWALS.items():
+            for statement in statements.split(";") if version > since else ():
+                connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from estimica.base.errors import EstimicaError, StoreError
+from estimica.execute.checkpoints import checkpoint_row, read_checkpoints
 from estimica.execute.database import told, transaction
 from estimica.execute.outcome import described
 from estimica.execute.payload import clean, read, written
@@ -31,6 +32,7 @@ class RunWriter(ABC):
     def __init__(self, run_id: str, trouble: str = "") -> None:
         self.id = run_id
         self.trouble = trouble
+        self.damaged: tuple[str, ...] = ()  # checkpoints that were found so, and are left out
         self.finished = False
 
     @abstractmethod
@@ -166,17 +168,17 @@ class StoreRunWriter(RunWriter):
 
     def checkpoint(self, key: str, payload: object) -> None:
         """Note a part that need not be done again; it is written within half a second."""
-        row = (self.id, key, time.time(), written(payload))
+        row = checkpoint_row(self.id, key, time.time(), payload)
         with self._queue:
             self._checkpoints.append(row)
 
     def checkpoints(self) -> dict[str, Any]:
         """All checkpoints of the run by key, in the order of their keys."""
         self.flush()
-        question = "SELECT key, payload FROM checkpoint WHERE run = ? ORDER BY key"
         with told(self._path), self._file:
-            rows = self._connection.execute(question, (self.id,)).fetchall()
-        return {key: read(payload) for key, payload in rows}
+            found = read_checkpoints(self._connection, self.id)
+        self.damaged = found.damaged
+        return found.whole
 
     def flush(self) -> None:
         """Write now what was noted so far."""
@@ -219,7 +221,7 @@ class StoreRunWriter(RunWriter):
                 with told(self._path), transaction(self._connection):
                     run = self._connection.executemany
                     run("INSERT OR REPLACE INTO iteration VALUES (?, ?, ?, ?, ?)", iterations)
-                    run("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)", checkpoints)
+                    run("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?)", checkpoints)
                     run("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", progress)
                     run("UPDATE run SET heartbeat = ? WHERE id = ?", [(time.time(), self.id)])
                     if end is not None:

@@ -12,6 +12,7 @@ from typing import Any
 from estimica.base.errors import StoreError
 from estimica.base.suggest import did_you_mean
 from estimica.base.visible import visible
+from estimica.execute.checkpoints import read_checkpoints
 from estimica.execute.database import (
     open_to_read,
     open_to_write,
@@ -153,9 +154,7 @@ class Store:
                 "SELECT number, cost, at, payload FROM iteration WHERE run = ? ORDER BY number",
                 (run_id,),
             ).fetchall()
-            checkpoints = connection.execute(
-                "SELECT key, payload FROM checkpoint WHERE run = ? ORDER BY key", (run_id,)
-            ).fetchall()
+            checkpoints = read_checkpoints(connection, run_id).whole
         if row is None:
             raise self._unknown(which, [])
         study, settings, environment, result = (read(text) for text in texts)
@@ -166,7 +165,7 @@ class Store:
             environment,
             result,
             tuple(_iteration(i) for i in iterations),
-            {key: read(payload) for key, payload in checkpoints},
+            checkpoints,
         )
 
     def summary(self, which: str) -> RunSummary:

@@ -118,12 +118,14 @@ def _levels(found: Assessment) -> Effects | None:
     good = found.good
     if not good.any():
         return None
-    middle = found.weighted[good].mean(axis=0)
+    weighted, values = found.weighted[good], found.samples.values[good]
+    middle = weighted.mean(axis=0)
     shape = len(found.places), len(found.samples.names)
     low, high = np.zeros(shape), np.zeros(shape)
-    for j, axis in enumerate(found.samples.axes):
-        rows = [good & (found.samples.values[:, j] == v) for v in axis]
-        means = np.array([found.weighted[r].mean(axis=0) for r in rows if r.any()])
+    for j in range(len(found.samples.axes)):
+        order = np.argsort(values[:, j], kind="stable")
+        ends = np.flatnonzero(np.diff(values[order, j])) + 1
+        means = np.array([weighted[rows].mean(axis=0) for rows in np.split(order, ends)])
         low[:, j], high[:, j] = (means - middle).min(axis=0), (means - middle).max(axis=0)
     return _ranges(low, high)
 

@@ -18,7 +18,7 @@ def as_object(found: Assessment) -> dict[str, object]:
     criteria: dict[str, dict[str, object]] = {}
     for k, place in enumerate(found.places):
         criteria.setdefault(place.case or "design", {})[place.criterion.name] = {
-            "values": found.values[:, k].tolist(),
+            "values": found.values[:, k],
             **_open(found, k),
             "demand": place.demand,
             "role": place.role,
@@ -33,11 +33,11 @@ def as_object(found: Assessment) -> dict[str, object]:
         "study": found.study.name,
         "outcome": {"status": status, "message": message},
         "design": found.design,
-        "samples": {n: found.samples.values[:, k].tolist() for k, n in enumerate(names)},
+        "samples": {n: found.samples.values[:, k] for k, n in enumerate(names)},
         "axes": {n: a.tolist() for n, a in zip(names, found.samples.axes, strict=False)},
         "criteria": criteria,
-        "largest": found.largest.tolist(),
-        "largest_at_least": found.largest_at_least.tolist() if found.open.any() else None,
+        "largest": found.largest,
+        "largest_at_least": found.largest_at_least if found.open.any() else None,
         "satisfied": found.satisfied.tolist(),
         "failed": [
             {"sample": f.number, "case": f.case, "message": f.message} for f in found.failures
@@ -60,7 +60,7 @@ def as_object(found: Assessment) -> dict[str, object]:
 def _open(found: Assessment, k: int) -> dict[str, object]:
     """In how many samples a criterion was not reached, and what it is at least in each."""
     count = int(found.open[:, k].sum())
-    return {"not_reached": count, "at_least": found.at_least[:, k].tolist() if count else None}
+    return {"not_reached": count, "at_least": found.at_least[:, k] if count else None}
 
 
 def _moments(found: Assessment, k: int) -> dict[str, object]:

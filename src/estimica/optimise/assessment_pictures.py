@@ -28,6 +28,7 @@ from estimica.optimise.assessment_effects import tornado
 from estimica.optimise.censored import CensoredColumn
 
 Vector = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 BLUE, RED, GREEN, ORANGE, GREY = 0, 1, 2, 4, 7
 NOT_REACHED = "not reached: above"
 BINS = 60
@@ -170,22 +171,33 @@ def _border(x: Vector, y: Vector, grid: Vector) -> tuple[Curve, ...]:
     across: list[float] = []
     up: list[float] = []
     level = grid - 1.0
-    for i in range(len(y) - 1):
-        for j in range(len(x) - 1):
-            corners = ((i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j))
-            ends = []
-            for a, b in zip(corners, (*corners[1:], corners[0]), strict=True):
-                u, v = level[a], level[b]
-                if np.isfinite(u) and np.isfinite(v) and (u <= 0) != (v <= 0):
-                    t = u / (u - v)
-                    ends.append((x[a[1]] + t * (x[b[1]] - x[a[1]]),
-                                 y[a[0]] + t * (y[b[0]] - y[a[0]])))  # fmt: skip
-            for a, b in zip(ends[::2], ends[1::2], strict=False):
-                across += [a[0], b[0], np.nan]
-                up += [a[1], b[1], np.nan]
+    for i, j in _crossed(level):
+        corners = ((i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j))
+        ends = []
+        for a, b in zip(corners, (*corners[1:], corners[0]), strict=True):
+            u, v = level[a], level[b]
+            if np.isfinite(u) and np.isfinite(v) and (u <= 0) != (v <= 0):
+                t = u / (u - v)
+                ends.append((x[a[1]] + t * (x[b[1]] - x[a[1]]),
+                             y[a[0]] + t * (y[b[0]] - y[a[0]])))  # fmt: skip
+        for a, b in zip(ends[::2], ends[1::2], strict=False):
+            across += [a[0], b[0], np.nan]
+            up += [a[1], b[1], np.nan]
     if not across:
         return ()
     return (Curve("demand holds up to here", np.array(across), np.array(up), colour=RED),)
+
+
+def _crossed(level: Vector) -> list[tuple[int, int]]:
+    """Cells of a grid that have corners on both sides of zero: few of a fine grid."""
+    low = np.isfinite(level) & (level <= 0)
+    high = np.isfinite(level) & (level > 0)
+
+    def at_a_corner(marked: Mask) -> Mask:
+        return marked[:-1, :-1] | marked[1:, :-1] | marked[:-1, 1:] | marked[1:, 1:]
+
+    both = np.argwhere(at_a_corner(low) & at_a_corner(high))
+    return [(int(i), int(j)) for i, j in both]
 
 
 # --- clouds ---------------------------------------------------------------------------------------

@@ -113,7 +113,17 @@ def begun(
             )
     require_unchanged(run.id, run.settings.get("fingerprint", {}), fingerprint(study))
     own = {n: v for n, v in run.settings.items() if n != "fingerprint"}
-    return Run(where.resume(run.id), own)
+    writer = where.resume(run.id)
+    _tell_damaged(writer)
+    return Run(writer, own)
+
+
+def _tell_damaged(writer: RunWriter) -> None:
+    writer.checkpoints()
+    if writer.damaged:
+        count, first = len(writer.damaged), writer.damaged[0]
+        what = f"{count} checkpoints of run '{writer.id}' are" if count > 1 else "a checkpoint is"
+        say(f"warning B040: {what} damaged ('{first}'); that part of the work is done again")
 
 
 def _newest(store: Any, command: str) -> str:
