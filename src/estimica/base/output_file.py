@@ -63,7 +63,7 @@ def make_folder(folder: Path) -> None:
 def require_writable(path: Named) -> None:
     """Refuse what cannot be written: before the work it is the input that is wrong."""
     path, target = Path(path), _target(path)
-    folder = target.parent if path.is_symlink() else path.parent
+    folder = target.parent if os.path.islink(path) else path.parent
     with _told(path, ReportError):
         if target.is_dir():
             raise _cannot(path, "it is a folder", ReportError)

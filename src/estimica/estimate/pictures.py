@@ -11,9 +11,9 @@ import numpy.typing as npt
 from estimica.base.errors import FitError
 from estimica.base.show import Band, Curve, Curves, Panel, labelled
 from estimica.base.suggest import did_you_mean
+from estimica.base.thin import thinned
 from estimica.estimate import frequency_pictures as frequency
 from estimica.estimate import point_pictures as points
-from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.estimate.fit_json import ranked
 from estimica.estimate.prediction import Failure
@@ -96,7 +96,7 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
 def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
     """Simulated − measured over time, with the band of two standard deviations."""
     chosen = fit.iterations[:-1][-(iterations - 1) :] if iterations and iterations > 1 else ()
-    earlier = list(_resimulated(fit, chosen))
+    earlier = list(_resimulated(fit, chosen, residuals=True))
     panels: list[Panel] = []
     for case, axis in _cases(fit):
         for output in case.outputs:
@@ -108,8 +108,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
             before = [
                 Curve(
                     f"iteration {i.number}",
-                    x,
-                    found[case.name, output.name][1][order],
+                    *found[case.name, output.name],
                     fit.residual_unit(output),
                     colour=0,
                     strength=0.25 + 0.4 * k / len(earlier),
@@ -148,7 +147,7 @@ def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
             continue
         for output in case.outputs:
             if output.transfer is not None:
-                values = [(_called(fit, i), f[case.name, output.name][0]) for i, f in shown]
+                values = [(_called(fit, i), f[case.name, output.name][1]) for i, f in shown]
                 panels += frequency.iteration_panels(fit, case, output, values)
                 continue
             x, order = axis.of(output.time)
@@ -168,8 +167,7 @@ def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
                 curves.append(
                     Curve(
                         _called(fit, iteration),
-                        x,
-                        found[case.name, output.name][0][order],
+                        *found[case.name, output.name],
                         fit.unit_of(output),
                         colour=SIMULATED if last else 0,
                         strength=1.0 if last else 0.2 + 0.8 * (k + 1) / len(shown),
@@ -320,7 +318,7 @@ def _title(fit: Fit, what: str) -> str:
 
 # --- iterations ----------------------------------------------------------------------------------
 
-Found = dict[tuple[str, str], tuple[Vector, Vector]]  # simulated and residual of each output
+Found = dict[tuple[str, str], tuple[Vector, Vector]]  # of each output what is drawn: x and y
 
 
 def _numbers(fit: Fit) -> Vector:
@@ -340,23 +338,27 @@ def _spread(iterations: Sequence[Iteration], most: int) -> list[Iteration]:
     return [iterations[k] for k in early]
 
 
-def _resimulated(fit: Fit, iterations: Sequence[Iteration]) -> Iterator[tuple[Iteration, Found]]:
-    """Outputs at the values of earlier iterations; those that cannot be simulated are left out."""
+def _resimulated(
+    fit: Fit, iterations: Sequence[Iteration], *, residuals: bool = False
+) -> Iterator[tuple[Iteration, Found]]:
+    """Outputs or residuals at the values of earlier iterations, as many samples as are drawn.
+
+    Those that cannot be simulated are left out. Long records of many iterations would not fit into
+    memory: each is thinned before the next is simulated. Frequency responses keep every sample.
+    """
     if not iterations:
         return
     objective = fit.setup.calibration()
+    drawn = {(c.name, o.name): (axis, o) for c, axis in _cases(fit) for o in c.outputs}
     for iteration in iterations:
-        found = _outputs(objective, iteration.values)
-        if found is not None:
-            yield iteration, found
-
-
-def _outputs(objective: Disagreement, values: Vector) -> Found | None:
-    predictions = objective.predict(values)
-    if isinstance(predictions, Failure):
-        return None
-    residuals = objective.residuals(predictions)
-    return {
-        (block.case, block.name): (p.value, r)
-        for block, p, r in zip(objective.blocks, predictions, residuals, strict=True)
-    }
+        predictions = objective.predict(iteration.values)
+        if isinstance(predictions, Failure):
+            continue
+        values = objective.residuals(predictions) if residuals else [p.value for p in predictions]
+        found: Found = {}
+        for block, value in zip(objective.blocks, values, strict=True):
+            axis, output = drawn[block.case, block.name]
+            x, order = axis.of(output.time)
+            whole = output.transfer is not None
+            found[block.case, block.name] = (x, value.copy()) if whole else thinned(x, value[order])
+        yield iteration, found

@@ -48,7 +48,12 @@ def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
 def slopes_of(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> list[list[Part]]:
     """For each output of a case, independent parts of its uncertainty."""
     if case.role == "calibrate":
-        return [[(rows.slope, spread)] for rows in around.rows if rows.case == case.name]
+        objective = around.objective
+        predictions = objective.predict(fit.values)
+        assert not isinstance(predictions, Failure), "it was simulated there before"
+        slopes = output_slopes(objective, predictions)
+        own = zip(around.rows, slopes, strict=True)
+        return [[(slope, spread)] for rows, slope in own if rows.case == case.name]
     return _validating(fit, case, spread)
 
 

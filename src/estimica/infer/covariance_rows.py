@@ -29,7 +29,6 @@ class Rows:
     time: Vector
     scored: Vector  # (N,)
     jacobian: Vector  # (N, n), in coordinates
-    slope: Vector  # (N, n): derivatives of the output itself by the unknowns
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,8 @@ def linearised(fit: Fit) -> Linearised:
     rows = []
     for k, (block, prediction) in enumerate(zip(objective.blocks, predictions, strict=True)):
         multiplier = np.asarray(scoring.multipliers[k]) * _chain(block, prediction)
-        jacobian = slopes[k] * factors * np.reshape(multiplier, (-1, 1))
+        jacobian = slopes[k] * factors
+        jacobian *= np.reshape(multiplier, (-1, 1))
         if block.filter is not None:
             jacobian = block.filtered(jacobian)
         rows.append(
@@ -109,9 +109,9 @@ def linearised(fit: Fit) -> Linearised:
                 block.measured.time,
                 np.asarray(scoring.scored[k]),
                 jacobian,
-                slopes[k],
             )
         )
+    objective.runs.last = None  # they may be large, and few ask for them again
     held = np.array([bool(b) for b in fit.at_bound], bool)
     held[list(fit.rough.unknowns)] = True
     threshold = max(fit.accuracy.threshold, 1e-12)
@@ -136,7 +136,11 @@ def output_slopes(objective: Disagreement, predictions: list[Prediction]) -> lis
     """Derivatives of each output by all unknowns: zero where one belongs to another case."""
     found = []
     owners = [(p, k) for p in objective.predictors for k in range(len(p.record.outputs))]
+    every = tuple(range(len(objective.unknowns)))
     for (predictor, place), prediction in zip(owners, predictions, strict=True):
+        if tuple(predictor.columns) == every and predictor.extras[place] is None:
+            found.append(prediction.slope)  # as it is: it may be large
+            continue
         own = np.zeros((len(prediction.value), len(objective.unknowns)))
         own[:, list(predictor.columns)] = prediction.slope
         extra = predictor.extras[place]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,8 @@ class Series:
     x: Vector  # along that axis, rising
     residual: Vector
     simulated: Vector
-    inputs: Mapping[str, Vector]  # by delay: (N, delays), in the order of the samples
+    #: makes them by delay, (N, delays), in the order of the samples: too large to be kept for all
+    inputs: Mapping[str, Callable[[], Vector]]
     signals: Mapping[str, Signal]  # the same inputs over time; none of a static model
     spacing: Spacing
     jacobian: Vector  # (N, n)
@@ -52,12 +53,12 @@ class Series:
         """Whether there is nothing left but the errors of the simulation."""
         return float(np.sqrt(np.mean(self.residual**2))) <= self.floor
 
-    @cached_property
+    @property
     def leverage(self) -> Vector:
         """The share of each residual's variance that the fit has taken."""
         return np.asarray(np.einsum("ij,jk,ik->i", self.jacobian, self.metric, self.jacobian))
 
-    @property
+    @cached_property
     def freedom(self) -> float:
         """Samples less what the unknowns have taken from this series."""
         return max(self.n - float(self.leverage.sum()), 1.0)
@@ -125,15 +126,17 @@ def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Res
     residual, jacobian, metric = rest
     timed = fit.study.model.has_time
     axis, x = ("time", output.time) if timed else _static_axis(record, output.time)
-    order = np.argsort(x, kind="stable")
+    order = _order(x)
     x = x[order]
     where = spacing(x, axis)
-    varying = {n: s for n, s in record.inputs.items() if len(np.unique(s.value)) > 1}
+    varying = {n: s for n, s in record.inputs.items() if (s.value != s.value[0]).any()}
     count = max(1, min(len(DELAYS), len(x) // (10 * max(len(varying), 1))))
-    shifted = {
-        name: (_delayed(signal, output.time, where, count) if timed else _powers(signal, output))
-        for name, signal in varying.items()
-    }
+
+    def shifted(signal: Signal) -> Vector:
+        if timed:
+            return _delayed(signal, output.time, where, count)[order]
+        return _powers(signal, output)[order]
+
     return Series(
         case.name,
         case.role,
@@ -143,13 +146,18 @@ def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Res
         x,
         residual[order],
         output.simulated[order],
-        {n: columns[order] for n, columns in shifted.items()},
+        {name: partial(shifted, signal) for name, signal in varying.items()},
         varying if timed else {},
         where,
         jacobian[order],
         metric,
         _floor(fit, output),
     )
+
+
+def _order(x: Vector) -> npt.NDArray[np.int64] | slice:
+    """Places of rising values; all of them, which needs no copy, where they rise already."""
+    return slice(None) if (x[1:] >= x[:-1]).all() else np.argsort(x, kind="stable")
 
 
 def _parts(
@@ -191,7 +199,10 @@ def _static_axis(record: Record, points: Vector) -> tuple[str, Vector]:
 
 
 def _delayed(signal: Signal, time: Vector, where: Spacing, count: int) -> Vector:
-    return np.stack([signal.at(time - d * where.step) for d in DELAYS[:count]], axis=1)
+    found = np.empty((len(time), count))
+    for column, delay in zip(found.T, DELAYS[:count], strict=True):
+        column[:] = signal.at(time - delay * where.step)
+    return found
 
 
 def _powers(signal: Signal, output: Compared) -> Vector:

@@ -80,8 +80,10 @@ def inputs_test(series: Series, names: list[str], inflation: float = 1.0) -> Tes
     """Whether residuals still contain delayed inputs."""
     if not names:
         return Test(INPUTS, math.nan, math.nan, "no input varies")
-    columns = np.hstack([series.inputs[n] for n in names])
-    return score_test(INPUTS, series, columns - columns.mean(axis=0), inflation)
+    first, *others = (series.inputs[n]() for n in names)
+    columns = np.hstack([first, *others]) if others else first
+    columns -= columns.mean(axis=0)
+    return score_test(INPUTS, series, columns, inflation)
 
 
 def runs(series: Series) -> Test:
