@@ -56,9 +56,14 @@ def test_whatever_ends_the_writing_leaves_what_was_there(
     path = tmp_path / "out.txt"
     path.write_text("before", encoding="utf-8")
     kind = WriteError if isinstance(end, OSError) else type(end)
-    with pytest.raises(kind), replaced(path) as draft:
-        draft.write_text("half of", encoding="utf-8")
-        raise end
+
+    def half() -> None:
+        with replaced(path) as draft:
+            draft.write_text("half of", encoding="utf-8")
+            raise end
+
+    with pytest.raises(kind):
+        half()
     assert path.read_text(encoding="utf-8") == "before"
     assert alone(tmp_path) == ["out.txt"]
 

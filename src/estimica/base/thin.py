@@ -16,6 +16,11 @@ MOST_IN_FIGURE = 16_000
 MOST_IN_PAGE = 80_000
 MOST_LINES = 1500  # of parallel coordinates; more only make a carpet
 FEWEST = 250  # of one curve, however many there are
+THINNED = (
+    "Long curves are drawn with fewer samples than they have: the ends, and the smallest and "
+    "largest of every stretch; of many points also some from all over. All else comes from all "
+    "samples."
+)
 TIGHTEST = 40  # of one curve, where a page is full of figures
 
 S = TypeVar("S", bound=Shown)
@@ -88,7 +93,20 @@ def thinned_page(page: Page, most: int = MOST_IN_PAGE) -> Page:
     while _points(thin) > most and cap > TIGHTEST:
         cap = max(cap // 2, TIGHTEST)
         thin = _with(thin, cap)
-    return thin
+    pairs = zip(page.sections, thin.sections, strict=True)
+    return replace(thin, sections=tuple(_told(before, after) for before, after in pairs))
+
+
+def _told(before: Section, after: Section) -> Section:
+    """The thinned section, which says so where a curve has lost samples."""
+    if _samples(before) == _samples(after) or THINNED in before.text:
+        return after
+    return replace(after, text=f"{after.text}\n\n{THINNED}".strip())
+
+
+def _samples(section: Section) -> int:
+    figures = [s for s in section.shown if isinstance(s, Curves)]
+    return sum(len(c.time) for f in figures for p in f.panels for c in p.curves)
 
 
 def _with(page: Page, cap: int) -> Page:
