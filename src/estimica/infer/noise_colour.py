@@ -58,8 +58,13 @@ class Colour:
         n, reach = len(columns), self.reach
         size = 1 << (n + 2 * reach + 1).bit_length()
         kernel = np.concatenate([self.value[::-1], self.value[1:]])
-        spectrum = np.fft.rfft(kernel, size)[:, None] * np.fft.rfft(columns, size, axis=0)
-        return np.asarray(np.fft.irfft(spectrum, size, axis=0)[reach : reach + n])
+        spectrum = np.fft.rfft(kernel, size)
+        found = np.empty_like(columns)
+        for k, column in enumerate(columns.T):  # one by one: spectra of long records are large
+            found[:, k] = np.fft.irfft(spectrum * np.fft.rfft(column, size), size)[
+                reach : reach + n
+            ]
+        return found
 
 
 def gridded(around: Linearised) -> list[Gridded]:
@@ -78,10 +83,12 @@ def _on_grid(rows: Sequence[Rows]) -> list[Gridded]:
     for one in rows:
         where = spacing(stamps if single else np.arange(len(one.time), dtype=float))
         places = where.places[np.searchsorted(stamps, one.time)] if single else where.places
-        residual = np.zeros(where.size)
-        jacobian = np.zeros((where.size, one.jacobian.shape[1]))
         seen = np.zeros(where.size)
-        residual[places], jacobian[places], seen[places] = one.scored, one.jacobian, 1.0
+        seen[places] = 1.0
+        residual, jacobian = one.scored, one.jacobian
+        if where.size != len(places):  # without gaps they are on the grid as they are
+            residual, jacobian = np.zeros(where.size), np.zeros((where.size, jacobian.shape[1]))
+            residual[places], jacobian[places] = one.scored, one.jacobian
         most = max(where.size // 2, 1)
         pairs = np.maximum(lagged(seen, seen, most).round(), 1.0)
         share = len(places) * (1 - np.arange(most + 1) / where.size) / pairs
@@ -92,9 +99,14 @@ def _on_grid(rows: Sequence[Rows]) -> list[Gridded]:
 def lagged(x: Vector, y: Vector, most: int) -> Vector:
     """Σ x(i)·y(i + l) for l = 0 … most, of columns together."""
     size = 1 << (2 * len(x) - 1).bit_length()
-    product = np.conj(np.fft.rfft(x, size, axis=0)) * np.fft.rfft(y, size, axis=0)
-    total = product if product.ndim == 1 else product.sum(axis=1)
-    found: Vector = np.fft.irfft(total, size)[: most + 1]
+    total = np.zeros(size // 2 + 1, complex)
+    for a, b in zip(np.atleast_2d(x.T), np.atleast_2d(y.T), strict=True):
+        product = np.fft.rfft(a, size)
+        np.conj(product, out=product)
+        product *= np.fft.rfft(b, size)
+        total += product
+    # a copy: a view would keep the longer array alive
+    found: Vector = np.fft.irfft(total, size)[: most + 1].copy()
     return found
 
 
@@ -137,7 +149,7 @@ def _cut(block: Gridded, sums: Vector) -> Colour:
     negative = np.flatnonzero(value[0:even:2] + value[1:even:2] <= 0)
     cut = max(2 * int(negative[0]) if len(negative) else even, 1)
     if not value[0] > 0 or not _swings(value / value[0], cut, block.count):
-        return Colour(block, value[:cut])
+        return Colour(block, value[:cut].copy())
     # while it swings through zero, a quarter of a period looks like chance
     end = WINDOW * memory(value / value[0], block.count, run=2 * cut)
     lags = np.arange(min(end, len(value) - 1) + 1)

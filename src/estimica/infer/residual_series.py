@@ -68,7 +68,7 @@ class Series:
         """σ², unbiased."""
         return float(self.residual @ self.residual) / self.freedom
 
-    @cached_property
+    @property
     def studentised(self) -> Vector:
         """Residuals of one variance for all samples, about one."""
         kept = np.sqrt(np.clip(1 - self.leverage, LEAST_SHARE, 1.0))
