@@ -83,7 +83,7 @@ def series(e: np.ndarray, time: np.ndarray | None = None, fitted: int = 0) -> Se
     shifted = np.stack([u[np.maximum(np.arange(n) - d, 0)] for d in DELAYS], 1)
     where = spacing(time)
     return Series(
-        "c", "calibrate", "y", "", "time", time, e, np.sin(time / 20), {"u": shifted}, {}, where, J, P
+        "c", "calibrate", "y", "", "time", time, e, np.sin(time / 20), {"u": shifted.copy}, {}, where, J, P
     )  # fmt: skip
 
 

@@ -68,7 +68,9 @@ def finite(value: object) -> object:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, np.ndarray):  # many numbers at once
         known = np.isfinite(value)
-        return value.tolist() if known.all() else np.where(known, value, None).tolist()
+        told = value.astype(object)
+        told[~known] = None
+        return value.tolist() if known.all() else told.tolist()
     if isinstance(value, (list, tuple)):
         return [finite(v) for v in value]
     if isinstance(value, Mapping):

@@ -121,12 +121,12 @@ def colours(around: Linearised, blocks: Sequence[Gridded]) -> list[Colour]:
     freedom = max(around.freedom / max(around.n_samples, 1.0), 0.05)
     found = [_cut(b, s / freedom) for b, s in zip(blocks, raw, strict=True)]
     for _ in range(ROUNDS):
-        passed = [c.passed(c.of.jacobian) for c in found]
-        inner = sum(c.of.jacobian.T @ p for c, p in zip(found, passed, strict=True))
+        inner = sum(c.of.jacobian.T @ c.passed(c.of.jacobian) for c in found)
         middle = inverse @ inner @ inverse
+        # passed again rather than kept: of long records there may be no room for all
         found = [
-            _cut(b, s + _taken(b, p, inverse, middle))
-            for b, s, p in zip(blocks, raw, passed, strict=True)
+            _cut(b, s + _taken(b, c.passed(b.jacobian), inverse, middle))
+            for b, s, c in zip(blocks, raw, found, strict=True)
         ]
     return found
 
