@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,7 +62,7 @@ def _loaded(
         code = code_of_source(source, Path())
         name = f":{code.function}" if code.function else ""
         return function_model_of_code(code), f"{relative(code.spelt, folder)}{name}"
-    named = relative(source, folder) if Path(source).exists() else source
+    named = relative(source, folder) if os.path.exists(source) else source
     if is_fmu(source):
         return load_fmu(source), named
     return load_component(source, class_, libraries=libraries, measured=columns), named

@@ -29,8 +29,9 @@ MISSING = (*NANS, *MARKS)
 COMMENTS = ("#", "%", "//")
 
 _MISSING = frozenset(MISSING)
-_POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
-_COMMA = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+# digits are taken whole (possessive), else a long row of them would be tried in all its divisions
+_POINT = re.compile(r"[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?(\d++,?\d*+|,\d++)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([aApP][mM])?\s*(Z|UTC|[+-]\d{2}:?\d{2})?"
 _DATE = re.compile(
     r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2}))"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from estimica.base.magnitude import countable
 from estimica.base.signals import Vector
 from estimica.data.cells import shown
 
@@ -19,7 +20,7 @@ class Gaps:
 
     first: int
     texts: Mapping[str, int] = field(default_factory=dict)  # as written, and how often
-    infinite: int = 0  # infinite, or too large for a number
+    infinite: int = 0  # infinite, or too large to compute with
 
     @property
     def count(self) -> int:
@@ -40,7 +41,7 @@ class Gaps:
 
     def with_infinite(self, values: Vector) -> Gaps | None:
         """The same with the infinite numbers of the column; None where there is nothing to tell."""
-        endless = np.flatnonzero(np.isinf(values))
+        endless = np.flatnonzero(~(countable(values) | np.isnan(values)))
         rows = [int(endless[0]) + 1] if len(endless) else []
         rows += [self.first] if self.texts else []
         return Gaps(min(rows), self.texts, len(endless)) if rows else None

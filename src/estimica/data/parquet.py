@@ -15,11 +15,13 @@ def read_parquet(path: Path) -> Data:
     import pandas as pd
 
     path.open("rb").close()
-    arrow = needed("pyarrow", path)
+    needed("pyarrow", path)
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
-    except (arrow.ArrowException, ValueError) as error:
-        reason = str(error).splitlines()[0]
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # a damaged file fails anywhere inside the libraries
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError("D002", f"cannot read '{path}' as Parquet: {reason}") from None
     data = data_from_frame(str(path), frame)
     if not len(frame):

@@ -35,7 +35,7 @@ def read_data(
     """
     path = Path(path)
     try:
-        if path.is_dir():
+        if os.path.isdir(path):
             raise DataError("D001", f"'{path}' is a folder; name a file in it")
         data = _reader(path, sheet, separator, decimal)(path)
     except FileNotFoundError:

@@ -20,6 +20,8 @@ Vector = npt.NDArray[np.float64]
 #: they stay in the processor's cache and that the linear algebra starts no threads for them
 AT_ONCE = 8192
 NONE: Scales = MappingProxyType({})
+#: what a step squares and adds up must stay below the largest double, 1.8e308
+SQUARED = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +82,14 @@ class Objective(Disagreement):
                 self._reduce(reduction, k, prediction, scoring, slopes)
             else:
                 self._reduce_filtered(reduction, k, prediction, scoring, slopes)
-        cost = scoring.cost + self._priors(reduction, values, slopes)
-        R, b, square = reduction.result()
-        if not np.isfinite(R).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = scoring.cost + self._priors(reduction, values, slopes)
+            R, b, square = reduction.result()
+        if not np.isfinite(cost):
+            return self.failed(
+                self.blocks[0].case, "the cost with its priors is not finite", values
+            )
+        if not np.isfinite(R).all() or np.abs(R).max(initial=0.0) > SQUARED:
             return self.failed(self.blocks[0].case, "a sensitivity is not finite", values)
         return Point(
             q, values, cost, R, b, square, dict(scoring.noise), scales=self.criterion.scales

@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base import magnitude
+from estimica.base.errors import TunerError
 from estimica.study.tuner import Prior
 
 Vector = npt.NDArray[np.float64]
@@ -38,6 +40,15 @@ class Unknown:
     prior: Prior | None = None
     unit: str = ""
     description: str = ""
+
+    def __post_init__(self) -> None:
+        if not abs(self.start) <= magnitude.LARGEST:
+            raise TunerError(
+                "T017", f"'{self.label}': its start {self.start:g} is too large to compute with"
+            )
+        trouble = magnitude.trouble(self.scale)
+        if trouble:
+            raise TunerError("T017", f"'{self.label}': its typical size {self.scale:g} {trouble}")
 
     @property
     def label(self) -> str:

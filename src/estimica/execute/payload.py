@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+
+from estimica.base.errors import StoreError
+
+#: what to do about a run that cannot be read
+NEXT = "delete the run with `estimica runs delete`, or move the store of runs away"
 
 
 def written(value: object) -> str:
@@ -22,8 +28,31 @@ def clean(text: str) -> str:
 
 
 def read(text: str) -> Any:
-    """The value of a text; arrays come back as lists."""
-    return json.loads(text)
+    """The value of a text; arrays come back as lists. StoreError where it is not one of ours."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise StoreError("B033", f"a value is damaged ({why.splitlines()[0]}); {NEXT}") from None
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """The value of a text that must be an object."""
+    value = read(text)
+    if not isinstance(value, dict):
+        raise StoreError("B033", f"a value is damaged (it is not an object); {NEXT}")
+    return value
+
+
+@contextlib.contextmanager
+def part(run_id: str, what: str) -> Iterator[None]:
+    """Which part of which run is read; a damaged one is told with its place."""
+    try:
+        yield
+    except StoreError as error:
+        if error.code != "B033":
+            raise
+        raise StoreError("B033", f"{what} of run '{run_id}': {error.message}") from None
 
 
 def _plain(value: object) -> object:

@@ -22,7 +22,7 @@ from estimica.execute.database import (
     version_of,
 )
 from estimica.execute.environment import environment as this_environment
-from estimica.execute.payload import clean, read, written
+from estimica.execute.payload import NEXT, clean, part, read, read_object, written
 from estimica.execute.process_identity import ProcessIdentity, this_process
 from estimica.execute.run import RunSummary, Status, StoredIteration, StoredProgress, StoredRun
 from estimica.execute.run_id import new_run_id
@@ -157,14 +157,20 @@ class Store:
             checkpoints = read_checkpoints(connection, run_id).whole
         if row is None:
             raise self._unknown(which, [])
-        study, settings, environment, result = (read(text) for text in texts)
+        with part(run_id, "the study"):
+            study = read(texts["study"])
+            study = study if isinstance(study, str) else read_object(texts["study"])
+        found = {}
+        for column in ("settings", "environment", "result"):
+            with part(run_id, f"the {column}"):
+                found[column] = read_object(texts[column])
         return StoredRun(
             _summary(row),
             study,
-            settings,
-            environment,
-            result,
-            tuple(_iteration(i) for i in iterations),
+            found["settings"],
+            found["environment"],
+            found["result"],
+            tuple(_iteration(run_id, i) for i in iterations),
             checkpoints,
         )
 
@@ -189,7 +195,7 @@ class Store:
                 if connection
                 else []
             )
-        return tuple(_iteration(row) for row in rows)
+        return tuple(_iteration(run_id, row) for row in rows)
 
     def progress(self, which: str) -> StoredProgress | None:
         """How far a run said last that it is; None where it said nothing."""
@@ -198,8 +204,10 @@ class Store:
 
     def page(self, which: str) -> dict[str, Any] | None:
         """The page about the result as data; None where none was kept."""
-        row = self._row("SELECT payload FROM page WHERE run = ?", self._named(which), since=2)
-        return None if row is None else dict(read(row["payload"]))
+        run_id = self._named(which)
+        row = self._row("SELECT payload FROM page WHERE run = ?", run_id, since=2)
+        with part(run_id, "the page"):
+            return None if row is None else read_object(row["payload"])
 
     def news(
         self, run_id: str, after: int = -1
@@ -222,7 +230,7 @@ class Store:
                 (run_id, after),
             ).fetchall()
         progress = None if told is None else StoredProgress(told["share"], told["text"], told["at"])
-        return _summary(row), progress, tuple(map(_iteration, steps))
+        return _summary(row), progress, tuple(_iteration(run_id, s) for s in steps)
 
     def run_of(self, pid: int, since: float) -> str:
         """The run that a process of this machine began or took up; empty where there is none."""
@@ -382,6 +390,9 @@ def _status(row: sqlite3.Row) -> Status:
     return Status.RUNNING if alive else Status.INTERRUPTED
 
 
-def _iteration(row: sqlite3.Row) -> StoredIteration:
-    cost = float("nan") if row["cost"] is None else row["cost"]
-    return StoredIteration(row["number"], cost, row["at"], read(row["payload"]))
+def _iteration(run_id: str, row: sqlite3.Row) -> StoredIteration:
+    with part(run_id, f"step {row['number']}"):
+        if not isinstance(row["cost"], float | int | None) or not isinstance(row["at"], float):
+            raise StoreError("B033", f"its cost or time is not a number; {NEXT}")
+        cost = float("nan") if row["cost"] is None else row["cost"]
+        return StoredIteration(row["number"], cost, row["at"], read_object(row["payload"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ def base_text(source: str | Path) -> BaseText | None:
     if isinstance(source, str) and "\n" in source:
         return BaseText(source, "") if _HEADER.match(source) else None
     path = Path(source)
-    if path.suffix.lower() not in (SUFFIX, ".mo") or not path.is_file():
+    if path.suffix.lower() not in (SUFFIX, ".mo") or not os.path.isfile(path):
         return None
     if path.suffix.lower() == ".mo":
         with path.open("rb") as file:

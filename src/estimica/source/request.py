@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,9 +64,9 @@ def read_request(source: str | Path, class_name: str | None, extra: Sequence[Pat
     if isinstance(source, str) and is_text(source):
         return _of_text(source, "", class_name, extra)
     path = Path(source)
-    if path.is_dir() or (path.name == "package.mo" and path.is_file()):
-        return _of_package(path if path.is_dir() else path.parent, class_name, extra)
-    if path.is_file():
+    if os.path.isdir(path) or (path.name == "package.mo" and os.path.isfile(path)):
+        return _of_package(path if os.path.isdir(path) else path.parent, class_name, extra)
+    if os.path.isfile(path):
         return _of_file(path, class_name, extra)
     if isinstance(source, str) and _CLASS_NAME.match(source) and path.suffix not in _FILES:
         return _of_library(source if class_name is None else f"{source}.{class_name}", extra)
@@ -172,9 +173,9 @@ def _of_library(name: str, extra: Sequence[Path]) -> Request:
             f"'{name}' is neither a file nor a class of a library: no library '{top}' in the "
             f"library folders ({folders})",
         )
-    if library.root.is_dir() and not library.has_more_than(SMALL_PACKAGE):
+    if os.path.isdir(library.root) and not library.has_more_than(SMALL_PACKAGE):
         return _in_package(library.root, name, extra)
-    if not library.root.is_dir():
+    if not os.path.isdir(library.root):
         return _of_text(read_text(library.root), str(library.root), name, extra)
     return _of_class(library, name, tuple(needed_libraries([top], extra)))
 

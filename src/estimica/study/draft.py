@@ -113,7 +113,7 @@ def relative(path: str | os.PathLike[str], folder: Path) -> str:
 def require_one_class(source: str) -> None:
     """Refuse a file of several models: one of them must be chosen."""
     path = Path(source)
-    if not path.is_file():
+    if not os.path.isfile(path):
         return
     models = outline(path.read_text(encoding="utf-8", errors="replace")).models()
     if len(models) > 1:
@@ -126,7 +126,7 @@ def require_one_class(source: str) -> None:
 
 def require_new(path: Path, *, force: bool = False) -> None:
     """Refuse a path where something is already, unless `force` is given."""
-    if path.exists() and not force:
+    if os.path.exists(path) and not force:
         raise StudyError(
             "Q017", f"'{path}' is there already; write to another --output, or use --force"
         )

@@ -11,6 +11,7 @@ from typing import Annotated, Any, SupportsFloat, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from estimica.base import magnitude
 from estimica.base.errors import EstimicaError
 from estimica.study.words import complaints, shown
 
@@ -20,6 +21,7 @@ STRICT = ConfigDict(
 )
 
 T = TypeVar("T")
+MOST = 2**63 - 1  # whole numbers as the store, NumPy and the engine know them
 
 
 def wrong(code: str, message: str) -> ValueError:
@@ -48,27 +50,40 @@ def _real(value: object) -> float:
 
 
 def finite(value: object) -> float:
-    """A finite number, or a complaint."""
-    number = _real(value)
+    """A finite number that can be computed with, or a complaint."""
+    number = _bound(value)
     if math.isinf(number):
         raise wrong("kind", f"{number} is not finite")
     return number
 
 
+def _bound(value: object) -> float:
+    """A number that can be computed with, or none at all: infinite."""
+    number = _real(value)
+    trouble = "" if math.isinf(number) else magnitude.trouble(number)
+    if trouble:
+        raise wrong("kind", f"{number:g} {trouble}")
+    return number
+
+
 def _whole(value: object) -> int:
     if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value)
-    number = _real(value)
-    if not number.is_integer():
-        raise wrong("kind", f"{number:g} is not a whole number")
-    return int(number)
+        whole = int(value)
+    else:
+        number = _real(value)
+        if not number.is_integer():
+            raise wrong("kind", f"{number:g} is not a whole number")
+        whole = int(number)
+    if abs(whole) > MOST:
+        raise wrong("kind", f"{shown(whole)} is too large; at most {MOST:g}")
+    return whole
 
 
 # a marker stands behind the limits of its field, so that these appear in the schema
 REAL = BeforeValidator(_real)
 WHOLE = BeforeValidator(_whole)
 
-Number = Annotated[float, REAL]  # may be infinite: a bound
+Number = Annotated[float, BeforeValidator(_bound)]  # may be infinite: a bound
 Finite = Annotated[float, BeforeValidator(finite)]
 Positive = Annotated[float, Field(gt=0), BeforeValidator(finite)]
 Truth = Annotated[bool, Field(strict=True)]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import CaseError, DataError, EstimicaError
+from estimica.base.magnitude import LARGEST, countable
 from estimica.base.problems import Problem
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
@@ -93,13 +94,13 @@ def _axis(case: Case, data: Data) -> _Axis:
     value = data.column(name)
     if not len(value):
         raise CaseError("C005", f"{data.where} holds no rows")
-    bad = np.flatnonzero(~(np.isfinite(value) & (value >= 0)))
+    bad = np.flatnonzero(~(countable(value) & (value >= 0)))
     if len(bad):
         k = int(bad[0])
         raise CaseError(
             "C050",
             f"frequency '{name}' of {data.where} is {value[k]:g} in row {k + 1}; it must be a "
-            "number that is not negative",
+            f"number that is not negative and at most {LARGEST:g}",
         )
     return _Axis(name, value * _factor(name, data, hertz), hertz)
 
@@ -136,9 +137,10 @@ def _measured(
     axis: _Axis,
     inputs: Sequence[str],
 ) -> Measured:
-    response = _response(columns, data)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large does not count
+        response = _response(columns, data)
     amplitude, sigma = _amplitude(columns, data, response)
-    counts = np.isfinite(response) & np.isfinite(amplitude)
+    counts = countable(np.abs(response)) & countable(amplitude)
     if case.from_ is not None:
         counts &= axis.value >= case.from_
     if case.to is not None:

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base import magnitude
 from estimica.base.errors import CaseError, DataError, EstimicaError
+from estimica.base.magnitude import countable
 from estimica.base.problems import Problem, raise_all
 from estimica.base.signals import Hold, Signal
 from estimica.data.readers import as_data, read_data
@@ -193,11 +195,11 @@ def _overflowing(where: str, case: Case, data: Data) -> list[Problem]:
         if not isinstance(one, InputColumn | OutputColumn) or one.column not in data.columns:
             continue
         value = data.columns[one.column]
-        lost = np.flatnonzero(np.isfinite(value) & ~np.isfinite(_scaled(one, value)))
+        lost = np.flatnonzero(countable(value) & ~np.isfinite(_scaled(one, value)))
         if len(lost):
             message = (
-                f"column '{one.column}': scale and offset make {len(lost)} values too large for a "
-                f"number, the first in row {lost[0] + 1}; no sample is taken there"
+                f"column '{one.column}': scale and offset make {len(lost)} values too large to "
+                f"compute with, the first in row {lost[0] + 1}; no sample is taken there"
             )
             found.append(Problem("C097", where, message, warning=True))
     return found
@@ -250,6 +252,7 @@ def _time(case: Case, data: Data, has_time: bool) -> Vector:
         raise CaseError(
             "C006", f"time '{name}' is missing in row {missing[0] + 1} of '{data.source}'"
         )
+    _require_magnitude(f"time '{name}' of '{data.source}'", time - time[0], "time_scale")
     step = np.diff(time)
     if (step < 0).any():
         k = int(np.flatnonzero(step < 0)[0])
@@ -266,6 +269,16 @@ def _time(case: Case, data: Data, has_time: bool) -> Vector:
             f"{k + 2}; drop or average the doubled rows",
         )
     return time
+
+
+def _require_magnitude(what: str, values: Vector, remedy: str) -> None:
+    """The largest of the values can be computed with, or all of them are zero."""
+    largest = float(np.abs(values).max(initial=0.0))
+    trouble = magnitude.trouble(largest)
+    if trouble:
+        raise CaseError(
+            "C098", f"{what}: {largest:g}, its largest value, {trouble} or give a {remedy}"
+        )
 
 
 def _time_scale(case: Case, name: str, data: Data) -> float:
@@ -322,6 +335,7 @@ def _output(
             f"no sample of column '{given.column}' counts; look at from, to, exclude and begin, "
             f"the time runs from {time[0]:g} to {time[-1]:g}",
         )
+    _require_magnitude(f"column '{given.column}'", value[counts], "scale")
     transform = None if given.transform is None else transform_of(given.transform)
     kept = value if counts.all() else value[counts]
     if transform is not None:
@@ -368,7 +382,7 @@ def _scaled(given: InputColumn | OutputColumn, value: Vector) -> Vector:
             value = value * given.scale
         if given.offset is not None:
             value = value + given.offset
-    return value
+    return value if countable(value).all() else np.where(countable(value), value, np.nan)
 
 
 def unscaled(given: InputColumn, value: Vector) -> Vector:

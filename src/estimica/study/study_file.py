@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -135,11 +136,27 @@ def _tables(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise StudyError("Q003", f"cannot read '{path}': {error.strerror}") from None
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError("Q004", f"{path.name}, {_located(str(error))}") from None
     except RecursionError:
         raise StudyError("Q004", f"{path.name}: brackets are nested too deeply") from None
+    if any("\0" in text for text in _texts(tables)):
+        raise StudyError("Q004", f"{path.name}: a text holds NUL, which no name and no path has")
+    return tables
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text of the tables, and every key."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from value
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def _located(message: str) -> str:
@@ -357,10 +374,10 @@ def _loaded(
             )
     if is_function_source(table.source):
         return _function(table, folder, code)
-    if is_transfer_function_text(table.source) and not (folder / table.source).exists():
+    if is_transfer_function_text(table.source) and not os.path.exists(folder / table.source):
         return _transfer_function(table)
     path = folder / table.source
-    is_file = path.exists() or path.suffix in (".mo", ".bmo")
+    is_file = os.path.exists(path) or path.suffix in (".mo", ".bmo")
     by_name = not is_file and _CLASS.match(table.source)
     source: str | Path = table.source if by_name else path
     libraries = [folder / library for library in table.libraries]

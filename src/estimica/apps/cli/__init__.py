@@ -12,7 +12,7 @@ from estimica.base.python_child import leave_current_folder
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it with exit code 130 and no traceback."""
+    """Run the command line; Ctrl-C ends it with exit code 130, nothing with a traceback."""
     from estimica.apps.cli.streams import guard
 
     leave_current_folder()
@@ -34,6 +34,10 @@ def main() -> None:
             print(f"error P004: cannot write to stdout: {why}; {STORED}", file=sys.stderr)
             sys.exit(NOT_WRITTEN)
         raise
+    except Exception as error:
+        from estimica.apps.cli.unexpected import tell
+
+        sys.exit(tell(error, sys.argv[1:]))
 
 
 INTERRUPTED = 130

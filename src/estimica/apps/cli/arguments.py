@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,6 +96,6 @@ def _value(text: str) -> Value:
 def _split(text: str) -> tuple[Path, str | None]:
     """`FILE:COLUMN` in two; a colon in the file's own name is left alone."""
     path, colon, column = text.rpartition(":")
-    if colon and column and not Path(text).exists() and len(path) > 1:
+    if colon and column and not os.path.exists(text) and len(path) > 1:
         return Path(path), column
     return Path(text), None

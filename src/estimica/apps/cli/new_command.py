@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,7 +79,7 @@ def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:
     first = rest[0] if rest else ""
     is_class = (
         bool(_CLASS.match(first))
-        and not Path(first).exists()
+        and not os.path.exists(first)
         and Path(first).suffix.lower() not in _DATA
     )
     return (first, [Path(f) for f in rest[1:]]) if is_class else (None, [Path(f) for f in rest])
@@ -94,4 +95,4 @@ def _stem(source: str, class_: str | None) -> str:
         return "transfer_function"
     if is_function_source(source):
         return Path(source.rpartition(".py")[0]).name.lower()
-    return (Path(source).stem if Path(source).exists() else source.rpartition(".")[2]).lower()
+    return (Path(source).stem if os.path.exists(source) else source.rpartition(".")[2]).lower()

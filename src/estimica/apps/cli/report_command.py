@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,7 +115,7 @@ def _chapters(what: list[str], store: Path | None) -> list[_Chapter]:
     found: dict[str, _Chapter] = {}
     for one in what:
         path = Path(one)
-        if path.suffix == ".toml" or path.is_file():
+        if path.suffix == ".toml" or os.path.isfile(path):
             own = _of_study(path, Store.of(path, store))
         else:
             own = [_of_run(one, Store.of(Path.cwd(), store))]
@@ -126,7 +127,7 @@ def _of_study(path: Path, store: Store) -> list[_Chapter]:
     """The newest run of each command that has a page, in the order of reading."""
     from estimica.report.joined import ORDER
 
-    if not path.is_file():
+    if not os.path.isfile(path):
         hint = did_you_mean_file(path)
         raise ReportError("P027", f"there is no study file '{path}'{hint}")
     newest: dict[str, _Chapter] = {}

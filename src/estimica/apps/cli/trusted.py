@@ -66,7 +66,7 @@ def _files(given: Mapping[str, Any]) -> Iterator[Path]:
     """Every file that was given: any of them may be read as a study."""
     for value in given.values():
         for path in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(path, Path) and path.is_file():
+            if isinstance(path, Path) and os.path.isfile(path):
                 yield path
 
 
