@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from estimica.base.errors import StoreError
+
+YEAR_10000 = 253_402_300_800.0  # seconds since 1970: no calendar goes further
+
 
 class Status(StrEnum):
     """How far a run has come."""
@@ -30,6 +34,15 @@ class RunSummary:
     started: float
     ended: float | None
     iterations: int
+
+    def __post_init__(self) -> None:
+        for moment in (self.started, self.ended):
+            if moment is not None and not 0 <= moment < YEAR_10000:
+                raise StoreError(
+                    "B034",
+                    f"run '{self.id}' is damaged: it began or ended {moment:g} s after 1970; delete "
+                    "it with `estimica runs delete`, or move the store of runs away",
+                )
 
     @property
     def seconds(self) -> float | None:

@@ -174,6 +174,10 @@ class Store:
             checkpoints,
         )
 
+    def id_of(self, which: str) -> str:
+        """The whole id of a run, whatever is stored of it."""
+        return self._named(which)
+
     def summary(self, which: str) -> RunSummary:
         """What a list says of a run."""
         run_id = self._named(which)

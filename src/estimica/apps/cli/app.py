@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from estimica.apps.cli.backcalculate_command import backcalculate
 from estimica.apps.cli.bootstrap_command import bootstrap
 from estimica.apps.cli.check_command import check
+from estimica.apps.cli.console import print_json
 from estimica.apps.cli.crossvalidate_command import crossvalidate
 from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.design_input_command import design_input
@@ -34,8 +37,29 @@ from estimica.apps.cli.sweep_command import sweep
 from estimica.apps.cli.trust_command import trust
 from estimica.apps.cli.trusted import asking
 
+
+#: of the library that parses arguments, whose name typer does not export
+WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+class Commands(TyperGroup):
+    """The commands; arguments that cannot be are told in JSON too where that is wanted."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except WrongUsage as error:
+            if "--json" in sys.argv:
+                told = str(error)[:300]  # it may quote whatever was typed
+                outcome = {"status": "wrong input", "code": "M055", "message": told}
+                print_json({"command": ctx.invoked_subcommand, "outcome": outcome})
+            raise
+
+
 app = typer.Typer(
     name="estimica",
+    cls=Commands,
     help="Fit Modelica models to data, simulate them, and differentiate what comes out.",
     no_args_is_help=True,
     add_completion=False,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from estimica.simulate.modelica_model import ModelicaModel
 
 Value = float | int | bool | str
+MOST_DIGITS = 18  # of an integer of 64 bits; longer ones are taken as real numbers
 
 
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
@@ -85,7 +86,7 @@ def load(
 def _value(text: str) -> Value:
     if text in ("true", "false"):
         return text == "true"
-    for kind in (int, float):
+    for kind in (int, float) if len(text) <= MOST_DIGITS else (float,):
         try:
             return kind(text)
         except ValueError:

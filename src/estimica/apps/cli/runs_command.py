@@ -134,7 +134,7 @@ def delete_runs(
     with reported("runs", as_json):
         if not runs and older_than is None:
             raise StoreError("B016", "say which runs to delete: RUN..., or --older-than DAYS")
-        named = [opened.run(run).id for run in runs or []]
+        named = [opened.id_of(run) for run in runs or []]  # damaged ones too
         old = [] if older_than is None else opened.older_than(older_than)
         ids = list(dict.fromkeys(named + old))
         if ids and not yes:
