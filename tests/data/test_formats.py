@@ -278,3 +278,18 @@ def test_tables_without_rows_or_numbers(tmp_path: Path) -> None:
     savemat(tmp_path / "a.mat", {"word": "x"})
     with pytest.raises(DataError, match=r"D003: '.*a\.mat' holds no vectors"):
         read_data(tmp_path / "a.mat")
+
+
+def test_a_damaged_parquet_file_is_told_whatever_its_library_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.parquet"
+    FRAME.to_parquet(path)
+
+    def unknown_type(*_: Any, **__: Any) -> None:  # what one flipped bit of its notes made of it
+        raise TypeError("data type 'float.4' not understood")
+
+    monkeypatch.setattr(pd, "read_parquet", unknown_type)
+    with pytest.raises(DataError, match=r"cannot read .* as Parquet") as error:
+        read_data(path)
+    assert error.value.code == "D002"

@@ -47,7 +47,7 @@ def injured_data(seed: int, place: Path) -> tuple[Path, list[str]]:
     for _ in range(chance.randrange(3)):
         chance.choice(_INJURIES)(rows, chance)
     content = FORMATS[ending](rows, chance)
-    if chance.random() < 0.7:
+    if chance.random() < 0.45:
         injure = _mangled_member if ending == "xlsx" and chance.random() < 0.7 else mangled_bytes
         content = injure(content, chance)
     folder = place / f"data{seed}"
@@ -65,8 +65,8 @@ def injured_data(seed: int, place: Path) -> tuple[Path, list[str]]:
 
 
 def _table(chance: random.Random) -> Rows:
-    count = chance.choice((3, 30, 60))
-    return [[k / 10, float(k // 10 % 2), 2 * math.exp(-k / 20)] for k in range(count)]
+    count = chance.choice((5, 30, 60))
+    return [[k / 10, float(k // 10 % 2 == 0), 2 * math.exp(-k / 20)] for k in range(count)]
 
 
 # --- cells and layout ----------------------------------------------------------------------------

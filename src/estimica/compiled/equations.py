@@ -322,7 +322,7 @@ def _root(a: ca.SX) -> ca.SX:
 def _power(a: ca.SX, b: ca.SX) -> ca.SX:
     if b.is_constant():
         exponent = float(b)
-        if exponent == int(exponent) and abs(exponent) <= 64:
+        if exponent.is_integer() and abs(exponent) <= 64:  # an infinite one is not
             return _integer_power(a, int(exponent))
         if exponent == 0.5:
             return _root(a)

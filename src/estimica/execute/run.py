@@ -40,8 +40,8 @@ class RunSummary:
             if moment is not None and not 0 <= moment < YEAR_10000:
                 raise StoreError(
                     "B034",
-                    f"run '{self.id}' is damaged: it began or ended {moment:g} s after 1970; delete "
-                    "it with `estimica runs delete`, or move the store of runs away",
+                    f"run '{self.id}' is damaged: it began or ended {moment:g} s after 1970; "
+                    "delete it with `estimica runs delete`, or move the store of runs away",
                 )
 
     @property

@@ -17,6 +17,8 @@ from estimica.source.request import Request
 
 _CONSTANT = re.compile(r"unresolved Flat reference `([\w.]+)`")
 _BALANCE = re.compile(r"unbalanced model: .*\(balance = (-?\d+)\)")
+#: equations that may be missing or too many: each is some 30 letters for the compiler to read
+MOST_PADDING = 100_000
 #: what is hidden of the document and of library files, level by level
 _LEVELS: tuple[tuple[Hiding | None, Hiding | None], ...] = (
     (None, None),
@@ -76,7 +78,8 @@ class Attempt:
         balance = _BALANCE.search(message)
         if balance is not None:
             padding = self.padding - int(balance.group(1))
-            return dataclasses.replace(self, padding=padding) if padding != self.padding else None
+            possible = padding != self.padding and abs(padding) <= MOST_PADDING
+            return dataclasses.replace(self, padding=padding) if possible else None
         if "failed in ToDae" not in message:
             return None
         constant = _CONSTANT.search(message)

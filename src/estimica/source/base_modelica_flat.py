@@ -34,13 +34,11 @@ from estimica.source.hidden import HiddenSections
 from estimica.source.hidden_sections import distribute
 from estimica.source.interpreter import Interpreter
 from estimica.source.modifiers import Fixed
-from estimica.source.values import Value, ValueMismatch, is_array
+from estimica.source.values import MOST_ELEMENTS, Value, ValueMismatch, is_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: arrays with more elements than this are taken for a mistake
-MOST_ELEMENTS = 1_000_000
 _SETTLED = ("Parameter", "Constant")
 _SUBSCRIPTED = re.compile(r"[^\[\]]*(\[\d+(,\s*\d+)*\][^\[\]]*)*")
 
@@ -218,6 +216,8 @@ class _Builder:
         value = self._value(node)
         number = self._interpreter().number(value, "it sets the size of an array")
         self._sizing |= self._interpreter().parameters.evaluated.keys()
+        if not -MOST_ELEMENTS <= number <= MOST_ELEMENTS:
+            raise ValueMismatch(f"{number:g} is not the size of an array")
         return int(number)
 
     def _value(self, node: Node) -> Value:

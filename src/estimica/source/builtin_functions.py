@@ -21,6 +21,7 @@ from estimica.source.values import (
     make_array,
     numeric,
     scalars,
+    sizes_of,
 )
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ _GENERAL: dict[str, Callable[..., Value]] = {
 
 
 def _sizes(interpreter: Interpreter, arguments: tuple[Value, ...]) -> tuple[int, ...]:
-    return tuple(int(interpreter.number(a, "it sets the size of an array")) for a in arguments)
+    return sizes_of(*(interpreter.number(a, "it sets the size of an array") for a in arguments))
 
 
 def _identity(interpreter: Interpreter, n: Value) -> Value:

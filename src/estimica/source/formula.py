@@ -60,6 +60,7 @@ _SPELT_OTHERWISE = {
     "&&": "write 'and'",
     "||": "write 'or'",
 }
+SHOWN = 300  # letters of a formula that a message quotes
 _WORDS = frozenset(["if", "then", "elseif", "else", "and", "or", "not"])
 _ARITHMETIC = {
     "Add": ex.add, "Sub": ex.sub, "Mul": ex.mul, "Div": ex.div, "Exp": ex.power,
@@ -150,9 +151,10 @@ class _Reader:
     def fail(self, message: str, at: int | None = None) -> NoReturn:
         """Raises with the place marked below the line it stands in."""
         if at is None:
-            raise SourceError("S041", f"{self.where}: {message}, in '{self.text}'") from None
-        begin = self.text.rfind("\n", 0, at) + 1
-        line = self.text[begin:].split("\n", 1)[0].rstrip()
+            shown = self.text if len(self.text) <= SHOWN else f"{self.text[:SHOWN]}…"
+            raise SourceError("S041", f"{self.where}: {message}, in '{shown}'") from None
+        begin = max(self.text.rfind("\n", 0, at) + 1, at - SHOWN)
+        line = self.text[begin : at + SHOWN].split("\n", 1)[0].rstrip()
         marked = f"  {line}\n  {' ' * (at - begin)}^"
         raise SourceError("S040", f"{self.where}: {message}\n{marked}") from None
 

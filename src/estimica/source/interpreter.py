@@ -27,6 +27,7 @@ from estimica.source.values import (
     is_array,
     make_array,
     make_nested,
+    sizes_of,
 )
 
 Frame = dict[str, Value]
@@ -390,8 +391,8 @@ class Interpreter:
         step = self.number(self.value(content["step"], frame), why) if content["step"] else 1.0
         if step == 0.0:
             raise ValueMismatch("a range with the step 0")
-        count = int(np.floor((last - first) / step + 1e-12)) + 1
-        return make_array([ex.const(first + k * step) for k in range(max(count, 0))])
+        (count,) = sizes_of(max(float(np.floor((last - first) / step + 1e-12)) + 1, 0.0))
+        return make_array([ex.const(first + k * step) for k in range(count)])
 
     def _comprehension(self, body: Node, indices: list[Node], content: Node, frame: Frame) -> Value:
         if content.get("filter") is not None:

@@ -210,13 +210,13 @@ def _only_model(outlined: Outline, package: str, where: str) -> str:
 
 
 def _chosen(outlined: Outline, class_name: str | None, where: str) -> str:
-    if not outlined.classes:
+    top = [c for c in outlined.classes if "." not in c.name]
+    if not top:  # there may be inner classes of one that does not end
         raise SourceError(
             "S004", f"{where} holds no complete Modelica class; check its 'end …;' lines"
         )
     names = [c.name for c in outlined.classes]
     if class_name is None:
-        top = [c for c in outlined.classes if "." not in c.name]
         models = [c.name for c in top if c.word in ("model", "block", "class")]
         return models[-1] if models else _only_model(outlined, top[-1].name, where)
     if class_name in names:

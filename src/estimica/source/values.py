@@ -5,6 +5,7 @@ Arrays are NumPy object arrays of scalars, records are dictionaries, several out
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
@@ -37,8 +38,22 @@ class FunctionValue:
     given: dict[str, Value]
 
 
+#: elements of one array; each is an expression of about 1 kB, so that more would need gigabytes
+MOST_ELEMENTS = 1_000_000
+
+
 class ValueMismatch(Exception):
     """Two values do not fit together; the message says how. The caller adds the place."""
+
+
+def sizes_of(*numbers: float) -> tuple[int, ...]:
+    """Sizes of an array as whole numbers; ValueMismatch where there can be no such array."""
+    told = "×".join(f"{n:.15g}" for n in numbers)
+    if not all(n >= 0 for n in numbers):
+        raise ValueMismatch(f"an array of the size {told}")
+    if math.prod(numbers) > MOST_ELEMENTS or max(numbers, default=0.0) > MOST_ELEMENTS:
+        raise ValueMismatch(f"an array of {told} elements; at most {MOST_ELEMENTS} are possible")
+    return tuple(int(n) for n in numbers)
 
 
 def is_array(value: object) -> TypeGuard[Array]:

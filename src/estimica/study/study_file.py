@@ -139,6 +139,8 @@ def _tables(path: Path) -> dict[str, Any]:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError("Q004", f"{path.name}, {_located(str(error))}") from None
+    except ValueError:  # Python's limit to the digits of an integer
+        raise StudyError("Q004", f"{path.name}: a number has more than 4300 digits") from None
     except RecursionError:
         raise StudyError("Q004", f"{path.name}: brackets are nested too deeply") from None
     if any("\0" in text for text in _texts(tables)):

@@ -37,7 +37,6 @@ from estimica.apps.cli.sweep_command import sweep
 from estimica.apps.cli.trust_command import trust
 from estimica.apps.cli.trusted import asking
 
-
 #: of the library that parses arguments, whose name typer does not export
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 

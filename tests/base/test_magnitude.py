@@ -1,0 +1,39 @@
+"""Numbers that can be computed with: squares of ratios stay numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from estimica.base.errors import TunerError
+from estimica.base.magnitude import LARGEST, SMALLEST, countable, trouble
+from estimica.estimate.unknowns import Unknown
+
+
+def test_squares_of_ratios_of_allowed_numbers_are_numbers() -> None:
+    assert math.isfinite((LARGEST / SMALLEST) ** 2)
+    assert np.finfo(float).tiny < (SMALLEST / LARGEST) ** 2  # with all its digits
+
+
+@pytest.mark.parametrize("number", [0.0, 1.0, -LARGEST, SMALLEST])
+def test_ordinary_numbers_are_no_trouble(number: float) -> None:
+    assert not trouble(number)
+
+
+@pytest.mark.parametrize("number", [1e61, -1e300, 1e-61, 5e-324])
+def test_others_are_told(number: float) -> None:
+    assert "to compute with" in trouble(number)
+
+
+def test_what_is_infinite_or_missing_does_not_count() -> None:
+    values = np.array([0.0, 1e-300, 1e60, 1e61, np.inf, -np.inf, np.nan])
+    assert countable(values).tolist() == [True] * 3 + [False] * 4
+
+
+def test_a_model_value_that_is_too_large_is_no_start() -> None:
+    with pytest.raises(TunerError, match="too large"):
+        Unknown("k", "tuner", 1e200)
+    with pytest.raises(TunerError, match="too small"):
+        Unknown("k", "tuner", 1e-200, scale=1e-200)
