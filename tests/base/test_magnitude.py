@@ -1,4 +1,4 @@
-"""Numbers that can be computed with: squares of ratios stay numbers."""
+"""Numbers that can be computed with: their squares are numbers too."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from estimica.base.magnitude import LARGEST, SMALLEST, countable, trouble
 from estimica.estimate.unknowns import Unknown
 
 
-def test_squares_of_ratios_of_allowed_numbers_are_numbers() -> None:
-    assert math.isfinite((LARGEST / SMALLEST) ** 2)
-    assert np.finfo(float).tiny < (SMALLEST / LARGEST) ** 2  # with all its digits
+def test_squares_of_allowed_numbers_are_numbers() -> None:
+    assert math.isfinite(1e107 * LARGEST**2)
+    assert SMALLEST**2 > np.finfo(float).tiny  # with all its digits
 
 
 @pytest.mark.parametrize("number", [0.0, 1.0, -LARGEST, SMALLEST])
@@ -22,13 +22,13 @@ def test_ordinary_numbers_are_no_trouble(number: float) -> None:
     assert not trouble(number)
 
 
-@pytest.mark.parametrize("number", [1e61, -1e300, 1e-61, 5e-324])
+@pytest.mark.parametrize("number", [1e101, -1e300, 1e-101, 5e-324])
 def test_others_are_told(number: float) -> None:
     assert "to compute with" in trouble(number)
 
 
 def test_what_is_infinite_or_missing_does_not_count() -> None:
-    values = np.array([0.0, 1e-300, 1e60, 1e61, np.inf, -np.inf, np.nan])
+    values = np.array([0.0, 1e-300, 1e100, 1e101, np.inf, -np.inf, np.nan])
     assert countable(values).tolist() == [True] * 3 + [False] * 4
 
 

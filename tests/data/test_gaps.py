@@ -114,7 +114,7 @@ def test_infinite_time_is_refused() -> None:
 
 
 def test_values_that_a_scale_makes_too_large_are_told() -> None:
-    frame = pd.DataFrame({"t": [0, 1, 2.0], "y": [1, 1e55, 2]})
+    frame = pd.DataFrame({"t": [0, 1, 2.0], "y": [1, 1e95, 2]})
     case = es.Case("a", frame, outputs={"y": es.OutputColumn("y", scale=1e10)})
     record, problems = examine(case)
     assert record is not None

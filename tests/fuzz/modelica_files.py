@@ -128,7 +128,10 @@ def _other_number(text: str, chance: random.Random) -> str:
     tokens = _TOKEN.findall(text)
     numbers = [k for k, t in enumerate(tokens) if t[0].isdigit()]
     if numbers:
-        tokens[chance.choice(numbers)] = f"({_expression(chance)})"
+        k = chance.choice(numbers)
+        factor = chance.choice((0.0, 2.0, 0.1, 10.0, 1e3, 1e-3, 1e9, 1e-9))
+        scaled = repr(float(tokens[k]) * factor)
+        tokens[k] = scaled if chance.random() < 0.6 else f"({_expression(chance)})"
     return "".join(tokens)
 
 
@@ -155,6 +158,6 @@ def _other_line(text: str, chance: random.Random) -> str:
 
 
 _INJURIES = (
-    _other_token, _other_token, _other_number, _other_number, _other_line,
+    _other_token, _other_token, *(_other_number,) * 4, _other_line,
     _further(_DECLARATIONS, r"\bequation\b"), _further(_EQUATIONS, r"\bend [A-Za-z]\w*;"),
 )  # fmt: skip

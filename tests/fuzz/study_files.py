@@ -64,6 +64,8 @@ def injured_study(seed: int, place: Path) -> tuple[Path, list[str]]:
     text = example.read_text(encoding="utf-8")
     for _ in range(chance.randint(1, 2)):
         text = chance.choice(_INJURIES)(text, chance)
+    if "[solver]" not in text:  # a simulation may be long for good reasons; nobody waits for it
+        text += "\n[solver]\nmax_seconds = 5\n"
     content = text.encode("utf-8", "surrogatepass")
     if chance.random() < 0.1:
         content = mangled_bytes(content, chance)

@@ -1,10 +1,10 @@
 """Magnitude: how large and how small a number of a study or of data may be.
 
-Costs are sums of squares of ratios: (value / sigma)², (slope · size / sigma)². Of numbers between
-1e-60 and 1e60 the square of a ratio is at most 1e240, and 1e68 of them can be added before the sum
-is beyond 1.8e308, the largest double; no square is below 1e-240, far above 2e-308, where digits get
-lost. Nothing that is measured comes near: the universe has 1e80 atoms, but nobody has counted them
-one by one.
+Costs are sums of squares. Between 1e-100 and 1e100 the square of every number is one as well: at
+most 1e200, of which 1e108 can be added before the sum is beyond 1.8e308, the largest double, and at
+least 1e-200, far above 2e-308, where digits get lost. Nothing that is measured comes near: the
+universe has some 1e80 atoms. What only a combination makes too large, a residual of 1e90 with a
+sigma of 1e-90, is told where it is computed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-LARGEST = 1e60
-SMALLEST = 1e-60
+LARGEST = 1e100
+SMALLEST = 1e-100
 
 
 def trouble(number: float) -> str:

@@ -84,13 +84,15 @@ class Objective(Disagreement):
                 self._reduce_filtered(reduction, k, prediction, scoring, slopes)
         with np.errstate(over="ignore", invalid="ignore"):
             cost = scoring.cost + self._priors(reduction, values, slopes)
-            R, b, square = reduction.result()
+        R, b, square = reduction.result()
         if not np.isfinite(cost):
             return self.failed(
                 self.blocks[0].case, "the cost with its priors is not finite", values
             )
         if not np.isfinite(R).all() or np.abs(R).max(initial=0.0) > SQUARED:
             return self.failed(self.blocks[0].case, "a sensitivity is not finite", values)
+        # an effect whose square is nothing is none: norms and elements say the same
+        R = np.where(np.abs(R) < 1 / SQUARED, 0.0, R)
         return Point(
             q, values, cost, R, b, square, dict(scoring.noise), scales=self.criterion.scales
         )
@@ -327,4 +329,6 @@ class _Reduction:
         factor[: self._used] = self._rows[: self._used]
         if self._used <= n:  # fewer rows than unknowns: not triangular yet
             factor = np.asarray(np.linalg.qr(factor, mode="r"))
-        return factor[:n, :n], factor[:n, n], float(np.sum(factor[:, n] ** 2))
+        with np.errstate(over="ignore"):  # told by who needs it
+            square = float(np.sum(factor[:, n] ** 2))
+        return factor[:n, :n], factor[:n, n], square

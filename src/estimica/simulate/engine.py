@@ -524,7 +524,7 @@ def integrate(
 def _run(workspace: Workspace, seconds: float) -> int:
     """Lets the compiled loop run; a timer tells it to stop where there is a limit."""
     workspace.iw[at.ABORT] = 0
-    if seconds == math.inf:
+    if seconds > threading.TIMEOUT_MAX:  # 292 years: no timer can be set, none is needed
         return drive.run(workspace.iw_at, workspace.rw_at, 0.0, 0.0, 0, 0)
     timer = threading.Timer(seconds, workspace.iw.__setitem__, (at.ABORT, 1))
     timer.start()
