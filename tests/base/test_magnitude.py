@@ -14,7 +14,7 @@ from estimica.estimate.unknowns import Unknown
 
 def test_squares_of_allowed_numbers_are_numbers() -> None:
     assert math.isfinite(1e107 * LARGEST**2)
-    assert SMALLEST**2 > np.finfo(float).tiny  # with all its digits
+    assert np.finfo(float).tiny < SMALLEST**2  # with all its digits
 
 
 @pytest.mark.parametrize("number", [0.0, 1.0, -LARGEST, SMALLEST])
