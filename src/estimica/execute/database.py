@@ -81,7 +81,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 def open_to_read(path: Path) -> sqlite3.Connection | None:
     """A connection that changes nothing; None where no run has been stored yet."""
-    if not path.exists():
+    if not os.path.exists(path):  # nor where no file can be
         return None
     _refuse_folder(path)
     with told(path), contextlib.ExitStack() as undo:
@@ -230,7 +230,7 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _refuse_folder(path: Path) -> None:
-    if path.is_dir():
+    if os.path.isdir(path):
         raise _unwritable(path, "it is a folder")
     if path.exists() and not path.is_file():
         raise _unwritable(path, "it is not a file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -64,7 +65,7 @@ class Store:
         """The store at `path`, a file or a folder; without one, that beside the study."""
         if path is None:
             return Store.beside(study)
-        return Store.beside(path) if Path(path).is_dir() else Store(path)
+        return Store.beside(path) if os.path.isdir(path) else Store(path)
 
     def begin(
         self,

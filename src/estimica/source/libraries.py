@@ -151,9 +151,9 @@ def names_used(texts: Iterable[str]) -> set[str]:
 
 def libraries_given(path: Path) -> list[Library]:
     """The libraries that a path means: itself, or those in a folder."""
-    if path.is_file() or (path / "package.mo").is_file():
+    if os.path.isfile(path) or os.path.isfile(path / "package.mo"):
         return [Library(package_name(path), path)]
-    return [c[0] for c in _libraries_in(path)] if path.is_dir() else []
+    return [c[0] for c in _libraries_in(path)] if os.path.isdir(path) else []
 
 
 def _libraries_in(folder: Path) -> list[tuple[Library, tuple[int, ...]]]:
