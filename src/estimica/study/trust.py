@@ -122,7 +122,7 @@ def named_in(study: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Code,
     path = Path(study)
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except (OSError, ValueError, RecursionError):  # no TOML in UTF-8, or a number without end
         return {}, ()
     return tables, code_of(tables, path.parent)
 
