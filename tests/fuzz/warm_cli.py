@@ -90,7 +90,16 @@ def _warm_up() -> None:
     import scipy.io  # noqa: F401
 
     import estimica as es
+    from estimica.simulate.algebraic import algebraic_unit, projection_unit
+    from estimica.simulate.driver import drive
+    from estimica.simulate.events import events_unit
+    from estimica.simulate.history import history_unit
+    from estimica.simulate.point_driver import points_unit
+    from estimica.simulate.rosenbrock import stiff_unit
 
+    for unit in (drive, algebraic_unit, projection_unit, events_unit, history_unit, points_unit,
+                 stiff_unit):  # fmt: skip
+        unit.address  # noqa: B018  # compiled once on this computer, which may take its time
     for name in es.__all__:
         getattr(es, name)  # they are imported when they are asked for
     with tempfile.TemporaryDirectory() as folder:
