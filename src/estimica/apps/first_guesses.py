@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
+from estimica.base.toml_text import load_toml
 from estimica.data.table import Data
 
 MOST = 6  # remarks for one case
@@ -12,7 +12,7 @@ MOST = 6  # remarks for one case
 
 def with_first_guesses(text: str, tables: Sequence[Data]) -> str:
     """The drafted study with what steps in the data suggest, below the head of each case."""
-    cases = tomllib.loads(text).get("case", [])
+    cases = load_toml(text).get("case", [])
     if not tables or len(cases) != len(tables):
         return text
     remarks = iter([list(_remarks(c, t)) for c, t in zip(cases, tables, strict=True)])

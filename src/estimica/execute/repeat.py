@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+from estimica.base.files import open_file, read_text
 from estimica.base.show import Listing, Page, Section, Shown, Table
 from estimica.data.table import Data
 from estimica.execute.environment import environment
@@ -100,7 +101,7 @@ def _study_text(study: Study | None) -> str:
     if study is None or study.path is None:
         return ""
     try:
-        return study.path.read_text(encoding="utf-8-sig", errors="replace").rstrip()
+        return read_text(study.path, "utf-8-sig", "replace").rstrip()
     except OSError:
         return ""
 
@@ -129,7 +130,7 @@ def _files(study: Study | None) -> Iterator[Path]:
 def _checksums(paths: tuple[Path, ...]) -> Iterator[tuple[object, ...]]:
     for path in dict.fromkeys(paths):
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = path.stat().st_size
         except (OSError, ValueError):

@@ -11,8 +11,6 @@ from estimica.source.package_text import read_text
 
 SUFFIX = ".bmo"
 _HEADER = re.compile(r"\ufeff?\s*//!\s*base\b")
-#: enough of a file to hold its first line
-_BEGINNING = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,6 @@ def base_text(source: str | Path) -> BaseText | None:
     if path.suffix.lower() not in (SUFFIX, ".mo") or not os.path.isfile(path):
         return None
     if path.suffix.lower() == ".mo":
-        with path.open("rb") as file:
-            beginning = file.read(_BEGINNING).decode("utf-8", errors="replace")
-        if _HEADER.match(beginning) is None:
-            return None
+        text = read_text(path)
+        return BaseText(text, str(path)) if _HEADER.match(text) else None
     return BaseText(read_text(path), str(path))

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from estimica.source.outline import head_names, outline
+from estimica.source.package_text import library_text
 
 _USES = re.compile(r"\buses\s*\(((?:[^()]|\([^()]*\))*)\)")
 _VERSIONED = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z_0-9]*)(?: (?P<version>[0-9][^/]*))?$")
@@ -30,7 +31,7 @@ class Library:
 
     def uses(self) -> set[str]:
         """The libraries that the package says it needs."""
-        text = self.main_file.read_text(encoding="utf-8", errors="replace")
+        text = library_text(self.main_file)
         found = _USES.search(text)
         return set(re.findall(r"([A-Za-z_]\w*)\s*\(", found.group(1))) if found else set()
 
@@ -140,7 +141,7 @@ def enclosing_package(path: Path) -> Path | None:
 def package_name(root: Path) -> str:
     """The name of the package in a folder or file."""
     main = root / "package.mo" if root.is_dir() else root
-    classes = outline(main.read_text(encoding="utf-8", errors="replace")).classes
+    classes = outline(library_text(main)).classes
     return classes[0].name if classes else root.stem
 
 

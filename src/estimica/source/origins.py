@@ -12,7 +12,7 @@ from typing import Any
 from estimica.flat.system import Origin
 from estimica.source.flattener_worker import DOCUMENT
 from estimica.source.hidden import OWN
-from estimica.source.package_text import Piece, read_text
+from estimica.source.package_text import Piece, library_text, read_text
 
 _LONGEST = 160
 
@@ -87,7 +87,7 @@ class SourceFiles:
         found = self._read.get(number)
         if found is None and number in self._files:
             path = self._files[number]
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = library_text(path)
             found = self._read[number] = _Document(text, str(path))
         return found
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from estimica.base.errors import SourceError
+from estimica.base.files import read_bytes
 from estimica.source.outline import outline, tokenise
 
 
@@ -42,11 +44,23 @@ def read_package(root: Path) -> PackageText:
 
 def read_text(path: Path) -> str:
     """The text of a Modelica file, UTF-8 or, in old files, Latin-1."""
-    content = path.read_bytes()
+    content = _content(path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return content.decode("latin-1")
+
+
+def library_text(path: Path) -> str:
+    """The text of a library's file; what is not UTF-8 stands in comments and does not matter."""
+    return _content(path).decode("utf-8", errors="replace")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise SourceError("S009", f"cannot read '{path}': {error.strerror}") from None
 
 
 def _fragments(folder: Path) -> Iterator[tuple[str, Path | None, int]]:
@@ -75,7 +89,7 @@ def _children(folder: Path) -> list[Path]:
     found = {p.name: p for p in folder.iterdir() if (p / "package.mo").is_file()}
     found |= {p.stem: p for p in folder.glob("*.mo") if p.name != "package.mo"}
     order = folder / "package.order"
-    named = order.read_text(encoding="utf-8").split() if order.is_file() else []
+    named = library_text(order).split() if order.is_file() else []
     first = [found.pop(name) for name in named if name in found]
     return [*first, *(found[name] for name in sorted(found))]
 

@@ -66,7 +66,7 @@ def read_request(source: str | Path, class_name: str | None, extra: Sequence[Pat
     path = Path(source)
     if os.path.isdir(path) or (path.name == "package.mo" and os.path.isfile(path)):
         return _of_package(path if os.path.isdir(path) else path.parent, class_name, extra)
-    if os.path.isfile(path):
+    if os.path.exists(path):  # a pipe or device too: reading it says why it is refused
         return _of_file(path, class_name, extra)
     if isinstance(source, str) and _CLASS_NAME.match(source) and path.suffix not in _FILES:
         return _of_library(source if class_name is None else f"{source}.{class_name}", extra)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from estimica.source.cache import cache_folder, fingerprint, key_of
 from estimica.source.libraries import Library
+from estimica.source.package_text import library_text
 
 _IGNORED = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _NAMES = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
@@ -103,7 +104,7 @@ class _Finder:
         found: dict[str, list[str]] = {}
         for scope in reversed(scopes):
             if scope not in self._aliases:
-                text = (scope / "package.mo").read_text(encoding="utf-8", errors="replace")
+                text = library_text(scope / "package.mo")
                 self._aliases[scope] = _aliases(_IGNORED.sub(" ", text))
             found.update(self._aliases[scope])
         return found
@@ -132,7 +133,7 @@ class _Finder:
         """Follow the names in the files found, until there are no new ones."""
         while self._pending:
             path = self._pending.pop()
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = library_text(path)
             self.follow(text, self._scopes(path))
 
     def _scopes(self, path: Path) -> list[Path]:
@@ -159,7 +160,7 @@ class _Finder:
         if (folder, parts[0]) in self._inherited:
             return
         self._inherited.add((folder, parts[0]))
-        code = _IGNORED.sub(" ", (folder / "package.mo").read_text("utf-8", errors="replace"))
+        code = _IGNORED.sub(" ", library_text(folder / "package.mo"))
         for base in sorted(set(_EXTENDS.findall(code))):
             self._reach([*base.split("."), *parts], self._scopes(folder / "package.mo"))
 

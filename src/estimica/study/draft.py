@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from estimica.base.errors import StudyError
+from estimica.base.files import read_text
 from estimica.base.output_file import write_text
 from estimica.base.quantities import Quantity
 from estimica.compiled.model import Model
@@ -115,7 +116,7 @@ def require_one_class(source: str) -> None:
     path = Path(source)
     if not os.path.isfile(path):
         return
-    models = outline(path.read_text(encoding="utf-8", errors="replace")).models()
+    models = outline(read_text(path, errors="replace")).models()
     if len(models) > 1:
         raise StudyError(
             "Q016",

@@ -16,8 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import StudyError
+from estimica.base.files import read_text
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean
+from estimica.base.toml_text import TOML_LIMIT
 from estimica.study.fields import STRICT
 from estimica.study.form import Field, Form, Option, every_field
 from estimica.study.form_types import in_full
@@ -72,7 +74,7 @@ def read_labels(folder: str | PathLike[str]) -> FormLabels:
     """The labels of a folder's `estimica-forms.toml`; none where there is no such file."""
     path = Path(folder) / FILE_NAME
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig", limit=TOML_LIMIT)
     except FileNotFoundError:
         return FormLabels()
     except (OSError, UnicodeDecodeError):

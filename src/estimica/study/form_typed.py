@@ -6,6 +6,7 @@ import re
 import tomllib
 from typing import Any
 
+from estimica.base.toml_text import load_toml
 from estimica.study.form_types import TEXTS, Field
 from estimica.study.toml_write import toml_value
 
@@ -67,6 +68,6 @@ def _as_toml(text: str, default: Any) -> Any:
     if "\n" in text:
         return default
     try:
-        return tomllib.loads(f"v = {text}")["v"]
+        return load_toml(f"v = {text}")["v"]
     except (tomllib.TOMLDecodeError, RecursionError):
         return default

@@ -16,8 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 from estimica.base.code_reference import means_fmu
 from estimica.base.consent import admit, is_guarded
 from estimica.base.errors import EstimicaError, StructureError, StudyError
+from estimica.base.files import read_text
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
+from estimica.base.toml_text import TOML_LIMIT, load_toml
 from estimica.base.trusted_code import TrustedCode
 from estimica.compiled.function_file import code_of_source, is_function_source
 from estimica.compiled.model import Model
@@ -127,7 +129,7 @@ def _to_compute(content: StudyFile) -> str:
 
 def _tables(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig", limit=TOML_LIMIT)
     except FileNotFoundError:
         hint = did_you_mean_file(path)
         raise StudyError("Q003", f"there is no file '{path}'{hint}") from None
@@ -136,13 +138,9 @@ def _tables(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise StudyError("Q003", f"cannot read '{path}': {error.strerror}") from None
     try:
-        tables = tomllib.loads(text)
+        tables = load_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError("Q004", f"{path.name}, {_located(str(error))}") from None
-    except ValueError:  # Python's limit to the digits of an integer
-        raise StudyError("Q004", f"{path.name}: a number has more than 4300 digits") from None
-    except RecursionError:
-        raise StudyError("Q004", f"{path.name}: brackets are nested too deeply") from None
     if any("\0" in text for text in _texts(tables)):
         raise StudyError("Q004", f"{path.name}: a text holds NUL, which no name and no path has")
     return tables

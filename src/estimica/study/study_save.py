@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NewType
 
 from estimica.base.errors import StudyError, WriteError
+from estimica.base.files import read_bytes
 from estimica.base.output_file import replaced
 from estimica.base.suggest import did_you_mean_file
 
@@ -63,7 +64,7 @@ def _require_unchanged(path: Path, known: Fingerprint | None) -> None:
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except FileNotFoundError:
         return None
     except OSError as error:

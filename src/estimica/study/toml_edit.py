@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from estimica.study.toml_layout import BOM, Entry, Node, Section
+from estimica.base.toml_text import BOM
+from estimica.study.toml_layout import Entry, Node, Section
 from estimica.study.toml_write import toml_key, toml_value
 
 WIDTH = 100  # a table that makes a longer line gets a section of its own

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 from estimica.base.errors import StudyError
+from estimica.base.toml_text import BOM, load_toml
 
 Place = tuple[str | int, ...]
-BOM = "\ufeff"
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
@@ -91,14 +91,13 @@ class Found:
 def parsed(text: str) -> dict[str, Any]:
     """The tables of a text, not to be changed, or an error that names the line."""
     try:
-        return tomllib.loads(text.removeprefix(BOM))
+        return load_toml(text)
     except tomllib.TOMLDecodeError as error:
         at = _AT.search(str(error))
         message = _AT.sub("", str(error))
-        where = f"line {at[1]}, column {at[2]}: " if at else "at the end of the text: "
+        end = "at the end of the text: " if "end of document" in message else ""
+        where = f"line {at[1]}, column {at[2]}: " if at else end
         raise StudyError("Q070", where + message.replace(" (at end of document)", "")) from None
-    except RecursionError:
-        raise StudyError("Q070", "brackets are nested too deeply") from None
 
 
 @lru_cache(maxsize=16)

@@ -15,6 +15,7 @@ from estimica.apps.cli.console import Renewed, say
 from estimica.apps.cli.delivery import Delivery, Output, deliver
 from estimica.apps.cli.kept_page import keep_page
 from estimica.base.errors import StoreError
+from estimica.base.files import read_text
 from estimica.base.show import ended
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def begun(
     if resume is None:
         begin = where.begin if store else where.begin_if_possible  # one asked for must work
         noted = {**settings, "fingerprint": fingerprint(study)}
-        content = path.read_text(encoding="utf-8-sig")
+        content = read_text(path, "utf-8-sig")
         return Run(begin(command, name=study.name, study=content, settings=noted), settings)
     run = where.run(_newest(where, command) if resume == "last" else resume)
     if run.summary.command != command:

@@ -13,6 +13,7 @@ from estimica.apps.web.bench import Benches
 from estimica.apps.web.folder import Folder
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
+from estimica.base.toml_text import load_toml
 from estimica.study import study_text
 from estimica.study.form import Form, form_of
 from estimica.study.form_labels import FormLabels, apply, read_labels
@@ -26,7 +27,7 @@ Place = tuple[str | int, ...]
 @lru_cache(maxsize=16)  # a page asks for many values of one text
 def _tables(text: str) -> dict[str, Any] | None:
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
+        return load_toml(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return None
 

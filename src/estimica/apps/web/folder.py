@@ -14,6 +14,7 @@ from urllib.parse import quote
 from estimica.apps.web.safe_name import refused, safe_new_name, safe_parts
 from estimica.apps.web.upload import Receiving, require_type
 from estimica.base.errors import WebError
+from estimica.base.files import open_file
 
 DEPTH = 6  # folders below the served one that lists look into
 ENTRIES = 20_000  # files and folders that one list looks at
@@ -243,7 +244,7 @@ def _looks_like_a_study(entry: os.DirEntry[str]) -> bool:
     if not entry.name.lower().endswith(".toml") or entry.name.lower() in _NO_STUDY:
         return False
     try:
-        with open(entry.path, "rb") as file:
+        with open_file(entry.path) as file:
             return _STUDY.search(file.read(HEAD)) is not None
     except OSError:
         return False

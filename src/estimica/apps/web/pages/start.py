@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Any
 
 from nicegui import ui
@@ -13,6 +12,8 @@ from estimica.apps.web.parts.runs import runs_table
 from estimica.apps.web.recent import FolderRun, folder_of, recent_runs
 from estimica.apps.web.shell import frame, study_address
 from estimica.apps.web.workbench import Workbench
+from estimica.base.files import read_text
+from estimica.base.toml_text import TOML_LIMIT, load_toml
 
 LONGEST = 48  # characters of a model's name on a card
 
@@ -83,7 +84,7 @@ def _study(study: Listed, runs: list[FolderRun]) -> None:
 def _about(study: Listed) -> str:
     """What a study consists of, in one line."""
     try:
-        tables: dict[str, Any] = tomllib.loads(study.path.read_text(encoding="utf-8-sig"))
+        tables: dict[str, Any] = load_toml(read_text(study.path, "utf-8-sig", limit=TOML_LIMIT))
     except (OSError, ValueError, RecursionError):
         return "cannot be read as TOML"
     model = tables.get("model")
