@@ -20,6 +20,8 @@ C = TypeVar("C")
 T = TypeVar("T")
 R = TypeVar("R")
 
+#: workers for each processor, and at least: each is a process with some 100 MB of its own
+EACH, FEWEST = 4, 16
 NAMES = ("serial", "local", "dask")
 
 
@@ -83,6 +85,13 @@ def executor(name: str = "local", workers: int | None = None) -> Executor:
         raise ExecuteError("X010", f"there is no executor '{name}'{hint}")
     if workers is not None and workers < 1:
         raise ExecuteError("X012", f"{workers} workers cannot do anything; use 1 or more")
+    most = max(FEWEST, EACH * processors())
+    if workers is not None and workers > most and not address:
+        raise ExecuteError(
+            "X012",
+            f"{workers} workers: this machine has {processors()} processors, and at most {most} "
+            "workers share them; more only take memory",
+        )
     count = processors() if workers is None else workers
     if worker.inside() or kind == "serial" or (kind == "local" and count == 1):
         return Serial()

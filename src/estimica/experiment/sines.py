@@ -9,8 +9,11 @@ import numpy as np
 
 from estimica.base.signals import Vector
 from estimica.experiment.waveform import Smooth, limited
+from estimica.study.counts import LINE
 
 TWO_PI = 2 * np.pi
+#: 32 times as many cosines are added to find the peak: 10 seconds
+LINES_TIMES_HIGHEST = 30_000_000
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,10 @@ class Multisine(Smooth):
         wrong = [n for n in self.lines if n != int(n) or n < 1]
         if wrong:
             yield f"line {wrong[0]} is no positive whole number"
+        elif self.lines and max(self.lines) > LINE:
+            yield f"line {max(self.lines)} is above {LINE}; choose a larger fundamental"
+        elif self.lines and max(self.lines) * len(self.lines) > LINES_TIMES_HIGHEST:
+            yield f"{len(self.lines)} lines up to {max(self.lines)} are too many; leave some out"
         if len(set(self.lines)) < len(self.lines):
             yield "a line is given twice"
         if self.fundamental <= 0:

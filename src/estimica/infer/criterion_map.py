@@ -31,6 +31,7 @@ from estimica.execute.context import Context
 from estimica.execute.executor import executor as executor_of
 from estimica.execute.outcome import Outcome
 from estimica.infer.criterion_curvature import Kind, curvature, unsimulated
+from estimica.study.counts import MAP_POINTS
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -205,6 +206,8 @@ def criterion_map(
     counts = (points, points) if isinstance(points, int) else points
     if min(counts) < 2:
         raise FitError("F081", f"points {points}: a map needs at least 2 along each tuner")
+    if max(counts) > MAP_POINTS:
+        raise FitError("F081", f"points {max(counts)}: a map has at most {MAP_POINTS} each way")
     x, y = (
         _grid(objective.unknowns.items[k], float(values[k]), ranges, count)
         for k, count in zip(chosen, counts, strict=True)

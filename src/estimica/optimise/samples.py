@@ -13,12 +13,15 @@ from scipy import stats
 from scipy.stats import qmc
 
 from estimica.base.errors import DesignError
+from estimica.study.counts import COMBINATIONS
 from estimica.study.input_design_table import Span
 from estimica.study.optimise_table import Distribution
 
 Vector = npt.NDArray[np.float64]
 Draw = str  # random, latin-hypercube, sobol
-MOST = 10_000_000  # points that are worth beginning with
+MOST = COMBINATIONS
+#: values of all parameters at all points: 0.4 GB, and some copies
+NUMBERS = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +52,26 @@ def grid(axes: Mapping[str, Sequence[float]]) -> Samples:
         raise DesignError(
             "O050", f"{count} combinations are too many; give fewer values, or design = 'sobol'"
         )
+    _require_room(count, len(columns))
     values = np.array(list(product(*columns)), float).reshape(count, len(columns))
     return Samples(tuple(axes), values, tuple(columns))
+
+
+def require_few(counts: Mapping[str, int]) -> None:
+    """Refuse axes with so many values that they alone fill the memory."""
+    if sum(counts.values()) > MOST:
+        raise DesignError(
+            "O050", f"{sum(counts.values())} values in vary are too many; at most {MOST} are tried"
+        )
+
+
+def _require_room(points: int, parameters: int) -> None:
+    if points * parameters > NUMBERS:
+        raise DesignError(
+            "O050",
+            f"{points} points of {parameters} parameters are {points * parameters} numbers, and "
+            f"at most {NUMBERS} are held; give fewer",
+        )
 
 
 def factorial(ends: Mapping[str, tuple[float, float]]) -> Samples:
@@ -62,6 +83,7 @@ def one_at_a_time(axes: Mapping[str, Sequence[float]], centre: Mapping[str, floa
     """The centre, then each value of each parameter with the others at the centre."""
     names = tuple(axes)
     middle = np.array([centre[n] for n in names], float)
+    _require_room(1 + sum(map(len, axes.values())), len(names))
     rows = [middle]
     for k, name in enumerate(names):
         for value in axes[name]:
@@ -74,6 +96,7 @@ def one_at_a_time(axes: Mapping[str, Sequence[float]], centre: Mapping[str, floa
 
 def unit_samples(count: int, dimension: int, how: Draw, seed: int) -> Vector:
     """Points of the unit cube, (count, dimension)."""
+    _require_room(count, dimension)
     rng = np.random.default_rng(seed)
     if how == "latin-hypercube":
         found: Vector = qmc.LatinHypercube(dimension, rng=rng).random(count)

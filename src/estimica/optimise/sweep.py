@@ -18,6 +18,7 @@ from estimica.optimise.samples import (
     grid,
     in_ranges,
     one_at_a_time,
+    require_few,
     values_of,
 )
 from estimica.study.input_design_table import Span
@@ -63,6 +64,7 @@ def samples_of(study: Study, table: SweepTable) -> Samples:
     """The points of a sweep."""
     require_parameters(study, list(table.vary))
     given = table.vary or _bounds(study, 2 if table.design == "factorial" else STEPS)
+    require_few({n: v.count if isinstance(v, Span) else len(v) for n, v in given.items()})
     axes = {n: values_of(v) for n, v in given.items()}
     for name, values in axes.items():
         if not values:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from estimica.study.counts import BLOCK, REPLICATES, SEED
 from estimica.study.fields import STRICT, WHOLE
 from estimica.study.settings import settings
 
@@ -16,14 +17,16 @@ from estimica.study.settings import settings
 class BootstrapTable:
     """How a fit is repeated on simulated data."""
 
-    replicates: Annotated[int, Field(ge=2, description="How many fits."), WHOLE] = 500
+    replicates: Annotated[int, Field(ge=2, le=REPLICATES, description="How many fits."), WHOLE] = (
+        500
+    )
     kind: Annotated[
         Literal["parametric", "residual", "block"],
         Field(description="Noise: Gaussian, drawn from the residuals, or stretches of them."),
     ] = "parametric"
-    seed: Annotated[int, Field(ge=0, description="Seed of the noise."), WHOLE] = 1
+    seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of the noise."), WHOLE] = 1
     block_length: Annotated[
-        Annotated[int, Field(ge=1), WHOLE] | None,
+        Annotated[int, Field(ge=1, le=BLOCK), WHOLE] | None,
         Field(description="Samples in a block of kind 'block'; found from the residuals if not."),
     ] = None
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from estimica.study.counts import FOLDS
 from estimica.study.fields import STRICT, WHOLE
 from estimica.study.settings import settings
 
@@ -21,7 +22,7 @@ class CrossvalidateTable:
         Field(description="Leave out whole cases, or stretches of time; cases if there are two."),
     ] = None
     folds: Annotated[
-        Annotated[int, Field(ge=2), WHOLE] | None,
+        Annotated[int, Field(ge=2, le=FOLDS), WHOLE] | None,
         Field(description="How many fits; by default one for each case, or five."),
     ] = None
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import StudyError
+from estimica.study.counts import ELEMENTS, ITERATIONS, SEED, SEGMENTS, SOLVER_STEPS, STARTS
 from estimica.study.fields import REAL, STRICT, WHOLE, Positive, called, spoken
 from estimica.study.form_offer import SECONDS
 
@@ -42,12 +43,12 @@ class Estimation:
         Transcription, Field(description="How the simulation enters the search.")
     ] = "shooting"
     starts: Annotated[
-        int, Field(ge=1, description="Number of starts; the first is given."), WHOLE
+        int, Field(ge=1, le=STARTS, description="Number of starts; the first is given."), WHOLE
     ] = 1
-    seed: Annotated[int, Field(ge=0, description="Seed of everything random."), WHOLE] = 1
-    max_iterations: Annotated[int, Field(ge=1, description="Most steps of the search."), WHOLE] = (
-        200
-    )
+    seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of everything random."), WHOLE] = 1
+    max_iterations: Annotated[
+        int, Field(ge=1, le=ITERATIONS, description="Most steps of the search."), WHOLE
+    ] = 200
     tolerance: Annotated[
         float,
         Field(gt=0, lt=1, description="Relative change of cost or tuners that ends the search."),
@@ -60,11 +61,11 @@ class Estimation:
         REAL,
     ] = math.inf
     segments: Annotated[
-        Annotated[int, Field(ge=2), WHOLE] | None,
+        Annotated[int, Field(ge=2, le=SEGMENTS), WHOLE] | None,
         Field(description="Multiple shooting: pieces of each case."),
     ] = None
     elements: Annotated[
-        Annotated[int, Field(ge=1), WHOLE] | None,
+        Annotated[int, Field(ge=1, le=ELEMENTS), WHOLE] | None,
         Field(description="Collocation: elements of each case."),
     ] = None
     degree: Annotated[
@@ -83,9 +84,9 @@ class Solver:
         Literal["auto", "explicit", "implicit"], Field(description="Integration method.")
     ] = "auto"
     max_step: Annotated[float, SECONDS, Field(gt=0, description="Longest step."), REAL] = math.inf
-    max_steps: Annotated[int, Field(ge=1, description="Most steps between two samples."), WHOLE] = (
-        100_000
-    )
+    max_steps: Annotated[
+        int, Field(ge=1, le=SOLVER_STEPS, description="Most steps between two samples."), WHOLE
+    ] = 100_000
     max_seconds: Annotated[
         float,
         SECONDS,

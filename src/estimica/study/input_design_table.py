@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
+from estimica.study.counts import LINE, PIECES, SEED, STARTS
 from estimica.study.fields import (
     LIST,
     NUMBER,
@@ -34,7 +35,7 @@ from estimica.study.form_offer import (
 )
 from estimica.study.settings import settings
 
-Count = Annotated[int, Field(ge=1), WHOLE]
+Count = Annotated[int, Field(ge=1, le=LINE), WHOLE]
 MOST = 200_000  # values of a span
 _FREE = ("min", "max", "rate", "limits", "pieces", "robust")  # keys of kind "free" alone
 
@@ -229,7 +230,11 @@ class InputDesignTable:
     ] = Field(default_factory=dict)
     pieces: Annotated[
         int | None,
-        Field(ge=1, description="Free values of each input; by default one for each sample."),
+        Field(
+            ge=1,
+            le=PIECES,
+            description="Free values of each input; by default one for each sample.",
+        ),
         WHOLE,
     ] = None
     robust: Annotated[
@@ -242,8 +247,8 @@ class InputDesignTable:
     worst: Annotated[
         Truth, Field(description="The worst of the robust values counts, not their mean.")
     ] = False
-    starts: Annotated[int, Field(ge=1, description="Starts of the search."), WHOLE] = 4
-    seed: Annotated[int, Field(ge=0, description="Of the random starts."), WHOLE] = 1
+    starts: Annotated[int, Field(ge=1, le=STARTS, description="Starts of the search."), WHOLE] = 4
+    seed: Annotated[int, Field(ge=0, le=SEED, description="Of the random starts."), WHOLE] = 1
 
     def __post_init__(self) -> None:
         if self.criterion is None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from estimica.study.counts import SAMPLES, SEED
 from estimica.study.fields import REAL, STRICT, WHOLE
 from estimica.study.form_offer import ParameterName
 from estimica.study.optimise_table import Distribution
@@ -28,7 +29,7 @@ class MontecarloTable:
             "study's fit), 'bootstrap' (its sample), or the name of a stored run."
         ),
     ] = None
-    samples: Annotated[int, Field(ge=2, description="Simulated designs."), WHOLE] = 1000
+    samples: Annotated[int, Field(ge=2, le=SAMPLES, description="Simulated designs."), WHOLE] = 1000
     sampling: Annotated[
         Literal["random", "latin-hypercube", "sobol"], Field(description="How they are drawn.")
     ] = "random"
@@ -40,7 +41,7 @@ class MontecarloTable:
         Literal["none", "morris", "sobol"],
         Field(description="Which parameters matter: Morris' screening or Sobol's indices."),
     ] = "none"
-    seed: Annotated[int, Field(ge=0, description="Seed of the draws."), WHOLE] = 1
+    seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of the draws."), WHOLE] = 1
 
 
 def montecarlo_table(*tables: Mapping[str, Any]) -> MontecarloTable:

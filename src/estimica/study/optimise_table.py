@@ -9,6 +9,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
+from estimica.study.counts import (
+    EVALUATIONS,
+    FRONT,
+    ITERATIONS,
+    POPULATION,
+    SCENARIOS,
+    SEED,
+    STARTS,
+)
 from estimica.study.fields import LIST, REAL, STRICT, TABLE, WHOLE, Finite, Truth, either
 from estimica.study.form_offer import SECONDS, CriterionName, ParameterName
 from estimica.study.settings import settings
@@ -59,7 +68,7 @@ class RobustTable:
         Field(description="Values of the fit that the search starts from scatter as it says."),
     ] = False
     scenarios: Annotated[
-        int, Field(ge=1, description="Scenarios drawn from distributions."), WHOLE
+        int, Field(ge=1, le=SCENARIOS, description="Scenarios drawn from distributions."), WHOLE
     ] = 16
 
 
@@ -75,7 +84,9 @@ class ParetoTable:
         Literal["nsga2", "epsilon"],
         Field(description="A genetic search, or epsilon-constraints with gradients."),
     ] = "epsilon"
-    points: Annotated[int, Field(ge=2, description="Designs along the front."), WHOLE] = 20
+    points: Annotated[int, Field(ge=2, le=FRONT, description="Designs along the front."), WHOLE] = (
+        20
+    )
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -90,9 +101,11 @@ class OptimiseTable:
     sharpness: Annotated[
         float, Field(gt=0, description="Smooth maximum: how closely it follows the largest."), REAL
     ] = 50.0
-    max_iterations: Annotated[int, Field(ge=1, description="Most iterates."), WHOLE] = 100
+    max_iterations: Annotated[
+        int, Field(ge=1, le=ITERATIONS, description="Most iterates."), WHOLE
+    ] = 100
     max_evaluations: Annotated[
-        Annotated[int, Field(ge=1), WHOLE] | None,
+        Annotated[int, Field(ge=1, le=EVALUATIONS), WHOLE] | None,
         Field(description="Most designs that are simulated."),
     ] = None
     tolerance: Annotated[
@@ -109,12 +122,12 @@ class OptimiseTable:
         REAL,
     ] = math.inf
     starts: Annotated[
-        int, Field(ge=1, description="Number of starts; the first is given."), WHOLE
+        int, Field(ge=1, le=STARTS, description="Number of starts; the first is given."), WHOLE
     ] = 1
     population: Annotated[
-        int, Field(ge=4, description="Genetic: designs of a generation."), WHOLE
+        int, Field(ge=4, le=POPULATION, description="Genetic: designs of a generation."), WHOLE
     ] = 40
-    seed: Annotated[int, Field(ge=0, description="Seed of everything random."), WHOLE] = 1
+    seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of everything random."), WHOLE] = 1
     robust: Annotated[RobustTable | None, Field(description="Uncertain parameters.")] = None
     pareto: Annotated[ParetoTable | None, Field(description="A front instead of one design.")] = (
         None

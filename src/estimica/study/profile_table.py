@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from estimica.study.counts import PROFILE
 from estimica.study.fields import REAL, STRICT, WHOLE
 from estimica.study.form_offer import TunerName
 from estimica.study.settings import settings
@@ -25,7 +26,9 @@ class ProfileTable:
         0.95
     )
     points: Annotated[
-        int, Field(ge=2, description="Refits between the estimate and either end, about."), WHOLE
+        int,
+        Field(ge=2, le=PROFILE, description="Refits between the estimate and either end, about."),
+        WHOLE,
     ] = 8
 
 

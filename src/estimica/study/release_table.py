@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
+from estimica.study.counts import RELEASES, SEED, STARTS
 from estimica.study.fields import (
     LIST,
     NUMBER,
@@ -63,13 +64,13 @@ class ReleaseTable:
         tuple[tuple[TunerName, ...], ...], Field(description="Tuners that are released together.")
     ] = ()
     starts: Annotated[
-        int, Field(ge=1, description="Starts of the search for a candidate."), WHOLE
+        int, Field(ge=1, le=STARTS, description="Starts of the search for a candidate."), WHOLE
     ] = 4
     seed: Annotated[
-        Annotated[int, Field(ge=0), WHOLE] | None,
+        Annotated[int, Field(ge=0, le=SEED), WHOLE] | None,
         Field(description="Seed of the starts; by default that of [estimate]."),
     ] = None
-    max_steps: Annotated[int, Field(ge=1, description="Most steps."), WHOLE] = 50
+    max_steps: Annotated[int, Field(ge=1, le=RELEASES, description="Most steps."), WHOLE] = 50
 
 
 def release_table(*tables: Mapping[str, Any]) -> ReleaseTable:

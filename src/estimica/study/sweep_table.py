@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from estimica.study.counts import SAMPLES, SEED
 from estimica.study.fields import STRICT, WHOLE
 from estimica.study.form_offer import ParameterName
 from estimica.study.input_design_table import Grid
@@ -27,9 +28,9 @@ class SweepTable:
         Field(description="All combinations, corners, single steps, or samples in the ranges."),
     ] = "grid"
     samples: Annotated[
-        int, Field(ge=1, description="Latin hypercube and Sobol: how many."), WHOLE
+        int, Field(ge=1, le=SAMPLES, description="Latin hypercube and Sobol: how many."), WHOLE
     ] = 256
-    seed: Annotated[int, Field(ge=0, description="Seed of the samples."), WHOLE] = 1
+    seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of the samples."), WHOLE] = 1
 
 
 def sweep_table(*tables: Mapping[str, Any]) -> SweepTable:

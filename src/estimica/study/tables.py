@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 from estimica.study.backcalculate_table import BackcalculateTable
 from estimica.study.bootstrap_table import BootstrapTable
 from estimica.study.case import Case
+from estimica.study.counts import CASES, CRITERIA, TUNERS
 from estimica.study.crossvalidate_table import CrossvalidateTable
 from estimica.study.design_criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
@@ -170,9 +171,11 @@ class StudyFile:
     tune: Annotated[
         dict[ParameterName, Tuner],
         BeforeValidator(_named),
-        Field(description="Parameters to be found: name = start, or name = { … }."),
+        Field(
+            max_length=TUNERS, description="Parameters to be found: name = start, or name = { … }."
+        ),
     ] = Field(default_factory=dict)
-    case: Annotated[tuple[Case, ...], Field(description="The experiments.")] = ()
+    case: Annotated[tuple[Case, ...], Field(max_length=CASES, description="The experiments.")] = ()
     estimate: Annotated[
         Estimation, Field(description="How disagreement is scored and the search goes.")
     ] = Field(default_factory=Estimation)
@@ -198,7 +201,7 @@ class StudyFile:
         InputDesignTable, Field(description="Read by `estimica design-input`.")
     ] = Field(default_factory=InputDesignTable)
     criterion: Annotated[
-        tuple[Criterion, ...], Field(description="What is asked of a design.")
+        tuple[Criterion, ...], Field(max_length=CRITERIA, description="What is asked of a design.")
     ] = ()
     optimise: Annotated[OptimiseTable, Field(description="Read by `estimica optimise`.")] = Field(
         default_factory=OptimiseTable
@@ -210,5 +213,6 @@ class StudyFile:
         Field(default_factory=MontecarloTable)
     )
     indicator: Annotated[
-        tuple[Indicator, ...], Field(description="Plots that are drawn for every design.")
+        tuple[Indicator, ...],
+        Field(max_length=CRITERIA, description="Plots that are drawn for every design."),
     ] = ()

@@ -168,6 +168,8 @@ _WORDS: dict[str, Callable[[Mapping[str, Any], object], str]] = {
     "dataclass_exact_type": _instead("a table { … }"),
     "tuple_type": _instead("a list [ … ]"),
     "list_type": _instead("a list [ … ]"),
-    "too_long": lambda *_: "has too many entries",
+    "too_long": lambda c, _: (
+        f"has {c['actual_length']} entries, at most {c['max_length']} are read"
+    ),
     "unexpected_positional_argument": lambda _, value: f"{shown(value)} is one argument too many",
 }

@@ -19,6 +19,7 @@ from estimica.apps.cli.delivery import (
 from estimica.apps.cli.demo.boiler_data import TRUTH, VARIANCES, write_boiler
 from estimica.apps.cli.options import AsJson
 from estimica.base.show import Table, text
+from estimica.study.counts import SEED
 
 if TYPE_CHECKING:
     from estimica.estimate.fit import Fit
@@ -29,7 +30,7 @@ def demo(
     files: Annotated[
         Path | None, typer.Option(help="A folder in which to leave model, data and study.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of inputs and noise.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=SEED, help="Seed of inputs and noise.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Fit a drum boiler to noisy data whose truth is known and write a page about it."""

@@ -26,12 +26,15 @@ from estimica.apps.cli.resumable import (
     stored,
 )
 from estimica.base.show import text
+from estimica.study.counts import SEED
 
 
 def identifiability(
     study: StudyPath,
     report: ReportPath = None,
-    seed: Annotated[int, typer.Option(help="Of the random points of the model's structure.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=SEED, help="Of the random points of the model's structure.")
+    ] = 0,
     structural: Annotated[
         bool, typer.Option(help="Ask whether any data could determine the unknowns.")
     ] = True,

@@ -26,13 +26,14 @@ from estimica.apps.cli.resumable import (
 )
 from estimica.base.errors import FitError
 from estimica.base.show import text
+from estimica.study.counts import MAP_POINTS
 
 
 def map_(
     study: StudyPath,
     first: Annotated[str, typer.Argument(metavar="A", help="The tuner to the right.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The tuner upwards.")],
-    points: Annotated[int, typer.Option(help="Points along each tuner.")] = 31,
+    points: Annotated[int, typer.Option(max=MAP_POINTS, help="Points along each tuner.")] = 31,
     range_: Annotated[
         list[str] | None,
         typer.Option("--range", help="Ends of the map: NAME=LOW:HIGH; may be repeated."),

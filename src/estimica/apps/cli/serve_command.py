@@ -29,7 +29,7 @@ def serve(
         bool,
         typer.Option("--no-token", help="Let every user and program of this machine in."),
     ] = False,
-    parallel: Annotated[int, typer.Option(min=1, help="Runs at the same time.")] = 1,
+    parallel: Annotated[int, typer.Option(min=1, max=64, help="Runs at the same time.")] = 1,
     upload_limit: Annotated[
         int, typer.Option(min=1, help="Largest file that can be uploaded, in MB.")
     ] = 200,

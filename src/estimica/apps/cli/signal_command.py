@@ -13,6 +13,7 @@ from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.base.show import Page, Section, text, write
+from estimica.study.counts import SIMULATED
 
 
 def signal(
@@ -29,7 +30,7 @@ def signal(
         ),
     ] = None,
     step: Annotated[float, typer.Option(help="Seconds between samples.")] = 0.1,
-    samples: Annotated[int, typer.Option(help="Number of samples.")] = 1000,
+    samples: Annotated[int, typer.Option(max=SIMULATED, help="Number of samples.")] = 1000,
     name: Annotated[str, typer.Option(help="Name of the column.")] = "u",
     unit: Annotated[str, typer.Option(help="Its unit.")] = "",
     csv: Annotated[Path | None, typer.Option(help="Write the samples to this CSV file.")] = None,

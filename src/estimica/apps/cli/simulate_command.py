@@ -15,6 +15,7 @@ from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
 from estimica.apps.cli.results import as_object, curves_of, page
 from estimica.base.errors import ModelError
 from estimica.base.show import text, write
+from estimica.study.counts import SIMULATED
 
 if TYPE_CHECKING:
     from estimica.simulate.modelica_model import ModelicaModel
@@ -26,7 +27,9 @@ def simulate(
     class_: ClassName = None,
     stop: Annotated[float | None, typer.Option(help="Last time; the model may suggest it.")] = None,
     start: Annotated[float | None, typer.Option(help="First time; by default 0.")] = None,
-    points: Annotated[int, typer.Option(min=2, help="Number of output times.")] = 500,
+    points: Annotated[
+        int, typer.Option(min=2, max=SIMULATED, help="Number of output times.")
+    ] = 500,
     fix: Fix = None,
     start_value: Annotated[
         list[str] | None, typer.Option("--start-value", help="Start a state from: NAME=VALUE.")
