@@ -262,7 +262,7 @@ def test_forbidden_file_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, os.strerror(13), str(path))
 
-    monkeypatch.setattr(Path, "open", refuse)  # root reads what is forbidden to others
+    monkeypatch.setattr(os, "open", refuse)  # root reads what is forbidden to others
     with pytest.raises(DataError, match=r"D002: cannot read '.*run\.csv': Permission denied"):
         read_data(path)
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from estimica.base.errors import DataError
+from estimica.base.files import open_file
 from estimica.data.cells import COMMENTS, NANS, Kind, is_comment, kind_of
 from estimica.data.dialect import SPACES, Dialect, find_dialect, ragged, split
 from estimica.data.frames import data_from_columns
+from estimica.data.size import cell_limit, require_bytes, require_cells
 from estimica.data.table import Data
 
 if TYPE_CHECKING:
@@ -24,12 +27,24 @@ if TYPE_CHECKING:
 def read_delimited(path: Path, separator: str | None, decimal: str | None) -> Data:
     """The table of a text file, its separator, decimal sign, header and units found out."""
     dialect = find_dialect(path, separator, decimal)
+    _require_room(path, len(dialect.kinds))
     data = _read(path, dialect)
     if not dialect.sure_of_decimal and any(
         kind_of(why.split("'")[1], ",") is Kind.NUMBER for why in data.texts.values()
     ):
         return read_delimited(path, separator, ",")
     return data
+
+
+def _require_room(path: Path, width: int) -> None:
+    """Refuse a text of too many cells; every cell has a byte at least, and a row ends its line."""
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        require_bytes(path, size)
+        require_cells(path, 0, width)
+        if size > cell_limit():
+            lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+            require_cells(path, lines, width)
 
 
 def _read(path: Path, dialect: Dialect) -> Data:
@@ -79,7 +94,12 @@ def _parse(path: Path, dialect: Dialect, without_comments: bool = False) -> pd.D
     import pandas as pd
 
     def read(encoding: str, dtypes: Mapping[int, type]) -> pd.DataFrame:
-        source = _commentless(path, encoding) if without_comments else path
+        with open_file(path) as file:
+            return parsed(
+                _commentless(path, encoding) if without_comments else file, encoding, dtypes
+            )
+
+    def parsed(source: Any, encoding: str, dtypes: Mapping[int, type]) -> pd.DataFrame:
         return pd.read_csv(
             source,
             sep=dialect.separator,
@@ -181,5 +201,5 @@ def _commentless(path: Path, encoding: str) -> io.StringIO:
 
 
 def _texts(path: Path, encoding: str) -> Iterator[str]:
-    with path.open(encoding=encoding, errors="replace") as file:
+    with io.TextIOWrapper(open_file(path), encoding=encoding, errors="replace") as file:
         yield from file

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from estimica.base.errors import DataError
+from estimica.base.files import open_file
 from estimica.data.cells import COMMENTS, Kind, is_comment, kind_of
 from estimica.data.headers import clean_unit
 from estimica.data.layout import TAIL, Layout, find_layout, fits, usual_width
@@ -153,7 +154,7 @@ def _split_header(text: str, separator: str, width: int) -> list[str]:
 
 def _sample(path: Path) -> tuple[str, str, bool]:
     """The beginning of the file as text, its encoding, and whether that is all of it."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         raw = file.read(SAMPLE)
         whole = not file.read(1)
     if not raw:

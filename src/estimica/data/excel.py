@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from estimica.base.errors import DataError
+from estimica.base.files import open_file
 from estimica.base.suggest import did_you_mean
+from estimica.data.excel_size import WEIGHT, SheetSize, require_small_archive
 from estimica.data.extras import needed
 from estimica.data.frames import data_from_columns
 from estimica.data.headers import clean_unit
 from estimica.data.layout import find_layout
+from estimica.data.size import require_bytes
 from estimica.data.table import Data
 
 if TYPE_CHECKING:
@@ -22,33 +26,88 @@ SAMPLE = 200  # rows that are looked at
 
 def read_excel(path: Path, sheet: str | int | None) -> Data:
     """The table of a sheet, given by name or by its number from 1."""
-    path.open("rb").close()
-    if path.suffix.lower() != ".xls":
-        needed("openpyxl", path)
-    try:
-        return _read(path, sheet)
-    except (DataError, MemoryError):
-        raise
-    except ImportError:
-        raise DataError(
-            "D017", f"reading '{path}' needs xlrd; save it as .xlsx, or: pip install xlrd"
-        ) from None
-    except Exception as error:  # a damaged file fails anywhere inside the library
-        raise DataError("D002", f"cannot read '{path}' as Excel: {error}") from None
+    with open_file(path) as file:
+        packed = file.read(2) == b"PK"  # .xlsx and .xlsm are archives, .xls is not
+        file.seek(0)
+        if packed or path.suffix.lower() != ".xls":
+            needed("openpyxl", path)
+        try:
+            return _of_archive(path, file, sheet) if packed else _of_old(path, file, sheet)
+        except (DataError, MemoryError):
+            raise
+        except ImportError:
+            raise DataError(
+                "D017", f"reading '{path}' needs xlrd; save it as .xlsx, or: pip install xlrd"
+            ) from None
+        except Exception as error:  # a damaged file fails anywhere inside the library
+            raise DataError("D002", f"cannot read '{path}' as Excel: {error}") from None
 
 
-def _read(path: Path, sheet: str | int | None) -> Data:
+def _of_archive(path: Path, file: BinaryIO, sheet: str | int | None) -> Data:
+    from openpyxl import load_workbook
+
+    require_small_archive(path, file)
+    book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    sheets = {s.title: s for s in book.worksheets}
+    return _first_table(path, list(sheets), sheet, lambda name: _cells(path, sheets[name]))
+
+
+def _of_old(path: Path, file: BinaryIO, sheet: str | int | None) -> Data:
+    """A file of Excel 2003 or older: not packed, and of at most 65536 rows and 256 columns."""
     import pandas as pd
 
-    with pd.ExcelFile(path) as book:
+    require_bytes(path, path.stat().st_size, 1 / WEIGHT)
+    if path.suffix.lower() != ".xls":
+        raise ValueError("it is not a zip archive")
+    with pd.ExcelFile(file, engine="xlrd") as book:
         names = [str(n) for n in book.sheet_names]
-        wanted = names if sheet is None else [_sheet(path, names, sheet)]
-        for name in wanted:
-            data = _table(path, name, pd.read_excel(book, sheet_name=name, header=None))
-            if data is not None:
-                return data
+        return _first_table(
+            path, names, sheet, lambda name: pd.read_excel(book, sheet_name=name, header=None)
+        )
+
+
+def _first_table(
+    path: Path, names: list[str], sheet: str | int | None, cells: Callable[[str], pd.DataFrame]
+) -> Data:
+    wanted = names if sheet is None else [_sheet(path, names, sheet)]
+    for name in wanted:
+        data = _table(path, name, cells(name))
+        if data is not None:
+            return data
     where = f"sheet '{wanted[0]}' of '{path}'" if sheet is not None else f"'{path}'"
     raise DataError("D003", f"{where} holds no numbers")
+
+
+def _cells(path: Path, sheet: Any) -> pd.DataFrame:
+    """The cells of a sheet, as pandas reads them, but never more than may be."""
+    import pandas as pd
+    from pandas.io.parsers import TextParser
+
+    sheet.reset_dimensions()  # what it says of itself may be wrong
+    size = SheetSize(path)
+    rows: list[list[Any]] = []
+    for row in sheet.rows:
+        values = [_value(cell) for cell in row]
+        while values and values[-1] == "":
+            values.pop()
+        size.grow(len(row), len(values))
+        rows.append(values)
+    rows = [r + [""] * (size.width - len(r)) for r in rows[: size.filled]]
+    if not rows:
+        return pd.DataFrame()
+    found: pd.DataFrame = TextParser(rows, header=None, skip_blank_lines=False).read()
+    return found
+
+
+def _value(cell: Any) -> Any:
+    if cell.value is None:
+        return ""
+    if cell.data_type == "e":  # an error, such as #DIV/0!
+        return float("nan")
+    if cell.data_type == "n":
+        whole = int(cell.value)
+        return whole if whole == cell.value else float(cell.value)
+    return cell.value
 
 
 def _sheet(path: Path, names: list[str], sheet: str | int) -> str:

@@ -6,6 +6,7 @@ keep their names.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import DataError
+from estimica.base.files import open_file, read_text
 from estimica.data.headers import column_names
+from estimica.data.size import cell_limit, require_bytes
 from estimica.data.table import Data
 
 Vector = npt.NDArray[np.float64]
@@ -37,7 +40,7 @@ _CALLED = {
 
 def read_frequency_file(path: Path) -> Data | None:
     """The table of an impedance analyser's file; None where it is none of those known."""
-    lines = path.read_text(encoding="latin-1").splitlines()
+    lines = _text(path).splitlines()
     first = next((line.strip() for line in lines if line.strip()), "")
     if any(line.strip() == _END for line in lines):
         return _zplot(path, lines)
@@ -46,6 +49,13 @@ def read_frequency_file(path: Path) -> Data | None:
     if first.startswith("EXPLAIN"):
         return _gamry(path, lines)
     return None
+
+
+def _text(path: Path) -> str:
+    with open_file(path) as file:
+        # cells are separated by a byte at least, and each becomes an object of 32 bytes
+        require_bytes(path, os.fstat(file.fileno()).st_size, 1 / 40)
+    return read_text(path, "latin-1", limit=cell_limit())
 
 
 def _zplot(path: Path, lines: Sequence[str]) -> Data:

@@ -6,13 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from estimica.base.errors import DataError
+from estimica.base.files import open_file
 from estimica.base.signals import Vector
 from estimica.data.extras import needed
+from estimica.data.matlab_size import require_small_new, require_small_old
 from estimica.data.results import is_result, result_data
 from estimica.data.table import Data, time_among
 
@@ -24,31 +26,33 @@ def read_mat(path: Path) -> Data:
 
     A matrix `Y` becomes `Y[1]`, `Y[2]`…, a field `T` of a struct `s` becomes `s.T`.
     """
-    with path.open("rb") as file:
-        head = file.read(512)
-    if not head:
-        raise DataError("D002", f"cannot read '{path}': the file is empty")
-    if head.startswith(b"MATLAB 7.3") or b"\x89HDF\r\n" in head:
-        return _table(path, dict(_leaves("", _new(path))))
-    tree = _old(path)
+    with open_file(path) as file:
+        head = file.read(1024)  # HDF5 may begin after a block of the user's, as MATLAB's does
+        if not head:
+            raise DataError("D002", f"cannot read '{path}': the file is empty")
+        if head.startswith(b"MATLAB 7.3") or b"\x89HDF\r\n" in head:
+            return _table(path, dict(_leaves("", _new(path, file))))
+        tree = _old(path, file)
     if is_result(tree):
         return result_data(str(path), tree)
     return _table(path, dict(_leaves("", tree)))
 
 
-def _old(path: Path) -> dict[str, Any]:
+def _old(path: Path, file: BinaryIO) -> dict[str, Any]:
     from scipy.io import loadmat
 
     try:
-        tree = loadmat(path, chars_as_strings=False, squeeze_me=False)
-    except MemoryError:
+        require_small_old(path, file)
+        file.seek(0)
+        tree = loadmat(file, chars_as_strings=False, squeeze_me=False)
+    except (MemoryError, DataError):
         raise
     except Exception as error:  # a damaged file fails anywhere inside SciPy
         raise _unreadable(path, error) from None
     return {n: v for n, v in tree.items() if not n.startswith("__")}
 
 
-def _new(path: Path) -> dict[str, Any]:
+def _new(path: Path, file: BinaryIO) -> dict[str, Any]:
     """Version 7.3 is HDF5: groups are structs, and matrices are stored transposed."""
     h5py = needed("h5py", path)
 
@@ -69,8 +73,9 @@ def _new(path: Path) -> dict[str, Any]:
         return found
 
     try:
-        with h5py.File(path, "r") as file:
-            return taken(file)
+        with h5py.File(file, "r") as root:
+            require_small_new(path, root, h5py)
+            return taken(root)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise _unreadable(path, error) from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import DataError
+from estimica.base.files import open_file
 from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean, did_you_mean_file
 from estimica.data.frequency_files import SUFFIXES, read_frequency_file
@@ -107,7 +108,7 @@ def _reader(
         from estimica.data.matlab import read_mat
 
         return read_mat
-    path.open("rb").close()  # a missing file is told before a strange ending
+    open_file(path).close()  # a missing file is told before a strange ending
     raise DataError(
         "D013",
         f"'{path}': files that end in '{suffix}' are not known; there are "

@@ -33,6 +33,7 @@ from estimica.study.words import Complaint, complaints
 
 _FILE: TypeAdapter[StudyFile] = TypeAdapter(StudyFile)
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_TOGETHER = "cells together with the tables of the cases before"
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
 
 
@@ -247,8 +248,10 @@ def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]
 def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], list[Problem]]:
     """The cases with their tables; a file that several use is read once."""
     from estimica.data.readers import read_data
+    from estimica.data.size import require_total
 
     tables: dict[tuple[str, str | None], Data | EstimicaError] = {}
+    cells: list[int] = []
     found, problems = [], []
     for case in cases:
         if case.data is None:
@@ -258,7 +261,11 @@ def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], l
         key = (path, case.sheet)
         if case.active and key not in tables:
             try:
-                tables[key] = read_data(path, sheet=case.sheet)
+                require_total(path, cells, _TOGETHER)
+                data = read_data(path, sheet=case.sheet)
+                cells.append(len(data) * len(data.columns))
+                require_total(path, cells, _TOGETHER)
+                tables[key] = data
             except EstimicaError as error:
                 tables[key] = error
         table = tables.get(key)
