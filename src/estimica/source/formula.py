@@ -25,6 +25,11 @@ from estimica.source.parser import ParseFailure, Parser
 
 Vector = npt.NDArray[np.float64]
 
+#: a formula of a user: 10 kB are two printed pages. The derivatives of a product of n factors are
+#: written out, n of n factors each, and read again: with 500 factors 0.15 GB and half a second,
+#: with 2500 more than 6 GB
+CHARACTERS = 10_000
+WORDS = 1_000
 #: names that are numbers; written in quotes they are ordinary names
 CONSTANTS = {
     "pi": math.pi,
@@ -104,12 +109,32 @@ class Formula:
         return Formula(text, found, tuple(n for n in self.names if n in used))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return parse_formula, (self.text,)
+        return _restored, (self.text,)
 
 
 def parse_formula(text: str, where: str = "expression") -> Formula:
     """The formula that `text` means; `where` says in messages where it stands."""
-    tokens = tokenise(f"{text}\n;")[:-1]  # a word after the last comment ends it
+    tokens = _tokens(text) if len(text) <= CHARACTERS else []
+    if len(text) > CHARACTERS or len(tokens) > WORDS:
+        size = f"{len(tokens)} words and signs" if tokens else f"{len(text)} characters"
+        raise SourceError(
+            "S044",
+            f"{where}: '{text[:40]}…' has {size}, and a formula has at most {WORDS} in "
+            f"{CHARACTERS} characters; divide it, or write it as a Modelica model",
+        )
+    return _parsed(text, tokens, where)
+
+
+def _tokens(text: str) -> list[Token]:
+    return tokenise(f"{text}\n;")[:-1]  # a word after the last comment ends it
+
+
+def _restored(text: str) -> Formula:
+    """A formula that was one already; a derivative may be longer than what a user may write."""
+    return _parsed(text, _tokens(text), "expression")
+
+
+def _parsed(text: str, tokens: list[Token], where: str) -> Formula:
     reader = _Reader(text, where)
     reader.check_words(tokens)
     end = Token("end", "", len(text.rstrip()), len(text.rstrip()))

@@ -80,7 +80,7 @@ def _own_file(source: str | Path, libraries: Sequence[Path]) -> Path | None:
     None for a text, and for a class of a library of this machine.
     """
     path = Path(source) if "\n" not in str(source) else None
-    if path is None or not path.exists():
+    if path is None or not os.path.exists(path):
         first = str(source).partition(".")[0]
         given = [lib for path in libraries for lib in libraries_given(path) if lib.name == first]
         return given[0].main_file if given and path is not None else None
