@@ -15,6 +15,10 @@ from estimica.source.formula import parse_formula
 Polynomial = tuple[Expression, ...]  # coefficients of 1, s, s², …
 VARIABLE = "s"
 HIGHEST = 50  # a power of s that is no slip of the pen
+#: of a polynomial; its roots and states are those of a square matrix of that size
+DEGREE = 200
+#: parts of a coefficient that is written out; in a product of n factors they double with each
+WRITTEN = 200
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,9 @@ def _delayed(exponent: Rational, text: str) -> Rational:
 
 
 def _times(a: Polynomial, b: Polynomial) -> Polynomial:
+    degree = len(a) + len(b) - 2
+    if degree > DEGREE:
+        raise ModelError("M103", f"transfer function: s^{degree} is too high; at most s^{DEGREE}")
     found = [ex.ZERO] * (len(a) + len(b) - 1)
     for i, x in enumerate(a):
         for k, y in enumerate(b):
@@ -190,7 +197,7 @@ def written(polynomial: Polynomial) -> str:
     for power, c in reversed(list(enumerate(polynomial))):
         if ex.is_const(c, 0.0) and len(polynomial) > 1:
             continue
-        text = write_expression(c, spell=str)
+        text = write_expression(c, spell=str) if ex.written_size(c) <= WRITTEN else "…"
         text = f"({text})" if c.op in ("add", "sub", "neg", "if") else text
         factor = "" if power == 0 else "s" if power == 1 else f"s^{power}"
         terms.append("*".join(t for t in ("" if text == "1" and factor else text, factor) if t))

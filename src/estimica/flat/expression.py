@@ -367,6 +367,14 @@ _MAKERS: dict[str, Callable[..., Expression]] = {
 }
 
 
+def written_size(e: Expression) -> int:
+    """How many parts an expression has when it is written out, shared ones each time again."""
+    sizes: dict[Expression, int] = {}
+    for part in walk(e):
+        sizes[part] = 1 + sum(sizes[a] for a in part.operands)
+    return sizes[e]
+
+
 def walk(*roots: Expression) -> Iterator[Expression]:
     """Every node below `roots` once, operands before the nodes that use them."""
     seen: set[Expression] = set()

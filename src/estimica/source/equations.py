@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from estimica.base.errors import UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, Origin
@@ -14,7 +16,7 @@ from estimica.source.interpreter import Frame, Interpreter
 from estimica.source.nodes import Node, span_of
 from estimica.source.operators import as_text
 from estimica.source.origins import SourceFiles
-from estimica.source.values import Value, ValueMismatch, is_array, scalars
+from estimica.source.values import MOST_ELEMENTS, Value, ValueMismatch, is_array, scalars
 from estimica.source.variables import declaration_origin
 
 _KINDS = {
@@ -126,6 +128,15 @@ def _section(
     return result
 
 
+def _require_few(counts: Sequence[int], names: Sequence[str]) -> None:
+    if math.prod(counts) > MOST_ELEMENTS:
+        raise UnsupportedError(
+            "U004",
+            f"a for-loop over {', '.join(names)} has {math.prod(counts)} rounds; at most "
+            f"{MOST_ELEMENTS} are supported; choose smaller sizes",
+        )
+
+
 def _families(families: Sequence[Node]) -> tuple[set[int], dict[int, list[tuple[Node, Frame]]]]:
     """Which equations are placeholders, and what stands in their place at the first of them."""
     hidden: set[int] = set()
@@ -135,6 +146,7 @@ def _families(families: Sequence[Node]) -> tuple[set[int], dict[int, list[tuple[
             continue
         binders = family["domain"]["binders"]
         ranges = [range(b["lower"], b["upper"] + _sign(b["step"]), b["step"]) for b in binders]
+        _require_few([len(r) for r in ranges], [b["display_name"] for b in binders])
         points = list(itertools.product(*ranges))
         first = family["first_equation_index"]
         hidden.update(range(first, first + len(points) * family["equations_per_point"]))

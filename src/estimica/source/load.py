@@ -74,6 +74,25 @@ def load_flat(
         raise SourceError(
             "S224", f"no front end '{frontend}'{hint}; there are rumoca, openmodelica"
         )
+    try:
+        return _load_rumoca(source, class_name, fix, libraries, inputs, cache, time_limit)
+    except RecursionError:
+        raise SourceError(
+            "S045",
+            f"'{class_name or str(source)[:40]}': classes, chains of extends or brackets are "
+            "nested too deeply; flatten them",
+        ) from None
+
+
+def _load_rumoca(
+    source: str | Path,
+    class_name: str | None,
+    fix: Mapping[str, Fixed] | None,
+    libraries: Sequence[Path],
+    inputs: Sequence[str],
+    cache: bool,
+    time_limit: float | None,
+) -> FlatSystem:
     request = read_request(source, class_name, [Path(p) for p in libraries])
     function = request.class_name if is_function(request) else ""
     if function:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from estimica.base.errors import UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.system import Kind, Variability
-from estimica.source.values import Array, Value, full, is_array, make_nested
+from estimica.source.values import MOST_ELEMENTS, Array, Value, full, is_array, make_nested
 
 _PART = re.compile(r"((?:'[^']*'|[^.\[\]']+))((?:\[[^\]]*\])*)")
+
+
+#: scalar variables of a model: some 2 kB each until they are equations; the largest examples of
+#: the Modelica Standard Library have 20,000
+MOST_SCALARS = 500_000
 
 
 class Declared:
@@ -41,6 +48,18 @@ class Declared:
             yield self.symbol[index].target, index
 
 
+def _require_few(variables: Mapping[str, Mapping[str, Any]]) -> None:
+    sizes = {name: math.prod(int(d) for d in raw["dims"]) for name, raw in variables.items()}
+    largest = max(sizes, key=sizes.__getitem__, default="")
+    if largest and (sizes[largest] > MOST_ELEMENTS or sum(sizes.values()) > MOST_SCALARS):
+        raise UnsupportedError(
+            "U004",
+            f"'{largest}' has {sizes[largest]} elements, the model {sum(sizes.values())} variables "
+            f"in all; at most {MOST_ELEMENTS} and {MOST_SCALARS} are supported; choose smaller "
+            "sizes",
+        )
+
+
 def symbol(name: str, dims: tuple[int, ...]) -> Value:
     """The name leaf of a scalar, or the array of the name leaves of an array's elements."""
     if not dims:
@@ -68,6 +87,7 @@ class NameTable:
         self.declared: dict[str, Declared] = {}
         #: bindings of external objects, which are no variables
         self.handles: dict[str, Mapping[str, Any]] = {}
+        _require_few(flat["variables"])
         for name, raw in flat["variables"].items():
             kind = kinds.kind(raw)
             if kind is None:

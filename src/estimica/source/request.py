@@ -28,6 +28,9 @@ from estimica.source.package_text import Piece, read_package, read_text
 SMALL_PACKAGE = 300
 #: small, but belonging to the standard library
 _WITH_STANDARD = frozenset({"Complex", "ModelicaServices"})
+#: brackets in brackets: parsers call themselves for each, and their stacks are not endless
+DEPTH = 500
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _FILES = (".mo", ".bmo")
 _CLASS_NAME = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 
@@ -86,11 +89,25 @@ def is_text(source: str) -> bool:
 
 def _of_text(text: str, label: str, class_name: str | None, extra: Sequence[Path]) -> Request:
     outlined = outline(text)
+    _require_shallow(outlined, text, label)
     name = _chosen(outlined, class_name, label or "the text")
     own = {c.name.partition(".")[0] for c in outlined.classes}
     libraries = needed_libraries(names_used([text]) - own, extra)
     document, pieces, roots = _joined(text, (), libraries)
     return Request(name, document, text, label, roots, pieces)
+
+
+def _require_shallow(outlined: Outline, text: str, label: str) -> None:
+    depth = 0
+    for token in outlined.tokens:
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if depth > DEPTH:
+            line = text.count("\n", 0, token.start) + 1
+            raise SourceError(
+                "S045",
+                f"{label or 'text'}, line {line}: brackets are nested more than {DEPTH} deep; "
+                "divide the expression",
+            )
 
 
 def _of_file(path: Path, class_name: str | None, extra: Sequence[Path]) -> Request:
