@@ -322,7 +322,7 @@ MISTAKES = {
     ),
     "a size beyond reason": (
         "    Real 'x'[100000, 100000];",
-        "S205: text: 'x' has 100000 x 100000 elements; between 0 and 1000000 are possible",
+        "S205: text: 'x' has 100000 x 100000 elements; between 0 and 200000 are possible",
     ),
     "subscripts that are no numbers": (
         "    Real 'x[i]';",

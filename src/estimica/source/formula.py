@@ -25,11 +25,12 @@ from estimica.source.parser import ParseFailure, Parser
 
 Vector = npt.NDArray[np.float64]
 
-#: a formula of a user: 10 kB are two printed pages. The derivatives of a product of n factors are
-#: written out, n of n factors each, and read again: with 500 factors 0.15 GB and half a second,
-#: with 2500 more than 6 GB
-CHARACTERS = 10_000
-WORDS = 1_000
+#: a formula of a user: a sum of 5,000 terms is read and differentiated in two seconds
+CHARACTERS = 30_000
+WORDS = 12_000
+#: parts of a derivative, which is written out: that of a product of n factors has n products of n
+#: factors each, with 500 factors 250,000 parts and 0.15 GB, with 2,500 more than 6 GB
+PARTS = 300_000
 #: names that are numbers; written in quotes they are ordinary names
 CONSTANTS = {
     "pi": math.pi,
@@ -104,6 +105,13 @@ class Formula:
             hint = did_you_mean(name, self.names) or f" (names: {', '.join(self.names) or 'none'})"
             raise ModelError("M071", f"'{self.text}' has no name '{name}'{hint}")
         found = calculus.partial(self.expression, ex.name(name))
+        parts = ex.written_size(found)
+        if parts > PARTS:
+            raise ModelError(
+                "M073",
+                f"the derivative of '{self.text[:40]}…' by '{name}' has {parts} parts, and at most "
+                f"{PARTS} are possible; divide the formula, or write it as a Modelica model",
+            )
         used = ex.names_in(found)
         text = write_expression(found, spell=str)
         return Formula(text, found, tuple(n for n in self.names if n in used))

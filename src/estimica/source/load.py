@@ -77,10 +77,10 @@ def load_flat(
     try:
         return _load_rumoca(source, class_name, fix, libraries, inputs, cache, time_limit)
     except RecursionError:
+        name = class_name or str(source).strip().splitlines()[0][:40]
         raise SourceError(
             "S045",
-            f"'{class_name or str(source)[:40]}': classes, chains of extends or brackets are "
-            "nested too deeply; flatten them",
+            f"'{name}': classes, chains of extends or brackets are nested too deeply; flatten them",
         ) from None
 
 
