@@ -11,7 +11,6 @@ import errno
 import io
 import os
 import stat
-from typing import BinaryIO
 
 #: bytes of a text that is read whole. The largest file of the Modelica Standard Library has 1 MB,
 #: flat models of OpenModelica some MB; 20 MB are read in seconds and held in memory many times
@@ -35,7 +34,7 @@ _KINDS = (
 _KERNEL = ("/proc", "/sys")
 
 
-def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+def open_file(path: str | os.PathLike[str]) -> io.BufferedReader:
     """The file, opened to be read; an OSError where it is not a regular one.
 
     The kind is asked twice: before, because opening a device may already do something, and of what

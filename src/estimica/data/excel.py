@@ -44,10 +44,10 @@ def read_excel(path: Path, sheet: str | int | None) -> Data:
 
 
 def _of_archive(path: Path, file: BinaryIO, sheet: str | int | None) -> Data:
-    from openpyxl import load_workbook
-
     require_small_archive(path, file)
-    book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    book = needed("openpyxl", path).load_workbook(
+        file, read_only=True, data_only=True, keep_links=False
+    )
     sheets = {s.title: s for s in book.worksheets}
     return _first_table(path, list(sheets), sheet, lambda name: _cells(path, sheets[name]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,8 +39,8 @@ def read_parquet(path: Path) -> Data:
 
 def _read(path: Path, file: BinaryIO) -> Data:
     import pandas as pd
-    import pyarrow.parquet as pq
 
+    pq = needed("pyarrow.parquet", path)
     stored = pq.ParquetFile(file)
     schema = stored.schema_arrow
     left_out = _nested(schema) | _prefixed(schema, stored.metadata)
@@ -59,8 +60,7 @@ def _read(path: Path, file: BinaryIO) -> Data:
 
 def _nested(schema: Any) -> dict[str, str]:
     """Columns of lists, whose length nobody tells, and of tables."""
-    import pyarrow.types as kinds
-
+    kinds = import_module("pyarrow.types")
     return {f.name: "it holds lists or tables" for f in schema if kinds.is_nested(f.type)}
 
 
@@ -87,8 +87,7 @@ def _require_room(path: Path, stored: Any, plain: list[str]) -> None:
 
 
 def _weight(kind: Any) -> float:
-    import pyarrow.types as kinds
-
+    kinds = import_module("pyarrow.types")
     if _is_text(kind):
         return _TEXT_WEIGHT
     if kinds.is_decimal(kind):
@@ -99,8 +98,7 @@ def _weight(kind: Any) -> float:
 
 
 def _is_text(kind: Any) -> bool:
-    import pyarrow.types as kinds
-
+    kinds = import_module("pyarrow.types")
     tests = (
         kinds.is_string,
         kinds.is_large_string,
@@ -115,10 +113,7 @@ def _is_text(kind: Any) -> bool:
 
 def _require_short(path: Path, file: BinaryIO, name: str) -> None:
     """A dictionary holds a long text once, and the column would hold it in every row."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
+    pa, pc, pq = (needed(f"pyarrow{part}", path) for part in ("", ".compute", ".parquet"))
     file.seek(0)
     total = 0
     stored = pq.ParquetFile(file, read_dictionary=[name])

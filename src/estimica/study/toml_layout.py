@@ -202,7 +202,7 @@ class _Scanner:
             begin = self.at
             if self.text[begin] in "\"'":
                 self._string()
-                keys.append(str(tomllib.loads(f"k = {self.text[begin : self.at]}")["k"]))
+                keys.append(str(load_toml(f"k = {self.text[begin : self.at]}")["k"]))
             else:
                 self._skip(_BARE)
                 keys.append(self.text[begin : self.at])

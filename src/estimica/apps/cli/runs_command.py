@@ -30,7 +30,8 @@ StorePath = Annotated[
     typer.Option("--store", help="The store of runs, or the folder of a study; else this folder."),
 ]
 Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="How many runs to list; 20 unless told.")
+    int | None,
+    typer.Option("--limit", min=1, max=1_000_000, help="How many runs to list; 20 unless told."),
 ]
 OfCommand = Annotated[
     str | None, typer.Option("--command", help="List runs of one command only, such as fit.")

@@ -31,7 +31,7 @@ def serve(
     ] = False,
     parallel: Annotated[int, typer.Option(min=1, max=64, help="Runs at the same time.")] = 1,
     upload_limit: Annotated[
-        int, typer.Option(min=1, help="Largest file that can be uploaded, in MB.")
+        int, typer.Option(min=1, max=100_000, help="Largest file that can be uploaded, in MB.")
     ] = 200,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
 ) -> None:
