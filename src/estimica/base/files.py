@@ -11,19 +11,14 @@ import errno
 import io
 import os
 import stat
+from pathlib import Path
+
+from estimica.base.regular_file import open_regular
 
 #: bytes of a text that is read whole. The largest file of the Modelica Standard Library has 1 MB,
 #: flat models of OpenModelica some MB; 20 MB are read in seconds and held in memory many times
 TEXT_LIMIT = 20_000_000
 
-# a FIFO without a writer is not waited for, and a terminal does not become ours; both are 0 on
-# Windows, which has neither
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_BINARY", 0)
-)
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -45,13 +40,13 @@ def open_file(path: str | os.PathLike[str]) -> io.BufferedReader:
     except ValueError:
         raise _refused(path, errno.EINVAL, "its name holds a character that no file has") from None
     _require_regular(path, status)
-    handle = os.open(path, _FLAGS)
+    file = open_regular(Path(path))
     try:
-        _require_regular(path, os.fstat(handle))
-        return os.fdopen(handle, "rb")
-    except BaseException:
-        os.close(handle)
+        _require_regular(path, os.fstat(file.fileno()))
+    except OSError:
+        file.close()
         raise
+    return file
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int = TEXT_LIMIT) -> bytes:

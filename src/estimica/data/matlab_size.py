@@ -37,8 +37,8 @@ def require_small_old(path: Path, file: BinaryIO) -> None:
         from scipy.io import whosmat
 
         file.seek(0)
-        cells = [float(math.prod(shape)) for _, shape, _ in whosmat(file)]
-        require_total(path, cells, "numbers")
+        sizes = [float(math.prod(shape)) for _, shape, _ in whosmat(file)]
+        require_total(path, sizes, "numbers")
         return
     order = "<" if header[126:128] == b"IM" else ">"
     total = 0.0

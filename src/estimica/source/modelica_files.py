@@ -15,12 +15,15 @@ from pathlib import Path
 
 from estimica.base.consent import Code
 from estimica.base.errors import SourceError
+from estimica.base.files import read_bytes
 from estimica.source.libraries import enclosing_package, libraries_given
 
 #: what OpenModelica may call: functions in C, of the system, of files
 _CALLS = re.compile(rb"\b(external|Utilities|__OpenModelica\w*)\b")
 _NATIVE = (".c", ".h", ".so", ".dll", ".dylib", ".pyd", ".a", ".lib")
 _READ = (".mo", ".order")  # in the folders of a package; of its Resources, everything
+#: bytes of one file: Resources may hold tables and compiled libraries, and each is read whole
+LIBRARY_LIMIT = 500_000_000
 MOST = 50_000  # files of one library; the largest known have some 20,000
 LOOKED_AT = 10 * MOST  # entries of folders; a link may lead to the whole disk
 KIND = "Modelica with native code"
@@ -51,7 +54,7 @@ def read_files(root: Path, copy: Path | None = None) -> ModelicaFiles:
     digest, calls = hashlib.sha256(), False
     for path, name in _files(root):
         try:
-            content = path.read_bytes()
+            content = read_bytes(path, LIBRARY_LIMIT)
         except OSError as error:
             raise SourceError("S225", f"cannot read '{path}': {error.strerror}") from None
         digest.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode())

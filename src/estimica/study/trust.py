@@ -19,6 +19,8 @@ from typing import Any
 
 from estimica.base.consent import Code
 from estimica.base.errors import StudyError
+from estimica.base.files import read_text
+from estimica.base.toml_text import TOML_LIMIT, load_toml
 from estimica.study.named_code import code_of
 
 __all__ = [
@@ -81,7 +83,7 @@ class Trust:
     def _entries(self) -> dict[str, Any]:
         """What is kept; a file that cannot be understood trusts nothing."""
         try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
+            found = json.loads(read_text(self.path))
             entries = found["trusted"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return {}
@@ -121,7 +123,7 @@ def named_in(study: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Code,
     """
     path = Path(study)
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        tables = load_toml(read_text(path, "utf-8-sig", limit=TOML_LIMIT))
     except (OSError, ValueError, RecursionError):  # no TOML in UTF-8, or a number without end
         return {}, ()
     return tables, code_of(tables, path.parent)

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import EstimicaError, WebError
+from estimica.base.files import read_text
 from estimica.base.show import Curve, Curves, Panel, figure, labelled
 from estimica.base.thin import thinned_shown
+from estimica.base.toml_text import load_toml
 
 if TYPE_CHECKING:
     from estimica.base.quantities import Quantity
@@ -86,7 +88,7 @@ def match(study: Path, data: str, sheet: str | None = None) -> Answer:
     from estimica.study.draft_columns import Table
 
     text = draft(_model(study), "Model.mo", None, [Table(data, _data(study, data, sheet))])
-    (case,) = tomllib.loads(text)["case"]
+    (case,) = load_toml(text)["case"]
     return {"case": {k: v for k, v in case.items() if k not in ("name", "data")}}
 
 
@@ -112,7 +114,7 @@ def export(study: Path, run: str, what: str, out: str) -> Answer:
     stored = Store.beside(study).run(run)
     if stored.summary.command != "fit" or "parameters" not in stored.result:
         raise WebError("G065", f"run '{run}' has no fit to be written")
-    if stored.study != study.read_text(encoding="utf-8-sig"):
+    if stored.study != read_text(study, "utf-8-sig"):
         raise WebError(
             "G066", f"the study has changed since run '{run}'; fit it again to write its curves"
         )
@@ -143,9 +145,9 @@ def _state(study: Path) -> tuple[object, ...]:
     """What tells that a study is still the one that was read: its text, its code, files' times."""
     from estimica.study.named_code import code_in
 
-    text = study.read_text(encoding="utf-8-sig")
+    text = read_text(study, "utf-8-sig")
     try:
-        tables = tomllib.loads(text)
+        tables = load_toml(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return (text,)
     cases, table = tables.get("case"), tables.get("model")

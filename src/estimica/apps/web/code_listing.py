@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from estimica.base.files import read_text
+from estimica.base.toml_text import TOML_LIMIT, load_toml
 from estimica.study.trust import Code, named_in, not_trusted
 
 #: s for which a file must have been left alone: clocks of file systems are coarse
@@ -27,7 +29,7 @@ Signature = tuple[int, int, int, int]
 def tables_of(study: Path) -> dict[str, Any]:
     """The tables of a study file; none where it is no TOML, and whoever reads it says so."""
     try:
-        return tomllib.loads(study.read_text(encoding="utf-8-sig"))
+        return load_toml(read_text(study, "utf-8-sig", limit=TOML_LIMIT))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return {}
 

@@ -16,6 +16,7 @@ from estimica.apps.web.jobs import Places
 from estimica.apps.web.live_reader import LiveReader
 from estimica.apps.web.live_run import LiveRun
 from estimica.base.errors import EstimicaError, WebError
+from estimica.base.files import read_text
 from estimica.base.visible import visible
 from estimica.execute.run import Status
 from estimica.execute.store import Store
@@ -89,7 +90,7 @@ class Feed:
         name = f"{stored.summary.name}.toml"
         try:
             path = self._folder.at(f"{folder}/{name}" if folder else name)
-            same = path.read_text(encoding="utf-8-sig") == stored.study
+            same = read_text(path, "utf-8-sig") == stored.study
         except (EstimicaError, OSError, UnicodeDecodeError, ValueError):
             return None
         return path if same else None
