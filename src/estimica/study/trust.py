@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
