@@ -152,6 +152,8 @@ def _be_child(args: list[str], folder: str, told: str, env: dict[str, str]) -> N
         places = [os.open(os.path.join(told, n), os.O_WRONLY | os.O_CREAT) for n in ("out", "err")]
         for here, place in ((nothing, 0), (places[0], 1), (places[1], 2)):
             os.dup2(here, place)
+        # a process that has just begun: the warm one has put its own stdout aside
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         room = _address_space() + ROOM
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
         code = _command(args, folder, env)
