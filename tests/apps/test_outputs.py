@@ -148,13 +148,16 @@ def test_every_option_that_names_a_file_to_write_is_tested_here() -> None:
     assert len(found) > 30
 
 
-def full_disk(monkeypatch: pytest.MonkeyPatch, *spared: str) -> None:
-    """No file can be put into its place but those of these names."""
-    replace = os.replace
+def full_disk(
+    monkeypatch: pytest.MonkeyPatch,
+    why: BaseException = OSError(errno.ENOSPC, "No space left on device"),  # noqa: B008
+) -> None:
+    """No file of this folder can be put into its place; caches elsewhere can."""
+    replace, here = os.replace, Path.cwd()
 
     def full(draft: Path, path: Path) -> None:
-        if Path(path).name not in spared:
-            raise OSError(errno.ENOSPC, "No space left on device")
+        if Path(path).resolve().is_relative_to(here.resolve()):
+            raise why
         replace(draft, path)
 
     monkeypatch.setattr(output_file.os, "replace", full)
@@ -170,7 +173,7 @@ def without_outputs_nothing_is_lost(command: str, here: Path, as_json: bool) -> 
     given = [text for option, name in options.items() for text in (option, name)]
     more = ["--json"] if as_json and command != "schema" else []
     with pytest.MonkeyPatch.context() as monkeypatch:
-        full_disk(monkeypatch, "DrumBoiler.mo", "boiler.toml", "run1.csv")  # the demo's own
+        full_disk(monkeypatch)
         done = estimica(command, *arguments, *given, *more)
     assert done.exit_code == NOT_WRITTEN, done.output
     for name in options.values():
@@ -241,10 +244,7 @@ def test_what_cannot_be_written_is_refused_before_any_work(here: Path) -> None:
 def test_ctrl_c_while_a_file_is_written_keeps_the_result(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(output_file.os, "replace", stopped)
+    full_disk(monkeypatch, KeyboardInterrupt())
     done = estimica("fit", "line.toml", "--csv", "c.csv", "--report", "r.html", "--json")
     assert done.exit_code == NOT_WRITTEN
     assert [m["code"] for m in json.loads(done.stdout)["not_written"]] == ["P002", "P002"]
