@@ -161,8 +161,8 @@ BAD = {
     "a[i]": "S041: expression: a subscript must be a whole number, as in a[1,2], in 'a[i]'",
     "sin(x)[1]": "S041: expression: an element of something that has no name, in 'sin(x)[1]'",
     "1e999": "S041: expression: a number is too large, in '1e999'",
-    "9" * 400: f"S041: expression: a number is too large, in '{'9' * 400}'",
-    "9" * 5000: f"S041: expression: a number is too large, in '{'9' * 5000}'",
+    "9" * 400: f"S041: expression: a number is too large, in '{'9' * 300}…'",
+    "9" * 5000: f"S041: expression: a number is too large, in '{'9' * 300}…'",
     "(" * 5000 + "x" + ")" * 5000: "S042: expression: brackets are nested too deeply",
 }
 

@@ -225,7 +225,9 @@ def attacked_store(folder: Path, text: str) -> list[str]:
             connection.execute(
                 "INSERT INTO iteration VALUES (?, ?, ?, ?, ?)", (run, number, 1.0, now, steps)
             )
-        connection.execute("INSERT INTO checkpoint VALUES (?, ?, ?, ?)", (run, text, now, steps))
+        connection.execute(
+            "INSERT INTO checkpoint VALUES (?, ?, ?, ?, NULL)", (run, text, now, steps)
+        )
         connection.execute("INSERT INTO progress VALUES (?, ?, ?, ?)", (run, 0.5, text, now))
         connection.execute("INSERT INTO page VALUES (?, ?)", (run, page))
     connection.commit()

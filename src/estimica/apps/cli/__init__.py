@@ -30,8 +30,10 @@ def main() -> None:
             _interrupted()
         out.flush()
         if out.lost and end.code in (0, None):
+            from estimica.apps.cli.console import say
+
             why = out.trouble.strerror if out.trouble else ""
-            print(f"error P004: cannot write to stdout: {why}; {STORED}", file=sys.stderr)
+            say(f"error P004: cannot write to stdout: {why}; {STORED}")
             sys.exit(NOT_WRITTEN)
         raise
     except Exception as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import traceback
 from collections.abc import Sequence
+
+from estimica.apps.cli.console import print_json, say
 
 FAULT = 70  # as sysexits.h numbers an internal software error
 DEBUG = "ESTIMICA_DEBUG"
@@ -19,10 +19,10 @@ def tell(error: Exception, arguments: Sequence[str]) -> int:
     if "--json" in arguments:
         command = next((a for a in arguments if not a.startswith("-")), "")
         outcome = {"status": "fault", "code": code, "message": message}
-        print(json.dumps({"command": command, "outcome": outcome}))
+        print_json({"command": command, "outcome": outcome})
     if os.environ.get(DEBUG, "").strip() not in ("", "0"):
         traceback.print_exception(error)
-    print(f"error {code}: {message}", file=sys.stderr)
+    say(f"error {code}: {message}")
     return FAULT
 
 
