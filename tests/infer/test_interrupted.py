@@ -146,7 +146,7 @@ def test_monte_carlo_does_not_draw_from_half_a_fit(
 @pytest.mark.slow
 def test_a_real_interrupt_of_profile_is_stored_as_one(study: Path) -> None:
     # many points make it last long enough to be hit
-    command = [*ESTIMICA, "profile", str(study), "--points", "4000", "--json"]
+    command = [*ESTIMICA, "profile", str(study), "--points", "1000", "--json"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     store = Store.of(study, None)
     for _ in range(600):
