@@ -124,8 +124,9 @@ def _levels(found: Assessment) -> Effects | None:
     low, high = np.zeros(shape), np.zeros(shape)
     for j in range(len(found.samples.axes)):
         order = np.argsort(values[:, j], kind="stable")
-        ends = np.flatnonzero(np.diff(values[order, j])) + 1
-        means = np.array([weighted[rows].mean(axis=0) for rows in np.split(order, ends)])
+        begins = np.r_[0, np.flatnonzero(np.diff(values[order, j])) + 1]
+        counts = np.diff(np.r_[begins, len(order)])
+        means = np.add.reduceat(weighted[order], begins, axis=0) / counts[:, None]
         low[:, j], high[:, j] = (means - middle).min(axis=0), (means - middle).max(axis=0)
     return _ranges(low, high)
 
