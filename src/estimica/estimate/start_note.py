@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -120,8 +120,8 @@ def _noise(noise: Noise) -> Note:
 
 def _kept(array: Vector) -> Note:
     """An array as it stands in memory: the order of a matrix decides how its sums are rounded."""
-    order = "F" if array.ndim > 1 and array.flags.f_contiguous else "C"
-    raw = np.asarray(array, "<f8").tobytes(order)  # type: ignore[arg-type]
+    order: Literal["F", "C"] = "F" if array.ndim > 1 and array.flags.f_contiguous else "C"
+    raw = np.asarray(array, "<f8").tobytes(order)
     return {"f8": b64encode(raw).decode("ascii"), "shape": list(array.shape), "order": order}
 
 

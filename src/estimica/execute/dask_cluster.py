@@ -148,13 +148,13 @@ class DaskCluster(Executor):
         """What has come back, or what ended the worker; CancelledError: it is forgotten."""
         while not self._forgotten(future):
             try:
-                error = future.exception(timeout=ANSWER)
+                error: BaseException | None = future.exception(timeout=ANSWER)
                 answer: Any = None if error is not None else future.result(timeout=ANSWER)
             except OSError:  # also a TimeoutError: it is large, or who holds it is gone
                 self._attend()
                 continue
             if error is not None:
-                return error  # type: ignore[no-any-return]
+                return error
             if isinstance(answer, EstimicaError):
                 raise answer
             return [(index, outcome_of(content)) for index, content in answer]

@@ -30,7 +30,7 @@ def main() -> None:
             _interrupted()
         out.flush()
         if out.lost and end.code in (0, None):
-            from estimica.apps.cli.console import say
+            from estimica.apps.cli.console import NOT_WRITTEN, say
 
             why = out.trouble.strerror if out.trouble else ""
             say(f"error P004: cannot write to stdout: {why}; {STORED}")
@@ -43,7 +43,6 @@ def main() -> None:
 
 
 INTERRUPTED = 130
-NOT_WRITTEN = 3  # as in console.py, which is slow to import
 STORED = "what was stored is shown by `estimica runs show last --json`"
 LATER = 0.01  # seconds
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -141,11 +141,11 @@ def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> tuple
     return own, study
 
 
-def _with(study: Study, settings: Mapping[str, object]) -> Study:
+def _with(study: Study, settings: Mapping[str, Any]) -> Study:
     """The study with these settings in place of its own."""
     if not settings:
         return study
-    return study.with_(estimation=replace(study.estimation, **settings))  # type: ignore[arg-type]
+    return study.with_(estimation=replace(study.estimation, **settings))
 
 
 def _end_with(problems: list[Problem], as_json: bool) -> NoReturn:

@@ -35,11 +35,10 @@ def guard_pages() -> None:
     from nicegui import json
 
     plain = json.dumps
-    if getattr(plain, "is_guarded", False):
+    if plain.__module__ == __name__:  # it is ours already
         return
 
     def dumps(obj: Any, *args: Any, **options: Any) -> str:
         return plain(outgoing(obj), *args, **options)
 
-    dumps.is_guarded = True  # type: ignore[attr-defined]
     json.dumps = dumps
