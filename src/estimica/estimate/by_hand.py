@@ -163,7 +163,7 @@ class ByHand:
             return broken
         self._scored = self._scored or scored_by(one, residuals)
         with np.errstate(over="ignore", invalid="ignore"):
-            cost = self._scored.criterion.score(residuals).cost
+            cost = self._scored.criterion.score(residuals, one.sigmas(predictions)).cost
         for unknown, value in zip(one.unknowns.items, values, strict=True):
             if unknown.prior is not None:
                 cost += float((value - unknown.prior.mean) / unknown.prior.sigma) ** 2

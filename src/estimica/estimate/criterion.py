@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from estimica.base.trusted_code import TrustedCode
 from estimica.estimate.loss import BENDS, Kind, Loss, Robust, spread
+from estimica.estimate.noise_refusal import is_modelled
 from estimica.estimate.roughness import Shape
 from estimica.study.case import Sigma
 from estimica.study.estimation import Estimation
+from estimica.study.noise_model import SigmaFormula
 from estimica.study.record import Measured
 
 if TYPE_CHECKING:
@@ -37,13 +39,34 @@ class Block:
     case: str
     measured: Measured
     weight: float
-    sigma: float | Sigma | None
+    sigma: float | Sigma | SigmaFormula | None
     filter: ErrorFilter | None = None
 
     @property
     def name(self) -> str:
         """The output."""
         return self.measured.name
+
+    @property
+    def level(self) -> str:
+        """What outputs with one noise level have in common: the name that they share, or their own.
+
+        A shared name is set apart from those of outputs.
+        """
+        shared = self.sigma.shared if isinstance(self.sigma, Sigma) else None
+        return self.name if shared is None else f"shared {shared}"
+
+    @property
+    def scaling(self) -> float | Vector:
+        """What residuals are multiplied by: the weight, over the relative σ of each sample."""
+        relative = self.measured.relative
+        return self.weight if relative is None else self.weight / relative
+
+    @property
+    def log_relative(self) -> float:
+        """2 Σ log of the relative σ: what the likelihood has of them."""
+        relative = self.measured.relative
+        return 0.0 if relative is None else 2 * float(np.log(relative).sum())
 
     @property
     def count(self) -> float:
@@ -66,11 +89,30 @@ class Block:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of one output: its variance, whether it was estimated, and whether at a bound."""
+    """The noise of one output: its variance, whether it was estimated, and whether at a bound.
+
+    Where single samples have their own it is the mean. `shared` is the name of a level that other
+    outputs have too, and `formula` the one that gives it: its tuners are unknowns like others.
+    """
 
     variance: float
     estimated: bool
     at_bound: bool = False
+    shared: str = ""
+    formula: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelRows:
+    """How log σ of a block enters a step, L its derivatives: rows `share` L with ρ = `scored`.
+
+    `mixed` L adds to the rows of the residuals: what a censored sample tells of the mean it tells
+    of σ too.
+    """
+
+    scored: Vector
+    share: Vector
+    mixed: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +123,14 @@ class Scoring:
     scored: Sequence[Vector]
     multipliers: Sequence[float | Vector]
     noise: Mapping[str, Noise] = field(default_factory=dict)
+    #: by the number of its block, where σ moves with the unknowns
+    levels: Mapping[int, LevelRows] = field(default_factory=dict)
 
 
 #: by output, the spread of its weighted residuals that a robust criterion goes by; none for others
 Scales = Mapping[str, float]
+#: σ of each block at its samples, where a formula gives it
+Sigmas = Sequence[Vector | None]
 
 
 class Criterion(ABC):
@@ -94,14 +140,20 @@ class Criterion(ABC):
     #: whether scored residuals have variance one at the optimum
     has_unit_variance: ClassVar[bool] = False
     may_be_rough: ClassVar[bool] = False  # whether it may have kinks or steps
+    has_only_residuals: ClassVar[bool] = True  # whether nothing but residuals has to be small
 
     @abstractmethod
-    def score(self, residuals: Sequence[Vector]) -> Scoring:
-        """Score the residuals of all blocks."""
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
+        """Score the residuals of all blocks; `sigmas` where formulas give them."""
 
     @abstractmethod
     def of(self, blocks: Sequence[Block]) -> Criterion:
         """The same criterion for other blocks, in the same order."""
+
+    @property
+    def counts_squares(self) -> bool:
+        """Whether residuals count by their squares, so that each output has one mean of them."""
+        return False
 
     @property
     def scales(self) -> Scales:
@@ -146,7 +198,7 @@ class Unscaled(ABC):
         """A robust standard deviation of weighted residuals, common to the cases of one output."""
         by_name: dict[str, list[Vector]] = {}
         for b, v in zip(self.blocks, residuals, strict=True):
-            by_name.setdefault(b.name, []).append(b.weight * v)
+            by_name.setdefault(b.name, []).append(b.scaling * v)
         return {n: spread(np.concatenate(by_name[n])) for n in self.open_outputs}
 
 
@@ -160,6 +212,11 @@ class OutputError(Criterion):
     name: str = "oe"
 
     @property
+    def counts_squares(self) -> bool:
+        """Whether there is no robust loss."""
+        return not self.losses
+
+    @property
     def scales(self) -> Scales:
         """The spread of each output, where the losses follow it."""
         return self.taken
@@ -168,9 +225,9 @@ class OutputError(Criterion):
         """The same criterion for other blocks."""
         return replace(self, blocks=tuple(blocks))
 
-    def score(self, residuals: Sequence[Vector]) -> Scoring:
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
         """Score the residuals of all blocks."""
-        weights = [b.weight for b in self.blocks]
+        weights = [b.scaling for b in self.blocks]
         weighted = [w * v for w, v in zip(weights, residuals, strict=True)]
         if not self.losses:
             return Scoring(sum(float(r @ r) for r in weighted), weighted, weights)
@@ -181,6 +238,8 @@ class OutputError(Criterion):
 class MaximumLikelihood(Criterion):
     """Σ [v²/r + log r] over all samples, r the variance of each output, shared by its cases.
 
+    Samples with a σ of their own have v over it in place of v, and outputs may share one r.
+
     A variance that is not known is the best one for the residuals at hand, r = Σv²/N, within its
     bounds: it is concentrated out.
     """
@@ -189,41 +248,47 @@ class MaximumLikelihood(Criterion):
     name: str = "ml"
     has_unit_variance: ClassVar[bool] = True
 
+    @property
+    def counts_squares(self) -> bool:
+        """They do."""
+        return True
+
     def of(self, blocks: Sequence[Block]) -> Criterion:
         """The same criterion for other blocks."""
         return replace(self, blocks=tuple(blocks))
 
-    def score(self, residuals: Sequence[Vector]) -> Scoring:
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
         """Score the residuals of all blocks."""
-        weighted = [b.weight * v for b, v in zip(self.blocks, residuals, strict=True)]
+        weighted = [b.scaling * v for b, v in zip(self.blocks, residuals, strict=True)]
         squares = [float(v @ v) for v in weighted]
         noise = self._noise(squares)
         cost = 0.0
-        multipliers = []
+        multipliers: list[float | Vector] = []
         for block, square in zip(self.blocks, squares, strict=True):
+            # known in one case, it may be estimated in another
             r = block.sigma**2 if isinstance(block.sigma, float) else noise[block.name].variance
             n = block.count
             # the weight stands for 1/unit: without it the variance would be in weighted units
-            cost += square / r + n * np.log(r)
-            multipliers.append(block.weight / np.sqrt(r))
+            cost += square / r + n * np.log(r) + block.log_relative
+            multipliers.append(block.scaling / np.sqrt(r))
         scored = [m * v for m, v in zip(multipliers, residuals, strict=True)]
         return Scoring(cost, scored, multipliers, noise)
 
     def _noise(self, squares: Sequence[float]) -> dict[str, Noise]:
-        found: dict[str, Noise] = {}
-        for name in dict.fromkeys(b.name for b in self.blocks):
-            own = [k for k, b in enumerate(self.blocks) if b.name == name]
-            free = [k for k in own if not isinstance(self.blocks[k].sigma, float)]
-            if not free:
-                sigma = self.blocks[own[0]].sigma
-                assert isinstance(sigma, float)
-                found[name] = Noise(sigma**2, False)
-                continue
-            r = sum(squares[k] for k in free) / sum(self.blocks[k].count for k in free)
-            low, high = _variance_bounds([self.blocks[k] for k in free])
+        found = {}
+        for b in self.blocks:
+            if isinstance(b.sigma, float):
+                mean = 1.0 if b.measured.relative is None else float(np.mean(b.measured.relative**2))
+                found[b.name] = Noise(b.sigma**2 * mean, False)
+        free = [k for k, b in enumerate(self.blocks) if not isinstance(b.sigma, float)]
+        for level in dict.fromkeys(self.blocks[k].level for k in free):
+            own = [k for k in free if self.blocks[k].level == level]
+            r = sum(squares[k] for k in own) / sum(self.blocks[k].count for k in own)
+            low, high = _variance_bounds([self.blocks[k] for k in own])
             held = min(max(r, low), high)
-            found[name] = Noise(held, True, held != r)
-        return found
+            for name in dict.fromkeys(self.blocks[k].name for k in own):
+                found[name] = Noise(held, True, held != r, "" if level == name else level)
+        return {name: found[name] for name in dict.fromkeys(b.name for b in self.blocks)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,14 +306,14 @@ class RobustLikelihood(Criterion):
         """The same criterion for other blocks."""
         return replace(self, blocks=tuple(blocks))
 
-    def score(self, residuals: Sequence[Vector]) -> Scoring:
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
         """Score the residuals of all blocks."""
-        multipliers = [b.weight / s for b, s in zip(self.blocks, self.sigmas, strict=True)]
+        multipliers = [b.scaling / s for b, s in zip(self.blocks, self.sigmas, strict=True)]
         weighted = [m * v for m, v in zip(multipliers, residuals, strict=True)]
         losses = (Robust(self.kind, self.bend),) * len(self.blocks)
         found = _with_losses(weighted, multipliers, losses)
         extra = sum(
-            2 * len(b.measured.value) * float(np.log(s))
+            2 * len(b.measured.value) * float(np.log(s)) + b.log_relative
             for b, s in zip(self.blocks, self.sigmas, strict=True)
         )
         noise = {
@@ -310,11 +375,21 @@ def criterion_of(
         return OutputError(blocks, (Robust(kind, scale),) * len(blocks))
     if estimation.criterion == "ml":
         if kind == "squared":
-            return MaximumLikelihood(blocks)
+            return _likelihood(blocks)
         return _ready_if_known(UnscaledLikelihood(blocks, kind, scale or BENDS[kind]))
     from estimica.estimate.own_criterion import own_criterion
 
     return own_criterion(estimation.criterion, blocks, code_for)
+
+
+def _likelihood(blocks: tuple[Block, ...]) -> Criterion:
+    """Of normal noise with one level for each output, or of what the study says of the noise."""
+    from estimica.estimate.noise_likelihood import KinkedLikelihood, NoiseLikelihood
+
+    if not any(is_modelled(b.measured) for b in blocks):
+        return MaximumLikelihood(blocks)
+    kinked = any(b.measured.distribution == "laplace" for b in blocks)
+    return KinkedLikelihood(blocks) if kinked else NoiseLikelihood(blocks)
 
 
 def _ready_if_known(criterion: Unscaled) -> Criterion | Unscaled:
@@ -346,6 +421,11 @@ def blocks_of(records: Outputs, criterion: str, calibrating: Outputs | None = No
     return found
 
 
+def estimated_levels(noise: Mapping[str, Noise]) -> int:
+    """How many noise levels were estimated beside the unknowns; a shared one counts once."""
+    return len({n.shared or name for name, n in noise.items() if n.estimated})
+
+
 def _sizes(records: Outputs) -> dict[str, float]:
     """RMS of every measured signal, over all cases."""
     found: dict[str, float] = {}
@@ -365,7 +445,7 @@ def _filter(case: str, m: Measured) -> ErrorFilter | None:
 
 
 def _with_losses(
-    weighted: Sequence[Vector], multipliers: Sequence[float], losses: Sequence[Loss]
+    weighted: Sequence[Vector], multipliers: Sequence[float | Vector], losses: Sequence[Loss]
 ) -> Scoring:
     cost = 0.0
     scored, factors = [], []

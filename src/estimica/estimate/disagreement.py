@@ -84,7 +84,7 @@ class Disagreement:
         Weights stay as they are, also those that were taken from the first data.
         """
         blocks = [
-            replace(b, measured=replace(b.measured, value=v))
+            replace(b, measured=b.measured.with_values(v))
             for b, v in zip(self.blocks, measured, strict=True)
         ]
         rest = list(measured)
@@ -125,6 +125,10 @@ class Disagreement:
             else:
                 found.append(transform.value(p.value) - transform.value(block.measured.value))
         return found
+
+    def sigmas(self, predictions: Sequence[Prediction]) -> list[Vector | None]:
+        """σ of each block at its samples, where a formula gives it."""
+        return [None if p.level is None else p.level.value for p in predictions]
 
     @property
     def n_samples(self) -> int:

@@ -6,7 +6,7 @@ expressions in tuners; the derivatives go through the chain rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -22,15 +22,23 @@ Symbol = TypeVar("Symbol")
 
 
 class Links:
-    """Parameters as functions of the active tuners; `fixed` are values of the inactive ones."""
+    """Parameters as functions of the active tuners; `fixed` are values of the inactive ones.
 
-    def __init__(self, active: Sequence[Tuner], fixed: Mapping[str, float]) -> None:
+    Tuners of the noise set no parameter: they stand in formulas of sigma only.
+    """
+
+    def __init__(
+        self,
+        active: Sequence[Tuner],
+        fixed: Mapping[str, float],
+        of_noise: Collection[str] = (),
+    ) -> None:
         self.tuners = tuple(t.name for t in active)
-        self._fixed = dict(fixed)
+        self.fixed = dict(fixed)
         places: dict[str, int] = {}
         formulas: dict[str, Formula] = {}
         for k, tuner in enumerate(active):
-            for name, text in targets(tuner).items():
+            for name, text in targets(tuner).items() if tuner.name not in of_noise else ():
                 if name in places or name in formulas:
                     raise TunerError(
                         "T010", f"tuner '{tuner.name}': parameter '{name}' is set by two tuners"
@@ -58,7 +66,7 @@ class Links:
         direct = tuners[self._places]
         if not self._formulas:
             return direct, self._constant
-        known = self._fixed | dict(zip(self.tuners, map(float, tuners), strict=True))
+        known = self.fixed | dict(zip(self.tuners, map(float, tuners), strict=True))
         derived = [float(f.at(known)) for f in self._formulas]
         slopes = self._constant.copy()
         for i, partials in enumerate(self._partials, start=len(self._places)):
@@ -72,14 +80,14 @@ class Links:
         write: Callable[[Expression, Mapping[str, Symbol | float]], Symbol],
     ) -> list[Symbol]:
         """The parameters as symbols; `write` turns an expression of named symbols into one."""
-        known: dict[str, Symbol | float] = dict(self._fixed)
+        known: dict[str, Symbol | float] = dict(self.fixed)
         known.update(zip(self.tuners, tuners, strict=True))
         direct = [tuners[int(k)] for k in self._places]
         return [*direct, *(write(f.expression, known) for f in self._formulas)]
 
     def _formula(self, tuner: Tuner, text: str) -> Formula:
         formula = parse_formula(text, f"tuner '{tuner.name}'")
-        known = {*self.tuners, *self._fixed}
+        known = {*self.tuners, *self.fixed}
         for name in formula.names:
             if name not in known:
                 raise TunerError(

@@ -72,7 +72,7 @@ class Objective(Disagreement):
         if broken is not None:
             return broken
         with np.errstate(over="ignore", invalid="ignore"):
-            scoring = self.criterion.score(residuals)
+            scoring = self.criterion.score(residuals, self.sigmas(predictions))
         if not np.isfinite(scoring.cost):
             return self.failed(self.blocks[0].case, "the cost is not finite", values)
         reduction = _Reduction(len(self.unknowns), self.n_samples)
@@ -107,6 +107,11 @@ class Objective(Disagreement):
         emphasis: Vector | float = 1.0,
     ) -> None:
         """Add the rows of block `k`, each times its emphasis."""
+        if k in scoring.levels:
+            columns = self.columns(k)
+            for rows, scored in self.level_rows(k, prediction, scoring):
+                reduction.add(scored * emphasis, emphasis, rows, columns, None, slopes)
+            return
         multiplier = scoring.multipliers[k] * emphasis
         transform = self.blocks[k].measured.transform
         if transform is not None:
@@ -120,6 +125,36 @@ class Objective(Disagreement):
             predictor.extras[place],
             slopes,
         )
+
+    def columns(self, k: int) -> tuple[int, ...]:
+        """The unknowns that move block `k`, its disturbance last."""
+        predictor, place = self._owners[k]
+        extra = predictor.extras[place]
+        return predictor.columns if extra is None else (*predictor.columns, extra)
+
+    def level_rows(
+        self, k: int, prediction: Prediction, scoring: Scoring
+    ) -> list[tuple[Vector, Vector]]:
+        """(rows, ρ) of the residuals and of σ of a block whose σ a formula gives.
+
+        The rows are derivatives by the unknowns of `columns`, not yet by coordinates.
+        """
+        level, own = prediction.level, scoring.levels[k]
+        assert level is not None, "a formula gives it"
+        by_mean, by_level = prediction.slope, level.slope
+        if len(self.columns(k)) > by_mean.shape[1]:
+            by_mean = np.column_stack([by_mean, np.ones(len(by_mean))])
+            by_level = np.column_stack([by_level, level.by_disturbance])
+        multiplier = np.broadcast_to(scoring.multipliers[k], prediction.value.shape)
+        transform = self.blocks[k].measured.transform
+        if transform is not None:
+            multiplier = multiplier * transform.derivative(prediction.value)
+        by_level = by_level / level.value[:, None]
+        mean = multiplier[:, None] * by_mean + own.mixed[:, None] * by_level
+        return [
+            (mean, np.asarray(scoring.scored[k])),
+            (own.share[:, None] * by_level, own.scored),
+        ]
 
     def filtered_slopes(self, k: int, prediction: Prediction) -> tuple[Vector, tuple[int, ...]]:
         """Derivatives of the errors of block `k` as compared, and the unknowns they belong to."""
@@ -164,7 +199,7 @@ class Objective(Disagreement):
         predictions = self.predict(values)
         if isinstance(predictions, Failure):
             return None
-        scoring = self.criterion.score(self.residuals(predictions))
+        scoring = self.criterion.score(self.residuals(predictions), self.sigmas(predictions))
         reduction = _Reduction(len(self.unknowns), self.n_samples)
         slopes = self.unknowns.slopes(q)
         emphases = self.emphases(scoring)
@@ -184,10 +219,8 @@ class Objective(Disagreement):
             return [1.0] * len(self.blocks)
         squares = self._mean_squares(scoring)
         return [
-            float(np.sqrt(squares[block.name])) if np.ndim(m) == 0 else scored
-            for block, m, scored in zip(
-                self.blocks, scoring.multipliers, scoring.scored, strict=True
-            )
+            float(np.sqrt(squares[block.name])) if self.criterion.counts_squares else scored
+            for block, scored in zip(self.blocks, scoring.scored, strict=True)
         ]
 
     def _mean_squares(self, scoring: Scoring) -> dict[str, float]:

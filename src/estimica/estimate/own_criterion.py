@@ -21,7 +21,7 @@ from estimica.base.errors import EstimicaError, FitError
 from estimica.base.suggest import did_you_mean
 from estimica.base.trusted_code import TrustedCode, trusted_code
 from estimica.base.user_code import run_code
-from estimica.estimate.criterion import Block, Criterion, Scoring
+from estimica.estimate.criterion import Block, Criterion, Scoring, Sigmas
 from estimica.estimate.loss import FLOOR
 from estimica.estimate.roughness import Around, Shape, is_hollow, kernel_width, shape_of
 from estimica.source.formula import Formula, parse_formula
@@ -54,7 +54,7 @@ class OwnCriterion(Criterion):
         """The same criterion for other blocks."""
         return replace(self, blocks=tuple(blocks))
 
-    def score(self, residuals: Sequence[Vector]) -> Scoring:
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
         """Score the residuals of all blocks."""
         cost = 0.0
         scored: list[Vector] = []

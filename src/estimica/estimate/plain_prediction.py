@@ -88,7 +88,7 @@ class PlainPredictor(Predictor):
         for k, extra in enumerate(self.extras):
             value, slope = self.picked(run, k)
             found.append(Prediction(value if extra is None else value + values[extra], slope))
-        return found
+        return self.with_levels(found, values)
 
     def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
         """Values of output `k` at its own stamps; there are no slopes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from estimica.base.errors import SimulationError
 from estimica.compiled.model import Evaluation, Model, Respond
 from estimica.estimate.links import Links
+from estimica.estimate.noise_level import Level, level_formulas
 from estimica.simulate.engine import Options
 from estimica.simulate.failure import explained
 from estimica.study.record import Record
@@ -30,6 +31,7 @@ class Prediction:
 
     value: Vector  # (N,)
     slope: Vector  # (N, m)
+    level: Level | None = None  # of the noise, where a formula gives it
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Predictor(ABC):
         self.columns: tuple[int, ...] = (*places.tuners, *places.starts.values())
         self.extras = tuple(places.disturbances.get(m.name) for m in record.outputs)
         self._direct = links.is_one_to_one
+        self._levels = level_formulas(record, links.tuners, links.fixed)
 
     @abstractmethod
     def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
@@ -91,7 +94,26 @@ class Predictor(ABC):
             if extra is not None:
                 value = value + values[extra]
             found.append(Prediction(value, slope if self._direct else self._chained(slope, chain)))
-        return found
+        return self.with_levels(found, values)
+
+    def with_levels(self, found: list[Prediction], values: Vector) -> list[Prediction] | str:
+        """The predictions with the noise levels that formulas give, or why there are none."""
+        if not any(self._levels):
+            return found
+        tuners = dict(zip(self.links.tuners, map(float, values[self._tuners]), strict=True))
+        names = [m.name for m in self.record.outputs]
+        by_name = {n: p.value for n, p in zip(names, found, strict=True)}
+        slopes = {n: p.slope for n, p in zip(names, found, strict=True)}
+        levelled = []
+        for one, formula, extra in zip(found, self._levels, self.extras, strict=True):
+            if formula is not None:
+                known = {**self.links.fixed, **tuners}
+                level = formula.at(known, by_name, slopes, extra is not None)
+                if isinstance(level, str):
+                    return level
+                one = replace(one, level=level)
+            levelled.append(one)
+        return levelled
 
     def _chained(self, slope: Vector, chain: Vector) -> Vector:
         p = len(self.links.parameters)
@@ -149,7 +171,8 @@ def split(model: Model, fixed: Mapping[str, float]) -> tuple[dict[str, float], d
 def _stamps(record: Record) -> tuple[Vector, Sequence[Rows]]:
     """All stamps of a case, and which of them each output has."""
     own = [m.time for m in record.outputs]
-    if all(t is own[0] or np.array_equal(t, own[0]) for t in own):
+    alike = all(t is own[0] or np.array_equal(t, own[0]) for t in own)
+    if alike and (np.diff(own[0]) > 0).all():
         return own[0], [EVERY] * len(own)
     union = np.unique(np.concatenate(own))
     return union, [np.searchsorted(union, t) for t in own]

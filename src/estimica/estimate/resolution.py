@@ -51,7 +51,8 @@ def are_at_resolution(cases: Disagreement, residuals: Sequence[Vector]) -> bool:
 
 def _is_all_residuals(objective: Objective) -> bool:
     """Whether small residuals make a small cost: priors and criteria of one's own ask for more."""
-    own = objective.criterion.may_be_rough
+    criterion = objective.criterion
+    own = criterion.may_be_rough or not criterion.has_only_residuals
     return not own and not any(u.prior for u in objective.unknowns.items)
 
 

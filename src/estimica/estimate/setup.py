@@ -17,6 +17,7 @@ from estimica.estimate.criterion import Outputs, blocks_of, criterion_of
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.frequency_prediction import FrequencyPredictor
 from estimica.estimate.links import Links, targets
+from estimica.estimate.noise_refusal import require_noise_possible
 from estimica.estimate.prediction import CasePredictor, Places, Predictor, split
 from estimica.estimate.prefilter_refusal import require_filterable
 from estimica.estimate.total_least_squares import (
@@ -29,6 +30,7 @@ from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
 from estimica.simulate.engine import Options
 from estimica.study.case import StartValue
 from estimica.study.estimation import Solver
+from estimica.study.noise_tuners import noise_tuners
 from estimica.study.record import Record, record
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -62,7 +64,8 @@ class Setup:
         """One case over its own unknowns, the tuners held at the given values."""
         parameters, _ = self.links.at(tuners)
         held = dict(zip(self.links.parameters, map(float, parameters), strict=True))
-        return self._cases((one,), (), Links((), {}), held, None)
+        named = dict(zip(self.links.tuners, map(float, tuners), strict=True))
+        return self._cases((one,), (), Links((), {**self.links.fixed, **named}), held, None)
 
     def _cases(
         self,
@@ -147,6 +150,7 @@ def prepare(study: Study) -> Setup:
     for one in records:
         require_possible(one, study.estimation)
     require_filterable(records, study.estimation)
+    require_noise_possible(records, study.estimation)
     return Setup(study, records, links, tuners, held)
 
 
@@ -159,10 +163,11 @@ def linked(study: Study) -> tuple[Links, tuple[Unknown, ...], dict[str, float]]:
     model = study.model
     known = {q.name: q for q in model.quantities()}
     active = study.active_tuners
-    _require_targets(model, study.tuners, known)
+    of_noise = noise_tuners(study.tuners, study.cases, known)
+    _require_targets(model, [t for t in study.tuners if t.name not in of_noise], known)
     fixed = {t.name: _start(model, t, known) for t in study.tuners if not t.active}
-    links = Links(active, fixed)
-    idle = Links([t for t in study.tuners if not t.active], {})
+    links = Links(active, fixed, of_noise)
+    idle = Links([t for t in study.tuners if not t.active], {}, of_noise)
     values, _ = idle.at(np.array(list(fixed.values()), float))
     held = dict(zip(idle.parameters, map(float, values), strict=True))
     return links, tuple(_unknown(model, t, known) for t in active), held
@@ -198,7 +203,7 @@ def _start(model: Model, tuner: Tuner, known: Mapping[str, Quantity]) -> float:
     if tuner.start is not None:
         return tuner.start
     for name, text in targets(tuner).items():
-        value = known[name].value
+        value = known[name].value if name in known else None  # not of a tuner of the noise
         if text is None and isinstance(value, (int, float)) and math.isfinite(value):
             if not tuner.min <= value <= tuner.max:
                 raise TunerError(

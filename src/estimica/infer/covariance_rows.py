@@ -92,7 +92,7 @@ def linearised(fit: Fit) -> Linearised:
         raise InferError(
             "I313", f"{judge}: its derivatives tell nothing of the accuracy; take a bootstrap"
         )
-    scoring = judge.score(residuals)
+    scoring = judge.score(residuals, objective.sigmas(predictions))
     factors = objective.unknowns.slopes(q)
     slopes = output_slopes(objective, predictions)
     rows = []

@@ -30,7 +30,8 @@ def accelerations(
     assert not isinstance(predictions, Failure), "the estimate was simulated before"
     residuals = objective.residuals(predictions)
     judge = objective.criterion.judge(residuals)
-    scoring = (objective.criterion if isinstance(judge, str) else judge).score(residuals)
+    chosen = objective.criterion if isinstance(judge, str) else judge
+    scoring = chosen.score(residuals, objective.sigmas(predictions))
     inverse = _inverse(point.R)
     moves: list[Vector] = []
     squares: dict[str, list[Vector]] = {}

@@ -39,6 +39,7 @@ from estimica.study.form_offer import (
 )
 from estimica.study.frequency_case import require_frequency, require_time
 from estimica.study.frequency_columns import RESPONSE, ResponseColumns, kind_of_output
+from estimica.study.limits import DetectionLimits as DetectionLimits
 from estimica.study.prefilter import PrefilterField
 from estimica.study.sigma import Sigma as Sigma
 from estimica.study.tuner import Prior
@@ -84,8 +85,8 @@ class StartValue:
 
 
 Noise = Annotated[
-    Annotated[Positive, Tag(NUMBER)] | Annotated[Sigma, Tag(TABLE)],
-    either("a positive number, or bounds { min, max }"),
+    Annotated[Positive, Tag(NUMBER)] | Annotated[str, Tag(TEXT)] | Annotated[Sigma, Tag(TABLE)],
+    either('a positive number, a formula "a + b*y", or a table { min, max, shared, column }'),
 ]
 Disturbance = Annotated[
     Annotated[Truth, Tag(TRUTH)] | Annotated[StartValue, Tag(TABLE)],
@@ -102,7 +103,17 @@ class OutputColumn:
     weight: Annotated[Positive | None, Field(description="Multiplies the residual.")] = None
     sigma: Annotated[
         Noise | None,
-        Field(description="Known standard deviation of the noise, or bounds { min, max }."),
+        Field(
+            description="Standard deviation of the noise: a number, a formula in tuners, outputs, "
+            "inputs, columns and time, or a table { min, max, shared } or { column }."
+        ),
+    ] = None
+    distribution: Annotated[
+        Literal["normal", "laplace"], Field(description="How the noise is distributed.")
+    ] = "normal"
+    limits: Annotated[
+        DetectionLimits | None,
+        Field(description="Detection limits { min, max }: values beyond are censored."),
     ] = None
     scale: Annotated[Finite | None, Field(description="Factor to the model's unit.")] = None
     offset: Annotated[Finite | None, Field(description="Added after scaling.")] = None

@@ -19,6 +19,7 @@ from estimica.data.readers import as_data, read_data
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
 from estimica.study.frequency_transfer import Transfer
+from estimica.study.noise_model import Censoring, Distribution, SigmaFormula, noise_model
 from estimica.study.prefilter import Prefilter
 from estimica.study.prefilter_system import prefilter_system
 from estimica.study.transform import Transform, transform_of
@@ -38,13 +39,28 @@ class Measured:
     time: Vector
     value: Vector
     weight: float | None
-    sigma: float | Sigma | None
+    sigma: float | Sigma | SigmaFormula | None
     transform: Transform | None
     disturbance: StartValue | None
     is_input: bool = False  # an input that was measured with errors
     #: of a frequency response, whose values are real and imaginary parts in turn
     transfer: Transfer | None = None
     prefilter: Prefilter | None = None
+    #: standard deviation of each sample, over `sigma`; none: all alike
+    relative: Vector | None = None
+    limits: Censoring | None = None  # beyond which samples are censored: their value is the limit
+    distribution: Distribution = "normal"
+
+    @property
+    def censored(self) -> Mask:
+        """Which samples are only known to lie beyond a detection limit."""
+        if self.limits is None:
+            return np.zeros(len(self.value), bool)
+        return self.limits.censored(self.value)
+
+    def with_values(self, value: Vector) -> Measured:
+        """The same with other measured values, of which no more is known beyond the limits."""
+        return replace(self, value=value if self.limits is None else self.limits.seen(value))
 
     @property
     def rms(self) -> float:
@@ -69,7 +85,15 @@ class Measured:
     def kept(self, chosen: Mask) -> Measured:
         """The same with the chosen samples only; of a response both parts or none."""
         transfer = self.transfer and self.transfer.kept(chosen[::2])
-        return replace(self, time=self.time[chosen], value=self.value[chosen], transfer=transfer)
+        return replace(
+            self,
+            time=self.time[chosen],
+            value=self.value[chosen],
+            transfer=transfer,
+            sigma=self.sigma.kept(chosen) if isinstance(self.sigma, SigmaFormula) else self.sigma,
+            relative=None if self.relative is None else self.relative[chosen],
+            limits=self.limits and self.limits.kept(chosen),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +174,7 @@ def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
             problems += _gaps(where, name, signal, complete)
     for name, column in case.columns_of_outputs.items():
         try:
-            outputs.append(_output(case, name, column, data, time, begin, complete))
+            outputs.append(_output(case, name, column, data, time, begin, complete, inputs))
             _check_prefilter(outputs[-1], has_time)
         except EstimicaError as error:
             problems.append(Problem(error.code, where, f"output '{name}': {error.message}"))
@@ -261,13 +285,6 @@ def _time(case: Case, data: Data, has_time: bool) -> Vector:
             f"time '{name}' of '{data.source}' goes back from {time[k]:.10g} to "
             f"{time[k + 1]:.10g} in row {k + 2}; sort the rows, or split the file into cases",
         )
-    if (step == 0).any():
-        k = int(np.flatnonzero(step == 0)[0])
-        raise CaseError(
-            "C008",
-            f"time '{name}' of '{data.source}' is {time[k]:.10g} twice, in rows {k + 1} and "
-            f"{k + 2}; drop or average the doubled rows",
-        )
     return time
 
 
@@ -302,7 +319,7 @@ def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
     if not isinstance(given, InputColumn):
         return Signal.constant(given)
     value = _scaled(given, data.column(given.column))
-    sampled = np.isfinite(value)
+    sampled = np.isfinite(value) & _first_of_replicates(given, data, time, value)
     if not sampled.any():
         raise CaseError("C009", f"column '{given.column}' of '{data.source}' has no samples")
     if given.hold is Hold.SPLINE and sampled.sum() < 4:
@@ -310,6 +327,23 @@ def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
     if sampled.all():
         return Signal(time, value, given.hold)
     return Signal(time[sampled], value[sampled], given.hold)
+
+
+def _first_of_replicates(given: InputColumn, data: Data, time: Vector, value: Vector) -> Mask:
+    """Of rows with one time stamp those that an input is taken from: it has one value there."""
+    doubled = np.append(False, np.diff(time) == 0)
+    known = np.flatnonzero(np.isfinite(value))
+    for k, j in zip(known[:-1], known[1:], strict=True) if doubled.any() else ():
+        if time[k] == time[j] and value[k] != value[j]:
+            raise CaseError(
+                "C008",
+                f"column '{given.column}' of '{data.source}' has two values at time "
+                f"{time[k]:.10g}, in rows {k + 1} and {j + 1}; rows with one time stamp are "
+                "replicates of one experiment, whose input is one",
+            )
+        doubled[j] = time[k] == time[j]
+    doubled[known[:1]] = False
+    return ~doubled
 
 
 def _output(
@@ -320,6 +354,7 @@ def _output(
     time: Vector,
     begin: float,
     complete: Mask,
+    inputs: Mapping[str, Signal],
 ) -> Measured:
     value = _scaled(given, data.column(given.column))
     counts = np.isfinite(value) & (time >= begin) & complete
@@ -338,6 +373,9 @@ def _output(
     _require_magnitude(f"column '{given.column}'", value[counts], "scale")
     transform = None if given.transform is None else transform_of(given.transform)
     kept = value if counts.all() else value[counts]
+    noise = noise_model(given, data, time, counts, inputs)
+    if noise.limits is not None:
+        kept = noise.limits.seen(kept)
     if transform is not None:
         transform.require(kept, given.column)
     disturbance = given.disturbance
@@ -349,10 +387,13 @@ def _output(
         time if counts.all() else time[counts],
         kept,
         given.weight,
-        given.sigma,
+        noise.sigma,
         transform,
         free,
         prefilter=given.prefilter or case.prefilter,
+        relative=noise.relative,
+        limits=noise.limits,
+        distribution=noise.distribution,
     )
 
 
@@ -370,6 +411,12 @@ def _check_prefilter(measured: Measured, has_time: bool) -> None:
     if not has_time:
         raise CaseError(
             "C094", "a prefilter needs time, and here each point stands alone; leave it out"
+        )
+    if (np.diff(measured.time) == 0).any():
+        raise CaseError(
+            "C094",
+            "a prefilter runs along time, and here samples stand at one time stamp; leave it out, "
+            "or average them",
         )
     prefilter_system(measured.prefilter, measured.time)
 

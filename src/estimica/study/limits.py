@@ -1,0 +1,39 @@
+"""Limits: between which values an output can be measured; beyond them it is only known to be so."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, Tag
+from pydantic.dataclasses import dataclass
+
+from estimica.base.errors import CaseError
+from estimica.study.fields import NUMBER, STRICT, TEXT, Finite, called, either, spoken, wrong
+from estimica.study.form_offer import ColumnName
+
+Limit = Annotated[
+    Annotated[Finite, Tag(NUMBER)] | Annotated[ColumnName, Tag(TEXT)],
+    either('a number, or a column "…"'),
+]
+
+
+@spoken(CaseError, "C001", called("limits"))
+@dataclass(frozen=True, config=STRICT)
+class DetectionLimits:
+    """Detection limits in the unit of the column: a sample at or beyond one is censored."""
+
+    min: Annotated[
+        Limit | None,
+        Field(description="Values at or below it are only known to be so: a number, or a column."),
+    ] = None
+    max: Annotated[
+        Limit | None,
+        Field(description="Values at or above it are only known to be so: a number, or a column."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.min is None and self.max is None:
+            raise wrong("C065", "give min, max or both")
+        numbers = isinstance(self.min, float) and isinstance(self.max, float)
+        if numbers and self.min >= self.max:  # type: ignore[operator]
+            raise wrong("C065", f"min {self.min:g} is not below max {self.max:g}; swap them")
