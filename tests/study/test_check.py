@@ -333,11 +333,6 @@ def test_time_in_minutes_needs_a_scale(study: Write, folder: Path) -> None:
 
 
 TIMES = {
-    "twice": (
-        [0.0, 1.0, 1.0, 2.0],
-        "C008: case 'c': time 't' of 'table' is 1 twice, in rows 2 and 3; drop or average the "
-        "doubled rows",
-    ),
     "back": (
         [0.0, 2.0, 1.0, 3.0],
         "C007: case 'c': time 't' of 'table' goes back from 2 to 1 in row 3; sort the rows, or "

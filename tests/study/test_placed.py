@@ -127,7 +127,7 @@ def test_a_text_that_is_no_toml_has_one_problem_with_its_line() -> None:
         ("C024", "case 'run 1'", "fix: 'b' is tuned too", ("case", 0, "fix", "b")),
         ("C025", "case 'run 1'", "input 'w' is not given", ("case", 0, "inputs")),
         ("C004", "case 'run 1'", "has no outputs", ("case", 0, "outputs")),
-        ("C008", "case 'run 1'", "time 't' of 'x' is 3 twice", ("case", 0, "time")),
+        ("C007", "case 'run 1'", "time 't' of 'x' goes back from 3 to 2", ("case", 0, "time")),
         ("C029", "case 'run 1'", "output 'y': column 'level' is in K", ("case", 0, "outputs", "y", "column")),
         ("C095", "[[case]] 2", "'data' is missing; write data", ("case", 1, "data")),
         ("D001", "case 'run 1'", "there is no file 'run1.csv'", ("case", 0, "data")),

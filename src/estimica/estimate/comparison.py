@@ -95,6 +95,9 @@ def _compared(objective: Disagreement, point: Point) -> list[Compared] | Failure
                 "" if block.filter is None else block.filter.text,
                 block.count / max(len(m.value), 1),
                 "" if m.transform is None else m.transform.of(m.name),
+                block.own_sigmas(None if prediction.level is None else prediction.level.value),
+                m.beyond,
+                m.distribution,
             )
         )
     return found

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from estimica.base.trusted_code import TrustedCode
 from estimica.estimate.loss import BENDS, Kind, Loss, Robust, spread
-from estimica.estimate.noise_refusal import is_modelled
 from estimica.estimate.roughness import Shape
 from estimica.study.case import Sigma
 from estimica.study.estimation import Estimation
@@ -61,6 +60,29 @@ class Block:
         """What residuals are multiplied by: the weight, over the relative σ of each sample."""
         relative = self.measured.relative
         return self.weight if relative is None else self.weight / relative
+
+    @property
+    def mean_relative(self) -> float:
+        """The mean square of the relative σ."""
+        relative = self.measured.relative
+        return 1.0 if relative is None else float(np.mean(relative**2))
+
+    @property
+    def mean_relative(self) -> float:
+        """The mean square of the relative σ."""
+        relative = self.measured.relative
+        return 1.0 if relative is None else float(np.mean(relative**2))
+
+    def own_sigmas(self, level: Vector | None) -> Vector | None:
+        """σ of what is compared, where samples have their own; `level` is what a formula gives."""
+        if level is not None:
+            return level / self.weight
+        own = self.measured.relative is not None or self.measured.is_modelled
+        if not own or not isinstance(self.sigma, float):
+            return None
+        relative = 1.0 if self.measured.relative is None else self.measured.relative
+        # the weight of `oe` holds 1/σ, that of `ml` is beside it
+        return np.full(len(self.measured.value), self.sigma) * relative
 
     @property
     def log_relative(self) -> float:
@@ -278,8 +300,7 @@ class MaximumLikelihood(Criterion):
         found = {}
         for b in self.blocks:
             if isinstance(b.sigma, float):
-                mean = 1.0 if b.measured.relative is None else float(np.mean(b.measured.relative**2))
-                found[b.name] = Noise(b.sigma**2 * mean, False)
+                found[b.name] = Noise(b.sigma**2 * b.mean_relative, False)
         free = [k for k, b in enumerate(self.blocks) if not isinstance(b.sigma, float)]
         for level in dict.fromkeys(self.blocks[k].level for k in free):
             own = [k for k in free if self.blocks[k].level == level]
@@ -386,7 +407,7 @@ def _likelihood(blocks: tuple[Block, ...]) -> Criterion:
     """Of normal noise with one level for each output, or of what the study says of the noise."""
     from estimica.estimate.noise_likelihood import KinkedLikelihood, NoiseLikelihood
 
-    if not any(is_modelled(b.measured) for b in blocks):
+    if not any(b.measured.is_modelled for b in blocks):
         return MaximumLikelihood(blocks)
     kinked = any(b.measured.distribution == "laplace" for b in blocks)
     return KinkedLikelihood(blocks) if kinked else NoiseLikelihood(blocks)

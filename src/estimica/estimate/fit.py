@@ -69,6 +69,16 @@ class Compared:
     prefilter: str = ""  # in words; residuals as scored and measured values are behind it
     passed: float = 1.0  # share of white noise that passes the prefilter, in variance
     transform: str = ""  # what is compared instead of the values, in words: log(y)
+    #: σ of what is compared, where samples have their own
+    sigma: Vector | None = field(default=None, repr=False)
+    #: −1 where the value is only known to be at or below what was measured, 1 where above
+    beyond: npt.NDArray[np.int8] | None = field(default=None, repr=False)
+    distribution: str = "normal"  # of the noise
+
+    @property
+    def censored(self) -> npt.NDArray[np.bool_]:
+        """Which samples are only known to lie beyond a detection limit."""
+        return np.zeros(len(self.time), bool) if self.beyond is None else self.beyond != 0
 
     @property
     def residual(self) -> Vector:

@@ -27,7 +27,13 @@ def as_object(fit: Fit) -> dict[str, object]:
         "start_values": _by_case(fit, "start"),
         "disturbances": _by_case(fit, "disturbance"),
         "noise": {
-            name: {"variance": n.variance, "estimated": n.estimated, "at_bound": n.at_bound}
+            name: {
+                "variance": n.variance,
+                "estimated": n.estimated,
+                "at_bound": n.at_bound,
+                **({"shared": n.shared} if n.shared else {}),
+                **({"formula": n.formula} if n.formula else {}),
+            }
             for name, n in fit.noise.items()
         },
         "quality": {c.name: _quality(c) for c in fit.cases},

@@ -32,6 +32,8 @@ def quality(fit: Fit) -> Table:
             remark = _noise_remark(fit, o.name) if case.role == "calibrate" else ""
             if o.is_input:
                 remark = "input with errors"
+            if (beyond := int(o.censored.sum())) > 0:
+                remark = "; ".join(filter(None, [remark, f"{beyond} beyond detection limits"]))
             if o.transform:
                 remark = "; ".join(filter(None, [remark, f"fitted as {o.transform}"]))
             if o.prefilter and not o.transform:
@@ -100,4 +102,10 @@ def _noise_remark(fit: Fit, output: str) -> str:
     noise = fit.noise.get(output)
     if noise is None:
         return ""
-    return "noise at its bound" if noise.at_bound else "" if noise.estimated else "noise known"
+    if noise.formula:
+        return f"noise: mean of {noise.formula}"
+    if noise.at_bound:
+        return "noise at its bound"
+    if noise.estimated:
+        return f"noise {noise.shared}" if noise.shared else ""
+    return "noise known"

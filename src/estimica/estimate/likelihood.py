@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from estimica.estimate.criterion import MaximumLikelihood, OutputError
+from estimica.estimate.criterion import MaximumLikelihood, OutputError, estimated_levels
 from estimica.estimate.objective import Objective, Point
 
 
@@ -24,10 +24,10 @@ def information(objective: Objective, point: Point) -> tuple[float, float]:
     k = len(objective.unknowns)
     if not squares:
         deviance = point.cost + n * math.log(2 * math.pi) - _amplitudes(objective)
-        k += sum(v.estimated for v in point.noise.values())
+        k += estimated_levels(point.noise)
     else:
         variance = max(point.cost / n, np.finfo(float).tiny)
-        weights = sum(2 * b.count * math.log(b.weight) for b in objective.blocks)
+        weights = sum(2 * b.count * math.log(b.weight) - b.log_relative for b in objective.blocks)
         deviance = n * (math.log(2 * math.pi * variance) + 1) - weights - _amplitudes(objective)
         k += 1
     return deviance + 2 * k, deviance + k * math.log(n)

@@ -39,7 +39,7 @@ def _spread(objective: Objective, point: Point, name: str) -> float:
     predictions = point.predictions or objective.predict(point.values)
     assert isinstance(predictions, (list, tuple)), "the point was simulated before"
     own = [
-        (block.weight * residual, block.count)
+        (block.scaling * residual, block.count)
         for block, residual in zip(objective.blocks, objective.residuals(predictions), strict=True)
         if block.name == name and not isinstance(block.sigma, float)
     ]

@@ -1,7 +1,7 @@
 """Noise law: −2 log of the density of one residual, with its score and its expected information.
 
-All of it is in two directions, how the mean moves, in units of σ, and how log σ does. Residuals v are
-simulated − measured. The information is the expected one of a sample before it is known whether
+All of it is in two directions: how the mean moves, in units of σ, and how log σ does. Residuals v
+are simulated − measured. The information is the expected one of a sample before it is known whether
 it is censored.
 """
 
@@ -39,7 +39,7 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """Where samples are censored: the limits less the simulated value, and which are beyond them."""
+    """Detection limits less the simulated value, and which samples are beyond them."""
 
     low: Vector
     high: Vector
@@ -59,7 +59,7 @@ def normal(v: Vector, sigma: Vector, reach: Reach | None) -> Terms:
         tail = log_ndtr(np.where(beyond, u, 0.0))
         with np.errstate(over="ignore"):
             mills = np.exp(-(u**2) / 2 - LOG_2PI / 2 - tail)
-        cost = np.where(beyond, -2 * tail, cost)
+        cost = np.where(beyond, -2 * tail - LOG_2PI, cost)  # log 2π is added for all alike
         by_mean = np.where(beyond, side * mills, by_mean)
         by_level = np.where(beyond, mills * np.where(beyond, u, 0.0), by_level)
     mean, both, level = _expected(reach.low / sigma, reach.high / sigma)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.errors import FitError
-from estimica.base.suggest import did_you_mean
 from estimica.source.formula import Formula
 from estimica.study.noise_model import SigmaFormula
 from estimica.study.record import Measured, Record
@@ -75,46 +73,15 @@ def level_formulas(
 ) -> tuple[LevelFormula | None, ...]:
     """The formulas of σ of a case, none for outputs without one."""
     found: list[LevelFormula | None] = []
-    outputs = {m.name: m for m in record.outputs}
+    outputs = [m.name for m in record.outputs]
     for m in record.outputs:
         if not isinstance(m.sigma, SigmaFormula):
             found.append(None)
             continue
-        used = m.sigma.formula.names
-        for name in used:
-            if name not in (*tuners, *fixed, *outputs, *m.sigma.known):
-                where = f"case '{record.case.name}', output '{m.name}'"
-                known = [*tuners, *fixed, *outputs, *record.inputs, "time"]
-                hint = did_you_mean(name, known)
-                raise FitError(
-                    "F150",
-                    f"{where}: '{name}' in sigma '{m.sigma.text}' is neither a tuner nor an output "
-                    f"of the case, an input, a column of its data or time{hint}",
-                )
-            other = outputs.get(name)
-            if name not in (*tuners, *fixed) and other is not None:
-                _require_stamps(record, m, other)
         # a tuner comes before an output, and both before a column of the same name
-        moving = [n for n in outputs if n in used and n not in (*tuners, *fixed)]
+        moving = [n for n in outputs if n not in (*tuners, *fixed)]
         found.append(LevelFormula(m, m.sigma, tuners, moving))
     return tuple(found)
-
-
-def _require_stamps(record: Record, of: Measured, other: Measured) -> None:
-    if not np.array_equal(of.time, other.time):
-        raise FitError(
-            "F151",
-            f"case '{record.case.name}', output '{of.name}': its sigma speaks of output "
-            f"'{other.name}', which has samples at other times; give both the same stamps, or "
-            "write sigma in its own output",
-        )
-    if other is not of and other.disturbance is not None:
-        raise FitError(
-            "F151",
-            f"case '{record.case.name}', output '{of.name}': its sigma speaks of output "
-            f"'{other.name}', which has a disturbance; leave that out, or write sigma in its own "
-            "output",
-        )
 
 
 def _broadcast(formula: Formula, known: Mapping[str, float | Vector], like: Vector) -> Vector:

@@ -22,7 +22,6 @@ from estimica.estimate.criterion import (
     Sigmas,
 )
 from estimica.estimate.noise_law import LAWS, Reach, Terms
-from estimica.estimate.noise_refusal import is_modelled
 from estimica.estimate.roughness import Shape
 from estimica.study.noise_model import SigmaFormula
 from estimica.study.record import Measured
@@ -42,7 +41,7 @@ class NoiseLikelihood(MaximumLikelihood):
     def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
         """Score the residuals of all blocks; `sigmas` where formulas give them."""
         given = sigmas or [None] * len(self.blocks)
-        plain = [k for k, b in enumerate(self.blocks) if not is_modelled(b.measured)]
+        plain = [k for k, b in enumerate(self.blocks) if not b.measured.is_modelled]
         usual = MaximumLikelihood(tuple(self.blocks[k] for k in plain))
         rest = usual.score([residuals[k] for k in plain])
         cost, noise = rest.cost, dict(rest.noise)
@@ -74,7 +73,7 @@ class NoiseLikelihood(MaximumLikelihood):
         squares: dict[str, list[Vector]] = {}
         texts: dict[str, str] = {}
         for block, sigmas in zip(self.blocks, given, strict=True):
-            if is_modelled(block.measured):
+            if block.measured.is_modelled:
                 squares.setdefault(block.name, []).append(_sigma(block, sigmas) ** 2)
                 if isinstance(block.sigma, SigmaFormula):
                     texts[block.name] = block.sigma.text

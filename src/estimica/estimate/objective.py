@@ -156,6 +156,17 @@ class Objective(Disagreement):
             (own.share[:, None] * by_level, own.scored),
         ]
 
+    def wide_level_rows(
+        self, k: int, prediction: Prediction, scoring: Scoring, slopes: Vector
+    ) -> list[tuple[Vector, Vector]]:
+        """The same by the coordinates of all unknowns."""
+        columns, found = list(self.columns(k)), []
+        for rows, scored in self.level_rows(k, prediction, scoring):
+            wide = np.zeros((len(rows), len(self.unknowns)))
+            wide[:, columns] = rows * slopes[columns]
+            found.append((wide, scored))
+        return found
+
     def filtered_slopes(self, k: int, prediction: Prediction) -> tuple[Vector, tuple[int, ...]]:
         """Derivatives of the errors of block `k` as compared, and the unknowns they belong to."""
         predictor, place = self._owners[k]

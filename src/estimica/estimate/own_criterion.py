@@ -217,6 +217,7 @@ def _known(block: Block, residual: Vector) -> dict[str, Vector]:
     m = block.measured
     reference = m.value if m.transform is None else m.transform.value(m.value)
     sigma = block.sigma if isinstance(block.sigma, float) else np.nan
+    relative = 1.0 if m.relative is None else m.relative
     return {
         "residual": residual,
         "weight": np.full_like(residual, block.weight),
@@ -224,7 +225,7 @@ def _known(block: Block, residual: Vector) -> dict[str, Vector]:
         "dt": _durations(m.time),
         "measured": reference,
         "simulated": reference + residual,
-        "sigma": np.full_like(residual, sigma),
+        "sigma": np.full_like(residual, sigma) * relative,
     }
 
 

@@ -261,6 +261,8 @@ def noise_level(fit: Fit, case: CaseFit, output: Compared) -> float:
         assert isinstance(column, InputColumn)
         assert column.sigma is not None
         return column.sigma
+    if output.sigma is not None:
+        return float(np.sqrt(np.mean(output.sigma**2)))
     given = own.column_of(output.name).sigma
     passed = math.sqrt(output.passed)
     if isinstance(given, (float, str)):

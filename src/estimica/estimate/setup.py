@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import FitError, TunerError
+from estimica.base.problems import raise_all
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model import Model
@@ -17,7 +18,6 @@ from estimica.estimate.criterion import Outputs, blocks_of, criterion_of
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.frequency_prediction import FrequencyPredictor
 from estimica.estimate.links import Links, targets
-from estimica.estimate.noise_refusal import require_noise_possible
 from estimica.estimate.prediction import CasePredictor, Places, Predictor, split
 from estimica.estimate.prefilter_refusal import require_filterable
 from estimica.estimate.total_least_squares import (
@@ -30,6 +30,7 @@ from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
 from estimica.simulate.engine import Options
 from estimica.study.case import StartValue
 from estimica.study.estimation import Solver
+from estimica.study.noise_check import check_noise
 from estimica.study.noise_tuners import noise_tuners
 from estimica.study.record import Record, record
 from estimica.study.study import Study
@@ -150,7 +151,8 @@ def prepare(study: Study) -> Setup:
     for one in records:
         require_possible(one, study.estimation)
     require_filterable(records, study.estimation)
-    require_noise_possible(records, study.estimation)
+    names = [t.name for t in study.tuners]
+    raise_all([p for one in records for p in check_noise(one, study.estimation, names)])
     return Setup(study, records, links, tuners, held)
 
 
@@ -163,7 +165,7 @@ def linked(study: Study) -> tuple[Links, tuple[Unknown, ...], dict[str, float]]:
     model = study.model
     known = {q.name: q for q in model.quantities()}
     active = study.active_tuners
-    of_noise = noise_tuners(study.tuners, study.cases, known)
+    of_noise = noise_tuners(study.tuners, study.noise_names, known)
     _require_targets(model, [t for t in study.tuners if t.name not in of_noise], known)
     fixed = {t.name: _start(model, t, known) for t in study.tuners if not t.active}
     links = Links(active, fixed, of_noise)

@@ -115,6 +115,8 @@ def _noise(noise: Noise) -> Note:
         "variance": float(noise.variance),
         "estimated": bool(noise.estimated),
         "at_bound": bool(noise.at_bound),
+        "shared": noise.shared,
+        "formula": noise.formula,
     }
 
 

@@ -59,10 +59,10 @@ def _is_oe(estimation: Estimation) -> bool:
     return estimation.criterion == "oe"
 
 
-def total_weights(blocks: Sequence[Block], estimation: Estimation) -> list[float]:
+def total_weights(blocks: Sequence[Block], estimation: Estimation) -> list[float | Vector]:
     """What the residuals of each block are multiplied by; in `oe` the weight holds 1/σ already."""
     return [
-        b.weight / b.sigma if isinstance(b.sigma, float) and not _is_oe(estimation) else b.weight
+        b.scaling / b.sigma if isinstance(b.sigma, float) and not _is_oe(estimation) else b.scaling
         for b in blocks
     ]
 
@@ -88,7 +88,7 @@ class TotalPredictor(CasePredictor):
         fixed: Mapping[str, float],
         places: Places,
         options: Options,
-        weights: Sequence[float],
+        weights: Sequence[float | Vector],
     ) -> None:
         self._weights = tuple(weights)  # what residuals are multiplied by
         self._moving = [m.name for m in record.uncertain]

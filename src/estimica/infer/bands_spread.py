@@ -105,7 +105,7 @@ def noise_of(fit: Fit, case: CaseFit, output: Compared, around: Linearised) -> V
     """Standard deviation of the noise at each stamp, in the output's own unit."""
     sigma, known = level_of(fit, case, output)
     if not known and around.freedom > 0:
-        sigma *= math.sqrt(around.n_samples / around.freedom)
+        sigma = sigma * math.sqrt(around.n_samples / around.freedom)
     # the noise is that of the transformed output
     slope = np.abs(chain_of(fit, case, output))
     return np.asarray(np.divide(sigma, slope, out=np.full(len(slope), np.inf), where=slope > 0))
@@ -119,8 +119,11 @@ def chain_of(fit: Fit, case: CaseFit, output: Compared) -> Vector:
     return np.asarray(transform_of(column.transform).derivative(output.simulated))
 
 
-def level_of(fit: Fit, case: CaseFit, output: Compared) -> tuple[float, bool]:
+def level_of(fit: Fit, case: CaseFit, output: Compared) -> tuple[float | Vector, bool]:
     """The noise of an output as compared, and whether it was known beforehand."""
+    if output.sigma is not None:
+        noise = fit.noise.get(output.name)
+        return output.sigma, noise is None or not noise.formula
     given = fit.study_case(case.name).column_of(output.name).sigma
     if isinstance(given, (float, str)):
         return given if isinstance(given, float) else 1.0, True  # a column is divided by

@@ -216,11 +216,11 @@ def _drawn(bench: _Bench, names: tuple[str, ...]) -> dict[str, float]:
     for name in names:
         own = [k for k, b in enumerate(blocks) if b.name == name and not isinstance(b.sigma, float)]
         if isinstance(source, Gaussian):
-            squares = [(source.sigmas[k] * blocks[k].weight) ** 2 for k in own]
+            squares = [float(np.mean((source.sigmas[k] * blocks[k].weight) ** 2)) for k in own]
             counts = [source.counts[k] for k in own]
         else:
             residuals = source.residuals  # type: ignore[attr-defined]
-            squares = [float(np.mean((blocks[k].weight * residuals[k]) ** 2)) for k in own]
+            squares = [float(np.mean((blocks[k].scaling * residuals[k]) ** 2)) for k in own]
             counts = [len(residuals[k]) for k in own]
         found[name] = float(np.average(squares, weights=counts))
     return found

@@ -33,26 +33,38 @@ class NoiseSource(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(NoiseSource):
-    """White noise of a given standard deviation."""
+    """White noise of a given standard deviation, one for all samples or each its own.
 
-    sigmas: tuple[float, ...]
+    It is normal, or Laplacian where the study says so.
+    """
+
+    sigmas: tuple[float | Vector, ...]
     counts: tuple[int, ...]
+    laws: tuple[str, ...]
 
     def draw(self, rng: np.random.Generator) -> list[Vector]:
         """One set of residuals."""
-        pairs = zip(self.sigmas, self.counts, strict=True)
-        return [s * rng.standard_normal(n) for s, n in pairs]
+        return [
+            s * (rng.laplace(0.0, np.sqrt(0.5), n) if law == "laplace" else rng.standard_normal(n))
+            for s, n, law in zip(self.sigmas, self.counts, self.laws, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn(NoiseSource):
-    """Residuals of the fit, each drawn on its own, within its output and case."""
+    """Residuals of the fit, each drawn on its own, within its output and case.
+
+    They are divided by the σ of their sample, if it has its own, and multiplied by that of the
+    sample they come to.
+    """
 
     residuals: tuple[Vector, ...]
+    sigmas: tuple[float | Vector, ...]
 
     def draw(self, rng: np.random.Generator) -> list[Vector]:
         """One set of residuals."""
-        return [v[rng.integers(len(v), size=len(v))] for v in self.residuals]
+        pairs = zip(self.sigmas, self.residuals, strict=True)
+        return [s * v[rng.integers(len(v), size=len(v))] for s, v in pairs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +76,7 @@ class Blocks(NoiseSource):
     """
 
     residuals: tuple[Vector, ...]
+    sigmas: tuple[float | Vector, ...]
     lengths: tuple[int, ...]
     together: tuple[int, ...]  # for each block the first one that it is cut with
 
@@ -75,7 +88,7 @@ class Blocks(NoiseSource):
             first = self.together[k]
             if first not in places:
                 places[first] = _stretches(rng, len(v), self.lengths[first])
-            found.append(v[places[first]])
+            found.append(self.sigmas[k] * v[places[first]])
         return found
 
 
@@ -124,21 +137,53 @@ def resampler(objective: Objective, q: Vector, kind: str, length: int | None) ->
         )
     residuals = objective.residuals(predictions)
     growth = np.sqrt(freedom_factor(objective, point))
+    levels = objective.sigmas(predictions)
+    own = [b.own_sigmas(s) for b, s in zip(objective.blocks, levels, strict=True)]
     source: NoiseSource
     if kind == "parametric":
-        variances = noise_variances(objective, point, residuals)
-        sigmas = [
-            np.sqrt(variances[b.name].variance) / b.weight
-            * (growth if variances[b.name].estimated else 1.0)
-            for b in objective.blocks
-        ]  # fmt: skip
-        source = Gaussian(tuple(map(float, sigmas)), tuple(len(v) for v in residuals))
+        sigmas = _sigmas(objective, noise_variances(objective, point, residuals), own, growth)
+        laws = tuple(b.measured.distribution for b in objective.blocks)
+        source = Gaussian(sigmas, tuple(len(v) for v in residuals), laws)
     else:
+        _require_seen(objective, kind)
         # of the errors before a prefilter: what is drawn is measured anew and filtered then
-        plain = objective.errors(predictions)
+        each = tuple(1.0 if s is None else s for s in own)
+        plain = [v / s for v, s in zip(objective.errors(predictions), each, strict=True)]
         centred = tuple(growth * (v - v.mean()) for v in plain)
-        source = Drawn(centred) if kind == "residual" else _blocks(objective, centred, length)
+        if kind == "residual":
+            source = Drawn(centred, each)
+        else:
+            source = _blocks(objective, centred, each, length)
     return Resampler(objective.blocks, tuple(predictions), source)
+
+
+def _sigmas(
+    objective: Objective,
+    variances: Mapping[str, Noise],
+    own: Sequence[Vector | None],
+    growth: float,
+) -> tuple[float | Vector, ...]:
+    """The standard deviation to draw with, grown where the residuals have told it."""
+    found: list[float | Vector] = []
+    for block, sigma in zip(objective.blocks, own, strict=True):
+        noise = variances[block.name]
+        told = growth if noise.estimated or noise.formula else 1.0
+        found.append(
+            told * (float(np.sqrt(noise.variance) / block.weight) if sigma is None else sigma)
+        )
+    return tuple(found)
+
+
+def _require_seen(objective: Objective, kind: str) -> None:
+    """Residuals of censored samples are not what the noise was."""
+    for block in objective.blocks:
+        if block.measured.censored.any():
+            raise InferError(
+                "I411",
+                f"output '{block.name}' of case '{block.case}' has samples beyond detection "
+                f"limits, whose residuals are not known: kind '{kind}' cannot draw from them; use "
+                "kind 'parametric'",
+            )
 
 
 def freedom_factor(objective: Objective, point: Point) -> float:
@@ -159,7 +204,7 @@ def noise_variances(
     if objective.has_input_errors and not all(isinstance(b.sigma, float) for b in objective.blocks):
         # only ratios of the errors are known: one factor for all of them
         pairs = zip(objective.blocks, residuals, strict=True)
-        square = sum(float(np.sum((b.weight * r) ** 2)) for b, r in pairs) / objective.n_samples
+        square = sum(float(np.sum((b.scaling * r) ** 2)) for b, r in pairs) / objective.n_samples
         return {b.name: Noise(square, True) for b in objective.blocks}
     for name in dict.fromkeys(b.name for b in objective.blocks):
         own = [k for k, b in enumerate(objective.blocks) if b.name == name]
@@ -167,12 +212,12 @@ def noise_variances(
         if name in point.noise:
             found[name] = point.noise[name]
         elif isinstance(first.sigma, float):
-            found[name] = Noise((first.sigma * first.weight) ** 2, False)
+            found[name] = Noise((first.sigma * first.weight) ** 2 * first.mean_relative, False)
         elif name in objective.criterion.scales:  # outliers are no part of the noise
             found[name] = Noise(objective.criterion.scales[name] ** 2, True)
         else:
             total = sum(
-                float(np.sum((objective.blocks[k].weight * residuals[k]) ** 2)) for k in own
+                float(np.sum((objective.blocks[k].scaling * residuals[k]) ** 2)) for k in own
             )
             count = sum(objective.blocks[k].count for k in own)
             found[name] = Noise(total / max(count, 1), True)
@@ -186,7 +231,12 @@ def lengths_of(source: NoiseSource, blocks: Sequence[Block]) -> Mapping[tuple[st
     return {(b.case, b.name): source.lengths[source.together[k]] for k, b in enumerate(blocks)}
 
 
-def _blocks(objective: Objective, residuals: Sequence[Vector], length: int | None) -> Blocks:
+def _blocks(
+    objective: Objective,
+    residuals: Sequence[Vector],
+    sigmas: tuple[float | Vector, ...],
+    length: int | None,
+) -> Blocks:
     together: list[int] = []
     for k, b in enumerate(objective.blocks):
         alike = [
@@ -200,7 +250,7 @@ def _blocks(objective: Objective, residuals: Sequence[Vector], length: int | Non
         group = [j for j, first in enumerate(together) if first == together[k]]
         chosen = length or max(block_length(residuals[j]) for j in group)
         lengths.append(min(chosen, max(len(residuals[k]), 1)))
-    return Blocks(tuple(residuals), tuple(lengths), tuple(together))
+    return Blocks(tuple(residuals), sigmas, tuple(lengths), tuple(together))
 
 
 def _stretches(rng: np.random.Generator, n: int, length: int) -> npt.NDArray[np.int64]:

@@ -62,6 +62,8 @@ def by_sample(around: Linearised) -> Vector:
         pull = np.einsum("ij,jk,ik->i", one.jacobian, inverse, one.jacobian)
         kept = np.clip(1 - pull, LEAST_SHARE, 1.0)
         part = one.jacobian * (one.scored / kept)[:, None]
+        if one.level is not None:
+            part = part + one.level[1] * one.level[0][:, None]
         total = total + part.T @ part
     return total
 

@@ -29,6 +29,12 @@ class Rows:
     time: Vector
     scored: Vector  # (N,)
     jacobian: Vector  # (N, n), in coordinates
+    level: tuple[Vector, Vector] | None = None  # the same of log σ, where a formula gives it
+
+    @property
+    def factors(self) -> tuple[Vector, ...]:
+        """Everything that adds to JᵀJ."""
+        return (self.jacobian,) if self.level is None else (self.jacobian, self.level[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +53,8 @@ class Linearised:
         """JᵀJ over all samples and priors."""
         total: Vector = self.prior.T @ self.prior
         for one in self.rows:
-            total = total + one.jacobian.T @ one.jacobian
+            for factor in one.factors:
+                total = total + factor.T @ factor
         return total
 
     @cached_property
@@ -58,7 +65,7 @@ class Linearised:
     @property
     def root(self) -> Vector:
         """R with RᵀR = JᵀJ."""
-        stacked = [np.linalg.qr(one.jacobian, mode="r") for one in self.rows]
+        stacked = [np.linalg.qr(f, mode="r") for one in self.rows for f in one.factors]
         return np.asarray(np.linalg.qr(np.vstack([*stacked, self.prior]), mode="r"))
 
     @property
@@ -97,6 +104,13 @@ def linearised(fit: Fit) -> Linearised:
     slopes = output_slopes(objective, predictions)
     rows = []
     for k, (block, prediction) in enumerate(zip(objective.blocks, predictions, strict=True)):
+        if k in scoring.levels:
+            (own, rho), (of_level, rho_level) = objective.wide_level_rows(
+                k, prediction, scoring, factors
+            )
+            level = rho_level, of_level
+            rows.append(Rows(block.case, block.name, block.measured.time, rho, own, level))
+            continue
         multiplier = np.asarray(scoring.multipliers[k]) * _chain(block, prediction)
         jacobian = slopes[k] * factors
         jacobian *= np.reshape(multiplier, (-1, 1))

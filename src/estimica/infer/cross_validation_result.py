@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from estimica.infer.refit import unfinished
 from estimica.study.frequency_transfer import Transfer
 
 Vector = npt.NDArray[np.float64]
+Array = TypeVar("Array", Vector, npt.NDArray[np.int8])
 AS_WELL, WORSE = 1.1, 1.5  # ratios of errors: about the same, clearly worse
 SCATTERS = 3.0  # ratio of standard errors from which on tuners scatter too much
 
@@ -189,6 +191,8 @@ class CrossValidation:
             simulated=joined([o.simulated for o in parts]),
             compared=joined([o.compared for o in parts]),
             reference=joined([o.reference for o in parts]),
+            sigma=_all_of([o.sigma for o in parts], order),
+            beyond=_all_of([o.beyond for o in parts], order),
             transfer=_together([o.transfer for o in parts if o.transfer is not None]),
         )
 
@@ -230,3 +234,9 @@ class CrossValidation:
 
 def _together(parts: list[Transfer]) -> Transfer | None:
     return parts[0].joined(parts) if parts else None
+
+
+def _all_of(parts: Sequence[Array | None], order: npt.NDArray[np.int64]) -> Array | None:
+    """What every sample has of its own, in order; None where they have nothing."""
+    known = [p for p in parts if p is not None]
+    return np.concatenate(known)[order] if len(known) == len(parts) else None

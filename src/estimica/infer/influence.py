@@ -36,8 +36,14 @@ def accelerations(
     moves: list[Vector] = []
     squares: dict[str, list[Vector]] = {}
     for k, prediction in enumerate(predictions):
-        rows = _rows(objective, k, prediction, scoring.multipliers[k], point)
         scored = np.asarray(scoring.scored[k], float)
+        if k in scoring.levels:
+            slopes = objective.unknowns.slopes(point.q)
+            pairs = objective.wide_level_rows(k, prediction, scoring, slopes)
+            gradient = sum(rows * rho[:, None] for rows, rho in pairs)
+            moves.append(_summed(-gradient @ inverse, lengths[k]))
+            continue
+        rows = _rows(objective, k, prediction, scoring.multipliers[k], point)
         leverage = np.clip(np.einsum("ij,jk,ik->i", rows, inverse, rows), 0.0, 0.99)
         own = -(rows * (scored / (1 - leverage))[:, None]) @ inverse
         moves.append(_summed(own, lengths[k]))

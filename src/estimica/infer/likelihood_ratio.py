@@ -8,6 +8,7 @@ from typing import Literal
 
 from estimica.base import show
 from estimica.base.errors import InferError
+from estimica.estimate.criterion import estimated_levels
 from estimica.estimate.fit import Fit
 from estimica.infer.likelihood_ratio_nesting import require_nested, tolerance
 
@@ -112,7 +113,7 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
             f"the fit with more that is free costs {other.cost:.8g}, the null model only "
             f"{null.cost:.8g}: it ended in a poorer optimum; fit it from the null model's values",
         )
-    free = other.n_free - _lost(other) + sum(v.estimated for v in other.noise.values())
+    free = other.n_free - _lost(other) + estimated_levels(other.noise)
     samples = other.n_samples if math.isnan(other.n_independent) else int(other.n_independent)
     residual = samples - free
     if null.criterion == "ml":

@@ -81,7 +81,7 @@ def _require_same_data(ours: Objective, theirs: Objective) -> None:
         same = (
             np.array_equal(a.measured.time, b.measured.time)
             and np.array_equal(a.measured.value, b.measured.value)
-            and np.isclose(a.weight, b.weight, rtol=1e-12)
+            and np.allclose(a.scaling, b.scaling, rtol=1e-12)
         )
         if not same:
             raise InferError(

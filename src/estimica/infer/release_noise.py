@@ -6,15 +6,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from estimica.base.errors import InferError
 from estimica.estimate.objective import Objective
+from estimica.study.noise_model import SigmaFormula
 
 
 def noise_names(objective: Objective) -> tuple[str, ...]:
     """Outputs whose noise variance the criterion estimates."""
     if objective.criterion.name != "ml":
         return ()
-    free = [b.name for b in objective.blocks if not isinstance(b.sigma, float)]
-    return tuple(dict.fromkeys(free))
+    free = [b for b in objective.blocks if not isinstance(b.sigma, (float, SigmaFormula))]
+    shared = [b for b in free if b.level != b.name]
+    if shared:
+        raise InferError(
+            "I113",
+            f"output '{shared[0].name}' has a noise level that is {shared[0].level}, and a release "
+            "frees that of one output at a time; give each its own sigma",
+        )
+    return tuple(dict.fromkeys(b.name for b in free))
 
 
 def with_noise(objective: Objective, variances: Mapping[str, float]) -> Objective:
@@ -23,7 +32,7 @@ def with_noise(objective: Objective, variances: Mapping[str, float]) -> Objectiv
         return objective
     blocks = [
         b
-        if isinstance(b.sigma, float) or b.name not in variances
+        if isinstance(b.sigma, (float, SigmaFormula)) or b.name not in variances
         else replace(b, sigma=math.sqrt(variances[b.name]))
         for b in objective.blocks
     ]

@@ -20,7 +20,7 @@ from estimica.estimate.search import Iteration, Searched, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.release_noise import noise_names
-from estimica.study.case import Case, OutputColumn, StartValue
+from estimica.study.case import Case, OutputColumn, Sigma, StartValue
 from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.study import Study
 
@@ -133,7 +133,7 @@ def _reduced_case(
             column = replace(column, disturbance=own)
         elif k >= 0:
             column = _without_disturbance(case, name, column, float(values[k]))
-        if not isinstance(column.sigma, float):
+        if column.sigma is None or (isinstance(column.sigma, Sigma) and not column.sigma.column):
             if name in state.held_noise:
                 column = replace(column, sigma=math.sqrt(state.held_noise[name]))
             elif objective.criterion.name == "oe":

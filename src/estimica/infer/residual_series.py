@@ -13,6 +13,7 @@ from estimica.base.signals import Signal
 from estimica.estimate.fit import CaseFit, Compared, Fit
 from estimica.infer.bands_spread import parameter_spread
 from estimica.infer.covariance_rows import Linearised
+from estimica.infer.quantile_residuals import quantile_residuals
 from estimica.infer.residual_spacing import Spacing, spacing
 from estimica.infer.residual_validation import Rest, unexplained
 from estimica.study.frequency_transfer import Transfer
@@ -93,7 +94,11 @@ def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
         if case.role == "calibrate":
             # scored rows are those of the residuals times a factor that cancels
             rest = [
-                (o.compared, rows[case.name, o.name].jacobian, metrics[case.name, o.name])
+                (
+                    quantile_residuals(o, o.compared),
+                    rows[case.name, o.name].jacobian,
+                    metrics[case.name, o.name],
+                )
                 for o in case.outputs
             ]
         else:

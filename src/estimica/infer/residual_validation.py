@@ -9,6 +9,7 @@ from estimica.base.errors import EstimicaError
 from estimica.estimate.fit import CaseFit, Fit
 from estimica.infer.bands_spread import chain_of, level_of, slopes_of
 from estimica.infer.covariance_rows import Linearised
+from estimica.infer.quantile_residuals import quantile_residuals
 
 Vector = npt.NDArray[np.float64]
 Rest = tuple[Vector, Vector, Vector]  # residuals, Jacobian, metric
@@ -21,7 +22,8 @@ def unexplained(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> 
     Residuals e = v + Sδ with δ of covariance V have the best δ = A Sᵀe/σ², A⁻¹ = SᵀS/σ² + V⁻¹;
     without it their covariance is σ²(I − S A Sᵀ/σ²), as if the tuners had been fitted.
     """
-    plain = [(o.compared, np.zeros((len(o.time), 1)), np.zeros((1, 1))) for o in case.outputs]
+    compared = [quantile_residuals(o, o.compared) for o in case.outputs]
+    plain = [(v, np.zeros((len(v), 1)), np.zeros((1, 1))) for v in compared]
     try:
         parts = slopes_of(fit, case, around, spread)
     except EstimicaError:
@@ -32,12 +34,14 @@ def unexplained(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> 
     inner = _posterior(parts[0][0][1], common.T @ common)
     if not np.isfinite(inner).all():
         return plain
-    residual = [o.compared / level_of(fit, case, o)[0] for o in case.outputs]
+    # one level for all samples, also where each has its own
+    levels = [float(np.sqrt(np.mean(np.square(level_of(fit, case, o)[0])))) for o in case.outputs]
+    residual = [v / s for v, s in zip(compared, levels, strict=True)]
     error = inner @ (common.T @ np.concatenate(residual))
     found = []
-    for own, e, output in zip(scaled, residual, case.outputs, strict=True):
+    for own, e, level in zip(scaled, residual, levels, strict=True):
         metric = inner if len(own) == 1 else _joined(inner, parts[0][1][1])
-        rest = (e - own[0] @ error) * level_of(fit, case, output)[0]
+        rest = (e - own[0] @ error) * level
         found.append((rest, np.hstack(own), metric))
     return found
 

@@ -12,6 +12,7 @@ from estimica.study.coverage import check_coverage, check_units
 from estimica.study.criterion import check_criterion
 from estimica.study.effects import check_effects
 from estimica.study.names import check_names, known_in_case, known_names
+from estimica.study.noise_check import check_noise
 from estimica.study.record import Record, examine
 from estimica.study.study import Study
 from estimica.study.study_file import examine_file
@@ -55,6 +56,9 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         if study.model.has_time and not case.is_frequency:
             found += check_coverage(record)
         found += check_units(case, of_case)
+        if not study.is_backwards:
+            names = [t.name for t in study.tuners]
+            found += check_noise(record, study.estimation, names)
         records.append(record)
     found += check_axes(study, records) + check_criterion(study)
     if study.is_backwards:

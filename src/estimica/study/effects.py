@@ -14,6 +14,7 @@ from estimica.base.quantities import Quantity
 from estimica.compiled.model import Respond
 from estimica.source.formula import parse_formula
 from estimica.study.names import FIXED, start_of
+from estimica.study.noise_tuners import noise_tuners
 from estimica.study.record import Record
 from estimica.study.study import Study
 
@@ -46,6 +47,8 @@ def check_effects(
     starts = {t.name: start_of(t, known) for t in study.tuners}
     if any(v is None for v in starts.values()):
         return []
+    of_noise = noise_tuners(study.tuners, study.noise_names, known)
+    study = study.with_(tuners=[t for t in study.tuners if t.name not in of_noise])
     setting = _setting(study, {n: v for n, v in starts.items() if v is not None})
     found: list[Problem] = []
     moved: set[str] = set()

@@ -33,7 +33,7 @@ class DetectionLimits:
 
     def __post_init__(self) -> None:
         if self.min is None and self.max is None:
-            raise wrong("C065", "give min, max or both")
+            raise wrong("C071", "give min, max or both")
         numbers = isinstance(self.min, float) and isinstance(self.max, float)
         if numbers and self.min >= self.max:  # type: ignore[operator]
-            raise wrong("C065", f"min {self.min:g} is not below max {self.max:g}; swap them")
+            raise wrong("C071", f"min {self.min:g} is not below max {self.max:g}; swap them")

@@ -14,6 +14,7 @@ from estimica.compiled.linear_frequency_function import FrequencyFunction
 from estimica.simulate.linear_model import LinearModel
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
+from estimica.study.noise_tuners import noise_tuners
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
@@ -64,8 +65,14 @@ def start_of(tuner: Tuner, known: Known) -> float | None:
 def _tuners(study: Study, known: Known) -> Iterator[Problem]:
     owner: dict[str, str] = {}
     names = [t.name for t in study.tuners]
+    of_noise = noise_tuners(study.tuners, study.noise_names, known)
     for tuner in study.tuners:
         where = f"tuner '{tuner.name}'"
+        if tuner.name in of_noise:
+            if tuner.start is None:
+                message = "stands in a formula of sigma only and has no start"
+                yield Problem("T012", where, message, "give one")
+            continue
         for parameter, text in tuner.driven.items():
             wrong = _not_tunable(parameter, known)
             if wrong:

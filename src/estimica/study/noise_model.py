@@ -129,7 +129,7 @@ def _refuse_rows(what: str, wrong: Flags) -> None:
     if len(rows):
         named = ", ".join(map(str, rows[:SHOWN])) + (", …" if len(rows) > SHOWN else "")
         raise CaseError(
-            "C066",
+            "C072",
             f"{what} must hold a positive number for every sample, which it does not in "
             f"{'row' if len(rows) == 1 else 'rows'} {named}; fill it in, or leave these rows out",
         )

@@ -29,10 +29,9 @@ def names_in_sigmas(cases: Iterable[Case]) -> frozenset[str]:
 
 
 def noise_tuners(
-    tuners: Iterable[Tuner], cases: Iterable[Case], known: Collection[str]
+    tuners: Iterable[Tuner], used: Collection[str], known: Collection[str]
 ) -> frozenset[str]:
     """Tuners that only formulas of sigma speak of; `known` are the names of the model."""
-    used = names_in_sigmas(cases)
     return frozenset(
         t.name for t in tuners if not t.drives and t.name in used and t.name not in known
     )

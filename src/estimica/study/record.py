@@ -22,6 +22,7 @@ from estimica.study.frequency_transfer import Transfer
 from estimica.study.noise_model import Censoring, Distribution, SigmaFormula, noise_model
 from estimica.study.prefilter import Prefilter
 from estimica.study.prefilter_system import prefilter_system
+from estimica.study.replicates import first_of_replicates
 from estimica.study.transform import Transform, transform_of
 from estimica.study.units import UnknownUnit, conversion
 
@@ -50,6 +51,20 @@ class Measured:
     relative: Vector | None = None
     limits: Censoring | None = None  # beyond which samples are censored: their value is the limit
     distribution: Distribution = "normal"
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether its noise is more than one normal level, known or estimated."""
+        formula = isinstance(self.sigma, SigmaFormula)
+        return formula or self.limits is not None or self.distribution != "normal"
+
+    @property
+    def beyond(self) -> npt.NDArray[np.int8] | None:
+        """−1 for samples that lie at or below their detection limit, 1 for those above theirs."""
+        if self.limits is None:
+            return None
+        above, below = self.limits.above(self.value), self.limits.below(self.value)
+        return above.astype(np.int8) - below.astype(np.int8)
 
     @property
     def censored(self) -> Mask:
@@ -319,7 +334,7 @@ def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
     if not isinstance(given, InputColumn):
         return Signal.constant(given)
     value = _scaled(given, data.column(given.column))
-    sampled = np.isfinite(value) & _first_of_replicates(given, data, time, value)
+    sampled = np.isfinite(value) & first_of_replicates(given.column, data.source, time, value)
     if not sampled.any():
         raise CaseError("C009", f"column '{given.column}' of '{data.source}' has no samples")
     if given.hold is Hold.SPLINE and sampled.sum() < 4:
@@ -327,23 +342,6 @@ def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
     if sampled.all():
         return Signal(time, value, given.hold)
     return Signal(time[sampled], value[sampled], given.hold)
-
-
-def _first_of_replicates(given: InputColumn, data: Data, time: Vector, value: Vector) -> Mask:
-    """Of rows with one time stamp those that an input is taken from: it has one value there."""
-    doubled = np.append(False, np.diff(time) == 0)
-    known = np.flatnonzero(np.isfinite(value))
-    for k, j in zip(known[:-1], known[1:], strict=True) if doubled.any() else ():
-        if time[k] == time[j] and value[k] != value[j]:
-            raise CaseError(
-                "C008",
-                f"column '{given.column}' of '{data.source}' has two values at time "
-                f"{time[k]:.10g}, in rows {k + 1} and {j + 1}; rows with one time stamp are "
-                "replicates of one experiment, whose input is one",
-            )
-        doubled[j] = time[k] == time[j]
-    doubled[known[:1]] = False
-    return ~doubled
 
 
 def _output(

@@ -35,7 +35,7 @@ class Sigma:
         bounded = self.min > 0 or math.isfinite(self.max)
         if self.column is not None and (bounded or self.shared is not None):
             raise wrong(
-                "C064",
+                "C070",
                 "a column of standard deviations is known: min, max and shared do not go with it; "
                 f'for a factor that is estimated, write sigma = "s*{self.column}" with a tuner s',
             )

@@ -15,6 +15,7 @@ from estimica.study.case import Case
 from estimica.study.design_criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.indicator import Indicator
+from estimica.study.noise_tuners import names_in_sigmas
 from estimica.study.tuner import Tuner
 
 
@@ -36,6 +37,7 @@ class Study:
     criteria: tuple[Criterion, ...] = field(repr=False)  # of designs
     indicators: tuple[Indicator, ...] = field(repr=False)
     code: Mapping[str, TrustedCode] = field(repr=False)  # by the texts that mean it
+    noise_names: frozenset[str] = field(repr=False)  # in formulas of sigma, also of cases left out
 
     def __init__(
         self,
@@ -52,14 +54,16 @@ class Study:
         criteria: Iterable[Criterion] = (),
         indicators: Iterable[Indicator] = (),
         code: Mapping[str, TrustedCode] | None = None,
+        noise_names: Iterable[str] = (),
     ) -> None:
         chosen = estimation or Estimation()
+        cases = tuple(cases)
         if criterion is not None:
             chosen = replace(chosen, criterion=criterion)
         own = {
             "model": model,
             "tuners": tuple(Tuner(t) if isinstance(t, str) else t for t in tuners),
-            "cases": tuple(cases),
+            "cases": cases,
             "estimation": chosen,
             "solver": solver or Solver(),
             "name": name or (path.stem if path else model.name),
@@ -68,6 +72,7 @@ class Study:
             "criteria": tuple(criteria),
             "indicators": tuple(indicators),
             "code": code or {},
+            "noise_names": names_in_sigmas(cases) | set(noise_names),
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
@@ -97,6 +102,7 @@ class Study:
             criteria=self.criteria if criteria is None else criteria,
             indicators=self.indicators,
             code=self.code if estimation is None else self._with_code(estimation.criterion),
+            noise_names=self.noise_names,
         )
 
     def code_for(self, text: str) -> TrustedCode:
