@@ -67,12 +67,6 @@ class Block:
         relative = self.measured.relative
         return 1.0 if relative is None else float(np.mean(relative**2))
 
-    @property
-    def mean_relative(self) -> float:
-        """The mean square of the relative σ."""
-        relative = self.measured.relative
-        return 1.0 if relative is None else float(np.mean(relative**2))
-
     def own_sigmas(self, level: Vector | None) -> Vector | None:
         """σ of what is compared, where samples have their own; `level` is what a formula gives."""
         if level is not None:

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.infer import residual_tests as tests
+from estimica.infer.lack_of_fit import lack_of_fit
 from estimica.infer.residual_autocorrelation import Autocorrelation, autocorrelation
 from estimica.infer.residual_crosscorrelation import CrossCorrelation, crosscorrelations
 from estimica.infer.residual_series import Series
@@ -68,6 +69,11 @@ class OutputResiduals:
     def fails(self, name: str) -> bool:
         """Whether a test rejects."""
         return self.test(name).fails(self.level)
+
+    @property
+    def lacks_fit(self) -> bool:
+        """Whether the means of replicates are farther from the model than replicates scatter."""
+        return any(t.name == tests.LACK_OF_FIT and t.fails(self.level) for t in self.tests)
 
     @property
     def coloured(self) -> bool:
@@ -156,7 +162,8 @@ def asked(series: Series) -> tuple[Autocorrelation, tuple[Test, ...]]:
         tests.constant_spread(z, series.x, series.simulated),
         tests.outliers(z),
     )
-    return acf, found
+    lacking = lack_of_fit(series)
+    return acf, found if lacking is None else (*found, lacking)
 
 
 def judged(

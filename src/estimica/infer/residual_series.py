@@ -42,6 +42,7 @@ class Series:
     spacing: Spacing
     jacobian: Vector  # (N, n)
     metric: Vector  # P
+    replicates: npt.NDArray[np.int64]  # a number for each sample, alike for those simulated alike
     floor: float = 0.0  # root mean square below which residuals are errors of the simulation
 
     @property
@@ -156,6 +157,7 @@ def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Res
         where,
         jacobian[order],
         metric,
+        _replicates(record, output, timed)[order],
         _floor(fit, output),
     )
 
@@ -185,8 +187,19 @@ def _parts(
             spacing(transfer.frequency, "frequency"),
             jacobian[k::2],
             metric,
+            np.arange(len(transfer.frequency)),
             1e-12 * float(np.sqrt(np.mean(output.reference**2))),
         )
+
+
+def _replicates(record: Record, output: Compared, timed: bool) -> npt.NDArray[np.int64]:
+    """Samples at one time stamp, or of a static model with the same inputs, have one number."""
+    if timed:
+        return np.asarray(np.unique(output.time, return_inverse=True)[1], np.int64)
+    if not record.inputs:
+        return np.zeros(len(output.time), np.int64)
+    inputs = np.stack([s.at(output.time) for s in record.inputs.values()], axis=1)
+    return np.asarray(np.unique(inputs, axis=0, return_inverse=True)[1], np.int64).ravel()
 
 
 def _floor(fit: Fit, output: Compared) -> float:

@@ -66,6 +66,8 @@ def spacing(time: Vector, axis: str = "time") -> Spacing:
             places = _places(steps, tried)
             if places is not None:
                 return Spacing(places, tried, True, int(places[-1]) + 1 - n, *ends, axis)
+    apart = steps[steps > 0]  # replicates have one stamp
+    step = float(np.median(apart)) if len(apart) else 1.0
     return Spacing(np.arange(n), step, False, 0, *ends, axis)
 
 

@@ -19,16 +19,20 @@ COLUMNS = {
     tests.NORMAL: "Gauss",
     tests.SPREAD: "spread",
     tests.OUTLIERS: "outliers",
+    tests.LACK_OF_FIT: "lack of fit",
 }
 
 
 def overview(analysis: ResidualAnalysis) -> Table:
     """A row for each output: p-values of all tests, and how many samples they are worth."""
-    rows = [
-        (o.case + _role(o), o.name, o.n, short(o.effective), *(_mark(t, o) for t in o.tests))
-        for o in analysis.outputs
-    ]
-    columns = ("case", "output", "N", "worth", *COLUMNS.values())
+    every = {t.name for o in analysis.outputs for t in o.tests}
+    names = [n for n in COLUMNS if n in every or n in tests.ALL]
+    rows = []
+    for o in analysis.outputs:
+        marks = {t.name: _mark(t, o) for t in o.tests}
+        own = (marks.get(n, "–") for n in names)
+        rows.append((o.case + _role(o), o.name, o.n, short(o.effective), *own))
+    columns = ("case", "output", "N", "worth", *(COLUMNS[n] for n in names))
     level = analysis.outputs[0].level if analysis.outputs else analysis.level
     note = (
         f"p-values: how often white Gaussian noise looks that bad. Below {level:.2g} a test "

@@ -21,6 +21,7 @@ INPUTS = "correlation with inputs"
 NORMAL = "normality (Anderson-Darling)"
 SPREAD = "constant spread"
 OUTLIERS = "outliers (Grubbs)"
+LACK_OF_FIT = "lack of fit (replicates)"  # asked where there are replicates
 ALL = (LEVEL, COLOUR, RUNS, INPUTS, NORMAL, SPREAD, OUTLIERS)
 LEAST = 8  # samples for any test
 COLLINEAR = 1e-8

@@ -51,6 +51,9 @@ def overall(judged: Sequence[OutputResiduals], errors: str) -> str:
     if coloured:
         text = f"residuals of {listed(coloured)} {colour_in_words(*coloured)}"
         parts.append(text + (f"; {errors}" if errors else ""))
+    lacking = [one for one in own if one.lacks_fit]
+    if lacking:
+        parts.append(f"residuals of {listed(lacking)} {LACKING}")
     for name, text in _SHORT.items():
         # of residuals that take two levels nothing else needs to be said about their shape
         shape = name in (tests.NORMAL, tests.SPREAD)
@@ -65,6 +68,9 @@ def overall(judged: Sequence[OutputResiduals], errors: str) -> str:
     return ". ".join(p[:1].upper() + p[1:] for p in parts)
 
 
+LACKING = (
+    "show a lack of fit: the means of replicates are farther from the model than replicates scatter"
+)
 _SHORT = {
     tests.INPUTS: "still contain inputs: part of their effect is missing in the model",
     tests.LEVEL: "are not zero in the mean, or drift",
@@ -141,6 +147,8 @@ def _findings(one: OutputResiduals) -> Iterator[str]:
     s = one.series
     if one.coloured:
         yield colour_in_words(one)
+    if one.lacks_fit:
+        yield f"{LACKING} ({one.test(tests.LACK_OF_FIT).remark})"
     if one.guilty_inputs:
         names = " and ".join(one.guilty_inputs)
         yield f"still contain {names}: part of its effect is missing in the model"

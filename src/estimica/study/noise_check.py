@@ -16,7 +16,7 @@ from estimica.study.record import Measured, Record
 def check_noise(record: Record, estimation: Estimation, tuners: Collection[str]) -> list[Problem]:
     """What is wrong with the noise of the outputs of a case."""
     where = f"case '{record.case.name}'"
-    found = []
+    found: list[Problem] = []
     for m in record.outputs:
         if isinstance(m.sigma, SigmaFormula):
             found += _names(where, record, m, m.sigma, tuners)

@@ -89,14 +89,15 @@ def noise_model(
     given: OutputColumn, data: Data, time: Vector, counts: Flags, inputs: Mapping[str, Signal]
 ) -> NoiseModel:
     """The noise of an output at its samples that count."""
-    sigma, relative = given.sigma, None
+    limits, sigma = _censoring(given, data, counts), given.sigma
     if isinstance(sigma, str):
         formula = parse_formula(sigma, "sigma")
-        sigma = SigmaFormula(formula, _known(formula, data, time, counts, inputs))
-    elif isinstance(sigma, Sigma) and sigma.column is not None:
+        known = SigmaFormula(formula, _known(formula, data, time, counts, inputs))
+        return NoiseModel(known, None, limits, given.distribution)
+    if isinstance(sigma, Sigma) and sigma.column is not None:
         relative = _deviations(given, data, sigma.column, counts)
-        sigma = 1.0
-    return NoiseModel(sigma, relative, _censoring(given, data, counts), given.distribution)
+        return NoiseModel(1.0, relative, limits, given.distribution)
+    return NoiseModel(sigma, None, limits, given.distribution)
 
 
 def _known(
