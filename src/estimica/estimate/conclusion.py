@@ -231,7 +231,7 @@ def _variance(objective: Objective, point: Point, freedom: float) -> float:
     if freedom <= 0:
         return math.inf
     known = objective.criterion.has_unit_variance and not any(
-        v.estimated and not v.at_bound for v in point.noise.values()
+        v.uncertain and not v.at_bound for v in point.noise.values()
     )
     return 1.0 if known else objective.n_samples / freedom
 

@@ -117,6 +117,11 @@ class Noise:
     shared: str = ""
     formula: str = ""
 
+    @property
+    def uncertain(self) -> bool:
+        """Whether the data have told it, beside the unknowns or through tuners of a formula."""
+        return self.estimated or bool(self.formula)
+
 
 @dataclass(frozen=True, eq=False)
 class LevelRows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,9 +21,9 @@ from estimica.estimate.unknowns import Unknown
 from estimica.experiment.signals import make
 from estimica.experiment.signals import times as stamps
 from estimica.simulate.engine import Options
-from estimica.study.case import Case, Output, OutputColumn
+from estimica.study.case import Case
 from estimica.study.input_design_table import InputDesignTable, names_of
-from estimica.study.noise_tuners import noise_tuners
+from estimica.study.noise_free import tuners_of_noise, without_noise_tuners
 from estimica.study.record import Record
 from estimica.study.study import Study
 
@@ -139,8 +139,9 @@ def bench(
         raise ExperimentError(
             "W060", f"'{model.name}' has no time, so that there is no course of an input to design"
         )
-    study, of_noise = _without_noise_tuners(study)
+    of_noise = tuners_of_noise(study)
     values = {n: v for n, v in (values or {}).items() if n not in of_noise}
+    study = without_noise_tuners(study)
     case = _case(study, table.case)
     record, links, unknowns, fixed = _unknowns(study, case)
     if not links.tuners:
@@ -181,24 +182,6 @@ def bench(
 
 
 # --- the study -----------------------------------------------------------------------------------
-
-
-def _without_noise_tuners(study: Study) -> tuple[Study, frozenset[str]]:
-    """Without formulas of sigma, and what only these speak of: no input tells anything of it."""
-    known = {q.name for q in study.model.quantities()}
-    of_noise = noise_tuners(study.tuners, study.noise_names, known)
-    if not study.noise_names:
-        return study, of_noise
-    cases = [replace(c, outputs=dict(_plain_outputs(c))) for c in study.cases]
-    tuners = [t for t in study.tuners if t.name not in of_noise]
-    return study.with_(tuners=tuners, cases=cases), of_noise
-
-
-def _plain_outputs(case: Case) -> Iterator[tuple[str, Output]]:
-    for name, column in case.outputs.items():
-        if isinstance(column, OutputColumn) and isinstance(column.sigma, str):
-            column = replace(column, sigma=None, limits=None, distribution="normal")
-        yield name, column
 
 
 def _case(study: Study, wanted: str) -> Case | None:

@@ -33,7 +33,7 @@ def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
     if kind == "model":
         meat = by_output(around)
         unit = around.objective.criterion.has_unit_variance
-        factor = 1.0 if unit and not any(n.estimated for n in fit.noise.values()) else factor
+        factor = 1.0 if unit and not any(n.uncertain for n in fit.noise.values()) else factor
     elif kind == "pooled":
         meat = pooled(around)
     elif kind == "sandwich":

@@ -18,10 +18,12 @@ from estimica.estimate.fit import Fit
 from estimica.estimate.fit import Identifiability as FitIdentifiability
 from estimica.estimate.invariant import listed
 from estimica.estimate.invariants import Group
-from estimica.infer.measures import Quiet, SensitivityMeasures, measures
+from estimica.estimate.setup import prepare
+from estimica.infer.measures import Quiet, SensitivityMeasures, measures, moving
 from estimica.infer.second_model import second_model
 from estimica.infer.second_model_result import SecondModel
 from estimica.infer.structural import Structural, judge
+from estimica.study.noise_free import tuners_of_noise, without_noise_tuners
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -205,7 +207,6 @@ def identifiability(
     labels = tuple(u.label for u in found.unknowns.items)
     correlation = correlations(found.covariance)
     sensed = measures(found, quiet=quiet)
-    objective = found.setup.calibration()
     return Identifiability(
         study=found.study.name,
         names=labels,
@@ -215,11 +216,21 @@ def identifiability(
         correlation=correlation,
         correlated=correlated(labels, correlation),
         vif=_inflation(found, sensed),
-        structural=judge(found.setup, objective, found.values, seed) if structural else None,
+        structural=_structural(found, seed) if structural else None,
         measures=sensed,
         second=None if second is None else second_model(found, second),
         origin=found.study,
     )
+
+
+def _structural(fit: Fit, seed: int) -> Structural:
+    """Whether better data could help, asked of the unknowns that move outputs."""
+    of_noise = tuners_of_noise(fit.study)
+    if not of_noise:
+        return judge(fit.setup, fit.setup.calibration(), fit.values, seed)
+    setup = prepare(without_noise_tuners(fit.study))
+    kept = [u.kind != "tuner" or u.name not in of_noise for u in fit.unknowns.items]
+    return judge(setup, setup.calibration(), fit.values[kept], seed)
 
 
 def correlations(covariance: Vector) -> Vector:
@@ -252,6 +263,5 @@ def correlated(names: tuple[str, ...], correlation: Vector) -> tuple[Correlated,
 def _inflation(fit: Fit, sensed: SensitivityMeasures) -> Vector:
     """Variance inflation: how much more uncertain by the others being unknown too."""
     found = np.full(len(fit.values), np.nan)
-    free = [k for k, bound in enumerate(fit.at_bound) if not bound]
-    found[free] = sensed.measures.R_i**2
+    found[moving(fit)] = sensed.measures.R_i**2
     return found

@@ -1,4 +1,4 @@
-"""Lack of fit: whether residuals of replicates agree among each other better than with the model."""
+"""Lack of fit: whether replicates agree among each other better than with the model."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from estimica.estimate.accuracy import SHARE
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
 from estimica.estimate.prediction import Failure
+from estimica.study.noise_free import tuners_of_noise
 from estimica.study.record import Measured
 
 Vector = npt.NDArray[np.float64]
@@ -232,7 +233,7 @@ def measures(fit: Fit, *, quiet: Quiet | None = None) -> SensitivityMeasures:
     error as noise (the best case) and `equivalent_error` takes all as undermodelling (the worst).
     """
     objective = fit.setup.calibration()
-    free = np.array([not b for b in fit.at_bound], bool)
+    free = moving(fit)
     if not free.any():
         raise FitError("F071", "no unknown is free; there is nothing to be sensitive to")
     rows, errors, sizes = _normed(fit, objective)
@@ -254,6 +255,13 @@ def measures(fit: Fit, *, quiet: Quiet | None = None) -> SensitivityMeasures:
         noise=noise,
         undermodelling=None if noise is None else math.sqrt(max(error**2 - noise**2, 0.0)),
     )
+
+
+def moving(fit: Fit) -> npt.NDArray[np.bool_]:
+    """The unknowns that are free and move outputs, not only their noise."""
+    of_noise = tuners_of_noise(fit.study)
+    pairs = zip(fit.unknowns.items, fit.at_bound, strict=True)
+    return np.array([not b and not (u.kind == "tuner" and u.name in of_noise) for u, b in pairs])
 
 
 def _normed(

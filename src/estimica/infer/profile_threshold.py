@@ -37,7 +37,7 @@ def thresholds(fit: Fit, objective: Objective, point: Point, level: float) -> Th
     n = objective.n_effective
     freedom = objective.n_independent - sum(not b for b in fit.at_bound)
     if isinstance(objective.criterion, MaximumLikelihood):
-        if not any(v.estimated for v in point.noise.values()):
+        if not any(v.uncertain for v in point.noise.values()):
             rise = float(chi2.ppf(level, 1))
             if objective.is_filtered:
                 words = f"χ² threshold {rise:.4g}, times what a standard error raises the cost by"

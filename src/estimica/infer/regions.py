@@ -231,7 +231,7 @@ def _sizes(fit: Fit, around: Linearised, level: float) -> tuple[float, float]:
 
     n, freedom = around.objective.n_effective, around.freedom
     unit = around.objective.criterion.has_unit_variance
-    if unit and not any(v.estimated for v in fit.noise.values()):
+    if unit and not any(v.uncertain for v in fit.noise.values()):
         square = float(chi2.ppf(level, 2))
         return math.sqrt(square), square
     if freedom <= 0:
