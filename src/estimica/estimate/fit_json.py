@@ -137,6 +137,7 @@ def _quality(case: CaseFit) -> dict[str, object]:
             "fit_percent": output.fit_percent,
             "errn_percent": output.errn_percent,
             **({"fitted_as": output.transform} if output.transform else {}),
+            **({"censored": int(output.censored.sum())} if output.beyond is not None else {}),
         }
     return found
 

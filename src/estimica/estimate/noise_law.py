@@ -55,13 +55,12 @@ def normal(v: Vector, sigma: Vector, reach: Reach | None) -> Terms:
     if reach is None:
         return Terms(cost, by_mean, by_level, one, 0 * one, 2 * one)
     for beyond, limit, side in ((reach.below, reach.low, 1.0), (reach.above, reach.high, -1.0)):
-        u = side * limit / sigma
-        tail = log_ndtr(np.where(beyond, u, 0.0))
-        with np.errstate(over="ignore"):
-            mills = np.exp(-(u**2) / 2 - LOG_2PI / 2 - tail)
+        u = side * np.where(beyond, limit, 0.0) / sigma
+        tail = log_ndtr(u)
+        mills = np.exp(-(u**2) / 2 - LOG_2PI / 2 - tail)
         cost = np.where(beyond, -2 * tail - LOG_2PI, cost)  # log 2π is added for all alike
         by_mean = np.where(beyond, side * mills, by_mean)
-        by_level = np.where(beyond, mills * np.where(beyond, u, 0.0), by_level)
+        by_level = np.where(beyond, mills * u, by_level)
     mean, both, level = _expected(reach.low / sigma, reach.high / sigma)
     seen = ~(reach.below | reach.above)
     mean = np.where(seen, np.maximum(mean, SEEN), mean)

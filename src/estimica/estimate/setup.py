@@ -166,7 +166,8 @@ def linked(study: Study) -> tuple[Links, tuple[Unknown, ...], dict[str, float]]:
     known = {q.name: q for q in model.quantities()}
     active = study.active_tuners
     of_noise = noise_tuners(study.tuners, study.noise_names, known)
-    _require_targets(model, [t for t in study.tuners if t.name not in of_noise], known)
+    with_targets = [t for t in study.tuners if t.name not in of_noise]
+    _require_targets(model, with_targets, known, bool(study.noise_names))
     fixed = {t.name: _start(model, t, known) for t in study.tuners if not t.active}
     links = Links(active, fixed, of_noise)
     idle = Links([t for t in study.tuners if not t.active], {}, of_noise)
@@ -175,7 +176,9 @@ def linked(study: Study) -> tuple[Links, tuple[Unknown, ...], dict[str, float]]:
     return links, tuple(_unknown(model, t, known) for t in active), held
 
 
-def _require_targets(model: Model, tuners: Sequence[Tuner], known: Mapping[str, Quantity]) -> None:
+def _require_targets(
+    model: Model, tuners: Sequence[Tuner], known: Mapping[str, Quantity], has_sigmas: bool
+) -> None:
     tunable = [n for n, q in known.items() if q.role in ("parameter", "constant")]
     for tuner in tuners:
         for name in targets(tuner):
@@ -184,6 +187,7 @@ def _require_targets(model: Model, tuners: Sequence[Tuner], known: Mapping[str, 
                 raise TunerError(
                     "T016",
                     f"tuner '{tuner.name}': model '{model.name}' has no parameter '{name}'"
+                    f"{', and no formula of sigma speaks of it' if has_sigmas else ''}"
                     f"{did_you_mean(name, tunable)}",
                 )
             if q.role in ("parameter", "constant") and not q.tunable:

@@ -18,6 +18,8 @@ def lack_of_fit(series: Series) -> Test | None:
     """
     from scipy.stats import f
 
+    if series.replicates is None:
+        return None
     _, group, counts = np.unique(series.replicates, return_inverse=True, return_counts=True)
     repeated = series.n - len(counts)
     if repeated < 1:

@@ -42,8 +42,9 @@ class Series:
     spacing: Spacing
     jacobian: Vector  # (N, n)
     metric: Vector  # P
-    replicates: npt.NDArray[np.int64]  # a number for each sample, alike for those simulated alike
     floor: float = 0.0  # root mean square below which residuals are errors of the simulation
+    #: a number for each sample, alike for those that are simulated alike; None: no two are
+    replicates: npt.NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -157,8 +158,8 @@ def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Res
         where,
         jacobian[order],
         metric,
-        _replicates(record, output, timed)[order],
         _floor(fit, output),
+        _replicates(record, output, timed)[order],
     )
 
 
@@ -187,7 +188,6 @@ def _parts(
             spacing(transfer.frequency, "frequency"),
             jacobian[k::2],
             metric,
-            np.arange(len(transfer.frequency)),
             1e-12 * float(np.sqrt(np.mean(output.reference**2))),
         )
 

@@ -218,15 +218,18 @@ def _amplitude(
         if hint and columns.weighting not in data.names:
             raise CaseError("C056", f"weighting '{columns.weighting}' is no column{hint}")
         amplitude = _positive(data, columns.weighting, "weighting")
-    if not isinstance(columns.sigma, str):
-        return amplitude, columns.sigma
+    sigma = columns.sigma
+    if isinstance(sigma, Sigma) and sigma.column is not None:
+        sigma = sigma.column
+    if not isinstance(sigma, str):
+        return amplitude, sigma
     if columns.weighting != "uniform":
         raise CaseError(
             "C053",
             f"a column of sigma weighs every frequency already; leave weighting "
             f"'{columns.weighting}' out",
         )
-    return 1 / _positive(data, columns.sigma, "sigma"), 1.0
+    return 1 / _positive(data, sigma, "sigma"), 1.0
 
 
 def _positive(data: Data, column: str, what: str) -> Vector:
