@@ -77,24 +77,27 @@ def test_one_tuner_for_sigma_says_what_an_estimated_level_says() -> None:
     assert named.accuracy.interval[:2] == pytest.approx(plain.accuracy.interval, rel=0.02)
 
 
-def test_a_column_of_standard_deviations_weighs_every_sample() -> None:
+@pytest.mark.parametrize("criterion", ["ml", "oe"])
+def test_a_column_of_standard_deviations_weighs_every_sample(criterion: str) -> None:
     table = growing()
-    for criterion in ("ml", "oe"):
-        found = es.fit(
-            points(table, MEAN, es.Estimation(criterion=criterion), sigma=Sigma(column="sd"))
-        )
-        x, y, sd = table["x"], table["y"], table["sd"]
-        at, least = best(lambda p: float(np.sum(((p[0] * x ** p[1] - y) / sd) ** 2)), [2, 0.7])
-        assert found.values == pytest.approx(at, rel=1e-6)
-        if criterion == "ml":
-            assert found.cost == pytest.approx(least + 2 * np.log(sd).sum(), abs=1e-7)
-            J = np.stack([x ** at[1], at[0] * x ** at[1] * np.log(x)], 1) / sd[:, None]
-            errors = np.sqrt(np.diag(np.linalg.inv(J.T @ J)))
-            assert found.accuracy.stderr == pytest.approx(errors, rel=1e-4)
-        else:
-            n = len(x)
-            deviance = n * (math.log(2 * math.pi * least / n) + 1) + 2 * np.log(sd).sum()
-            assert found.aic == pytest.approx(deviance + 2 * 3, abs=1e-6)
+    x, y, sd = table["x"], table["y"], table["sd"]
+    estimation = es.Estimation(criterion=criterion)
+    found = es.fit(points(table, MEAN, estimation, sigma={"column": "sd"}))
+
+    def cost(p: np.ndarray) -> float:
+        return float(np.sum(((p[0] * x ** p[1] - y) / sd) ** 2))
+
+    at, least = best(cost, np.array([2, 0.7]))
+    assert found.values == pytest.approx(at, rel=1e-6)
+    if criterion == "ml":
+        assert found.cost == pytest.approx(least + 2 * np.log(sd).sum(), abs=1e-7)
+        J = np.stack([x ** at[1], at[0] * x ** at[1] * np.log(x)], 1) / sd[:, None]
+        errors = np.sqrt(np.diag(np.linalg.inv(J.T @ J)))
+        assert found.accuracy.stderr == pytest.approx(errors, rel=1e-4)
+    else:
+        n = len(x)
+        deviance = n * (math.log(2 * math.pi * least / n) + 1) + 2 * np.log(sd).sum()
+        assert found.aic == pytest.approx(deviance + 2 * 3, abs=1e-6)
 
 
 def test_a_factor_of_a_column_is_a_tuner() -> None:

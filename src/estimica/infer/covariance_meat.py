@@ -88,11 +88,11 @@ def along_time(around: Linearised) -> tuple[Vector, float]:
     for first, second in combinations(found, 2):
         if (cross := crossing(first, second)) is not None:
             total += cross + cross.T
-    for one in around.rows:  # squares of coloured noise are less coloured, and taken as white
-        if one.level is not None:
-            part = one.level[1] * one.level[0][:, None]
+    for rows in around.rows:  # squares of coloured noise are less coloured, and taken as white
+        if rows.level is not None:
+            part = rows.level[1] * rows.level[0][:, None]
             total += part.T @ part
-            white += one.level[1].T @ one.level[1]
+            white += rows.level[1].T @ rows.level[1]
     reach = max((c.reach for c in found), default=0)
     return _lifted(total, white) + around.prior.T @ around.prior, float(reach)
 
