@@ -233,7 +233,7 @@ MISTAKES = {
     ),
     "an unknown table": (
         ("[tune]", "[xyzzy]"),
-        "Q002: unknown key 'xyzzy'; there are model, static, tune, case, estimate, solver, "
+        "Q002: unknown key 'xyzzy'; there are model, static, tune, outputs, case, estimate, solver, "
         "release, bootstrap, profile, crossvalidate, backcalculate, input_design, criterion, "
         "optimise, sweep, montecarlo, indicator",
     ),

@@ -113,10 +113,17 @@ class FormulaResponse:
     """y(points; θ) and, where there are tuners, its exact Jacobian."""
 
     def __init__(
-        self, plan: Plan, times: Vector, known: Mapping[str, float | Vector], tuners: Vector
+        self,
+        plan: Plan,
+        times: Vector,
+        known: Mapping[str, float | Vector],
+        tuners: Vector,
+        *,
+        stamp: str = "point",  # what the numbers of the samples are, in messages
     ) -> None:
         self.plan = plan
         self.times = times
+        self._stamp = stamp
         self._known = known
         self._tuners = tuners
         self._before = plan.prepare(known, len(times))
@@ -172,7 +179,7 @@ class FormulaResponse:
         known = {**self._known, **dict(zip(self.plan.tuners, values, strict=True))}
         at = {n: v[point] for n, v in known.items() if isinstance(v, np.ndarray) and v.ndim}
         rest = {n: v for n, v in known.items() if n not in at}
-        where = f"point {self.times[point]:g}" + (f" ({_listed(at)})" if at else "")
+        where = f"{self._stamp} {self.times[point]:g}" + (f" ({_listed(at)})" if at else "")
         return f"{what} is not finite at {where}, with {_listed(rest)}"
 
 

@@ -15,6 +15,8 @@ from estimica.base.quantities import Quantity, as_table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from estimica.compiled.observations import Observations
+
 Vector = npt.NDArray[np.float64]
 
 OperatingPoint = Literal["steady", "start"]
@@ -141,6 +143,12 @@ class Model(ABC):
     def driven_by(self, names: Sequence[str]) -> Model:
         """The model whose inputs a case names: itself, where variables cannot become inputs."""
         return self
+
+    def observed(self, observations: Observations) -> Model:
+        """The model with further outputs, given by formulas of its variables; kept."""
+        from estimica.compiled.observed import ObservedModel
+
+        return ObservedModel(self, observations)
 
     @property
     def has_time(self) -> bool:

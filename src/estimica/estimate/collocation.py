@@ -20,7 +20,7 @@ from estimica.estimate.collocated import CollocatedCase
 from estimica.estimate.criterion import Criterion
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.elements import Radau
-from estimica.estimate.frequency_refusal import over_time
+from estimica.estimate.frequency_refusal import equations_of, over_time
 from estimica.estimate.objective import Objective, Point, scored, scored_by
 from estimica.estimate.prediction import Prediction
 from estimica.estimate.program import Damping, Program, Solved
@@ -93,7 +93,7 @@ def collocation(
     scheme = Radau.of(estimation.degree)
     cases = [
         CollocatedCase(
-            model.driven_by(tuple(p.record.case.inputs)),
+            equations_of(setup, p),
             p,
             whole.unknowns,
             scheme,

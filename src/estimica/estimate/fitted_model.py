@@ -26,7 +26,9 @@ from estimica.flat.modelica_text import identifier, write_expression
 from estimica.simulate.fmu_model import FmuModel
 from estimica.simulate.modelica_model import ModelicaModel
 from estimica.simulate.point_model import PointModel
+from estimica.source.formula import parse_formula
 from estimica.source.modifiers import Fixed, literal
+from estimica.study.case import Case
 from estimica.study.record import Record
 
 Tree: TypeAlias = "dict[str, Tree | str]"
@@ -57,6 +59,12 @@ def write_modelica(fit: Fit, path: str | PathLike[str], name: str | None = None)
 
 def _modelica(fit: Fit) -> Model:
     """The model of a fit; that of operating points is the class itself."""
+    model = fit.study.bare
+    return model.model if isinstance(model, PointModel) else model
+
+
+def _with_outputs(fit: Fit) -> Model:
+    """The same with the outputs that are formulas."""
     model = fit.study.model
     return model.model if isinstance(model, PointModel) else model
 
@@ -71,14 +79,17 @@ def _class_name(model: Model) -> str:
 
 def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
     values, starts = fitted_values(fit)
+    own = {q.name for q in model.quantities()}
+    inherited = {n: v for n, v in values.items() if n in own}
     tree: Tree = {}
-    for path, value in _modifiers(fit, model, values, starts):
+    for path, value in _modifiers(fit, model, inherited, starts):
         _put(tree, path, value)
     lines = [*_header(fit), *_left_out(fit), *_replacing(model, starts)]
     word = "function" if model.original.of_function else "model"
     lines.append(f'{word} {name} "{model.name} with fitted values"')
     inner = _modification(tree, 2)
     lines.append(f"  extends {model.name}{inner};")
+    lines += _formula_lines(fit, {n: v for n, v in values.items() if n not in own})
     records = fit.setup.of_role("calibrate")
     timed = fit.study.model.has_time and not records[0].is_frequency
     if len(records) == 1 and timed:
@@ -130,7 +141,7 @@ def fitted_values(fit: Fit) -> tuple[dict[str, Fixed], dict[str, float]]:
     tuned = dict(zip(setup.links.parameters, map(float, found), strict=True))
     model = _modelica(fit)
     loaded = model.fixed if isinstance(model, (ModelicaModel, FmuModel)) else {}
-    common, begun = split(model, {**tuned, **setup.held, **_common_fix(fit)})
+    common, begun = split(_with_outputs(fit), {**tuned, **setup.held, **_common_fix(fit)})
     parameters = {**loaded, **common}
     if _only_case(fit) is not None:
         own = zip(fit.unknowns.items, fit.values, strict=True)
@@ -145,8 +156,16 @@ def _only_case(fit: Fit) -> Record | None:
 
 def _common_fix(fit: Fit) -> dict[str, float]:
     """Values that all calibrating cases fix alike."""
-    fixes = [r.case.fix for r in fit.setup.of_role("calibrate")]
+    fixes = [_fixed(fit, r.case) for r in fit.setup.of_role("calibrate")]
     return {n: v for n, v in fixes[0].items() if all(f.get(n) == v for f in fixes)}
+
+
+def _fixed(fit: Fit, case: Case) -> dict[str, float]:
+    """What a case fixes, expressions in tuners at their estimates."""
+    links = fit.setup.links.of_case(case)
+    found, _ = links.at(fit.values[: len(fit.setup.tuners)])
+    values = dict(zip(links.parameters, map(float, found), strict=True))
+    return {n: values[n] if isinstance(v, str) else v for n, v in case.fix.items()}
 
 
 def _modifiers(
@@ -273,6 +292,20 @@ def _modification(tree: Tree, depth: int) -> str:
     return "(\n" + ",\n".join(margin + p for p in parts) + ")"
 
 
+def _formula_lines(fit: Fit, values: Mapping[str, Fixed]) -> Iterator[str]:
+    """Outputs that are formulas, and their parameters; in cases that differ, those of the first."""
+    formulas = {**fit.study.formulas, **fit.setup.of_role("calibrate")[0].case.expressions}
+    parsed = {n: parse_formula(text) for n, text in formulas.items()}
+    names = dict.fromkeys(n for f in parsed.values() for n in f.names)
+    for name in names:
+        if name in values:
+            yield f"  parameter Real {_spelt(name)} = {values[name]!r};"
+        elif name in fit.study.observed_parameters:
+            yield f"  parameter Real {_spelt(name)};"
+    for name, formula in parsed.items():
+        yield f"  output Real {_spelt(name)} = {write_expression(formula.expression)};"
+
+
 def _spelt(name: str) -> str:
     """A name as it stands in Modelica; quoted ones have their quotes already."""
     each, _, last = name.rpartition(" ")
@@ -350,6 +383,7 @@ def _formula_text(fit: Fit, model: FormulaModel, name: str) -> str:
             lines.append(f"  parameter Real {identifier(parameter)};")
     lines += [f"  input Real {identifier(n)};" for n in model.input_names]
     lines += [f"  output Real {identifier(n)};" for n in model.output_names()]
+    lines += _formula_lines(fit, {n: values[n] for n in fit.study.observed_parameters & {*values}})
     lines.append("equation")
     for output, formula in model.formulas.items():
         lines.append(f"  {identifier(output)} = {write_expression(formula.expression)};")

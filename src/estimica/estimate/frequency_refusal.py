@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from estimica.base.errors import FitError
 from estimica.estimate.disagreement import Disagreement
-from estimica.estimate.prediction import CasePredictor
+from estimica.estimate.prediction import CasePredictor, Predictor
+from estimica.estimate.setup import Setup
+from estimica.simulate.modelica_model import ModelicaModel
+
+
+def equations_of(setup: Setup, predictor: Predictor) -> ModelicaModel:
+    """The model of a case, whose equations are known to be there."""
+    model = setup.study.model_of(predictor.record.case)
+    assert isinstance(model, ModelicaModel), "asked before"
+    return model
 
 
 def over_time(cases: Disagreement, what: str) -> list[CasePredictor]:

@@ -6,7 +6,8 @@ expressions in tuners; the derivatives go through the chain rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from estimica.base.errors import TunerError
 from estimica.flat.expression import Expression
 from estimica.source.formula import Formula, parse_formula
+from estimica.study.case import Case
 from estimica.study.tuner import Tuner
 
 Vector = npt.NDArray[np.float64]
@@ -24,29 +26,33 @@ Symbol = TypeVar("Symbol")
 class Links:
     """Parameters as functions of the active tuners; `fixed` are values of the inactive ones.
 
-    Tuners of the noise set no parameter: they stand in formulas of sigma only.
+    `driven` says which parameters follow a tuner, where that is not the tuner's own affair.
     """
 
     def __init__(
         self,
         active: Sequence[Tuner],
         fixed: Mapping[str, float],
-        of_noise: Collection[str] = (),
+        driven: Callable[[Tuner], Mapping[str, str]] = lambda tuner: tuner.driven,
     ) -> None:
         self.tuners = tuple(t.name for t in active)
         self.fixed = dict(fixed)
         places: dict[str, int] = {}
         formulas: dict[str, Formula] = {}
         for k, tuner in enumerate(active):
-            for name, text in targets(tuner).items() if tuner.name not in of_noise else ():
+            for name, text in driven(tuner).items():
                 if name in places or name in formulas:
                     raise TunerError(
                         "T010", f"tuner '{tuner.name}': parameter '{name}' is set by two tuners"
                     )
-                if text is None:
+                if text.strip() == tuner.name:
                     places[name] = k
                 else:
-                    formulas[name] = self._formula(tuner, text)
+                    formulas[name] = self._formula(f"tuner '{tuner.name}'", "drives", text)
+        self._arrange(places, formulas)
+
+    def _arrange(self, places: Mapping[str, int], formulas: Mapping[str, Formula]) -> None:
+        self._direct, self._derived = dict(places), dict(formulas)
         self.parameters = (*places, *formulas)
         self._places = np.array(list(places.values()), int)
         self._formulas = tuple(formulas.values())
@@ -55,6 +61,19 @@ class Links:
         )
         self._constant = np.zeros((len(self.parameters), len(self.tuners)))
         self._constant[np.arange(len(places)), self._places] = 1.0
+
+    def of_case(self, case: Case) -> Links:
+        """The same with what `fix` of a case lets follow from tuners."""
+        if not case.followed:
+            return self
+        where = f"case '{case.name}'"
+        own = {n: self._formula(where, f"fix '{n}'", t) for n, t in case.followed.items()}
+        found = copy(self)
+        found._arrange(
+            {n: k for n, k in self._direct.items() if n not in own},
+            {n: f for n, f in self._derived.items() if n not in own} | own,
+        )
+        return found
 
     @property
     def is_one_to_one(self) -> bool:
@@ -85,23 +104,14 @@ class Links:
         direct = [tuners[int(k)] for k in self._places]
         return [*direct, *(write(f.expression, known) for f in self._formulas)]
 
-    def _formula(self, tuner: Tuner, text: str) -> Formula:
-        formula = parse_formula(text, f"tuner '{tuner.name}'")
+    def _formula(self, where: str, key: str, text: str) -> Formula:
+        formula = parse_formula(text, where)
         known = {*self.tuners, *self.fixed}
         for name in formula.names:
             if name not in known:
                 raise TunerError(
                     "T011",
-                    f"tuner '{tuner.name}': '{name}' in '{text}' is no tuner; an expression in "
-                    f"drives is written in tuners ({', '.join(sorted(known))})",
+                    f"{where}: '{name}' in '{text}' is no tuner; an expression in "
+                    f"{key} is written in tuners ({', '.join(sorted(known))})",
                 )
         return formula
-
-
-def targets(tuner: Tuner) -> dict[str, str | None]:
-    """Parameters that a tuner sets: {parameter: expression}, None where it is the tuner itself."""
-    if not tuner.drives:
-        return {tuner.name: None}
-    if isinstance(tuner.drives, dict):
-        return {p: None if e.strip() == tuner.name else e for p, e in tuner.drives.items()}
-    return dict.fromkeys(tuner.drives)

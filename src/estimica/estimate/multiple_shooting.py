@@ -20,7 +20,7 @@ from estimica.estimate.agreement import Own, concluded, unfinished
 from estimica.estimate.continuity import Linearised, Step, information, step
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.failing_region import failing_pieces
-from estimica.estimate.frequency_refusal import over_time
+from estimica.estimate.frequency_refusal import equations_of, over_time
 from estimica.estimate.objective import Objective, Point, scored, scored_by
 from estimica.estimate.optimality import DENIED
 from estimica.estimate.resolution import are_at_resolution
@@ -62,8 +62,7 @@ def multiple_shooting(
     wanted = setup.study.estimation.segments
     predictors = over_time(whole, "multiple shooting")
     cases = [
-        SegmentedCase(model.driven_by(tuple(p.record.case.inputs)), p, wanted or _default(p.times))
-        for p in predictors
+        SegmentedCase(equations_of(setup, p), p, wanted or _default(p.times)) for p in predictors
     ]
     noise = 10 * setup.study.solver.rtol
     stitching = Stitching(whole, cases)

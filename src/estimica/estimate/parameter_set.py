@@ -44,12 +44,13 @@ def _parameter_set(fit: Fit, name: str) -> ElementTree.Element:
         generationTool=f"estimica {version('estimica')}",
         generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-    known = {q.name: q for q in fit.study.model.quantities()}
+    known = {q.name: q for q in fit.study.bare.quantities()}
     errors = _standard_errors(fit)
     inside = ElementTree.SubElement(root, f"{{{SSV}}}Parameters")
     units: dict[str, dict[str, str]] = {}
     parameters, starts = fitted_values(fit)
-    values: dict[str, object] = {**parameters, **starts}
+    of_formulas = fit.study.observed_parameters  # which the model does not have
+    values = {n: v for n, v in {**parameters, **starts}.items() if n not in of_formulas}
     for parameter, value in values.items():
         quantity = known.get(parameter, Quantity(parameter))
         unit = _base_unit(quantity.unit)

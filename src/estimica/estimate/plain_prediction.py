@@ -29,7 +29,7 @@ def without_derivatives(
     start = objective.unknowns.values(objective.unknowns.start)
     predictors = []
     for one in objective.predictors:
-        fixed = {**held, **one.record.case.fix}
+        fixed = {**held, **study.fixed_of(one.record.case)}
         predictors.append(_plain(study.model_of(one.record.case), one, fixed, start))
     return Disagreement(objective.unknowns, predictors, objective.blocks, objective.wanted)
 
@@ -50,7 +50,11 @@ class PlainPredictor(Predictor):
         self.times, self._of = of.times, of
         tuned, _ = self.links.at(start[self._tuners])
         parameters, starts = split(model, fixed)
-        parameters |= dict(zip(self.links.parameters, map(float, tuned), strict=True))
+        followed, begun = split(
+            model, dict(zip(self.links.parameters, map(float, tuned), strict=True))
+        )
+        parameters |= followed
+        starts |= begun
         starts |= dict(zip(self.places.starts, map(float, start[self._starts]), strict=True))
         assert isinstance(of.response, Response)
         response = model.response(
@@ -66,8 +70,8 @@ class PlainPredictor(Predictor):
         self.response: Response = response
         entries = numbers(
             response.configuration.tuning.equations,
-            dict.fromkeys(self.links.parameters, 1.0),
-            dict.fromkeys(self.places.starts, 1.0),
+            dict.fromkeys(followed, 1.0),
+            dict.fromkeys([*begun, *self.places.starts], 1.0),
         )
         self._entries = np.array([response.place(n) for n in entries], int)
         self._signs = np.array(list(entries.values()))

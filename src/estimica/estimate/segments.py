@@ -99,7 +99,10 @@ class SegmentedCase:
         self.response = response
         equations = model.equations
         self._names = equations.system.states + equations.system.memories
-        parameters = response.configuration.tuning.wrt[: len(predictor.links.parameters)]
+        linked = response.configuration.tuning.wrt[: len(predictor.links.parameters)]
+        # what only says where the case begins does not move a piece whose start is an unknown
+        self._moving = [k for k, c in enumerate(linked) if not c.name.startswith("start(")]
+        parameters = [linked[k] for k in self._moving]
         self._n_parameters = len(parameters)
         wrt = [*parameters, *(Constant(f"start({n})") for n in self._names)]
         self._tuning = tune(equations, wrt, response.configuration.tuning.given)
@@ -124,7 +127,7 @@ class SegmentedCase:
         size = np.sqrt(np.mean(seen**2, axis=0))
         sizes = np.where(self._nominal > 0, self._nominal, size)
         self.scales = np.where(sizes > 0, sizes, 1.0)
-        own = self.response.options.tuner_scales[: self._n_parameters]
+        own = [self.response.options.tuner_scales[k] for k in self._moving]
         self._options = replace(self._options, tuner_scales=(*own, *map(float, self.scales)))
 
     def recut(self, count: int) -> None:
@@ -157,8 +160,8 @@ class SegmentedCase:
             full[tuning.index[c.name]] = value * c.sign
         start = r.configuration.initialiser.start(full, r.begin, r.pieces.values[0])
         P, _, _ = self._tuning.prepare(start.P[self._places])
-        n = self._n_parameters
-        by_unknowns = np.hstack([start.S[:, :n] @ chain, start.S[:, n:]])
+        n, linked = self._n_parameters, len(parameters)
+        by_unknowns = np.hstack([start.S[:, :linked] @ chain, start.S[:, linked:]])
         seed = np.hstack([np.zeros((self.nx, n)), np.eye(self.nx)])
         return P, engine.Start(start.x, seed, start.z, start.d), by_unknowns
 
@@ -169,7 +172,7 @@ class SegmentedCase:
         except SimulationError as error:
             return error.message
         _, chain = self.predictor.links.at(values[list(self.predictor.places.tuners)])
-        log = _Log(self, chain)
+        log = _Log(self, chain[self._moving])
         for k, one in enumerate(self.segments):
             if k and nodes is not None:
                 start = replace(start, x=nodes[k - 1])

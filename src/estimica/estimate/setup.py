@@ -17,7 +17,7 @@ from estimica.compiled.model import Model
 from estimica.estimate.criterion import Outputs, blocks_of, criterion_of
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.frequency_prediction import FrequencyPredictor
-from estimica.estimate.links import Links, targets
+from estimica.estimate.links import Links
 from estimica.estimate.prediction import CasePredictor, Places, Predictor, split
 from estimica.estimate.prefilter_refusal import require_filterable
 from estimica.estimate.total_least_squares import (
@@ -30,8 +30,8 @@ from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
 from estimica.simulate.engine import Options
 from estimica.study.case import StartValue
 from estimica.study.estimation import Solver
+from estimica.study.names import formula_problems
 from estimica.study.noise_check import check_noise
-from estimica.study.noise_tuners import noise_tuners
 from estimica.study.record import Record, record
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -63,10 +63,11 @@ class Setup:
 
     def validation(self, one: Record, tuners: Vector) -> Disagreement:
         """One case over its own unknowns, the tuners held at the given values."""
-        parameters, _ = self.links.at(tuners)
-        held = dict(zip(self.links.parameters, map(float, parameters), strict=True))
-        named = dict(zip(self.links.tuners, map(float, tuners), strict=True))
-        return self._cases((one,), (), Links((), {**self.links.fixed, **named}), held, None)
+        links = self.links.of_case(one.case)
+        parameters, _ = links.at(tuners)
+        held = dict(zip(links.parameters, map(float, parameters), strict=True))
+        named = dict(zip(links.tuners, map(float, tuners), strict=True))
+        return self._cases((one,), (), Links((), {**links.fixed, **named}), held, None)
 
     def _cases(
         self,
@@ -79,10 +80,11 @@ class Setup:
         study = self.study
         unknowns = list(tuners)
         places = []
-        for one in records:
-            fixed = {**self.held, **held, **one.case.fix}
+        of_case = [links.of_case(r.case) for r in records]
+        for one, own_links in zip(records, of_case, strict=True):
+            fixed = {**self.held, **held, **study.fixed_of(one.case)}
             model = study.model_of(one.case)
-            own = _own_unknowns(model, one, fixed, self._tuned_parameters(links, tuners))
+            own = _own_unknowns(model, one, fixed, self._tuned_parameters(own_links, tuners))
             first = len(unknowns)
             starts = {u.name: first + k for k, u in enumerate(own) if u.kind == "start"}
             extra = {u.name: first + k for k, u in enumerate(own) if u.kind == "disturbance"}
@@ -94,17 +96,21 @@ class Setup:
         )
         criterion = criterion_of(study.estimation, blocks, study.code_for)
         predictors: list[Predictor] = []
-        for one, place in zip(records, places, strict=True):
-            sizes = self._sizes(links, tuners) + [unknowns[k].scale for k in place.starts.values()]
+        for one, place, own_links in zip(records, places, of_case, strict=True):
+            sizes = self._sizes(own_links, tuners) + [
+                unknowns[k].scale for k in place.starts.values()
+            ]
             scaled = replace(options, tuner_scales=tuple(sizes))
-            fixed = {**self.held, **held, **one.case.fix}
+            fixed = {**self.held, **held, **study.fixed_of(one.case)}
             model = study.model_of(one.case)
             if one.uncertain:
                 counted = [b for b in blocks if b.case == one.case.name]
                 weights = total_weights(counted, study.estimation)
-                predictors.append(TotalPredictor(model, one, links, fixed, place, scaled, weights))
+                predictors.append(
+                    TotalPredictor(model, one, own_links, fixed, place, scaled, weights)
+                )
             else:
-                predictors.append(_predictor(model, one, links, fixed, place, scaled))
+                predictors.append(_predictor(model, one, own_links, fixed, place, scaled))
         return Disagreement(Unknowns(unknowns), predictors, blocks, criterion)
 
     def _tuned_parameters(self, links: Links, tuners: Sequence[Unknown]) -> dict[str, float]:
@@ -162,26 +168,23 @@ def _inputs_of(model: Model) -> list[str]:
 
 def linked(study: Study) -> tuple[Links, tuple[Unknown, ...], dict[str, float]]:
     """(links, active tuners, parameters that inactive ones set): a study without its data."""
-    model = study.model
-    known = {q.name: q for q in model.quantities()}
+    known = {q.name: q for q in study.model.quantities()}
     active = study.active_tuners
-    of_noise = noise_tuners(study.tuners, study.noise_names, known)
-    with_targets = [t for t in study.tuners if t.name not in of_noise]
-    _require_targets(model, with_targets, known, bool(study.noise_names))
-    fixed = {t.name: _start(model, t, known) for t in study.tuners if not t.active}
-    links = Links(active, fixed, of_noise)
-    idle = Links([t for t in study.tuners if not t.active], {}, of_noise)
+    _require_targets(study, known)
+    raise_all([p for case in study.active_cases for p in formula_problems(study, case)])
+    fixed = {t.name: _start(study, t, known) for t in study.tuners if not t.active}
+    links = Links(active, fixed, study.driven)
+    idle = Links([t for t in study.tuners if not t.active], {}, study.driven)
     values, _ = idle.at(np.array(list(fixed.values()), float))
     held = dict(zip(idle.parameters, map(float, values), strict=True))
-    return links, tuple(_unknown(model, t, known) for t in active), held
+    return links, tuple(_unknown(study, t, known) for t in active), held
 
 
-def _require_targets(
-    model: Model, tuners: Sequence[Tuner], known: Mapping[str, Quantity], has_sigmas: bool
-) -> None:
+def _require_targets(study: Study, known: Mapping[str, Quantity]) -> None:
+    model, has_sigmas = study.model, bool(study.noise_names)
     tunable = [n for n, q in known.items() if q.role in ("parameter", "constant")]
-    for tuner in tuners:
-        for name in targets(tuner):
+    for tuner in study.tuners:
+        for name in study.driven(tuner):
             q = known.get(name)
             if q is None:
                 raise TunerError(
@@ -204,13 +207,13 @@ def _require_targets(
                 )
 
 
-def _start(model: Model, tuner: Tuner, known: Mapping[str, Quantity]) -> float:
+def _start(study: Study, tuner: Tuner, known: Mapping[str, Quantity]) -> float:
     """Where the search begins: the given start, else the model's value within the bounds."""
     if tuner.start is not None:
         return tuner.start
-    for name, text in targets(tuner).items():
-        value = known[name].value if name in known else None  # not of a tuner of the noise
-        if text is None and isinstance(value, (int, float)) and math.isfinite(value):
+    for name, text in study.driven(tuner).items():
+        value = known[name].value
+        if text.strip() == tuner.name and isinstance(value, (int, float)) and math.isfinite(value):
             if not tuner.min <= value <= tuner.max:
                 raise TunerError(
                     "T005",
@@ -221,9 +224,9 @@ def _start(model: Model, tuner: Tuner, known: Mapping[str, Quantity]) -> float:
     raise TunerError("T012", f"tuner '{tuner.name}': the model has no value for it; give a start")
 
 
-def _unknown(model: Model, tuner: Tuner, known: Mapping[str, Quantity]) -> Unknown:
-    start = _start(model, tuner, known)
-    own = known.get(next(iter(targets(tuner))))
+def _unknown(study: Study, tuner: Tuner, known: Mapping[str, Quantity]) -> Unknown:
+    start = _start(study, tuner, known)
+    own = known.get(next(iter(study.driven(tuner)), ""))
     nominal = own.nominal if own and tuner.name in known else None
     log = tuner.scale == "log"
     if log and start <= 0:

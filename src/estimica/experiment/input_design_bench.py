@@ -218,7 +218,8 @@ def _unknowns(
     alone = study.with_(cases=[replace(case, role="calibrate", active=True)])
     setup = prepare(alone)
     unknowns = setup.calibration().unknowns.items
-    return setup.records[0], setup.links, unknowns, {**setup.held, **case.fix}
+    links = setup.links.of_case(case)
+    return setup.records[0], links, unknowns, {**setup.held, **study.fixed_of(case)}
 
 
 def _values(unknowns: tuple[Unknown, ...], given: Mapping[str, float] | None) -> Vector:

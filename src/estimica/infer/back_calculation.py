@@ -122,11 +122,11 @@ def _points(study: Study, model: Model, case: Case, terms: BackcalculateTable) -
 def _tuned(study: Study) -> dict[str, float]:
     """Parameters as the tuners set them where the search would begin."""
     known = known_names(study)
-    starts = [start_of(t, known) for t in study.tuners]
+    starts = [start_of(study, t, known) for t in study.tuners]
     kept = [(t, s) for t, s in zip(study.tuners, starts, strict=True) if s is not None]
     if not kept:
         return {}
-    links = Links([t for t, _ in kept], {})
+    links = Links([t for t, _ in kept], {}, study.driven)
     values, _ = links.at(np.array([s for _, s in kept], float))
     return dict(zip(links.parameters, map(float, values), strict=True))
 

@@ -160,7 +160,7 @@ def _computed(
         run = model.response(
             where[rows],
             dict(signals),
-            {**parameters, **case.fix},
+            {**parameters, **case.fixed},
             outputs=list(asked),
             begin=begin if model.has_time else None,
             options=options,

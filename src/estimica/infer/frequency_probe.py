@@ -23,7 +23,7 @@ def frequency_rows(
     """Derivatives of dense responses by all unknowns, each transfer divided by its size."""
     case = predictor.record.case
     model = setup.study.model_of(case)
-    parameters, starts = split(model, {**setup.held, **case.fix})
+    parameters, starts = split(model, {**setup.held, **setup.study.fixed_of(case)})
     own = predictor.transfers
     pairs = [(t.output, t.input) for t in own] + [(n, own[0].input) for n in more]
     response = model.frequency_experiment(

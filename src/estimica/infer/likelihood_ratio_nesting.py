@@ -129,8 +129,8 @@ def _held(null: Fit, other: Fit, unknown: Unknown) -> float:
     if name in null.setup.held:
         return null.setup.held[name]
     for case in null.study.active_cases:
-        if name in case.fix:
-            return case.fix[name]
+        if name in case.fixed:
+            return case.fixed[name]
     for quantity in null.study.model.quantities():
         if quantity.name == name and isinstance(quantity.value, (int, float)):
             return float(quantity.value)
@@ -143,14 +143,17 @@ def _held(null: Fit, other: Fit, unknown: Unknown) -> float:
 
 def _start_value(null: Fit, unknown: Unknown) -> float:
     case = null.study_case(unknown.case)
-    if unknown.name in case.fix:
-        return case.fix[unknown.name]
+    if unknown.name in case.fixed:
+        return case.fixed[unknown.name]
     setup = null.setup
     one = next(r for r in setup.records if r.case.name == unknown.case)
-    tuned, _ = setup.links.at(null.values[: len(setup.tuners)])
-    values = dict(zip(setup.links.parameters, map(float, tuned), strict=True))
+    links = setup.links.of_case(case)
+    tuned, _ = links.at(null.values[: len(setup.tuners)])
+    values = dict(zip(links.parameters, map(float, tuned), strict=True))
+    if unknown.name in values:
+        return values[unknown.name]
     model = null.study.model_of(case)
-    parameters, starts = split(model, {**values, **setup.held, **case.fix})
+    parameters, starts = split(model, {**values, **setup.held, **null.study.fixed_of(case)})
     response = model.response(
         [one.begin],
         dict(one.inputs),

@@ -17,7 +17,6 @@ from estimica.base.errors import EstimicaError, InferError
 from estimica.compiled.model import Model
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
-from estimica.estimate.links import targets
 from estimica.estimate.objective import Objective, Point, scored
 from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import prepare
@@ -169,7 +168,7 @@ def _second(
         )
     known = {q.name for q in study.model.quantities()}
     own = {t.name: t for t in fit.study.tuners}
-    shared = [t for n, t in own.items() if n in names and set(targets(t)) <= known]
+    shared = [t for n, t in own.items() if n in names and set(study.driven(t)) <= known]
     missing = [n for n, t in own.items() if n in names and t not in shared]
     if not shared:
         raise InferError(

@@ -108,7 +108,7 @@ def probe_of(setup: Setup, objective: Disagreement) -> tuple[Probe, str]:
 
 def numbers(setup: Setup, predictor: Predictor) -> dict[str, float]:
     """Parameters and start values that a case holds fixed."""
-    return {**setup.held, **predictor.record.case.fix}
+    return {**setup.held, **setup.study.fixed_of(predictor.record.case)}
 
 
 # --- power series --------------------------------------------------------------------------------

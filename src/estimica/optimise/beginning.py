@@ -68,7 +68,7 @@ def begun_from(study: Study, source: Source) -> Study:
         replace(t, start=float(np.clip(values[t.name], t.min, t.max))) if t.name in values else t
         for t in study.tuners
     ]
-    fixed = {n: v for n, v in values.items() if n not in own}
+    fixed: dict[str, float | str] = {n: v for n, v in values.items() if n not in own}
     cases = [replace(c, fix={**fixed, **c.fix}) for c in study.cases]
     if not study.active_cases and fixed:
         cases.append(Case("design", fix=fixed))

@@ -183,9 +183,11 @@ def _scorers(
     """Formulas and trajectories of one case, each where there is one."""
     own = next((c for c in study.active_cases if c.name == case), bare_case(case))
     found: list[Scorer] = []
+    links = links.of_case(own)
     plain = [p for p in places if p.criterion.kind == "value"]
     if plain:
-        found.append(ValueScorer(study.model, links, {**held, **own.fix}, plain))
+        fixed = {**held, **study.fixed_of(own)}
+        found.append(ValueScorer(study.model_of(own), links, fixed, plain))
     moving = [p for p in places if p.criterion.kind != "value"]
     if moving:
         if not study.model.has_time:

@@ -45,6 +45,7 @@ def check_design(study: Study) -> list[Problem]:
 def _case(study: Study, case: Case, links: Links, held: dict[str, float]) -> Iterator[Problem]:
     model = study.model_of(case)
     try:
+        links = links.of_case(case)
         experiment = experiment_of(study, case, held) if model.has_time else None
     except EstimicaError as error:
         yield _problem(error)
@@ -61,7 +62,7 @@ def _case(study: Study, case: Case, links: Links, held: dict[str, float]) -> Ite
 
         def criterion_made(place: Place = place) -> None:
             if place.criterion.kind == "value" or experiment is None:
-                ValueScorer(study.model, links, {**held, **case.fix}, [place])
+                ValueScorer(model, links, {**held, **study.fixed_of(case)}, [place])
             else:
                 TrajectoryScorer(model, experiment, links, [place], code_for=study.code_for)
 

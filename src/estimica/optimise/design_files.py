@@ -52,7 +52,7 @@ def write_designed_model(
     found: Optimised, path: str | PathLike[str], name: str | None = None
 ) -> Path:
     """A Modelica class that extends the model with the best tuners."""
-    model = found.study.model
+    model = found.study.bare
     if not isinstance(model, ModelicaModel):
         raise DesignError(
             "O087", f"model '{model.name}' has no Modelica source that can be extended"
@@ -63,11 +63,13 @@ def write_designed_model(
     chosen = name or f"Tuned{last[:1].upper()}{last[1:]}"
     links, _, held = linked(found.study)
     values, _ = links.at(found.best.tuners)
-    tuned = dict(zip(links.parameters, map(float, values), strict=True))
+    known = {q.name for q in model.quantities()}
+    own = dict(zip(links.parameters, map(float, values), strict=True))
+    tuned = {n: v for n, v in {**own, **held}.items() if n in known}
     said = [
         f"Tuned by estimica {version('estimica')} on {date.today()}: study '{found.study.name}', "
         f"{_largest(found)}, {found.outcome.status}.",
         f"Load it together with {model.name}. Values that cases set are left out.",
     ]
-    text = extended(model, chosen, {**tuned, **held}, "tuned values", said)
+    text = extended(model, chosen, tuned, "tuned values", said)
     return write_text(path, text)

@@ -16,7 +16,7 @@ from estimica.study.study import Study
 def experiment_of(study: Study, case: Case, held: Mapping[str, float]) -> Experiment:
     """Begin, end, inputs and fixed numbers of a case; inactive tuners hold what they set."""
     model = study.model_of(case)
-    parameters, start = split(model, {**held, **case.fix})
+    parameters, start = split(model, {**held, **study.fixed_of(case)})
     begin, end = 0.0, case.stop
     if case.data is None:
         inputs = _numbers(case)

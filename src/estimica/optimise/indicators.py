@@ -55,7 +55,9 @@ class Indicators:
                 experiment = experiment_of(study, case, held)
                 model = study.model_of(case)
                 self._drawn.append(
-                    DrawnIndicators(model, experiment, links, own, study.solver.options)
+                    DrawnIndicators(
+                        model, experiment, links.of_case(case), own, study.solver.options
+                    )
                 )
 
     def __bool__(self) -> bool:

@@ -110,7 +110,7 @@ def in_scenario(study: Study, values: Mapping[str, float]) -> Study:
         replace(t, start=values[t.name], min=-np.inf, max=np.inf) if t.name in values else t
         for t in study.tuners
     ]
-    fixed = {n: v for n, v in values.items() if n not in own}
+    fixed: dict[str, float | str] = {n: v for n, v in values.items() if n not in own}
     cases = [replace(c, fix={**c.fix, **fixed}) for c in study.cases]
     if not study.active_cases and fixed:
         cases.append(Case("design", fix=fixed))

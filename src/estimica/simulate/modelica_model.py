@@ -17,6 +17,7 @@ from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
 from estimica.compiled.equations import Equations, assemble
 from estimica.compiled.fmu_description import Interface
+from estimica.compiled.observations import Observations
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment, FlatSystem
@@ -27,6 +28,7 @@ from estimica.simulate.function_model import FunctionModel, function_model
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.linear import Linearisation, linearise
 from estimica.simulate.linearised import LinearisedModel
+from estimica.simulate.modelica_observed import with_observations
 from estimica.simulate.modelica_quantities import Attributes, quantities_of, roles_of
 from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.sorted_cache import sort_or_recall
@@ -132,6 +134,7 @@ class ModelicaModel(LinearisedModel):
         self.causality = causality
         self._variants: dict[frozenset[str], ModelicaModel] = {}
         self._points: dict[PointSettings, PointModel] = {}
+        self._observed: dict[Observations, ModelicaModel] = {}
         self.fixed = dict(fixed or {})  # values that it was loaded with
         self.flat, system = sort_or_recall(flat, causality)
         self.name = flat.name
@@ -208,6 +211,13 @@ class ModelicaModel(LinearisedModel):
                 wanted, unknowns=c.unknowns, leave_out=c.leave_out
             )
         return self._variants[key]
+
+    def observed(self, observations: Observations) -> ModelicaModel:
+        """The class with one equation more for every output that is a formula; kept."""
+        if observations not in self._observed:
+            flat = with_observations(self.original, observations)
+            self._observed[observations] = ModelicaModel(flat, self.fixed, self.causality)
+        return self._observed[observations]
 
     def at_points(
         self,

@@ -18,6 +18,7 @@ from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model import Model
+from estimica.compiled.observations import Observations
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.simulate.engine import Options
 from estimica.simulate.modelica_model import ModelicaModel
@@ -106,6 +107,10 @@ class PointModel(Model):
         """The model whose inputs a case names: itself, or a variant."""
         model = self.model.driven_by(names)
         return self if model is self.model else model.points(self.settings)
+
+    def observed(self, observations: Observations) -> PointModel:
+        """The same of the class with further outputs."""
+        return self.model.observed(observations).points(self.settings)
 
     def response(
         self,

@@ -157,8 +157,12 @@ def _case(case: Case) -> tuple[object, ...]:
         ", ".join(inputs),
         ", ".join(outputs),
         ", ".join(case.start_values),
-        ", ".join(f"{n} = {v:g}" for n, v in case.fix.items()),
+        ", ".join(f"{n} = {_value(v)}" for n, v in case.fix.items()),
     )
+
+
+def _value(given: float | str) -> str:
+    return given if isinstance(given, str) else f"{given:g}"
 
 
 def _from(name: str, column: str) -> str:

@@ -129,6 +129,13 @@ class OutputColumn:
         Disturbance, Field(description="A free constant is added to the simulated output.")
     ] = False
     prefilter: PrefilterField = None
+    expression: Annotated[
+        str | None,
+        Field(
+            description="What was measured as a formula of variables and tuners, in Modelica "
+            "syntax; its name is then a new one."
+        ),
+    ] = None
 
 
 Input = Annotated[
@@ -148,6 +155,10 @@ Output = Annotated[
 Start = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[StartValue, Tag(TABLE)],
     either("a number, or a table { start, min, max }"),
+]
+Fixed = Annotated[
+    Annotated[Finite, Tag(NUMBER)] | Annotated[str, Tag(TEXT)],
+    either('a number, or an expression in tuners "…"'),
 ]
 FreeStart = Annotated[
     Annotated[tuple[StateName, ...], Tag(LIST)] | Annotated[dict[StateName, Start], Tag(TABLE)],
@@ -185,8 +196,11 @@ class Case:
         Field(description="Start values that are found along: names, or starts and bounds."),
     ] = ()
     fix: Annotated[
-        dict[ParameterName, Finite],
-        Field(description="Parameters and start values of this case."),
+        dict[ParameterName, Fixed],
+        Field(
+            description="Parameters and start values of this case: a number, or an expression in "
+            "tuners."
+        ),
     ] = Field(default_factory=dict)
     role: Annotated[
         Literal["calibrate", "validate"],
@@ -265,6 +279,12 @@ class Case:
         }
 
     @property
+    def expressions(self) -> dict[str, str]:
+        """Outputs that are formulas of variables and tuners."""
+        columns = self.columns_of_outputs.items()
+        return {n: c.expression for n, c in columns if c.expression is not None}
+
+    @property
     def columns_of_responses(self) -> dict[str, ResponseColumns]:
         """Frequency responses; the short form means the two halves of a complex column."""
         if not self.is_frequency:
@@ -281,6 +301,16 @@ class Case:
             responses = self.columns_of_responses
             return responses.get(output) or responses[output.rpartition("/")[0]]
         return self.columns_of_outputs[output]
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """What `fix` sets to a number."""
+        return {n: v for n, v in self.fix.items() if not isinstance(v, str)}
+
+    @property
+    def followed(self) -> dict[str, str]:
+        """What `fix` lets follow from tuners: {parameter or state: expression}."""
+        return {n: v for n, v in self.fix.items() if isinstance(v, str)}
 
     @property
     def start_values(self) -> dict[str, StartValue]:

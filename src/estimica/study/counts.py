@@ -46,6 +46,8 @@ SEED = 2**63 - 1
 #: cases and tuners: all of them are compared by name and printed in tables
 CASES = 10_000
 TUNERS = 10_000
+#: outputs that are formulas: each is one more equation of the model
+OUTPUTS = 10_000
 #: criteria and indicators: all of them stand in every table and plot
 CRITERIA = 1_000
 #: combinations of a grid: each is a simulation, and its values are kept

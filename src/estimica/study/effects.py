@@ -13,6 +13,7 @@ from estimica.base.problems import Problem
 from estimica.base.quantities import Quantity
 from estimica.compiled.model import Respond
 from estimica.source.formula import parse_formula
+from estimica.study.case import Case
 from estimica.study.names import FIXED, start_of
 from estimica.study.noise_tuners import noise_tuners
 from estimica.study.record import Record
@@ -31,6 +32,10 @@ class _Setting:
     values: Mapping[str, float]  # of all that tuners set
     slopes: Mapping[str, Mapping[str, float]]  # tuner -> parameter -> derivative
 
+    def moving(self, parameters: Sequence[str]) -> set[str]:
+        """The tuners that move one of these parameters."""
+        return {n for n, own in self.slopes.items() if any(own.get(p) for p in parameters)}
+
 
 @dataclass(frozen=True)
 class _Effect:
@@ -44,16 +49,17 @@ def check_effects(
     study: Study, records: Iterable[Record], known: Mapping[str, Quantity]
 ) -> list[Problem]:
     """Simulate each case once; tell what fails, and which tuners and start values move nothing."""
-    starts = {t.name: start_of(t, known) for t in study.tuners}
+    starts = {t.name: start_of(study, t, known) for t in study.tuners}
     if any(v is None for v in starts.values()):
         return []
-    of_noise = noise_tuners(study.tuners, study.noise_names, known)
+    of_noise = noise_tuners(study.tuners, study.noise_names, {*known, *study.formula_names})
     study = study.with_(tuners=[t for t in study.tuners if t.name not in of_noise])
-    setting = _setting(study, {n: v for n, v in starts.items() if v is not None})
+    begun = {n: v for n, v in starts.items() if v is not None}
     found: list[Problem] = []
     moved: set[str] = set()
     failed = False
     for record in records:
+        setting = _setting(study, begun, record.case)
         where = f"case '{record.case.name}'"
         try:
             effects = _effects(study, record, setting, known)
@@ -70,10 +76,10 @@ def check_effects(
             found.append(Problem("C031", where, message, advice))
             failed = True
             continue
-        moved |= {p for p in setting.parameters if effects[p].moves}
+        moved |= setting.moving([p for p in setting.parameters if effects[p].moves])
         found += _start_values(record, effects)
     if not failed:
-        found += _idle(study, setting, moved)
+        found += _idle(study, moved)
     return found
 
 
@@ -90,10 +96,9 @@ def _start_values(record: Record, effects: Mapping[str, _Effect]) -> Iterable[Pr
             yield Problem("C034", where, message, "give a start")
 
 
-def _idle(study: Study, setting: _Setting, moved: set[str]) -> Iterable[Problem]:
+def _idle(study: Study, moved: set[str]) -> Iterable[Problem]:
     for tuner in study.active_tuners:
-        slopes = setting.slopes[tuner.name]
-        if not any(p in moved and slope for p, slope in slopes.items()):
+        if tuner.name not in moved:
             yield Problem(
                 NO_EFFECT,
                 f"tuner '{tuner.name}'",
@@ -102,23 +107,27 @@ def _idle(study: Study, setting: _Setting, moved: set[str]) -> Iterable[Problem]
             )
 
 
-def _setting(study: Study, starts: Mapping[str, float]) -> _Setting:
+def _setting(study: Study, starts: Mapping[str, float], case: Case) -> _Setting:
     values: dict[str, float] = {}
     slopes: dict[str, dict[str, float]] = {t.name: {} for t in study.active_tuners}
-    for tuner in study.tuners:
-        for parameter, text in tuner.driven.items():
-            if text.strip() == tuner.name:
-                values[parameter] = starts[tuner.name]
-                moving = {tuner.name: 1.0}
-            else:
-                formula = parse_formula(text)
-                values[parameter] = float(formula.at(dict(starts)))
-                moving = {n: float(formula.partial(n).at(dict(starts))) for n in formula.names}
-            for name, slope in moving.items():
-                if name in slopes:
-                    slopes[name][parameter] = slope
+    driven = {p: (t.name, text) for t in study.tuners for p, text in study.driven(t).items()}
+    for parameter, (tuner, text) in {**driven, **_followed(case)}.items():
+        if text.strip() == tuner:
+            values[parameter] = starts[tuner]
+            moving = {tuner: 1.0}
+        else:
+            formula = parse_formula(text)
+            values[parameter] = float(formula.at(dict(starts)))
+            moving = {n: float(formula.partial(n).at(dict(starts))) for n in formula.names}
+        for name, slope in moving.items():
+            if name in slopes:
+                slopes[name][parameter] = slope
     parameters = tuple(dict.fromkeys(p for s in slopes.values() for p in s))
     return _Setting(parameters, values, slopes)
+
+
+def _followed(case: Case) -> dict[str, tuple[str, str]]:
+    return {parameter: ("", text) for parameter, text in case.followed.items()}
 
 
 def _effects(
@@ -126,7 +135,7 @@ def _effects(
 ) -> dict[str, _Effect] | str:
     """What each free quantity of a case does, or why that is not known."""
     case = record.case
-    fixed = {**setting.values, **case.fix}
+    fixed = {**setting.values, **study.fixed_of(case)}
     fixed |= {n: s.start for n, s in case.start_values.items() if s.start is not None}
     is_parameter = {n: n not in known or known[n].role in FIXED for n in fixed}
     free = [*setting.parameters, *case.start_values]

@@ -11,6 +11,7 @@ from estimica.base.problems import Problem
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import close_names, did_you_mean
 from estimica.compiled.linear_frequency_function import FrequencyFunction
+from estimica.compiled.observations import TIME
 from estimica.simulate.linear_model import LinearModel
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
@@ -48,11 +49,11 @@ def check_names(study: Study) -> list[Problem]:
     return found
 
 
-def start_of(tuner: Tuner, known: Known) -> float | None:
+def start_of(study: Study, tuner: Tuner, known: Known) -> float | None:
     """Where the search begins: the given start, or the model's own value."""
     if tuner.start is not None:
         return tuner.start
-    for name, text in tuner.driven.items():
+    for name, text in study.driven(tuner).items():
         value = known[name].value if name in known else None
         if text.strip() == tuner.name and isinstance(value, (int, float)) and math.isfinite(value):
             return float(value)
@@ -65,7 +66,7 @@ def start_of(tuner: Tuner, known: Known) -> float | None:
 def _tuners(study: Study, known: Known) -> Iterator[Problem]:
     owner: dict[str, str] = {}
     names = [t.name for t in study.tuners]
-    of_noise = noise_tuners(study.tuners, study.noise_names, known)
+    of_noise = noise_tuners(study.tuners, study.noise_names, {*known, *study.formula_names})
     for tuner in study.tuners:
         where = f"tuner '{tuner.name}'"
         if tuner.name in of_noise:
@@ -73,7 +74,7 @@ def _tuners(study: Study, known: Known) -> Iterator[Problem]:
                 message = "stands in a formula of sigma only and has no start"
                 yield Problem("T012", where, message, "give one")
             continue
-        for parameter, text in tuner.driven.items():
+        for parameter, text in study.driven(tuner).items():
             wrong = _not_tunable(parameter, known)
             if wrong:
                 code, message, advice = wrong
@@ -88,7 +89,7 @@ def _tuners(study: Study, known: Known) -> Iterator[Problem]:
             owner.setdefault(parameter, tuner.name)
             if text.strip() != tuner.name:
                 yield from _driven(where, parameter, text, tuner.name, names)
-        yield from _start(tuner, where, known)
+        yield from _start(study, tuner, where, known)
 
 
 def _driven(where: str, parameter: str, text: str, own: str, names: list[str]) -> Iterator[Problem]:
@@ -126,11 +127,11 @@ def _not_tunable(name: str, known: Known) -> tuple[str, str, str] | None:
     return "T008", f"'{name}' cannot be tuned: {_reason(q)}", advice
 
 
-def _start(tuner: Tuner, where: str, known: Known) -> Iterator[Problem]:
-    if tuner.start is not None or not all(n in known for n in tuner.driven):
+def _start(study: Study, tuner: Tuner, where: str, known: Known) -> Iterator[Problem]:
+    if tuner.start is not None or not all(n in known for n in study.driven(tuner)):
         yield from _own_bounds(tuner, where, known)
         return
-    value = start_of(tuner, known)
+    value = start_of(study, tuner, known)
     if value is None:
         yield Problem("T012", where, "has no start, and the model has no value for it", "give one")
     elif not tuner.min <= value <= tuner.max:
@@ -158,7 +159,7 @@ def _own_bounds(tuner: Tuner, where: str, known: Known) -> Iterator[Problem]:
 def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
     where = f"case '{case.name}'"
     parameters = {q.name for q in known.values() if q.role in FIXED}
-    tuned = {p for t in study.active_tuners for p in t.driven if p in parameters}
+    tuned = {p for t in study.active_tuners for p in study.driven(t) if p in parameters}
     refused = _refused(study, case)
     if refused:  # what is an input and what is none is not known then
         yield refused
@@ -184,7 +185,48 @@ def _case(study: Study, case: Case, known: Known) -> Iterator[Problem]:
             other = "tuned" if name in tuned else "in free_start"
             message = f"fix: '{name}' is {other} too"
             yield Problem("C024", where, message, "leave out one of the two")
+    yield from formula_problems(study, case)
     yield from _inputs_left(study, case, known)
+
+
+def formula_problems(study: Study, case: Case) -> Iterator[Problem]:
+    """What is wrong with the names in expressions of a case."""
+    yield from _followed(study, case)
+    yield from _measured_formulas(study, case)
+
+
+def _followed(study: Study, case: Case) -> Iterator[Problem]:
+    """Expressions in `fix` that cannot be read, or that name something else than tuners."""
+    names = [t.name for t in study.tuners]
+    for parameter, text in case.followed.items():
+        where = f"case '{case.name}'"
+        try:
+            used = parse_formula(text, f"fix '{parameter}'").names
+        except EstimicaError as error:
+            yield Problem(error.code, where, error.message)
+            continue
+        for name in used:
+            if name not in names:
+                hint = did_you_mean(name, names) or f"; the tuners are {', '.join(names) or 'none'}"
+                yield Problem("C063", where, f"fix '{parameter}': '{name}' is not a tuner{hint}")
+
+
+def _measured_formulas(study: Study, case: Case) -> Iterator[Problem]:
+    """Names in the formulas of a case that neither the model nor a tuner nor `fix` knows."""
+    formulas = {**study.formulas, **case.expressions}
+    every = [q.name for q in study.bare.quantities()] if formulas else []
+    held = {p for t in study.tuners for p in study.driven(t)}
+    for output in case.outputs:
+        if output not in formulas:
+            continue
+        for name in parse_formula(formulas[output], f"output '{output}'").names:
+            if name in every or name in held or name in case.fix or name == TIME:
+                continue
+            hint = did_you_mean(name, [*every, *(t.name for t in study.tuners)])
+            message = f"output '{output}': '{name}' is not a variable of the model or a tuner{hint}"
+            yield Problem(
+                "C064", f"case '{case.name}'", message, "" if hint else "add it to [tune]"
+            )
 
 
 def _refused(study: Study, case: Case) -> Problem | None:
@@ -258,7 +300,7 @@ def _inputs_left(study: Study, case: Case, known: Known) -> Iterator[Problem]:
         return  # one of them is misspelt
     where = f"case '{case.name}'"
     for q in left:
-        if case.is_frequency and isinstance(study.model, (LinearModel, FrequencyFunction)):
+        if case.is_frequency and isinstance(study.bare, (LinearModel, FrequencyFunction)):
             return  # the same at every operating point
         if not study.model.has_time:
             yield Problem("C025", where, f"input '{q.name}' is not given", "name its column")

@@ -14,7 +14,7 @@ def tuners_of_noise(study: Study) -> frozenset[str]:
     """The tuners that only formulas of sigma speak of: no output moves with them."""
     if not study.noise_names:
         return frozenset()
-    known = {q.name for q in study.model.quantities()}
+    known = {*study.formula_names, *(q.name for q in study.model.quantities())}
     return noise_tuners(study.tuners, study.noise_names, known)
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from estimica.base.code_reference import CodeRefusedError, means_code
 from estimica.base.problems import Problem, raise_all
 from estimica.base.trusted_code import TrustedCode, trusted_code
 from estimica.compiled.model import Model
+from estimica.compiled.observations import Observations
 from estimica.study.case import Case
 from estimica.study.design_criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.indicator import Indicator
 from estimica.study.noise_tuners import names_in_sigmas
+from estimica.study.output_formulas import names_in_cases, unreadable_formulas
 from estimica.study.tuner import Tuner
+
+FIXED = ("parameter", "constant")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -26,7 +31,7 @@ class Study:
     `criterion` is a shorthand for `estimation=Estimation(criterion=...)`.
     """
 
-    model: Model
+    bare: Model  # without the outputs that are formulas
     tuners: tuple[Tuner, ...]
     cases: tuple[Case, ...]
     estimation: Estimation
@@ -38,6 +43,9 @@ class Study:
     indicators: tuple[Indicator, ...] = field(repr=False)
     code: Mapping[str, TrustedCode] = field(repr=False)  # by the texts that mean it
     noise_names: frozenset[str] = field(repr=False)  # in formulas of sigma, also of cases left out
+    outputs: Mapping[str, str] = field(repr=False)  # formulas that hold in all cases
+    #: in expressions of cases, also of those left out: tuners may stand there alone
+    formula_names: frozenset[str] = field(repr=False)
 
     def __init__(
         self,
@@ -55,13 +63,15 @@ class Study:
         indicators: Iterable[Indicator] = (),
         code: Mapping[str, TrustedCode] | None = None,
         noise_names: Iterable[str] = (),
+        outputs: Mapping[str, str] | None = None,
+        formula_names: Iterable[str] = (),
     ) -> None:
         chosen = estimation or Estimation()
         cases = tuple(cases)
         if criterion is not None:
             chosen = replace(chosen, criterion=criterion)
         own = {
-            "model": model,
+            "bare": model,
             "tuners": tuple(Tuner(t) if isinstance(t, str) else t for t in tuners),
             "cases": cases,
             "estimation": chosen,
@@ -73,10 +83,13 @@ class Study:
             "indicators": tuple(indicators),
             "code": code or {},
             "noise_names": names_in_sigmas(cases) | set(noise_names),
+            "outputs": dict(outputs or {}),
+            "formula_names": names_in_cases(cases) | set(formula_names),
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
         raise_all(doubled(self.tuners, self.cases, self.criteria))
+        raise_all(unreadable_formulas(model, self.outputs, self.cases))
 
     def with_(
         self,
@@ -91,7 +104,7 @@ class Study:
         The code of another criterion is read now, so that every process has the same.
         """
         return Study(
-            self.model,
+            self.bare,
             self.tuners if tuners is None else tuners,
             self.cases if cases is None else cases,
             estimation=estimation or self.estimation,
@@ -103,6 +116,8 @@ class Study:
             indicators=self.indicators,
             code=self.code if estimation is None else self._with_code(estimation.criterion),
             noise_names=self.noise_names,
+            outputs=self.outputs,
+            formula_names=self.formula_names,
         )
 
     def code_for(self, text: str) -> TrustedCode:
@@ -121,9 +136,76 @@ class Study:
         except CodeRefusedError:  # whoever wants it tells
             return self.code
 
+    @cached_property
+    def formulas(self) -> dict[str, str]:
+        """Outputs that are formulas: those of the study, and of each name the first of a case."""
+        own = {n: t for case in reversed(self.cases) for n, t in case.expressions.items()}
+        return {**self.outputs, **{n: t for n, t in own.items() if n not in self.outputs}}
+
+    @cached_property
+    def model(self) -> Model:
+        """The model with the outputs that are formulas."""
+        return self._observed(self.formulas)
+
     def model_of(self, case: Case) -> Model:
-        """The model with the inputs that a case names."""
-        return self.model.driven_by(tuple(case.inputs))
+        """The model with the inputs that a case names, and its own formulas of outputs."""
+        own = {**self.formulas, **case.expressions}
+        model = self.model if own == self.formulas else self._observed(own)
+        return model.driven_by(tuple(case.inputs))
+
+    def _observed(self, formulas: Mapping[str, str]) -> Model:
+        """The model with these formulas; parameters of the others stay, since tuners set them."""
+        if not formulas:
+            return self.bare
+        known = self._of_model
+        every = {**self.formulas, **formulas}
+        texts = {f"{n} {k}": t for k, c in enumerate(self.cases) for n, t in c.expressions.items()}
+        own = Observations.of({**self.formulas, **texts, **formulas}, known).parameters
+        return self.bare.observed(Observations(tuple(every.items()), own))
+
+    def fixed_of(self, case: Case) -> dict[str, float]:
+        """What a case sets to numbers.
+
+        A parameter of formulas of which the case measures none does nothing there, whatever it is.
+        """
+        if not self.formulas or not case.outputs:
+            return case.fixed
+        own = {**self.formulas, **case.expressions}
+        measured = {n: own[n] for n in case.outputs if n in own}
+        needed = {*Observations.of(measured, self._of_model).parameters, *case.fix}
+        needed |= {p for t in self.tuners for p in self.driven(t)}
+        idle = [n for n in self.observed_parameters if n not in needed]
+        return {**dict.fromkeys(sorted(idle), 1.0), **case.fixed}
+
+    @cached_property
+    def _parameters(self) -> frozenset[str]:
+        return frozenset(q.name for q in self.model.quantities() if q.role in FIXED)
+
+    def driven(self, tuner: Tuner) -> dict[str, str]:
+        """Parameters of the model that follow a tuner, each with the expression of its value.
+
+        One that only cases and formulas name drives none; one that drives others is also the
+        parameter of its own name where a formula of an output uses it.
+        """
+        own = {tuner.name: tuner.name}
+        if not tuner.drives:
+            named = tuner.name in self.formula_names or tuner.name in self.noise_names
+            free = named and tuner.name not in self._parameters
+            return {} if free else own
+        return {**tuner.driven, **(own if tuner.name in self.observed_parameters else {})}
+
+    @cached_property
+    def observed_parameters(self) -> frozenset[str]:
+        """Parameters of formulas of outputs, which the model itself does not have."""
+        return self._parameters - self._of_model if self.formulas else frozenset()
+
+    @cached_property
+    def _of_model(self) -> frozenset[str]:
+        return frozenset(q.name for q in self.bare.quantities())
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the observed model, which another process makes anew."""
+        return {n: v for n, v in self.__dict__.items() if n != "model"}
 
     @property
     def is_backwards(self) -> bool:

@@ -27,6 +27,7 @@ from estimica.data.table import Data
 from estimica.structure.back_causality import BackCausality
 from estimica.study.case import Case
 from estimica.study.named_code import code_in, code_of
+from estimica.study.output_formulas import unreadable_formulas
 from estimica.study.study import Study, doubled
 from estimica.study.tables import ModelTable, StaticTable, StudyFile
 from estimica.study.words import Complaint, complaints
@@ -95,6 +96,10 @@ def examine_file(
             problems.append(Problem(error.code, _place(content), error.message, advice))
     except EstimicaError as error:
         problems.append(Problem(error.code, _place(content), error.message))
+    if model is not None:
+        wrong = unreadable_formulas(model, content.outputs, cases)
+        problems += wrong
+        model = None if wrong else model
     if model is None:
         return Examined(None, cases, problems)
     study = Study(
@@ -108,6 +113,7 @@ def examine_file(
         criteria={c.name: c for c in content.criterion}.values(),
         indicators=content.indicator,
         code=code,
+        outputs=content.outputs,
     )
     return Examined(study, cases, problems)
 

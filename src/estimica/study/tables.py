@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from estimica.study.backcalculate_table import BackcalculateTable
 from estimica.study.bootstrap_table import BootstrapTable
 from estimica.study.case import Case
-from estimica.study.counts import CASES, CRITERIA, TUNERS
+from estimica.study.counts import CASES, CRITERIA, OUTPUTS, TUNERS
 from estimica.study.crossvalidate_table import CrossvalidateTable
 from estimica.study.design_criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
@@ -173,6 +173,14 @@ class StudyFile:
         BeforeValidator(_named),
         Field(
             max_length=TUNERS, description="Parameters to be found: name = start, or name = { … }."
+        ),
+    ] = Field(default_factory=dict)
+    outputs: Annotated[
+        dict[OutputName, str],
+        Field(
+            max_length=OUTPUTS,
+            description="Outputs that are formulas of variables and tuners, in Modelica syntax, "
+            "for all cases: name = expression.",
         ),
     ] = Field(default_factory=dict)
     case: Annotated[tuple[Case, ...], Field(max_length=CASES, description="The experiments.")] = ()
