@@ -45,6 +45,9 @@ HOMES = {
     "lark": ("source", "study"),
     "fmpy": ("compiled",),
     "distributed": ("execute",),
+    "nutpie": ("infer/posterior",),
+    "emcee": ("infer/posterior",),
+    "arviz": ("infer/posterior",),
 }
 
 EXPORTED = {
@@ -101,6 +104,8 @@ EXPORTED = {
     "measures",
     "second_model",
     "profile",
+    "Posterior",
+    "sample",
     "residuals",
     "covariance",
     "bands",

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from estimica.infer.identifiability import identifiability
     from estimica.infer.likelihood_ratio import likelihood_ratio
     from estimica.infer.measures import measures
+    from estimica.infer.posterior.result import Posterior
+    from estimica.infer.posterior.run import sample
     from estimica.infer.profile import profile
     from estimica.infer.regions import region
     from estimica.infer.release import release
@@ -112,6 +114,7 @@ _HOMES = {
     "Optimised": "optimise.optimised",
     "Options": "simulate.engine",
     "OutputColumn": "study.case",
+    "Posterior": "infer.posterior.result",
     "Prior": "study.tuner",
     "Response": "simulate.response",
     "Sensitivities": "simulate.trajectory",
@@ -155,6 +158,7 @@ _HOMES = {
     "region": "infer.regions",
     "release": "infer.release",
     "residuals": "infer.residuals",
+    "sample": "infer.posterior.run",
     "second_model": "infer.second_model",
     "signals": "experiment",
     "simulate_experiment": "experiment.simulated",
@@ -187,6 +191,7 @@ __all__ = [
     "Optimised",
     "Options",
     "OutputColumn",
+    "Posterior",
     "Prior",
     "Response",
     "Sensitivities",
@@ -230,6 +235,7 @@ __all__ = [
     "region",
     "release",
     "residuals",
+    "sample",
     "second_model",
     "signals",
     "simulate_experiment",

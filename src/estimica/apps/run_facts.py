@@ -251,6 +251,11 @@ def _replicates(result: Mapping[str, Any]) -> Iterator[Fact]:
     yield "kind", printed(result.get("kind"))
 
 
+def _chains(result: Mapping[str, Any]) -> Iterator[Fact]:
+    yield "chains", f"{printed(result.get('chains'))} of {printed(result.get('draws'))} draws"
+    yield "divergences", printed(result.get("divergences"))
+
+
 def _profile(result: Mapping[str, Any]) -> Iterator[Fact]:
     level = result.get("level")
     yield "level", f"{100 * level:g} %" if isinstance(level, (int, float)) else ""
@@ -281,6 +286,7 @@ _TELLERS: dict[str, Callable[[Mapping[str, Any]], Iterator[Fact]]] = {
     "montecarlo": _montecarlo,
     "bootstrap": _replicates,
     "profile": _profile,
+    "sample": _chains,
     "crossvalidate": _cross_validation,
     "backcalculate": _laws,
 }

@@ -19,8 +19,8 @@ from estimica.study.study import Study
 HEADING = "To repeat this"
 ANSWER = "The answer"
 IN_PYTHON = {"pareto": "pareto", "map": "criterion_map", "design-input": "design_input"}
-ON_FITS = ("residuals", "bootstrap", "profile", "crossvalidate", "covariance", "bands", "region",
-           "prefilter_weighting")  # fmt: skip
+ON_FITS = ("residuals", "bootstrap", "sample", "profile", "crossvalidate", "covariance", "bands",
+           "region", "prefilter_weighting")  # fmt: skip
 
 
 def framed(

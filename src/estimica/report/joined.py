@@ -9,8 +9,8 @@ from estimica.base.show import Listing, Page, Section, Shown, Table
 
 #: results are read in this order: first what was found, then how far to trust it, then its use
 ORDER = (
-    "fit", "residuals", "identifiability", "release", "bootstrap", "profile", "crossvalidate",
-    "map", "backcalculate", "design-input", "optimise", "sweep", "montecarlo",
+    "fit", "residuals", "identifiability", "release", "bootstrap", "profile", "sample",
+    "crossvalidate", "map", "backcalculate", "design-input", "optimise", "sweep", "montecarlo",
 )  # fmt: skip
 
 

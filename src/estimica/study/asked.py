@@ -26,6 +26,8 @@ PURPOSES = {
     "one that improves the fit most is released, as long as that is more than luck.",
     "bootstrap": "To find how uncertain the estimates are, by fitting again and again to data with "
     "new noise.",
+    "sample": "To find how probable values of the unknowns are, given the data and what was known "
+    "before, by drawing from that distribution.",
     "profile": "To find intervals for the estimates without assuming that the model is linear: one "
     "unknown is held at values around its estimate while all others are fitted again.",
     "crossvalidate": "To find how well the model predicts data that it was not fitted to: parts of "

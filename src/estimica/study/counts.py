@@ -10,6 +10,10 @@ from __future__ import annotations
 STARTS = 10_000
 #: refits: quantiles of 100,000 are known to 0.1 %, and each keeps all its estimates
 REPLICATES = 100_000
+#: draws of a chain, all of which are kept: quantiles of 100,000 are known to 0.1 %
+DRAWS = 100_000
+#: chains: each needs a warm-up of its own, so that many short ones are a waste
+CHAINS = 1_000
 #: simulated designs: each keeps its values, criteria and outcome, some 200 bytes
 SAMPLES = 5_000_000
 #: designs of a generation, of which all pairs are compared: 10⁸ pairs take a second

@@ -35,6 +35,7 @@ from estimica.study.montecarlo_table import MontecarloTable
 from estimica.study.optimise_table import OptimiseTable
 from estimica.study.profile_table import ProfileTable
 from estimica.study.release_table import ReleaseTable
+from estimica.study.sample_table import SampleTable
 from estimica.study.sweep_table import SweepTable
 from estimica.study.tuner import Tuner
 
@@ -195,6 +196,9 @@ class StudyFile:
     )
     bootstrap: Annotated[BootstrapTable, Field(description="Read by `estimica bootstrap`.")] = (
         Field(default_factory=BootstrapTable)
+    )
+    sample: Annotated[SampleTable, Field(description="Read by `estimica sample`.")] = Field(
+        default_factory=SampleTable
     )
     profile: Annotated[ProfileTable, Field(description="Read by `estimica profile`.")] = Field(
         default_factory=ProfileTable

@@ -29,6 +29,7 @@ from estimica.apps.cli.release_command import release
 from estimica.apps.cli.report_command import report
 from estimica.apps.cli.residuals_command import residuals
 from estimica.apps.cli.runs_command import runs_app
+from estimica.apps.cli.sample_command import sample
 from estimica.apps.cli.schema_command import schema
 from estimica.apps.cli.serve_command import serve
 from estimica.apps.cli.signal_command import signal
@@ -83,6 +84,7 @@ app.command()(asking(release))
 app.command()(report)
 app.command()(asking(residuals))
 app.add_typer(runs_app, name="runs")
+app.command()(asking(sample))
 app.command()(schema)
 app.command()(serve)
 app.command()(signal)

@@ -230,7 +230,11 @@ def finished(found: Any, writer: RunWriter) -> Any:
 
     found = replace(found, run=writer.id)
     status, message = found.outcome()
-    ends = {"interrupted": Status.INTERRUPTED, "failed": Status.FAILED}
+    ends = {
+        "interrupted": Status.INTERRUPTED,
+        "failed": Status.FAILED,
+        "not_converged": Status.FAILED,
+    }
     keep_page(found, writer)
     writer.finish(ends.get(status, Status.DONE), message, found.to_dict())
     return found

@@ -27,7 +27,7 @@ SHARED = (
     "quantiles", "quantiles_at_least", "front", "knee", "verdict",
 )  # fmt: skip
 #: commands whose results are estimates with standard errors or intervals
-ESTIMATING = ("fit", "bootstrap", "profile", "crossvalidate", "release")
+ESTIMATING = ("fit", "bootstrap", "profile", "crossvalidate", "release", "sample")
 LONG = ("values", "at_least")  # lists with a member for each sample
 
 

@@ -57,6 +57,11 @@ COMMANDS: Mapping[str, Allowed] = {
         _SHARED | _AGAIN | {"replicates": WHOLE, "kind": WORD, "block-length": WHOLE}
     ),
     "profile": Allowed({"workers": WHOLE, "level": REAL, "points": WHOLE} | _AGAIN, (0, MOST)),
+    "sample": Allowed(
+        _SHARED
+        | _AGAIN
+        | {"draws": WHOLE, "chains": WHOLE, "warmup": WHOLE, "method": WORD, "acceptance": REAL}
+    ),
     "crossvalidate": Allowed({"workers": WHOLE, "by": WORD, "folds": WHOLE} | _AGAIN),
     "identifiability": Allowed(_SHARED | {"structural": FLAG, "no-structural": FLAG}),
     "residuals": Allowed({"workers": WHOLE, "level": REAL, "covariance": WORD}),

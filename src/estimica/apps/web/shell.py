@@ -197,6 +197,7 @@ COMMAND_TABLES = {
     "release": "Release",
     "bootstrap": "Bootstrap",
     "profile": "Profile",
+    "sample": "Posterior",
     "crossvalidate": "Cross-validation",
     "input_design": "Input design",
     "optimise": "Optimisation",

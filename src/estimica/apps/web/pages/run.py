@@ -26,7 +26,15 @@ from estimica.execute.store import Store
 WORDS = {command: word for command, word, *_ in (*FITTING, *DESIGNING)}
 #: what is one click away from a result
 NEXT = {
-    "fit": ("release", "bootstrap", "profile", "identifiability", "residuals", "crossvalidate"),
+    "fit": (
+        "release",
+        "bootstrap",
+        "profile",
+        "sample",
+        "identifiability",
+        "residuals",
+        "crossvalidate",
+    ),
     "optimise": ("sweep", "montecarlo"),
 }
 

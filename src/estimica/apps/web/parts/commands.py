@@ -15,6 +15,7 @@ FITTING = (
     ("release", "Release", "lock_open", "Which further parameters the data ask for"),
     ("bootstrap", "Bootstrap", "casino", "Intervals from repeated synthetic data"),
     ("profile", "Profile", "show_chart", "How the cost rises around each estimate"),
+    ("sample", "Posterior", "bubble_chart", "How probable values are, given data and priors"),
     ("identifiability", "Identifiability", "fingerprint", "Which tuners the data can tell apart"),
     ("residuals", "Residuals", "ssid_chart", "Whether what is left looks like noise"),
     ("crossvalidate", "Cross-validate", "fact_check", "How well cases predict one another"),

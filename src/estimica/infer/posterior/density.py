@@ -1,0 +1,90 @@
+"""Density: the logarithm of the posterior density and its exact gradient.
+
+Maximum likelihood scores −2 log L, so that the density of the unknowns is e^(−cost/2), priors
+included. Where a noise variance is not known, the cost is that of the best one; with Jeffreys'
+prior 1/r the integral over r gives just the same, ∫ r^(−N/2−1) e^(−S/2r) dr ∝ S^(−N/2), so that
+nothing is approximated, and r itself follows an inverse gamma distribution given the unknowns.
+Without a prior an unknown is flat between its bounds, on the logarithm where its scale is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.estimate.objective import Objective, Point
+from estimica.infer.posterior.unbounded import Unbounded
+
+Vector = npt.NDArray[np.float64]
+#: curvature that a bounded coordinate has at least, for the size of the first steps only: that of
+#: the logistic density in its middle is 1/2, and a quarter keeps directions that the data leave
+#: open at a few units
+BOUNDED = 0.25
+#: the same where there is no bound, relative to the largest: a direction below it is numerical
+OPEN = 1e-12
+
+
+class Impossible(Exception):
+    """The model cannot be simulated there: a point of density zero."""
+
+    is_recoverable = True  # the sampler counts it as a divergence, and goes on
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """The posterior in coordinates u in which it is about a standard normal distribution.
+
+    z = origin + spread·u are free coordinates; the spread comes from the curvature at the estimate.
+    """
+
+    objective: Objective
+    unbounded: Unbounded
+    origin: Vector
+    spread: Vector  # lower triangular
+    measured: Vector  # 1 for unknowns on a logarithm whose prior is of the value itself
+
+    @property
+    def size(self) -> int:
+        """How many unknowns there are."""
+        return len(self.origin)
+
+    def at(self, u: Vector) -> tuple[float, Vector]:
+        """The logarithm of the density and its gradient."""
+        q, slope, measure, measure_slope = self.unbounded.q(self.origin + self.spread @ u)
+        point = self.objective.at(q) if np.isfinite(q).all() else None
+        if not isinstance(point, Point):
+            raise Impossible("" if point is None else point.message)
+        # dx = e^q dq: a density of the value is one of the logarithm times the value
+        value = -point.cost / 2 + measure + float(self.measured @ q)
+        gradient = slope * (self.measured - point.gradient) + measure_slope
+        return value, self.spread.T @ gradient
+
+    def values(self, u: Vector) -> Vector:
+        """Physical values of the unknowns."""
+        q, _, _, _ = self.unbounded.q(self.origin + self.spread @ u)
+        return self.objective.unknowns.values(self.objective.unknowns.clipped(q))
+
+
+def density_around(objective: Objective, q: Vector) -> Density:
+    """The posterior of a study, looked at from coordinates `q` of its estimate."""
+    unknowns = objective.unknowns
+    unbounded = Unbounded.of(unknowns)
+    inside = unbounded.inside(q)
+    origin = unbounded.z(inside)
+    point = objective.at(inside)
+    if not isinstance(point, Point):
+        raise InferError(
+            "I701",
+            f"case '{point.case}' cannot be simulated where the chains begin, beside the bounds "
+            f"of the estimate: {point.message}; widen the bounds",
+        )
+    _, slope, _, _ = unbounded.q(origin)
+    scaled = point.R * slope
+    curvature = scaled.T @ scaled
+    least = np.where(unbounded.bounded, BOUNDED, OPEN * max(float(np.trace(curvature)), 1.0))
+    root = np.linalg.cholesky(curvature + np.diag(least))
+    measured = [u.log and u.prior is not None for u in unknowns.items]
+    return Density(objective, unbounded, origin, np.linalg.inv(root).T, np.array(measured, float))

@@ -1,0 +1,158 @@
+"""Posterior: the draws of all chains, and what they say of each unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import show
+from estimica.estimate.fit import Fit
+from estimica.infer.posterior.chain import Chain
+from estimica.infer.posterior.diagnosis import Comparison, Spread, comparison, spread
+from estimica.infer.posterior.predictive import Predictive
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FailedChain:
+    """A chain that could not be drawn."""
+
+    number: int
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws of the chains that were finished, in the order of their numbers."""
+
+    fit: Fit
+    method: str
+    seed: int
+    requested: int
+    warmup: int
+    numbers: tuple[int, ...]
+    chains: tuple[Chain, ...]
+    failures: tuple[FailedChain, ...]
+    predictive: Predictive | None  # none without a finished chain
+    interrupted: bool
+    seconds: float
+    run: str = field(default="", kw_only=True)
+
+    @cached_property
+    def values(self) -> Vector:
+        """Draws of all unknowns, (chains, draws, unknowns)."""
+        if not self.chains:
+            return np.zeros((0, 0, self.fit.n_free))
+        return np.stack([c.values for c in self.chains])
+
+    @cached_property
+    def noise(self) -> dict[str, Vector]:
+        """Draws of the noise variances that were not known, (chains, draws)."""
+        names = self.chains[0].noise if self.chains else ()
+        return {n: np.stack([c.noise[n] for c in self.chains]) for n in names}
+
+    @property
+    def draws(self) -> int:
+        """Draws of one chain."""
+        return int(self.values.shape[1])
+
+    @property
+    def divergences(self) -> int:
+        """Draws whose path could not be followed: what lies there may be missing."""
+        return sum(c.diverging for c in self.chains)
+
+    @property
+    def covariance(self) -> Vector:
+        """Covariance of all unknowns over all draws."""
+        return np.atleast_2d(np.cov(self.values.reshape(-1, self.fit.n_free), rowvar=False))
+
+    @cached_property
+    def spreads(self) -> tuple[Spread, ...]:
+        """What the draws say of each unknown, in the order of the fit's unknowns."""
+        return tuple(spread(self.values[:, :, k]) for k in range(self.fit.n_free))
+
+    @cached_property
+    def noise_spreads(self) -> dict[str, Spread]:
+        """The same for the noise variances."""
+        return {name: spread(drawn) for name, drawn in self.noise.items()}
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """What the draws say of data that are left out: LOO and WAIC."""
+        return comparison(self.predictive.log_likelihood) if self.predictive else None
+
+    @property
+    def parameters(self) -> pd.DataFrame:
+        """A row for each unknown: mean, standard deviation, quantiles, R-hat, effective draws."""
+        import pandas as pd
+
+        labels = [u.label for u in self.fit.unknowns.items]
+        rows = [s.to_dict() for s in self.spreads]
+        return pd.DataFrame(rows, index=pd.Index(labels, name="unknown", dtype=object))
+
+    def inference_data(self) -> Any:
+        """The draws as ArviZ `InferenceData`: posterior, sample_stats, predictive, likelihood."""
+        from estimica.infer.posterior.inference_data import inference_data
+
+        return inference_data(self)
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write the draws as a netCDF file that ArviZ reads; returns where it is."""
+        from estimica.infer.posterior.inference_data import write
+
+        return write(self, path)
+
+    def outcome(self) -> tuple[str, str]:
+        """(status, message): how it went."""
+        from estimica.infer.posterior.words import outcome
+
+        return outcome(self)
+
+    def table(self) -> show.Table:
+        """Every unknown with mean, standard deviation, interval and diagnostics."""
+        from estimica.infer.posterior.present import estimates
+
+        return estimates(self)
+
+    def plot(self, kind: str = "pairs", *names: str) -> Any:
+        """A Plotly figure.
+
+        `kind` is "pairs" (draws of pairs of unknowns, the most correlated ones, or all pairs of
+        `names`), "distribution" (how often each value was drawn), "chains" (draws in their order)
+        or "predictive" (outputs with the bands of the draws).
+        """
+        from estimica.infer.posterior.present import picture
+
+        return show.figure(picture(self, kind, names))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.infer.posterior.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: the JSON of `estimica sample --json`."""
+        from estimica.infer.posterior.as_json import as_object
+
+        return as_object(self)
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())

@@ -1,0 +1,231 @@
+"""sample: draws from the posterior of a fit's unknowns, chain by chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit import Fit
+from estimica.estimate.objective import Objective
+from estimica.estimate.prediction import Failure
+from estimica.execute.context import Context
+from estimica.execute.executor import Executor, crew
+from estimica.execute.outcome import Outcome
+from estimica.execute.pieces import do_pieces
+from estimica.execute.run_writer import NoRunWriter, RunWriter
+from estimica.execute.seeds import seeds
+from estimica.execute.threads import one_thread
+from estimica.infer.posterior.chain import Chain
+from estimica.infer.posterior.counting import Counting
+from estimica.infer.posterior.density import Density, Impossible, density_around
+from estimica.infer.posterior.ensemble import ensemble
+from estimica.infer.posterior.extra import arviz
+from estimica.infer.posterior.nuts import nuts
+from estimica.infer.posterior.predictive import predictive
+from estimica.infer.posterior.refusal import require_posterior
+from estimica.infer.posterior.result import FailedChain, Posterior
+from estimica.infer.refit import Estimate, Workplace, estimate_of, workplace, workplace_of
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+Method = Literal["auto", "nuts", "ensemble"]
+METHODS = ("auto", "nuts", "ensemble")
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How each chain is drawn."""
+
+    method: Literal["nuts", "ensemble"]
+    warmup: int
+    draws: int
+    acceptance: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What there is to tell while chains are drawn."""
+
+    done: int
+    failed: int
+    count: int
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def sample(
+    fit: Fit,
+    draws: int = 1000,
+    *,
+    chains: int = 4,
+    warmup: int = 1000,
+    method: Method = "auto",
+    acceptance: float = 0.9,
+    seed: int = 1,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+) -> Posterior:
+    """Draw from the posterior of a fit made with criterion "ml".
+
+    `method` is "nuts" (the no-U-turn sampler, on exact gradients), "ensemble" (stretch moves
+    without gradients) or "auto": NUTS, save where the cost has steps. Each of the `chains` draws
+    `draws` after its `warmup`; a larger `acceptance` takes smaller steps, against divergences.
+    Chains are shared among `workers`; finished ones are noted in `run`, and found there when it is
+    taken up again. The same seed gives the same draws whoever does the work. Ctrl-C ends it with
+    the chains done so far.
+    """
+    begun = perf_counter()
+    sampling = Sampling(_method(fit, method), warmup, draws, acceptance)
+    _require_counts(draws, chains, warmup, acceptance)
+    arviz()  # without it nothing can be told of the chains: before the work, not after it
+    with one_thread():
+        place = workplace_of(fit)
+        require_posterior(fit, place.objective)
+        density = _density(place)
+    build = partial(_built, fit.study, estimate_of(fit))
+    pieces = {f"chain {k:04d}": (sampling, s) for k, s in enumerate(seeds(seed, chains))}
+    found: dict[int, Outcome[Any]] = {}
+
+    def note(number: int, outcome: Outcome[Any]) -> None:
+        found[number] = outcome
+        if progress:
+            failed = sum(not o.done for o in found.values())
+            progress(Progress(len(found), failed, chains))
+
+    interrupted = False
+    try:
+        with crew(executor, workers) as hands:
+            do_pieces(
+                hands,
+                _chain,
+                pieces,
+                context=Context(build, density),
+                run=run or NoRunWriter(),
+                on_piece=note,
+            )
+    except KeyboardInterrupt:
+        interrupted = True
+    good = [k for k in sorted(found) if found[k].done]
+    drawn = tuple(Chain.of(found[k].result()) for k in good)
+    with one_thread():
+        told = predictive(place.objective, drawn, seed) if drawn else None
+    return Posterior(
+        fit=fit,
+        method=sampling.method,
+        seed=seed,
+        requested=chains,
+        warmup=warmup,
+        numbers=tuple(good),
+        chains=drawn,
+        failures=tuple(FailedChain(k, o.error) for k, o in sorted(found.items()) if not o.done),
+        predictive=told,
+        interrupted=interrupted,
+        seconds=perf_counter() - begun,
+    )
+
+
+def _built(study: Study, estimate: Estimate) -> Density:
+    """The density of a worker process."""
+    return _density(workplace(study, estimate))
+
+
+def _density(place: Workplace) -> Density:
+    return density_around(place.objective, place.q)
+
+
+def _chain(density: Density, piece: tuple[Sampling, np.random.SeedSequence]) -> dict[str, Any]:
+    """One chain, as plain values."""
+    sampling, sequence = piece
+    first, second = (int(s) for s in sequence.generate_state(2, np.uint64) >> np.uint64(1))
+    counting = Counting(density)
+    try:
+        if sampling.method == "nuts":
+            drawn = nuts(
+                density,
+                counting,
+                first,
+                warmup=sampling.warmup,
+                draws=sampling.draws,
+                acceptance=sampling.acceptance,
+            )
+        else:
+            drawn = ensemble(density, counting, first, warmup=sampling.warmup, draws=sampling.draws)
+    except Impossible as error:
+        raise InferError(
+            "I710",
+            f"no point near the estimate can be simulated to begin a chain at: {error}",
+        ) from None
+    values = np.array([density.values(u) for u in drawn.u])
+    return Chain(
+        values,
+        drawn.log_density,
+        _noise(density.objective, values, np.random.default_rng(second)),
+        drawn.diverging,
+        drawn.deepest,
+        drawn.acceptance,
+        counting.evaluations,
+        counting.impossible,
+        counting.reason,
+    ).plain()
+
+
+def _noise(objective: Objective, values: Vector, random: np.random.Generator) -> dict[str, Vector]:
+    """Draws of the noise variances that are not known, given the unknowns: r = S/χ²(N)."""
+    found: dict[str, list[float]] = {}
+    counts = _counts(objective)
+    for row in values:
+        predictions = objective.predict(row)
+        assert not isinstance(predictions, Failure), "it was simulated there before"
+        noise = objective.criterion.score(objective.residuals(predictions)).noise
+        for name, one in noise.items():
+            if one.estimated:
+                squares = one.variance * counts[name]
+                found.setdefault(name, []).append(squares / random.chisquare(counts[name]))
+    return {name: np.array(v) for name, v in found.items()}
+
+
+def _counts(objective: Objective) -> dict[str, float]:
+    """Samples that tell of the noise of each output."""
+    found: dict[str, float] = {}
+    for b in objective.blocks:
+        if not isinstance(b.sigma, float):
+            found[b.name] = found.get(b.name, 0.0) + b.count
+    return found
+
+
+def _method(fit: Fit, asked: str) -> Literal["nuts", "ensemble"]:
+    if asked not in METHODS:
+        hint = did_you_mean(asked, METHODS) or f" ({', '.join(METHODS)})"
+        raise InferError("I711", f"sample: there is no method '{asked}'{hint}")
+    if asked == "auto":
+        return "ensemble" if fit.rough.reason else "nuts"
+    if asked == "nuts" and fit.rough.reason:
+        raise InferError(
+            "I712",
+            f"sample: NUTS follows gradients, and {fit.rough.reason}; use method 'ensemble'",
+        )
+    return "nuts" if asked == "nuts" else "ensemble"
+
+
+def _require_counts(draws: int, chains: int, warmup: int, acceptance: float) -> None:
+    if draws < 10:
+        raise InferError("I713", f"sample: {draws} draws say nothing; use 1000 or more")
+    if chains < 1:
+        raise InferError("I714", f"sample: {chains} chains; use 4")
+    if warmup < 10:
+        raise InferError("I715", f"sample: warm-up of {warmup}: no step size is found; use 1000")
+    if not 0 < acceptance < 1:
+        raise InferError(
+            "I716", f"sample: acceptance {acceptance:g} is not between 0 and 1; use 0.9"
+        )
