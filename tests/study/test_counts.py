@@ -64,7 +64,7 @@ PLACES = {
     "InputDesignTable": "input_design", "MontecarloTable": "montecarlo",
     "OptimiseTable": "optimise", "ParetoTable": "optimise.pareto", "ProfileTable": "profile",
     "ReleaseTable": "release", "RobustTable": "optimise.robust", "Solver": "solver",
-    "SweepTable": "sweep",
+    "SampleTable": "sample", "SweepTable": "sweep",
 }  # fmt: skip
 
 
