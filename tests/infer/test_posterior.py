@@ -22,6 +22,8 @@ from estimica.infer.posterior.density import Density, density_around
 from estimica.infer.posterior.diagnosis import Spread
 from estimica.infer.posterior.unbounded import Unbounded
 from estimica.infer.refit import workplace_of
+from estimica.study.limits import DetectionLimits
+from estimica.study.sigma import Sigma
 
 ML = {"criterion": "ml"}
 SIGMA = 0.5
@@ -311,8 +313,6 @@ REFUSED = {
 def test_what_is_no_likelihood_is_refused_with_the_way_out(name: str) -> None:
     estimation, output, words = REFUSED[name]
     if isinstance(output.get("sigma"), dict):
-        from estimica.study.sigma import Sigma
-
         output = {"sigma": Sigma(**output["sigma"])}
     fit, _, _ = line(estimation=estimation, **output)
     with pytest.raises(InferError, match=words):
@@ -476,3 +476,69 @@ def test_a_frequency_response_has_a_posterior_too() -> None:
     found = drawn(fit)
     assert found.spreads[0].mean == pytest.approx(fit.values[0], abs=fit.accuracy.stderr[0])
     assert found.plot("predictive").data
+
+
+# --- noise as the study describes it -------------------------------------------------------------
+
+
+def points(
+    x: np.ndarray, y: np.ndarray, tuners: Any, output: es.OutputColumn, **columns: Any
+) -> Any:
+    """The fit of k·x to points with further columns."""
+    model = formula_model({"y": "k*x"}, inputs=["x"])
+    table = pd.DataFrame({"x": x, "y": y, **columns})
+    case = es.Case("points", table, inputs={"x": "x"}, outputs={"y": output})
+    return es.fit(es.Study(model, tuners, [case], "ml"))
+
+
+def test_a_column_of_deviations_weighs_the_draws() -> None:
+    rng = np.random.default_rng(4)
+    x, sd = np.linspace(1, 2, 12), np.repeat([0.1, 1.0], 6)
+    y = 1.5 * x + sd * rng.standard_normal(12)
+    output = es.OutputColumn("y", sigma=Sigma(column="sd"))
+    found = drawn(points(x, y, [es.Tuner("k", start=1)], output, sd=sd))
+    precision = np.sum(x**2 / sd**2)
+    is_near(found.spreads[0], float(np.sum(x * y / sd**2) / precision), 1 / np.sqrt(precision))
+    assert found.predictive is not None
+    exact = stats.norm.logpdf(y, found.values[0, 0, 0] * x, sd)
+    np.testing.assert_allclose(found.predictive.log_likelihood[0, 0], exact, rtol=1e-10)
+
+
+def test_a_formula_of_the_noise_is_drawn_with_its_tuner() -> None:
+    rng = np.random.default_rng(5)
+    x = np.linspace(1, 3, 40)
+    y = 1.5 * x * (1 + 0.1 * rng.standard_normal(40))
+    tuners = [es.Tuner("k", start=1), es.Tuner("s", start=0.2, scale="log")]
+    found = drawn(points(x, y, tuners, es.OutputColumn("y", sigma="s*y")))
+    k, s = found.values[0, 0]
+    exact = stats.norm.logpdf(y, k * x, s * k * x)
+    assert found.predictive is not None
+    np.testing.assert_allclose(found.predictive.log_likelihood[0, 0], exact, rtol=1e-10)
+    assert found.spreads[1].median == pytest.approx(0.1, rel=0.4)
+
+
+def test_censored_samples_count_by_their_probability() -> None:
+    rng = np.random.default_rng(6)
+    x = np.linspace(0.1, 2, 30)
+    y = np.maximum(x + 0.3 * rng.standard_normal(30), 0.5)
+    output = es.OutputColumn("y", sigma=0.3, limits=DetectionLimits(min=0.5))
+    found = drawn(points(x, y, [es.Tuner("k", start=1.2)], output))
+    k = found.values[0, 0, 0]
+    exact = np.where(y <= 0.5, stats.norm.logcdf(0.5, k * x, 0.3), stats.norm.logpdf(y, k * x, 0.3))
+    assert found.predictive is not None
+    np.testing.assert_allclose(found.predictive.log_likelihood[0, 0], exact, rtol=1e-9)
+    assert (found.predictive.outputs[0].prediction[0] >= 0.5).all()
+
+
+def test_outputs_that_share_a_level_share_its_draws() -> None:
+    rng = np.random.default_rng(7)
+    x = np.linspace(1, 2, 15)
+    model = formula_model({"y": "k*x", "z": "2*k*x"}, inputs=["x"])
+    table = pd.DataFrame(
+        {"x": x, "y": x + 0.1 * rng.normal(size=15), "z": 2 * x + 0.1 * rng.normal(size=15)}
+    )
+    shared = {n: es.OutputColumn(n, sigma=Sigma(shared="both")) for n in ("y", "z")}
+    case = es.Case("points", table, inputs={"x": "x"}, outputs=shared)
+    found = drawn(es.fit(es.Study(model, [es.Tuner("k", start=1.2)], [case], "ml")))
+    np.testing.assert_array_equal(found.noise["y"], found.noise["z"])
+    assert found.noise_spreads["y"].median == pytest.approx(0.01, rel=0.5)

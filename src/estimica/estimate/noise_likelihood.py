@@ -53,7 +53,7 @@ class NoiseLikelihood(MaximumLikelihood):
                 continue
             sigma = _sigma(block, given[k])
             law = LAWS[block.measured.distribution]
-            terms = law(block.weight * v, sigma, _reach(block, v))
+            terms = law(block.weight * v, sigma, reach_of(block, v))
             cost += float(terms.cost.sum())
             scored[k], multipliers[k], rows = _rows(terms, block.weight / sigma)
             if given[k] is not None:
@@ -111,7 +111,7 @@ def _rows(terms: Terms, unit: Vector) -> tuple[Vector, Vector, LevelRows]:
     return scored, first * unit, LevelRows((terms.by_level - mixed * scored) / share, share, mixed)
 
 
-def _reach(block: Block, v: Vector) -> Reach | None:
+def reach_of(block: Block, v: Vector) -> Reach | None:
     """The limits less the simulated value, both as they are compared."""
     m = block.measured
     if m.limits is None:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.criterion import Block
+from estimica.estimate.noise_law import LAWS, LOG_2PI
+from estimica.estimate.noise_likelihood import reach_of
 from estimica.estimate.objective import Objective
 from estimica.estimate.prediction import Failure
 from estimica.infer.posterior.chain import Chain
@@ -67,13 +69,11 @@ def predictive(objective: Objective, chains: Sequence[Chain], seed: int) -> Pred
     for c, d, values, noise in _drawn(chains, count):
         predictions = objective.predict(values)
         assert not isinstance(predictions, Failure), "it was simulated there before"
-        residuals = objective.residuals(predictions)
+        residuals, levels = objective.residuals(predictions), objective.sigmas(predictions)
         for k, (block, p) in enumerate(zip(blocks, predictions, strict=True)):
-            sigma = deviation(block, noise)
+            sigma = _deviation(block, levels[k], noise)
             simulated[k][c, d] = p.value
-            replicated[k][c, d] = p.value + sigma * random.normal(size=len(p.value)) / _slope(
-                block, p.value
-            )
+            replicated[k][c, d] = _measured_again(block, p.value, sigma / block.weight, random)
             likely[k][c, d] = log_likelihood(block, residuals[k], sigma)
     told = zip(blocks, simulated, replicated, strict=True)
     return Predictive(
@@ -83,17 +83,42 @@ def predictive(objective: Objective, chains: Sequence[Chain], seed: int) -> Pred
     )
 
 
-def deviation(block: Block, noise: Mapping[str, float]) -> float:
-    """The standard deviation of what is compared, from the drawn variance where it is not known."""
-    if isinstance(block.sigma, float):
-        return block.sigma / block.weight
-    return math.sqrt(noise[block.name]) / block.weight
+def _deviation(block: Block, level: Vector | None, noise: Mapping[str, float]) -> Vector:
+    """σ of each sample times its weight: by its formula, known, or the drawn one of its output."""
+    if level is not None:
+        return level
+    own = block.sigma if isinstance(block.sigma, float) else math.sqrt(noise[block.name])
+    relative = block.measured.relative
+    return own * (np.ones(len(block.measured.value)) if relative is None else relative)
 
 
-def log_likelihood(block: Block, residuals: Vector, sigma: float) -> Vector:
-    """log p of every sample, as measured: a transform's slope counts."""
-    plain = -0.5 * (residuals / sigma) ** 2 - math.log(sigma * math.sqrt(2 * math.pi))
-    return np.asarray(plain + np.log(_slope(block, block.measured.value)))
+def _measured_again(
+    block: Block, simulated: Vector, sigma: Vector, random: np.random.Generator
+) -> Vector:
+    """What a further measurement might have recorded, limits of detection included."""
+    m = block.measured
+    drawn = (
+        random.laplace(scale=1 / math.sqrt(2), size=len(simulated))
+        if m.distribution == "laplace"
+        else random.normal(size=len(simulated))
+    )
+    found = simulated + sigma * drawn / _slope(block, simulated)
+    return found if m.limits is None else m.limits.seen(found)
+
+
+def log_likelihood(block: Block, residuals: Vector, sigma: Vector) -> Vector:
+    """log p of every sample, as measured; `sigma` is times the weight.
+
+    The slope of a transform and the weight count where there is a density; a censored sample has a
+    probability instead.
+    """
+    m = block.measured
+    reach = reach_of(block, residuals)
+    cost = LAWS[m.distribution](block.weight * residuals, sigma, reach).cost
+    unit = np.log(block.weight * _slope(block, m.value))
+    if m.limits is not None:
+        unit = np.where(m.limits.censored(m.value), 0.0, unit)
+    return np.asarray(unit - (cost + LOG_2PI) / 2)
 
 
 def _slope(block: Block, values: Vector) -> Vector | float:

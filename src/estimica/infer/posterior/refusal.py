@@ -44,7 +44,13 @@ def _require_likelihood(fit: Fit, objective: Objective) -> None:
 
 
 def _require_noise(fit: Fit, objective: Objective) -> None:
-    limited = sorted({b.name for b in objective.blocks if isinstance(b.sigma, Sigma)})
+    limited = sorted(
+        {
+            b.name
+            for b in objective.blocks
+            if isinstance(b.sigma, Sigma) and (b.sigma.min > 0 or math.isfinite(b.sigma.max))
+        }
+    )
     if limited:
         raise InferError(
             "I706",

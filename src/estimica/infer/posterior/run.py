@@ -181,26 +181,33 @@ def _chain(density: Density, piece: tuple[Sampling, np.random.SeedSequence]) -> 
 
 
 def _noise(objective: Objective, values: Vector, random: np.random.Generator) -> dict[str, Vector]:
-    """Draws of the noise variances that are not known, given the unknowns: r = S/χ²(N)."""
+    """Draws of the noise variances that are not known, given the unknowns: r = S/χ²(N).
+
+    Outputs that share a level share its draws.
+    """
     found: dict[str, list[float]] = {}
     counts = _counts(objective)
     for row in values:
         predictions = objective.predict(row)
         assert not isinstance(predictions, Failure), "it was simulated there before"
-        noise = objective.criterion.score(objective.residuals(predictions)).noise
+        residuals, levels = objective.residuals(predictions), objective.sigmas(predictions)
+        noise = objective.criterion.score(residuals, levels).noise
+        drawn: dict[str, float] = {}
         for name, one in noise.items():
             if one.estimated:
-                squares = one.variance * counts[name]
-                found.setdefault(name, []).append(squares / random.chisquare(counts[name]))
+                level = one.shared or name
+                if level not in drawn:
+                    drawn[level] = one.variance * counts[level] / random.chisquare(counts[level])
+                found.setdefault(name, []).append(drawn[level])
     return {name: np.array(v) for name, v in found.items()}
 
 
 def _counts(objective: Objective) -> dict[str, float]:
-    """Samples that tell of the noise of each output."""
+    """Samples that tell of each noise level."""
     found: dict[str, float] = {}
     for b in objective.blocks:
         if not isinstance(b.sigma, float):
-            found[b.name] = found.get(b.name, 0.0) + b.count
+            found[b.level] = found.get(b.level, 0.0) + b.count
     return found
 
 
