@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import estimica as es
 from estimica.apps.cli.app import app
 from estimica.base.errors import InferError
+from estimica.compiled.formula import formula_model
 from estimica.execute.store import Store
 from estimica.infer.posterior.density import Density, density_around
 from estimica.infer.posterior.diagnosis import Spread
