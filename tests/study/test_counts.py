@@ -28,7 +28,8 @@ UNLIMITED = {
     "ModelTable.fix": "the value of a parameter; sizes of arrays are limited where they are used",
 }
 #: options without a limit of their own: they stand in for an entry of the study, which has one
-OF_THE_STUDY = {"draws", "chains", "warmup", 
+OF_THE_STUDY = {
+    "draws", "chains", "warmup",
     "starts", "seed", "max_iterations", "replicates", "block_length", "samples", "points", "folds",
     "max_steps", "max_evaluations", "population", "pieces",
 }  # fmt: skip

@@ -263,8 +263,8 @@ def _comparison(found: Posterior) -> Table:
     c = found.comparison
     assert c is not None
     note = (
-        f"Pareto shapes above {DOUBTFUL}: {c.doubtful} of {c.samples} samples; LOO cannot be trusted "
-        "there; cross-validate instead"
+        f"Pareto shapes above {DOUBTFUL}: {c.doubtful} of {c.samples} samples; LOO cannot be "
+        "trusted there; cross-validate instead"
         if c.doubtful
         else ""
     )
