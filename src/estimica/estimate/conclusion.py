@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from estimica.estimate.accuracy import Accuracy, accuracy
 from estimica.estimate.advice import advice
+from estimica.estimate.coarseness import too_coarse
 from estimica.estimate.comparison import compare, nothing_to_compare
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.discretisation import discretisation
@@ -25,8 +26,6 @@ from estimica.estimate.unknowns import Unknowns
 
 Vector = npt.NDArray[np.float64]
 MANY = 200_000  # samples from which on the simulation's error is not measured but assumed
-#: shift of an estimate by the simulation's error that is worth a word: in standard errors, relative
-SHIFTED = (0.2, 1e-4)
 
 
 def conclude(
@@ -57,8 +56,8 @@ def conclude(
     cases = compare(setup, objective, point)
     message = _message(searched, objective) + advice(setup, searched, cases)
     message += _no_errors(rough, unknowns) + held_noise(objective, point)
-    if fine is not None and searched.status is Status.CONVERGED:
-        message += _doubt(objective, fine, known, held)
+    if finer is not None and fine is not None and searched.status is Status.CONVERGED:
+        message += too_coarse(finer, point, fine, known, held)
     halved = discretisation(setup, judge, seen, known, held)
     if halved is not None and searched.status is Status.CONVERGED:
         message += halved.warning
@@ -255,28 +254,6 @@ def _error(setup: Setup, objective: Objective, point: Point, fine: Point | None)
     difference = (fine.R - signs[:, None] * point.R) / scale
     error = float(np.linalg.norm(difference, 2)) if difference.size else 0.0
     return min(max(error, 1e-11), most)
-
-
-def _doubt(objective: Objective, fine: Point, known: Accuracy, held: npt.NDArray[np.bool_]) -> str:
-    """A word where the estimate would move if the simulation were more accurate."""
-    free = ~held & known.identifiable
-    if not free.any():
-        return ""
-    shift = np.zeros(len(free))
-    shift[free] = np.linalg.lstsq(fine.R[:, free], -fine.b, rcond=None)[0]
-    shift = np.abs(shift * objective.unknowns.slopes(fine.q))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.where(free, shift / known.stderr, 0.0)
-        relative = np.where(free, shift / np.abs(fine.values), 0.0)
-    moved = (errors > SHIFTED[0]) & (relative > SHIFTED[1])
-    if not moved.any():
-        return ""
-    worst = int(np.argmax(np.where(moved, errors, 0.0)))
-    return (
-        f"; the simulation is too coarse: tighter tolerances would move "
-        f"'{objective.unknowns.items[worst].label}' by {errors[worst]:.2g} standard errors; "
-        "lower rtol and atol in [solver], or give small states a nominal value"
-    )
 
 
 def _identifiability(
