@@ -1,4 +1,4 @@
-"""The certified regressions of NIST, fitted as studies: estimates, standard errors, residuals."""
+"""The certified regressions of NIST, fitted with default settings: estimates and their errors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
-ESTIMATION = Estimation(max_iterations=1000, tolerance=1e-10)
-
 
 def fitted(problem: Problem, start: int) -> Fit:
     model = formula_model({"y": problem.formula}, inputs=list(problem.inputs))
@@ -30,7 +28,7 @@ def fitted(problem: Problem, start: int) -> Fit:
         outputs={"y": OutputColumn("y", weight=1.0)},
     )
     tuners = [Tuner(n, start=v) for n, v in problem.starts[start].items()]
-    return fit(Study(model, tuners, [case], estimation=ESTIMATION))
+    return fit(Study(model, tuners, [case]))  # with default settings
 
 
 def digits(found: np.ndarray, certified: np.ndarray) -> float:
@@ -65,7 +63,7 @@ def test_several_starts_find_the_certified_optimum_where_the_first_does_not(case
     table = pd.DataFrame({**problem.inputs, "y": problem.y})
     case = Case("points", table, inputs={"x": "x"}, outputs={"y": OutputColumn("y", weight=1.0)})
     tuners = [Tuner(n, start=v) for n, v in problem.starts[0].items()]
-    settings = Estimation(max_iterations=1000, tolerance=1e-10, starts=20, seed=1)
+    settings = Estimation(starts=20, seed=1)
     found = fit(Study(model, tuners, [case], estimation=settings))
     assert found.cost == pytest.approx(problem.rss, rel=1e-8)
     assert len(found.starts) == 20

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from estimica.estimate.fit import CaseFit
+from estimica.estimate.fit import CaseFit, Compared
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import Setup
 
@@ -31,13 +32,19 @@ def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
         return ""
     for case in cases:
         for output in case.outputs:
-            if case.role == "calibrate" and output.explained_percent < POOR:
+            if case.role == "calibrate" and _is_poor(output):
                 return (
                     f"; little of '{output.name}' in '{case.name}' is explained: if that is not "
                     "noise, start elsewhere (starts = 20), or, if the model is unstable or "
                     f"chaotic, use transcription = {OTHERS}"
                 )
     return ""
+
+
+def _is_poor(output: Compared) -> bool:
+    """Whether the model leaves most of the variation; one sample, or a constant, has none."""
+    explained = output.explained_percent
+    return math.isfinite(explained) and explained < POOR
 
 
 def _at_failures(setup: Setup) -> str:

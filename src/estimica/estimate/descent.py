@@ -49,7 +49,7 @@ class Limits:
     """When a search ends."""
 
     tolerance: float = 1e-8
-    max_iterations: int = 200
+    max_iterations: int = 1000
     max_seconds: float = float("inf")
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
+ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ class Compared:
 def _explained(residual: Vector | Complex, reference: Vector | Complex) -> float:
     spread = float(np.linalg.norm(reference - reference.mean()))
     missed = float(np.linalg.norm(residual))
-    if spread == 0:
+    # the mean of equal numbers differs from them by rounding
+    if spread <= ROUNDING * float(np.linalg.norm(reference)):
         return 100.0 if missed == 0 else -math.inf
     return 100 * (1 - missed / spread)
 

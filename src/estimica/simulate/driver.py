@@ -410,9 +410,14 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
 
 @engine_function
 def choose_method(iw: Vector, rw: Vector) -> int:
-    """Counts the signs of stiffness in accepted steps, and changes the method after enough."""
+    """Counts the signs of stiffness in accepted steps, and changes the method after enough.
+
+    Where no sign is seen, the stiff method has the second half of the steps that are allowed.
+    """
     clock = iw[at.O_CLOCK]
     step = rw[clock + at.TAKEN]
+    if not iw[at.STIFF] and 2.0 * iw[at.SINCE] > rw[iw[at.O_SETTING] + at.MAX_STEPS]:
+        return become_stiff(iw)
     if not iw[at.STIFF]:
         if iw[at.STIFF_COUNT] == 0 and iw[at.STEPS] % 4:  # a look at every fourth step will do
             return DONE
@@ -616,7 +621,8 @@ def run_on(iw: Vector, rw: Vector) -> int:
         iw[at.LEFT] = 1
         status = take_step(iw, rw, stop)
         free = iw[at.METHOD] == at.AUTOMATIC and iw[at.NH] == 0
-        if status == STEP_TOO_SMALL and free and not iw[at.STIFF]:
+        # the stiff method also solves for algebraic unknowns, together with the states
+        if status in (STEP_TOO_SMALL, ALGEBRAIC, SINGULAR) and free and not iw[at.STIFF]:
             status = become_stiff(iw)
             rw[clock + at.NEXT_STEP] = 1e-6 * (stop - rw[clock + at.NOW])
             cause = -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from estimica.compiled.equations import Equations
@@ -14,15 +15,24 @@ from estimica.structure.sorted_system import Assignment, Block
 
 _CODES = {code: f"R{100 + code}" for code in status.TEXTS}
 
+#: dry friction as a sign has no value at rest, where the force lies between its two
+_FRICTION = (
+    "dry friction as sign(v) chatters at rest: write tanh(v/v0) with v0 far below the speeds that "
+    "matter, or take a friction of Modelica.Mechanics, which sticks; give other switches a "
+    "hysteresis"
+)
+#: functions that jump without an event, so that the steps chatter instead of a relation
+_JUMPS = re.compile(r"\b(sign|abs|noEvent)\s*\(")
 _ADVICE = {
     status.STEP_TOO_SMALL: "look at that equation, or try other start values or looser tolerances",
-    status.TOO_MANY_STEPS: "try method='implicit', looser tolerances, or a larger max_steps",
+    status.TOO_MANY_STEPS: "try looser tolerances, or a larger max_steps; method='auto' tries the "
+    "implicit method too",
     status.NOT_FINITE_START: "check the start values and parameters that this equation uses",
     status.ALGEBRAIC: "give start values (start=) of its unknowns nearer to the solution",
     status.SINGULAR: "the equations do not determine these unknowns at this point",
     status.ACCUMULATION: "let the model come to rest below a threshold",
     status.EVENT_ITERATION: "the discrete equations contradict one another at this point",
-    status.CHATTERING: "give the switch a hysteresis",
+    status.CHATTERING: _FRICTION,
     status.CHECK_VIOLATED: "mend the model or its parameters",
     status.NOT_FINITE_OUTPUT: "check the expression of that output",
     status.DELAY_NOT_POSITIVE: "give the delay a positive duration",
@@ -47,7 +57,8 @@ def describe(
         return _CODES[run.status], _assertion(equations, run)
     known = response.configuration.tuning.wrt if tuners is None else tuners
     blame = _blame(equations, run, response, known)
-    advice = _ADVICE.get(run.status, "")
+    jumps = run.status in (status.STEP_TOO_SMALL, status.TOO_MANY_STEPS) and _JUMPS.search(blame)
+    advice = _FRICTION if jumps else _ADVICE.get(run.status, "")
     message = f"the simulation stopped at time {run.time:g}: {run.text}"
     if blame:
         message += f"; {blame}"

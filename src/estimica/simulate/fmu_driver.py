@@ -131,10 +131,13 @@ def swap(iw: Vector, one: int, other: int) -> None:
 
 @engine_function
 def look_for_stiffness(iw: Vector, rw: Vector, stop: float) -> bool:
-    """Whether enough of the last steps were limited by stability."""
+    """Whether enough of the last steps were limited by stability, or half of the steps that are
+    allowed between two samples have been taken."""
     clock = iw[at.O_CLOCK]
     if iw[at.STIFF] or iw[at.METHOD] != at.AUTOMATIC or rw[clock + at.ARRIVAL] == stop:
         return False
+    if 2 * iw[at.SINCE] > iw[at.MAX_STEPS]:
+        return True
     if explicit_stiffness(iw, rw, rw[clock + at.TAKEN]) > 2.5:
         iw[at.STIFF_COUNT] += 1
     else:

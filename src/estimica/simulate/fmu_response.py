@@ -34,7 +34,7 @@ DerivativeMemory = dict[tuple[str, ...], FmuDerivatives]
 _ENDED = {
     at.TERMINATED: "the FMU asked to end the simulation",
     at.STEP_TOO_SMALL: "the step size collapsed: the solution is not smooth, or runs to infinity",
-    at.TOO_MANY_STEPS: "too many steps between two samples; try method='implicit'",
+    at.TOO_MANY_STEPS: "too many steps between two samples; try looser tolerances",
     at.NOT_FINITE: "a derivative is not a finite number",
     at.ACCUMULATION: "events accumulate: infinitely many in a finite time (Zeno)",
     at.EVENT_ITERATION: "the event iteration does not converge",

@@ -27,7 +27,7 @@ TEXTS = {
     SINGULAR: "the algebraic equations are singular",
     ACCUMULATION: "events accumulate: infinitely many in a finite time (Zeno)",
     EVENT_ITERATION: "the event iteration does not converge",
-    CHATTERING: "a relation switches back and forth without end",
+    CHATTERING: "a relation switches back and forth without end (chattering)",
     CHECK_VIOLATED: "an assertion or the domain of a function is violated",
     NOT_FINITE_OUTPUT: "an output is not a finite number",
     DELAY_NOT_POSITIVE: "a delay is not positive",
