@@ -57,3 +57,51 @@ def test_a_search_that_still_gains_goes_on_along_a_valley() -> None:
     assert found.outcome.ok
     assert len(found.iterations) > 200
     assert found.values == pytest.approx([3, 1.5], rel=1e-5)
+
+
+GUARDED = """model Guarded
+  parameter Real k = 1; parameter Real g = 1;
+  output Real x(start = 1, fixed = true);
+equation
+  der(x) = -k*g*x;
+  assert(g < 1.5, "g is too large");
+end Guarded;"""
+
+
+def guarded(starts: int, least: float = 0.0) -> Study:
+    """Of ten starts between 0 and 10 about eight cannot be simulated."""
+    model = load_model(GUARDED)
+    case = Case("run", table(x=noisy()), outputs={"x": "x"}, fix={"k": 1.0})
+    tuner = Tuner("g", start=max(1.2, least), min=least, max=10)
+    return Study(model, [tuner], [case], estimation=Estimation(starts=starts))
+
+
+def test_starts_that_cannot_be_simulated_are_drawn_again() -> None:
+    found = fit(guarded(12))
+    again = [s for s in found.starts if s.drawn_again]
+    assert len(again) > 5
+    done = [s for s in again if s.status != "failed"]
+    assert len(done) > 0.7 * len(again)  # each of ten draws succeeds in 15 of 100
+    assert all(s.start["g"] < 1.5 and 1 <= s.drawn_again <= 10 for s in done)
+    assert f"{len(again)} starts that cannot be simulated were drawn again" in found.outcome.message
+    first = next(s for s in found.starts if s.number == 1)
+    assert first.start["g"] == 1.2
+    told = found.to_dict()["starts"]
+    assert isinstance(told, list)
+    assert sorted(s["drawn_again"] for s in told) == sorted(s.drawn_again for s in found.starts)
+
+
+@pytest.mark.slow
+def test_draws_are_the_same_with_any_number_of_workers() -> None:
+    one, two = (fit(guarded(6), workers=n) for n in (1, 2))
+    assert [(s.number, dict(s.start), s.cost) for s in one.starts] == [
+        (s.number, dict(s.start), s.cost) for s in two.starts
+    ]
+    assert one.outcome.message == two.outcome.message
+
+
+def test_draws_come_to_an_end_where_nothing_can_be_simulated() -> None:
+    found = fit(guarded(3, least=2.0))
+    assert not found.outcome.ok
+    assert found.outcome.message.startswith("none of 3 starts led anywhere")
+    assert [s.drawn_again for s in sorted(found.starts, key=lambda s: s.number)] == [0, 10, 10]

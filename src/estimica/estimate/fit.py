@@ -184,6 +184,7 @@ class StartResult:
     cost: float  # infinite where it failed
     status: str
     message: str
+    drawn_again: int = 0  # times, since it could not be simulated
 
 
 @dataclass(frozen=True, eq=False)

@@ -170,6 +170,7 @@ def _start(one: StartResult) -> dict[str, object]:
         "cost": one.cost,
         "status": one.status,
         "message": one.message,
+        "drawn_again": one.drawn_again,
         "start": dict(one.start),
         "values": dict(one.values),
     }

@@ -261,7 +261,8 @@ def _starts(fit: Fit) -> Iterator[Curves | Table]:
     for rank, s in enumerate(ranked(fit.starts), start=1):
         cost = s.cost if math.isfinite(s.cost) else None
         values = ", ".join(f"{n} = {v:.4g}" for n, v in list(s.values.items())[:6])
-        rows.append((rank, s.number, cost, s.status, values))
+        again = f", drawn again {s.drawn_again} ×" if s.drawn_again else ""
+        rows.append((rank, s.number, cost, s.status + again, values))
     yield Table(("rank", "start", "cost", "outcome", "values"), tuple(rows[:50]))
 
 

@@ -27,6 +27,9 @@ from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
 DECADE = np.log(10.0)
+#: draws in place of a start that cannot be simulated: where nine places of ten fail, seven starts
+#: of ten are found all the same (1 − 0.9¹¹), and a draw costs one simulation that fails
+DRAWS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,7 @@ class Found:
 
     searched: Searched
     evaluations: Evaluations
+    drawn: tuple[Vector, ...] = ()  # in place of a start that cannot be simulated, the last counts
 
     @property
     def point(self) -> Point | None:
@@ -85,7 +89,7 @@ def multistart(
     found: dict[int, Found] = {}
 
     def done(number: int, outcome: Outcome[Note]) -> None:
-        found[number] = Found(*noted_start(outcome.result())) if outcome.done else _lost(outcome)
+        found[number] = _noted(outcome.result()) if outcome.done else _lost(outcome)
         _tell(progress, cases.unknowns, number, found[number].searched, len(starts))
 
     interrupted = False
@@ -114,6 +118,11 @@ def _lost(outcome: Outcome[Note]) -> Found:
     return Found(Searched(None, Status.FAILED, outcome.error, ()), Evaluations(failed=1))
 
 
+def _noted(note: Note) -> Found:
+    """What a note tells; the draws are there where there were any."""
+    return Found(*noted_start(note), tuple(np.array(q, float) for q in note.get("drawn", ())))
+
+
 def start_points(unknowns: Unknowns, count: int, seed: int) -> list[Vector]:
     """Coordinates of the starts: the given one first, then a Latin hypercube within the bounds.
 
@@ -123,16 +132,23 @@ def start_points(unknowns: Unknowns, count: int, seed: int) -> list[Vector]:
     from scipy.stats import qmc
 
     first = unknowns.clipped(unknowns.start)
+    if count < 2 or not len(unknowns):
+        return [first]
+    low, high = _box(unknowns)
+    sample = qmc.LatinHypercube(len(unknowns), rng=np.random.default_rng(seed)).random(count - 1)
+    return [first, *(low + sample * (high - low))]
+
+
+def _box(unknowns: Unknowns) -> tuple[Vector, Vector]:
+    """Where starts are drawn: between the bounds, or around the given start."""
+    first = unknowns.clipped(unknowns.start)
     logarithmic = np.array([u.log for u in unknowns.items], bool)
     reach = np.where(logarithmic, DECADE, np.maximum(np.abs(first), 1.0))
     low = np.where(np.isfinite(unknowns.lower), unknowns.lower, first - reach)
     high = np.where(np.isfinite(unknowns.upper), unknowns.upper, first + reach)
     # a lower bound of zero has no logarithm
     low = np.where(logarithmic & (low < first - 6 * DECADE), first - DECADE, low)
-    if count < 2 or not len(unknowns):
-        return [first]
-    sample = qmc.LatinHypercube(len(unknowns), rng=np.random.default_rng(seed)).random(count - 1)
-    return [first, *(low + sample * (high - low))]
+    return low, high
 
 
 def _workplace(study: Study) -> Workplace:
@@ -143,10 +159,21 @@ def _workplace(study: Study) -> Workplace:
 def _search(workplace: Workplace, numbered: tuple[int, Vector]) -> Note:
     (setup, cases), (number, start) = workplace, numbered
     own = cases.counted_anew()
-    searched = find(setup, own, start)
+    searched, drawn = find(setup, own, start), list[Vector]()
+    low, high = _box(cases.unknowns)
+    # the same draws whoever does the work; the given start is the user's to choose
+    random = np.random.default_rng([setup.study.estimation.seed, number])
+    while number and _fails_at_start(searched) and len(drawn) < DRAWS:
+        drawn.append(low + random.random(len(low)) * (high - low))
+        searched = find(setup, own, drawn[-1])
     if searched.status is Status.INTERRUPTED:  # half a search is not noted
-        raise _Stopped(number, Found(searched, own.evaluations))
-    return start_note(searched, own.evaluations)
+        raise _Stopped(number, Found(searched, own.evaluations, tuple(drawn)))
+    note = start_note(searched, own.evaluations)
+    return note | {"drawn": [q.tolist() for q in drawn]} if drawn else note
+
+
+def _fails_at_start(searched: Searched) -> bool:
+    return searched.point is None and searched.status is Status.FAILED
 
 
 def _best(starts: Sequence[Vector], found: dict[int, Found], interrupted: bool) -> Searched:
@@ -162,7 +189,22 @@ def _best(starts: Sequence[Vector], found: dict[int, Found], interrupted: bool) 
         message = f"interrupted after {len(found)} of {len(starts)} starts; the best so far"
         return replace(best, status=Status.INTERRUPTED, message=message)
     message = f"start {order[0] + 1} of {len(starts)} is the best: {best.message}"
-    return replace(best, message=message)
+    return replace(best, message=message + _drawn_again(found))
+
+
+def _drawn_again(found: dict[int, Found]) -> str:
+    """A word on starts that could not be simulated."""
+    drawn = [f for f in found.values() if f.drawn]
+    if not drawn:
+        return ""
+    lost = sum(_fails_at_start(f.searched) for f in drawn)
+    vain = f", {lost} of them {DRAWS} times in vain" if lost else ""
+    starts = (
+        "1 start that cannot be simulated was"
+        if len(drawn) == 1
+        else (f"{len(drawn)} starts that cannot be simulated were")
+    )
+    return f"; {starts} drawn again{vain}"
 
 
 def _ranked(
@@ -171,11 +213,12 @@ def _ranked(
     results = [
         StartResult(
             k + 1,
-            unknowns.named(unknowns.values(starts[k])),
+            unknowns.named(unknowns.values(one.drawn[-1] if one.drawn else starts[k])),
             {} if one.point is None else unknowns.named(one.point.values),
             one.cost,
             str(one.searched.status),
             one.searched.message,
+            len(one.drawn),
         )
         for k, one in found.items()
     ]
