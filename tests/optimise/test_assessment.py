@@ -379,6 +379,24 @@ def test_draws_from_a_bootstrap_are_its_replicates(decay: es.Study, fitted: es.F
     assert {tuple(row) for row in found.samples.values[:, :2].tolist()} <= known
 
 
+def test_draws_from_a_posterior_are_its_own(decay: es.Study, fitted: es.Fit) -> None:
+    study = fitted.study.with_(estimation=es.Estimation(criterion="ml"), criteria=())
+    posterior = es.sample(es.fit(study), 300, warmup=200, seed=5)
+    asked = decay.with_(criteria=[es.Criterion("v", "k + a")])
+    found = es.montecarlo(asked, source=posterior, samples=50)
+    known = {tuple(row) for row in posterior.values.reshape(-1, 2).tolist()}
+    assert {tuple(row) for row in found.samples.values.tolist()} <= known
+
+
+def test_a_posterior_whose_chains_do_not_agree_is_not_drawn_from(
+    decay: es.Study, fitted: es.Fit
+) -> None:
+    study = fitted.study.with_(estimation=es.Estimation(criterion="ml"), criteria=())
+    posterior = es.sample(es.fit(study), 50, chains=1, warmup=50)
+    with pytest.raises(es.DesignError, match="O107: the posterior of 'decay' cannot be drawn from"):
+        es.montecarlo(decay, source=posterior, samples=50)
+
+
 def test_sources_by_name_are_made_from_the_studys_own_data(fitted: es.Fit) -> None:
     found = es.montecarlo(fitted.study, source="fit", samples=64, sampling="sobol")
     assert found.samples.values.mean(axis=0) == pytest.approx(fitted.values, rel=0.02)

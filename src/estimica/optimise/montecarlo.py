@@ -14,6 +14,7 @@ from estimica.estimate.fit import Fit
 from estimica.execute.executor import Executor
 from estimica.execute.run_writer import RunWriter
 from estimica.infer.bootstrap_result import Bootstrap
+from estimica.infer.posterior.result import Posterior
 from estimica.optimise.assess import OnProgress, assess, nominal, require_parameters
 from estimica.optimise.assessment import Assessment
 from estimica.optimise.global_sensitivity import Plan, analysed, morris_plan, sobol_plan
@@ -27,7 +28,7 @@ from estimica.study.study import Study
 def montecarlo(
     study: Study,
     *,
-    source: Fit | Bootstrap | str | None = None,
+    source: Fit | Bootstrap | Posterior | str | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
     progress: OnProgress | None = None,
@@ -38,9 +39,9 @@ def montecarlo(
     """Draw the parameters, simulate, and take the criteria: quantiles, and how often all is well.
 
     Parameters are drawn from the distributions of `draw`; the tuners of a `source` from the
-    covariance of that fit, or from the sample of that bootstrap. A source may be a name too:
-    'fit', 'bootstrap', or a run in the `store`. `settings` are those of the `[montecarlo]` table
-    and stand before it.
+    covariance of that fit, from the sample of that bootstrap, or from that posterior. A source may
+    be a name too: 'fit', 'bootstrap', 'sample', or a run in the `store`. `settings` are
+    those of the `[montecarlo]` table and stand before it.
     """
     table = study.tables.get("montecarlo", {})
     own: Mapping[str, Any] = table if isinstance(table, dict) else {}

@@ -1,4 +1,5 @@
-"""Where a Monte Carlo draws the tuners of a fit from: its covariance, or a bootstrap's sample."""
+"""Where a Monte Carlo draws the tuners of a fit from: its covariance, a bootstrap's sample, or the
+posterior."""
 
 from __future__ import annotations
 
@@ -20,13 +21,16 @@ from estimica.execute.store import Store
 from estimica.infer.bootstrap import bootstrap
 from estimica.infer.bootstrap_result import MANY, Bootstrap
 from estimica.infer.noted_fit import noted, restored
+from estimica.infer.posterior.result import Posterior
+from estimica.infer.posterior.run import sample
 from estimica.optimise.samples import Samples, drawn_jointly
 from estimica.study.bootstrap_table import bootstrap_table
 from estimica.study.montecarlo_table import MontecarloTable
+from estimica.study.sample_table import sample_table
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
-FIT, BOOTSTRAP = "fit", "bootstrap"
+FIT, BOOTSTRAP, SAMPLE = "fit", "bootstrap", "sample"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,18 +77,20 @@ class Source:
 
 def source_of(
     study: Study,
-    given: Fit | Bootstrap | str,
+    given: Fit | Bootstrap | Posterior | str,
     *,
     workers: int | None = 1,
     run: RunWriter | None = None,
     store: Path | None = None,
 ) -> Source:
-    """A fit or bootstrap as a source; by name it is made first, or found in the store of runs."""
+    """A fit, bootstrap or posterior; by name it is made first, or found in the store of runs."""
     if isinstance(given, str):
-        if given in (FIT, BOOTSTRAP):
+        if given in (FIT, BOOTSTRAP, SAMPLE):
             given = _made(study, given, workers, run or NoRunWriter())
         else:
             return _stored(study, given, store).known_in(study)
+    if isinstance(given, Posterior):
+        return _of_posterior(given).known_in(study)
     if isinstance(given, Bootstrap):
         names, chosen = _tuners(given.fit)
         about = f"the bootstrap of '{given.fit.study.name}'"
@@ -104,6 +110,20 @@ def source_of(
     about = f"the fit of '{given.study.name}'"
     found = Source(names, given.values[chosen], covariance, None, about).known_in(study)
     return _determined(found)
+
+
+def _of_posterior(given: Posterior) -> Source:
+    """The draws of all chains, if these agree."""
+    about = f"the posterior of '{given.fit.study.name}'"
+    _require_agreement(about, *given.outcome())
+    names, chosen = _tuners(given.fit)
+    draws = given.values.reshape(-1, given.fit.n_free)[:, chosen]
+    return Source(names, given.fit.values[chosen], None, draws, about)
+
+
+def _require_agreement(about: str, status: str, message: str) -> None:
+    if status != "done":
+        raise DesignError("O107", f"{about} cannot be drawn from: {message}")
 
 
 def _tuners(fit: Fit) -> tuple[tuple[str, ...], list[int]]:
@@ -144,8 +164,10 @@ def _require_replicates(about: str, count: int) -> None:
         raise DesignError("O062", f"{about} has {count} replicates to draw from; make more of them")
 
 
-def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit | Bootstrap:
-    """The fit of the cases with data, then its bootstrap; what the run has noted is not repeated.
+def _made(
+    study: Study, what: str, workers: int | None, run: RunWriter
+) -> Fit | Bootstrap | Posterior:
+    """The fit of the cases with data, then what is asked of it; what is noted is not repeated.
 
     The criteria of the design do not count in it.
     """
@@ -171,6 +193,8 @@ def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit |
         fit = restored(asked, known)
     if what == FIT:
         return fit
+    if what == SAMPLE:
+        return _sampled(study, fit, workers, run)
     table = study.tables.get("bootstrap", {})
     s = bootstrap_table(table if isinstance(table, dict) else {})
     found = bootstrap(
@@ -187,31 +211,55 @@ def _made(study: Study, what: str, workers: int | None, run: RunWriter) -> Fit |
     return found
 
 
+def _sampled(study: Study, fit: Fit, workers: int | None, run: RunWriter) -> Posterior:
+    table = study.tables.get("sample", {})
+    s = sample_table(table if isinstance(table, dict) else {})
+    found = sample(
+        fit,
+        s.draws,
+        chains=s.chains,
+        warmup=s.warmup,
+        method=s.method,
+        acceptance=s.acceptance,
+        seed=s.seed,
+        workers=workers,
+        run=run,
+    )
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found
+
+
 def _stored(study: Study, name: str, store: Path | None) -> Source:
-    """The source that a run of `fit` or `bootstrap` has left in the store."""
+    """The source that a run of `fit`, `bootstrap` or `sample` has left in the store."""
     if study.path is None and store is None:
         raise DesignError(
             "O064",
             f"source '{name}': a study that was not read from a file has no store of runs; give "
-            "a fit or a bootstrap",
+            "a fit, a bootstrap or a posterior",
         )
     run = Store.of(study.path or Path(), store).run(name)
     command = run.summary.command
-    if command not in (FIT, BOOTSTRAP):
+    if command not in (FIT, BOOTSTRAP, SAMPLE):
         raise DesignError(
-            "O065", f"source: run '{run.id}' is of '{command}', not of 'fit' or 'bootstrap'"
+            "O065",
+            f"source: run '{run.id}' is of '{command}', not of 'fit', 'bootstrap' or 'sample'",
         )
     told: Mapping[str, Any] = run.result.get("parameters", {})
     names = tuple(told)
     values = np.array([told[n]["value"] for n in names], float)
     about = f"run '{run.id}'"
+    if command == SAMPLE:
+        outcome: Mapping[str, Any] = run.result.get("outcome", {})
+        _require_agreement(about, str(outcome.get("status")), str(outcome.get("message")))
+        return Source(names, values, None, _draws(run, len(names)), about).known_in(study)
     if command == BOOTSTRAP:
-        sample = _replicates(run, len(names))
-        _require_replicates(about, len(sample))
+        replicates = _replicates(run, len(names))
+        _require_replicates(about, len(replicates))
         failed = int(run.result.get("failed", 0))
-        _require_trusted(about, failed, failed + len(sample))
+        _require_trusted(about, failed, failed + len(replicates))
         lost = _undetermined(run, told)
-        return _determined(Source(names, values, None, sample, about, lost).known_in(study))
+        return _determined(Source(names, values, None, replicates, about, lost).known_in(study))
     matrix = run.result.get("covariance")
     if not names or matrix is None:
         raise DesignError("O066", f"{about} has no covariance to draw from; fit once more")
@@ -239,3 +287,13 @@ def _replicates(run: StoredRun, count: int) -> Vector:
         if key.startswith("replicate") and isinstance(value, Mapping) and "values" in value:
             rows.append(value["values"][:count])
     return np.array(rows, float).reshape(-1, count)
+
+
+def _draws(run: StoredRun, count: int) -> Vector:
+    """The tuners of all draws of all chains."""
+    chains = [
+        np.array(payload["value"]["values"], float)[:, :count]
+        for key, payload in sorted(run.checkpoints.items())
+        if key.startswith("chain") and isinstance(payload, Mapping) and "value" in payload
+    ]
+    return np.concatenate(chains)

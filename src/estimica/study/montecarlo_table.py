@@ -26,7 +26,8 @@ class MontecarloTable:
         str | None,
         Field(
             description="Where the tuners are drawn from instead: 'fit' (the covariance of this "
-            "study's fit), 'bootstrap' (its sample), or the name of a stored run."
+            "study's fit), 'bootstrap' (its sample), 'sample' (the posterior), or the name of a "
+            "stored run."
         ),
     ] = None
     samples: Annotated[int, Field(ge=2, le=SAMPLES, description="Simulated designs."), WHOLE] = 1000

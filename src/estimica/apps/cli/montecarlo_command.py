@@ -40,7 +40,9 @@ def montecarlo(
     sampling: Annotated[str | None, typer.Option(help="random, latin-hypercube or sobol.")] = None,
     source: Annotated[
         str | None,
-        typer.Option(help="Draw the tuners from: fit, bootstrap, or a stored run of these."),
+        typer.Option(
+            help="Draw the tuners from: fit, bootstrap, sample, or a stored run of these."
+        ),
     ] = None,
     sensitivity: Annotated[
         str | None, typer.Option(help="Which parameters matter: morris, sobol or none.")
