@@ -22,6 +22,7 @@ model Lag
   input Real u;
   output Real y(start = 0, fixed = true);
   output Real z = 2*y;
+  Real x = k*y^2;
 equation
   T*der(y) = k*u - y;
 end Lag;

@@ -254,13 +254,13 @@ def test_laplacian_noise_has_the_median_and_the_mean_deviation() -> None:
 
 
 def test_the_gradient_is_exact_with_everything_at_once() -> None:
-    """Two cases, a disturbance, a transform, limits and a sigma in two outputs and a tuner."""
+    """Two cases, a disturbance, a transform, limits; sigma in tuners, outputs and a variable."""
     limits = DetectionLimits(min=0.3, max=1.5)
     columns = {
         "y": es.OutputColumn(
             "y", sigma="s + r*abs(y) + 0.01*time", disturbance=True, limits=limits
         ),
-        "z": es.OutputColumn("z", sigma="s*(1 + z)", transform="exp", distribution="normal"),
+        "z": es.OutputColumn("z", sigma="s*(1 + z + x)", transform="exp"),
     }
     cases = [lag(1, **columns), lag(2, **columns)]
     tuners = [es.Tuner("T", start=1.7), es.Tuner("k", start=1.1), level("s", 0.1), level("r", 0.05)]
@@ -288,8 +288,8 @@ def test_a_misspelt_tuner_in_a_formula_is_named() -> None:
     study = points(growing(), [*MEAN, level("noise", 0.3)], sigma="nosie + 0.1*y")
     told = [p.text for p in check(study) if p.code == "C073"]
     assert told == [
-        "case 'points': output 'y': 'nosie' in sigma 'nosie + 0.1*y' is neither a tuner nor an "
-        "output of the case, an input, a column of its data or time; did you mean 'noise'?"
+        "case 'points': output 'y': 'nosie' in sigma 'nosie + 0.1*y' is neither a tuner nor a "
+        "variable, an input, a column of the data or time; did you mean 'noise'?"
     ]
     with pytest.raises(es.TunerError, match="and no formula of sigma speaks of it"):
         es.fit(study)

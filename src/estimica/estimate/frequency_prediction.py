@@ -42,7 +42,7 @@ class FrequencyPredictor(Predictor):
             operating_point=record.case.operating_point or "steady",
         )
 
-    def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
+    def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
         """Re and Im of transfer `k` in turn, and their slopes."""
         rows, c = self._rows[k], self.transfers[k].amplitude
         parts = slice(2 * k, 2 * k + 2)

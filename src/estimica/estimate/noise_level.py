@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.links import Links
 from estimica.source.formula import Formula
 from estimica.study.noise_model import SigmaFormula
 from estimica.study.record import Measured, Record
 
 Vector = npt.NDArray[np.float64]
+Moving = tuple[Vector, Vector]  # values and slopes of a variable at the stamps of an output
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,63 +27,54 @@ class Level:
 
 
 class LevelFormula:
-    """The formula of one output's σ, bound to the tuners and outputs of its case."""
+    """The formula of one output's σ, bound to the tuners and variables of its case.
 
-    def __init__(
-        self, of: Measured, formula: SigmaFormula, tuners: Sequence[str], outputs: Sequence[str]
-    ) -> None:
-        self._name, self._text = of.name, formula.text
-        self._formula, self._known = formula.formula, formula.known
-        self._tuners, self._outputs = list(tuners), list(outputs)
-        moving = {*tuners, *outputs}
-        self._partials = {n: self._formula.partial(n) for n in self._formula.names if n in moving}
+    `moving` are the simulated variables in it. A tuner comes before a variable, and both before a
+    column of the same name.
+    """
 
-    def at(
-        self,
-        tuners: Mapping[str, float],
-        values: Mapping[str, Vector],
-        slopes: Mapping[str, Vector],
-        disturbed: bool,
-    ) -> Level | str:
-        """The level at values of all tuners and outputs, or why there is none."""
-        like = values[self._name]
-        known: dict[str, float | Vector] = {**self._known, **values, **tuners}
+    def __init__(self, of: Measured, sigma: SigmaFormula, links: Links, varying: Collection[str]):
+        self._name, self._formula, self._known = of.name, sigma.formula, sigma.known
+        self._tuners, self._fixed = links.tuners, links.fixed
+        simulated = [n for n in self._formula.names if n == of.name or n in varying]
+        self.moving = [n for n in simulated if n not in (*links.tuners, *links.fixed)]
+        own = {*links.tuners, *self.moving}
+        self._partials = {n: self._formula.partial(n) for n in self._formula.names if n in own}
+
+    def at(self, tuners: Vector, variables: Mapping[str, Moving], disturbed: bool) -> Level | str:
+        """The level at values of the tuners and of what is simulated, or why there is none."""
+        like, own_slope = variables[self._name]
+        known: dict[str, float | Vector] = {**self._known, **self._fixed}
+        known |= {n: v for n, (v, _) in variables.items() if n in self.moving}
+        known |= dict(zip(self._tuners, map(float, tuners), strict=True))
         sigma = _broadcast(self._formula, known, like)
         wrong = np.flatnonzero(~(np.isfinite(sigma) & (sigma > 0)))
         if len(wrong):
             return (
-                f"sigma '{self._text}' of output '{self._name}' is {sigma[wrong[0]]:g} at its "
-                f"sample {wrong[0] + 1}, and must be positive; give its tuners bounds, or "
+                f"sigma '{self._formula.text}' of output '{self._name}' is {sigma[wrong[0]]:g} at "
+                f"its sample {wrong[0] + 1}, and must be positive; give its tuners bounds, or "
                 "scale = 'log'"
             )
-        slope = np.zeros_like(slopes[self._name])
-        by_disturbance = np.zeros_like(like)
+        slope, by_disturbance = np.zeros_like(own_slope), np.zeros_like(like)
         for name, partial in self._partials.items():
             change = _broadcast(partial, known, like)
-            if name in self._tuners:
-                if slope.shape[1]:  # not where nothing is differentiated
-                    slope[:, self._tuners.index(name)] += change
-            else:
-                slope += change[:, None] * slopes[name]
+            if name in self.moving:
+                slope += change[:, None] * variables[name][1]
                 if disturbed and name == self._name:
                     by_disturbance += change
+            elif slope.shape[1]:  # not where nothing is differentiated
+                slope[:, self._tuners.index(name)] += change
         return Level(sigma, slope, by_disturbance)
 
 
 def level_formulas(
-    record: Record, tuners: Sequence[str], fixed: Mapping[str, float]
+    record: Record, links: Links, varying: Collection[str]
 ) -> tuple[LevelFormula | None, ...]:
     """The formulas of σ of a case, none for outputs without one."""
-    found: list[LevelFormula | None] = []
-    outputs = [m.name for m in record.outputs]
-    for m in record.outputs:
-        if not isinstance(m.sigma, SigmaFormula):
-            found.append(None)
-            continue
-        # a tuner comes before an output, and both before a column of the same name
-        moving = [n for n in outputs if n not in (*tuners, *fixed)]
-        found.append(LevelFormula(m, m.sigma, tuners, moving))
-    return tuple(found)
+    return tuple(
+        LevelFormula(m, m.sigma, links, varying) if isinstance(m.sigma, SigmaFormula) else None
+        for m in record.outputs
+    )
 
 
 def _broadcast(formula: Formula, known: Mapping[str, float | Vector], like: Vector) -> Vector:

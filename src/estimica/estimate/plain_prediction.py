@@ -48,6 +48,7 @@ class PlainPredictor(Predictor):
     ) -> None:
         super().__init__(of.record, of.links, of.places)
         self.times, self._of = of.times, of
+        self.levels = of.levels
         tuned, _ = self.links.at(start[self._tuners])
         parameters, starts = split(model, fixed)
         followed, begun = split(
@@ -62,7 +63,7 @@ class PlainPredictor(Predictor):
             dict(self.record.inputs),
             parameters,
             starts,
-            outputs=[m.name for m in self.record.outputs],
+            outputs=of.simulated,
             begin=self.record.begin,
             options=replace(of.response.options, tuner_scales=()),
         )
@@ -78,7 +79,7 @@ class PlainPredictor(Predictor):
 
     def at(self, values: Vector) -> list[Prediction] | str:
         """Outputs of the case at values of all unknowns, or why there are none."""
-        parameters, _ = self.links.at(values[self._tuners])
+        parameters, chain = self.links.at(values[self._tuners])
         constants = self.response.values.copy()
         own = np.concatenate([parameters, values[self._starts]])
         constants[self._entries] = own * self._signs
@@ -92,9 +93,9 @@ class PlainPredictor(Predictor):
         for k, extra in enumerate(self.extras):
             value, slope = self.picked(run, k)
             found.append(Prediction(value if extra is None else value + values[extra], slope))
-        return self.with_levels(found, values)
+        return self.with_levels(found, values, run, chain[:0, :0])
 
-    def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
-        """Values of output `k` at its own stamps; there are no slopes."""
-        value = run.Y[self._of.rows(k), k]
+    def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
+        """Values of output `k`, or of another variable, at its own stamps; there are no slopes."""
+        value = run.Y[self._of.rows(k), self._of.simulated.index(name) if name else k]
         return value, np.empty((len(value), 0))

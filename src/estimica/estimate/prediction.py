@@ -12,7 +12,7 @@ import numpy.typing as npt
 from estimica.base.errors import SimulationError
 from estimica.compiled.model import Evaluation, Model, Respond
 from estimica.estimate.links import Links
-from estimica.estimate.noise_level import Level, level_formulas
+from estimica.estimate.noise_level import Level, LevelFormula, level_formulas
 from estimica.simulate.engine import Options
 from estimica.simulate.failure import explained
 from estimica.study.record import Record
@@ -69,11 +69,11 @@ class Predictor(ABC):
         self.columns: tuple[int, ...] = (*places.tuners, *places.starts.values())
         self.extras = tuple(places.disturbances.get(m.name) for m in record.outputs)
         self._direct = links.is_one_to_one
-        self._levels = level_formulas(record, links.tuners, links.fixed)
+        self.levels: tuple[LevelFormula | None, ...] = (None,) * len(record.outputs)
 
     @abstractmethod
-    def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
-        """Values and slopes of output `k` at its own samples."""
+    def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
+        """Values and slopes of output `k` at its own samples, or there of another variable."""
 
     def replaced(self, measured: Sequence[Vector]) -> Predictor:
         """The same for other measured values, on which most do not depend."""
@@ -94,21 +94,23 @@ class Predictor(ABC):
             if extra is not None:
                 value = value + values[extra]
             found.append(Prediction(value, slope if self._direct else self._chained(slope, chain)))
-        return self.with_levels(found, values)
+        return self.with_levels(found, values, run, chain)
 
-    def with_levels(self, found: list[Prediction], values: Vector) -> list[Prediction] | str:
+    def with_levels(
+        self, found: list[Prediction], values: Vector, run: Evaluation, chain: Vector
+    ) -> list[Prediction] | str:
         """The predictions with the noise levels that formulas give, or why there are none."""
-        if not any(self._levels):
-            return found
-        tuners = dict(zip(self.links.tuners, map(float, values[self._tuners]), strict=True))
-        names = [m.name for m in self.record.outputs]
-        by_name = {n: p.value for n, p in zip(names, found, strict=True)}
-        slopes = {n: p.slope for n, p in zip(names, found, strict=True)}
         levelled = []
-        for one, formula, extra in zip(found, self._levels, self.extras, strict=True):
+        for k, (one, formula) in enumerate(zip(found, self.levels, strict=True)):
             if formula is not None:
-                known = {**self.links.fixed, **tuners}
-                level = formula.at(known, by_name, slopes, extra is not None)
+                variables = {self.record.outputs[k].name: (one.value, one.slope)}
+                for name in formula.moving:
+                    if name not in variables:
+                        value, slope = self.picked(run, k, name)
+                        own = slope if self._direct else self._chained(slope, chain)
+                        variables[name] = value, own
+                disturbed = self.extras[k] is not None
+                level = formula.at(values[self._tuners], variables, disturbed)
                 if isinstance(level, str):
                     return level
                 one = replace(one, level=level)
@@ -134,6 +136,7 @@ class CasePredictor(Predictor):
     ) -> None:
         super().__init__(record, links, places)
         self.times, self._rows = _stamps(record)
+        self.levels = level_formulas(record, links, varying_names(model))
         if model.has_time:
             self.accuracy = options.rtol
         self._respond(model, fixed, options)
@@ -145,20 +148,32 @@ class CasePredictor(Predictor):
             dict(self.record.inputs),
             parameters,
             starts,
-            outputs=[m.name for m in self.record.outputs],
+            outputs=self.simulated,
             wrt=[*self.links.parameters, *self.places.starts],
             begin=self.record.begin,
             options=options,
         )
 
+    @property
+    def simulated(self) -> list[str]:
+        """The outputs, and other variables that formulas of sigma speak of."""
+        others = [n for formula in self.levels if formula for n in formula.moving]
+        return list(dict.fromkeys([*(m.name for m in self.record.outputs), *others]))
+
     def rows(self, k: int) -> Rows:
         """Which of all stamps output `k` has."""
         return self._rows[k]
 
-    def picked(self, run: Evaluation, k: int) -> tuple[Vector, Vector]:
-        """Values and slopes of output `k` at its own stamps."""
-        rows = self._rows[k]
-        return run.Y[rows, k], run.YS[rows, k, :]
+    def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
+        """Values and slopes of output `k` at its own stamps, or there of another variable."""
+        rows, place = self._rows[k], self.simulated.index(name) if name else k
+        return run.Y[rows, place], run.YS[rows, place, :]
+
+
+def varying_names(model: Model) -> frozenset[str]:
+    """What a model simulates: neither parameters nor inputs."""
+    held = ("parameter", "constant", "input")
+    return frozenset(q.name for q in model.quantities() if q.role not in held)
 
 
 def split(model: Model, fixed: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:

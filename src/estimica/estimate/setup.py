@@ -158,7 +158,13 @@ def prepare(study: Study) -> Setup:
         require_possible(one, study.estimation)
     require_filterable(records, study.estimation)
     names = [t.name for t in study.tuners]
-    raise_all([p for one in records for p in check_noise(one, study.estimation, names)])
+    raise_all(
+        [
+            p
+            for one in records
+            for p in check_noise(one, study.estimation, names, study.model_of(one.case))
+        ]
+    )
     return Setup(study, records, links, tuners, held)
 
 

@@ -58,7 +58,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         found += check_units(case, of_case)
         if not study.is_backwards:
             names = [t.name for t in study.tuners]
-            found += check_noise(record, study.estimation, names)
+            found += check_noise(record, study.estimation, names, study.model_of(case))
         records.append(record)
     found += check_axes(study, records) + check_criterion(study)
     if study.is_backwards:

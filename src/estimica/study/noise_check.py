@@ -4,52 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-import numpy as np
-
 from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean
+from estimica.compiled.model import Model
 from estimica.study.estimation import Estimation
 from estimica.study.noise_model import TIME, SigmaFormula
 from estimica.study.record import Measured, Record
 
 
-def check_noise(record: Record, estimation: Estimation, tuners: Collection[str]) -> list[Problem]:
+def check_noise(
+    record: Record, estimation: Estimation, tuners: Collection[str], model: Model
+) -> list[Problem]:
     """What is wrong with the noise of the outputs of a case."""
+    if not any(m.is_modelled for m in record.outputs):
+        return []
+    held = ("parameter", "constant", "input")
+    varying = [q.name for q in model.quantities() if q.role not in held]
     where = f"case '{record.case.name}'"
     found: list[Problem] = []
     for m in record.outputs:
         if isinstance(m.sigma, SigmaFormula):
-            found += _names(where, record, m, m.sigma, tuners)
+            found += _names(where, record, m, m.sigma, [*tuners, *varying])
         if m.is_modelled:
             found += _together(where, record, m, estimation)
     return found
 
 
 def _names(
-    where: str, record: Record, m: Measured, sigma: SigmaFormula, tuners: Collection[str]
+    where: str, record: Record, m: Measured, sigma: SigmaFormula, known: Collection[str]
 ) -> Iterator[Problem]:
-    outputs = {o.name: o for o in record.outputs}
-    known = [*tuners, *outputs, *record.inputs, TIME]
     for name in sigma.formula.names:
-        if name in tuners:
-            continue
-        if name not in outputs and name not in sigma.known:
-            hint = did_you_mean(name, known)
-            yield Problem(
-                "C073",
-                where,
-                f"output '{m.name}': '{name}' in sigma '{sigma.text}' is neither a tuner nor an "
-                f"output of the case, an input, a column of its data or time{hint}",
-                "" if hint else f"add it to [tune]; there are {', '.join(known)}",
+        if name not in known and name not in sigma.known and name != m.name:
+            hint = did_you_mean(name, [*known, *record.inputs, TIME])
+            message = (
+                f"output '{m.name}': '{name}' in sigma '{sigma.text}' is neither a tuner nor a "
+                f"variable, an input, a column of the data or time{hint}"
             )
-            continue
-        other = outputs.get(name)
-        if other is None or other is m:
-            continue
-        if not np.array_equal(m.time, other.time) or other.disturbance is not None:
-            why = "has a disturbance" if other.disturbance else "has samples at other times"
-            message = f"output '{m.name}': its sigma speaks of output '{name}', which {why}"
-            yield Problem("C073", where, message, "write sigma in its own output")
+            yield Problem("C073", where, message, "" if hint else "add it to [tune]")
 
 
 def _together(where: str, record: Record, m: Measured, estimation: Estimation) -> Iterator[Problem]:
