@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import FitError
-from estimica.base.show import Band, Curve, Curves, Panel, labelled
+from estimica.base.show import Band, Curve, Curves, Panel, Ribbon, labelled
 from estimica.base.suggest import did_you_mean
 from estimica.base.thin import thinned
 from estimica.estimate import frequency_pictures as frequency
@@ -22,7 +22,7 @@ from estimica.study.case import InputColumn
 from estimica.study.record import Record
 
 Vector = npt.NDArray[np.float64]
-MEASURED, SIMULATED = 7, 1  # of the palette: grey points, a strong line
+MEASURED, SIMULATED, CENSORED = 7, 1, 3  # of the palette: grey points, a strong line, marks
 MOST_ITERATIONS = 12  # in one picture
 LEGIBLE = 8  # tuners in one panel of the path
 ALIKE = 1e-6  # relative difference of costs that are equal
@@ -86,11 +86,22 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     colour=SIMULATED,
                     listed=not panels,
                 ),
+                *_censored(fit, output, x, output.measured[order], order),
             )
             panels.append(
                 Panel(labelled(output.name, fit.unit_of(output)), curves, group=_heading(fit, case))
             )
     return Curves(tuple(panels), _title(fit, "measured and simulated"), _axis_label(fit))
+
+
+def _censored(
+    fit: Fit, output: Compared, x: Vector, y: Vector, order: npt.NDArray[np.intp] | slice
+) -> Iterator[Curve]:
+    """Samples of which only a detection limit is known, marked."""
+    beyond = output.censored[order]
+    if beyond.any():
+        name = "beyond its detection limit"
+        yield Curve(name, x[beyond], y[beyond], fit.unit_of(output), dotted=True, colour=CENSORED)
 
 
 def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
@@ -100,7 +111,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
     panels: list[Panel] = []
     for case, axis in _cases(fit):
         for output in case.outputs:
-            sigma = noise_level(fit, case, output)
+            sigma = 0.0 if output.sigma is not None else noise_level(fit, case, output)
             if output.transfer is not None:
                 panels += frequency.residual_panels(fit, case, output, sigma)
                 continue
@@ -127,15 +138,27 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
                 listed=not panels,
             )
             bands = (Band("" if panels else "± 2σ", -2 * sigma, 2 * sigma),) if sigma else ()
+            marked = _censored(fit, output, x, output.compared[order], order)
             panels.append(
                 Panel(
                     fit.residual_label(output),
-                    (*before, last),
+                    (*before, last, *marked),
                     bands,
+                    ribbons=_around(output, x, order, not panels),
                     group=_heading(fit, case),
                 )
             )
     return Curves(tuple(panels), _title(fit, "residuals"), _axis_label(fit))
+
+
+def _around(
+    output: Compared, x: Vector, order: npt.NDArray[np.intp] | slice, named: bool
+) -> tuple[Ribbon, ...]:
+    """± 2σ of samples that have their own."""
+    if output.sigma is None:
+        return ()
+    wide = 2 * output.sigma[order]
+    return (Ribbon("± 2σ", x, -wide, wide, listed=named),)
 
 
 def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:

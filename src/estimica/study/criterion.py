@@ -92,11 +92,12 @@ def _unused(study: Study, criterion: str) -> Iterator[Problem]:
         for name in case.outputs
     ]
     for case, name, column in outputs:
-        if isinstance(column.sigma, Sigma):
+        if isinstance(column.sigma, Sigma) and column.sigma.column is None:
+            what = "bounds of sigma are" if column.sigma.shared is None else "a shared sigma is"
             yield Problem(
                 "C033",
                 f"case '{case.name}'",
-                f"output '{name}': bounds of sigma are not used by criterion 'oe'",
+                f"output '{name}': {what} not used by criterion 'oe'",
                 'write criterion = "ml", or sigma = a number',
                 warning=True,
             )

@@ -10,24 +10,36 @@ from estimica.compiled.model import Model
 from estimica.study.estimation import Estimation
 from estimica.study.noise_model import TIME, SigmaFormula
 from estimica.study.record import Measured, Record
+from estimica.study.sigma import Sigma
 
 
 def check_noise(
     record: Record, estimation: Estimation, tuners: Collection[str], model: Model
 ) -> list[Problem]:
     """What is wrong with the noise of the outputs of a case."""
+    where = f"case '{record.case.name}'"
+    shared = list(_shared(where, record, estimation))
     if not any(m.is_modelled for m in record.outputs):
-        return []
+        return shared
     held = ("parameter", "constant", "input")
     varying = [q.name for q in model.quantities() if q.role not in held]
-    where = f"case '{record.case.name}'"
-    found: list[Problem] = []
+    found = shared
     for m in record.outputs:
         if isinstance(m.sigma, SigmaFormula):
             found += _names(where, record, m, m.sigma, [*tuners, *varying])
         if m.is_modelled:
             found += _together(where, record, m, estimation)
     return found
+
+
+def _shared(where: str, record: Record, estimation: Estimation) -> Iterator[Problem]:
+    """A robust loss takes the level of each output from its own residuals."""
+    for m in record.outputs:
+        shared = isinstance(m.sigma, Sigma) and m.sigma.shared is not None
+        if shared and estimation.criterion == "ml" and estimation.loss != "squared":
+            message = f"output '{m.name}': a shared sigma does not go with loss = "
+            advice = "leave one of the two out"
+            yield Problem("C079", where, f"{message}'{estimation.loss}'", advice)
 
 
 def _names(
