@@ -18,7 +18,7 @@ def check_noise(
 ) -> list[Problem]:
     """What is wrong with the noise of the outputs of a case."""
     where = f"case '{record.case.name}'"
-    shared = list(_shared(where, record, estimation))
+    shared = [*_shared(where, record, estimation), *_filtered(where, record)]
     if not any(m.is_modelled for m in record.outputs):
         return shared
     held = ("parameter", "constant", "input")
@@ -40,6 +40,15 @@ def _shared(where: str, record: Record, estimation: Estimation) -> Iterator[Prob
             message = f"output '{m.name}': a shared sigma does not go with loss = "
             advice = "leave one of the two out"
             yield Problem("C079", where, f"{message}'{estimation.loss}'", advice)
+
+
+def _filtered(where: str, record: Record) -> Iterator[Problem]:
+    """Behind a filter a sample has the noise of its neighbours too."""
+    for m in record.outputs:
+        if m.relative is not None and m.prefilter is not None:
+            message = f"output '{m.name}': a column of sigma does not go with a prefilter"
+            advice = "leave one of the two out, or give one sigma for all samples"
+            yield Problem("C078", where, message, advice)
 
 
 def _names(
@@ -68,7 +77,9 @@ def _together(where: str, record: Record, m: Measured, estimation: Estimation) -
     if not isinstance(m.sigma, (float, SigmaFormula)):
         advice = 'where it is not known write sigma = "s", and s = { start = 0.1, scale = "log" }'
         yield Problem("C076", where, f"{said} needs a sigma", f"{advice} in [tune]")
-    if isinstance(m.sigma, SigmaFormula) and estimation.transcription != "shooting":
+    # residuals of zero are kinks, which only a single simulation is searched over
+    whole = isinstance(m.sigma, SigmaFormula) or m.distribution == "laplace"
+    if whole and estimation.transcription != "shooting":
         message = f"{said} does not go with transcription = '{estimation.transcription}'"
         yield Problem("C077", where, message, "write transcription = 'shooting'")
     other = ""
