@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
 from experiments import NEAR, SITUATIONS, SLOW
-from figures import LEAST, MOST, Cell, Cells, inside
+from figures import LEAST, MOST, WORST_LEAST, WORST_MOST, Cell, Cells
 from intervals import METHODS, REPLICATES
 from plants import PLANTS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "coverage.md"
+COMMAND = "python bench/coverage/run.py --experiments 400 --workers 2"
 STORED = DOCS / "assets" / "coverage_table.json"
 KINDS = {
     "balanced": "both outputs have {0} samples of white noise",
@@ -32,30 +34,34 @@ def page(cells: Cells) -> str:
 
 
 def _head(many: str) -> Iterable[str]:
-    yield from (
-        "# Coverage of intervals",
-        "",
-        "A 95 % interval holds the truth in 95 of 100 experiments, or it is not one. Here is how",
-        f"often each kind does: six models, six situations, four methods, {many} simulated",
-        "experiments in each cell. Numbers are per cent of the intervals of all unknowns that hold",
-        "the truth, then the unknown that is furthest from 95 %. One experiment in many is chance:",
-        f"the share of 400 scatters by 1.1, and {LEAST:g} to {MOST:g} counts as 95. *Italic* cells",
-        "lie outside, and their results say so in a sentence; **bold** ones do not say it.",
-        "",
-        "```console",
-        "$ python bench/coverage/run.py --experiments 400 --workers 2",
-        "```",
-        "",
-        "repeats it in about 25 minutes and writes this page and",
-        "[coverage_table.json](assets/coverage_table.json). `--only circuit,unbalanced,profile`",
-        "does one cell.",
-        "",
-        "The models: " + "; ".join(f"*{n}*, {_described(n)}" for n in PLANTS) + ".",
-        "",
-        'The methods: *plain*, what `fit` prints; *hac*, `covariance(fit, "hac")`; *bootstrap*,',
-        f"the percentiles of {REPLICATES} replicates of the kind that one gets without asking;",
-        "*profile*, of one unknown that the second output tells of.",
+    models = "; ".join(f"*{n}*, {_described(n)}" for n in PLANTS)
+    yield from ("# Coverage of intervals", "")
+    yield from _filled(
+        "A 95 % interval holds the truth in 95 of 100 experiments, or it is not one. Here is how "
+        f"often each kind does: six models, six situations, four methods, {many} simulated "
+        "experiments in each cell. Numbers are per cent of the intervals of all unknowns that "
+        "hold the truth, then the unknown that is furthest from 95 %. The share of 400 scatters "
+        f"by 1.1: {LEAST:g} to {MOST:g} counts as 95, and {WORST_LEAST:g} to {WORST_MOST:g} for "
+        "the unknown that is furthest. *Italic* cells lie outside, and their results say so in a "
+        "sentence; **bold** ones do not say it."
     )
+    yield from ("```console", f"$ {COMMAND}", "```", "")
+    yield from _filled(
+        "repeats it in about 25 minutes and writes this page and "
+        "[coverage_table.json](assets/coverage_table.json). `--only circuit,unbalanced,profile` "
+        "does one cell."
+    )
+    yield from _filled(f"The models: {models}.")
+    yield from _filled(
+        'The methods: *plain*, what `fit` prints; *hac*, `covariance(fit, "hac")`; *bootstrap*, '
+        f"the percentiles of {REPLICATES} replicates of the kind that one gets without asking; "
+        "*profile*, of one unknown that the second output tells of."
+    )
+
+
+def _filled(text: str) -> Iterable[str]:
+    """A paragraph in lines, and an empty one behind it."""
+    yield from (*textwrap.wrap(text, 100, break_on_hyphens=False), "")
 
 
 def _described(plant: str) -> str:
@@ -66,12 +72,14 @@ def _described(plant: str) -> str:
 
 def _tables(cells: Cells) -> Iterable[str]:
     for situation, kind in SITUATIONS.items():
-        yield from ("", f"## {situation[0].upper()}{situation[1:]}", "")
-        yield KINDS[situation].format(*kind.samples).capitalize() + "."
-        yield from ("", f"| model | {' | '.join(METHODS)} |", "|---" * (len(METHODS) + 1) + "|")
+        yield from (f"## {situation[0].upper()}{situation[1:]}", "")
+        text = KINDS[situation].format(*kind.samples)
+        yield from _filled(f"{text[0].upper()}{text[1:]}.")
+        yield from (f"| model | {' | '.join(METHODS)} |", "|---" * (len(METHODS) + 1) + "|")
         for plant in PLANTS:
             shown = [_shown(cells.get((plant, situation, m))) for m in METHODS]
             yield f"| {plant} | {' | '.join(shown)} |"
+        yield ""
 
 
 def _shown(one: Cell | None) -> str:
@@ -80,14 +88,14 @@ def _shown(one: Cell | None) -> str:
     text = f"{one.coverage:.1f}"
     if one.worst and one.worst_coverage != one.coverage:
         text += f" ({one.worst} {one.worst_coverage:.1f})"
-    if inside(one.coverage):
+    if one.is_true:
         return text
     return f"*{text}*" if one.is_told else f"**{text}**"
 
 
 def _notes(cells: Cells) -> Iterable[str]:
     """What the results of cells outside the limits say, and what is left out of the counts."""
-    yield from ("", "## What the results say", "")
+    yield from ("## What the results say", "")
     told: dict[tuple[str, str, str], list[str]] = {}
     for (plant, situation, method), one in cells.items():
         if one.told:

@@ -3,6 +3,7 @@
     python bench/coverage/run.py --experiments 400 --workers 2 --out figures.json
     python bench/coverage/run.py --only circuit,unbalanced,profile
     python bench/coverage/run.py --page docs/coverage.md     # only the page of the stored figures
+    python bench/coverage/run.py --check                     # only names the cells that do not hold
 
 Each experiment draws its noise, is fitted from beside the truth and gets the intervals of every
 method. A cell that the file has already, of as many experiments, is not done again. `--only` names
@@ -140,8 +141,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="", help="models, situations, methods; comma between")
     parser.add_argument("--out", type=Path, default=STORED, help="file of the figures")
+    parser.add_argument("--check", action="store_true", help="only name the cells that do not hold")
     parser.add_argument("--page", type=Path, help="only write the page of the figures, to here")
     given = parser.parse_args()
+    if given.check:
+        failing = [" ".join(key) for key, one in read(given.out).items() if not one.holds]
+        sys.exit("\n".join(failing) or 0)
     if given.page is None:
         measure(given.out, given.only, given.experiments, given.workers)
     if given.page or given.out == STORED:
