@@ -7,6 +7,8 @@ is known is drawn from what lies beyond.
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtri_exp
@@ -14,7 +16,6 @@ from scipy.special import log_ndtr, ndtri_exp
 from estimica.estimate.fit import Compared
 
 Vector = npt.NDArray[np.float64]
-SEED = 20  # censored residuals are drawn, and always the same
 
 
 def quantile_residuals(output: Compared, residual: Vector) -> Vector:
@@ -31,7 +32,9 @@ def quantile_residuals(output: Compared, residual: Vector) -> Vector:
         # log of the lesser tail, exp(−|v|/b)/2
         z = np.sign(z) * -ndtri_exp(-size - np.log(2))
     if output.beyond is not None:
-        drawn = np.log(np.random.default_rng(SEED).uniform(size=len(z)))
+        # drawn alike whenever the data are, and independently of those of other experiments
+        seed = crc32(np.ascontiguousarray(output.measured).tobytes())
+        drawn = np.log(np.random.default_rng(seed).uniform(size=len(z)))
         for side in (-1, 1):
             chosen = output.beyond == side
             # measured below the limit: simulated − measured is at least the residual there
