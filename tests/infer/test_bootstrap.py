@@ -49,7 +49,7 @@ def test_each_replicate_is_the_regression_of_its_own_data() -> None:
     fit, X, _ = line()
     found = es.bootstrap(fit, 20, seed=9)
     place = workplace_of(fit)
-    source = resampler(place.objective, place.q, "parametric", None)
+    source = resampler(place, "parametric", None)
     for k, seed in enumerate(seeds(9, 20)):
         (y,) = source.measured(seed)
         assert found.values[k] == pytest.approx(np.linalg.lstsq(X, y, rcond=None)[0], rel=1e-8)
@@ -242,7 +242,7 @@ def test_replicates_of_the_boiler_cost_less_than_its_fit() -> None:
     found = es.bootstrap(fit, 25)
     simulations = fit.evaluations.simulations
     place = workplace_of(fit)
-    source = resampler(place.objective, place.q, "parametric", None)
+    source = resampler(place, "parametric", None)
     used = []
     for seed in seeds(1, 25):
         replaced = place.objective.replaced(source.measured(seed))

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.unknowns import Unknowns
+
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 #: share of an unknown in a null direction from which on it counts as part of it
@@ -24,12 +26,16 @@ NOTHING = 1e-12
 class Accuracy:
     """Covariance in physical units; infinite where the data do not determine an unknown.
 
-    An unknown at a bound is held there: its rows are zero, its standard error is NaN.
+    An unknown at a bound is free in it, so that the errors of the others do not rest on its
+    staying there, unless they would not be determined then.
     """
 
     covariance: Vector
     stderr: Vector
-    interval: Vector  # (n, 2), 95 %
+    interval: Vector  # (n, 2), 95 %, within the bounds
+    clipped: Flags  # (n, 2): ends of intervals that a bound has cut off
+    freedom: Vector  # degrees of freedom of each variance, infinite where the noise is known
+    held: Flags  # unknowns that errors of the others take as staying where they are
     identifiable: Flags
     rank: int
     singular_values: Vector  # of the Jacobian with columns of length one
@@ -45,7 +51,10 @@ class Accuracy:
         chosen = list(unknowns)
         covariance[chosen, :] = covariance[:, chosen] = np.nan
         stderr[chosen] = interval[chosen] = np.nan
-        return replace(self, covariance=covariance, stderr=stderr, interval=interval)
+        clipped = np.where(np.isfinite(interval), self.clipped, False)
+        return replace(
+            self, covariance=covariance, stderr=stderr, interval=interval, clipped=clipped
+        )
 
     @staticmethod
     def none(n: int) -> Accuracy:
@@ -55,6 +64,9 @@ class Accuracy:
             covariance=np.full((n, n), np.nan),
             stderr=unknown,
             interval=np.full((n, 2), np.nan),
+            clipped=np.zeros((n, 2), bool),
+            freedom=np.zeros(n),
+            held=np.zeros(n, bool),
             identifiable=np.zeros(n, bool),
             rank=0,
             singular_values=np.zeros(0),
@@ -69,60 +81,90 @@ class Accuracy:
             covariance=np.full_like(self.covariance, np.nan),
             stderr=np.full_like(self.stderr, np.nan),
             interval=np.full_like(self.interval, np.nan),
+            clipped=np.zeros_like(self.clipped),
         )
 
 
 def accuracy(
     R: Vector,
-    values: Vector,
-    slopes: Vector,
+    unknowns: Unknowns,
+    q: Vector,
     held: Flags,
+    moving: Moving,
     *,
-    scatter: Vector | None,
-    variance: float,
-    freedom: float,
+    covariance: Vector,
+    freedom: Vector,
     threshold: float,
 ) -> Accuracy:
-    """Accuracy at an estimate.
+    """Accuracy at the estimate `q`.
 
-    `R` is in coordinates, `slopes` are d(value)/d(coordinate), `held` the unknowns at bounds. The
-    covariance is (RᵀR)⁻¹ FᵀF (RᵀR)⁻¹ with F the gradient's `scatter` (none: F = R), multiplied by
-    `variance`; `freedom` are the degrees of freedom of the t intervals and `threshold` is the
-    relative error of the Jacobian.
+    `R` and the `covariance` are in coordinates; `held` are the unknowns whose rank is not asked
+    for, at bounds or without derivatives, and `moving` those that have errors. `freedom` are the
+    degrees of freedom of each variance, and `threshold` is the relative error of the Jacobian.
     """
-    n = len(values)
+    values, slopes = unknowns.values(q), unknowns.slopes(q)
     free = ~held
     columns, scale = scaled_columns(R[:, free])
     s, Vt = _svd(columns)
     large = _large(s, threshold)
-    rank = int(large.sum())
     null = Vt[~large]
-    inner = (Vt[large].T / s[large] ** 2) @ Vt[large]
-    if scatter is not None:
-        half = scatter[:, free] / scale @ inner
-        inner = half.T @ half
-    physical = slopes[free] / scale
-    covariance = np.zeros((n, n))
-    if math.isfinite(variance):
-        covariance[np.ix_(free, free)] = variance * inner * np.outer(physical, physical)
-    else:  # as many unknowns as samples: nothing tells the noise
-        covariance[np.ix_(free, free)] = np.where(np.eye(len(physical), dtype=bool), np.inf, np.nan)
-    lost = np.zeros(n, bool)
+    lost = np.zeros(len(q), bool)
     lost[free] = _part_of(null)
-    covariance[lost, :] = covariance[:, lost] = np.nan
-    covariance[lost, lost] = np.inf
-    stderr = np.sqrt(np.diag(covariance))
-    stderr[held] = np.nan
+    own = np.where(moving.free[:, None] & moving.free, covariance, 0.0)
+    open_ = lost | ~np.isfinite(np.diag(own))  # not determined, or nothing tells the noise
+    own[open_, :] = own[:, open_] = np.nan
+    own[open_, open_] = np.inf
+    errors = np.sqrt(np.diag(own))
+    errors[~moving.free] = np.nan
+    interval, clipped = intervals(unknowns, q, errors, freedom)
     return Accuracy(
-        covariance=covariance,
-        stderr=stderr,
-        interval=_intervals(values, stderr, freedom),
+        covariance=own * np.outer(slopes, slopes),
+        stderr=errors * slopes,
+        interval=interval,
+        clipped=clipped,
+        freedom=freedom,
+        held=~moving.free,
         identifiable=~lost,
-        rank=rank + int(held.sum()),
+        rank=int(large.sum() + held.sum()),
         singular_values=s,
         threshold=threshold,
         null_directions=_relative_directions(null, free, scale, slopes, values),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """The unknowns that have errors, and (JᵀJ)⁻¹ among them where they are determined."""
+
+    free: Flags
+    inverse: Vector  # (n, n)
+
+
+def moving(R: Vector, at_bound: Flags, rough: Flags, threshold: float) -> Moving:
+    """What moves from one record to the next: all but what is `rough`.
+
+    An unknown at a bound moves as well: the next record may put it elsewhere, and the others with
+    it. It is held only where they would not be determined if it were free.
+    """
+    free = ~(at_bound | rough)
+    lost = _nullity(R[:, free], threshold)
+    for k in np.flatnonzero(at_bound & ~rough):
+        tried = free.copy()
+        tried[k] = True
+        if _nullity(R[:, tried], threshold) == lost:
+            free = tried
+    columns, scale = scaled_columns(R[:, free])
+    s, Vt = _svd(columns)
+    large = _large(s, threshold)
+    inverse = np.zeros((len(free), len(free)))
+    own = (Vt[large].T / s[large] ** 2) @ Vt[large]
+    inverse[np.ix_(free, free)] = own / np.outer(scale, scale)
+    return Moving(free, inverse)
+
+
+def _nullity(R: Vector, threshold: float) -> int:
+    s, Vt = _svd(scaled_columns(R)[0])
+    return len(Vt) - int(_large(s, threshold).sum())
 
 
 def undetermined(R: Vector, held: Flags, threshold: float) -> Flags:
@@ -180,12 +222,27 @@ def _svd(A: Vector) -> tuple[Vector, Vector]:
     return s, Vt
 
 
-def _intervals(values: Vector, stderr: Vector, freedom: float) -> Vector:
-    # not scipy.stats: it takes longer to import than many a fit takes
-    from scipy.special import stdtrit
+def intervals(
+    unknowns: Unknowns, q: Vector, errors: Vector, freedom: Vector
+) -> tuple[Vector, Flags]:
+    """(n, 2) 95 % intervals of `errors` in coordinates, and which ends a bound has cut off.
 
-    width = stderr * (float(stdtrit(freedom, 0.975)) if freedom > 0 else math.inf)
-    return np.stack([values - width, values + width], axis=1)
+    They are symmetric in coordinates, which on a logarithmic scale is in factors: the interval of
+    a positive quantity is positive.
+    """
+    # not scipy.stats: it takes longer to import than many a fit takes
+    from scipy.special import ndtri, stdtrit
+
+    known = np.isinf(freedom)
+    quantile = np.where(known, ndtri(0.975), stdtrit(np.where(known, 1.0, freedom), 0.975))
+    width = errors * np.where(freedom > 0, quantile, math.inf)
+    ends = np.stack([unknowns.values(q - width), unknowns.values(q + width)], axis=1)
+    bounds = np.array([(u.min, u.max) for u in unknowns.items], float).reshape(-1, 2)
+    kept = np.clip(ends, bounds[:, :1], bounds[:, 1:])
+    # without an end there is nothing to be cut off
+    open_ = ~np.isfinite(width)
+    kept[open_] = np.where(np.isnan(width[open_, None]), np.nan, [[-math.inf, math.inf]])
+    return kept, (kept != ends) & ~open_[:, None]
 
 
 def _relative_directions(

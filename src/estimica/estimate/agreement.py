@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.criterion import Scoring
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective import Objective, Part, Point
 from estimica.estimate.prediction import Failure, Prediction
 
 Vector = npt.NDArray[np.float64]
 Emphases = Sequence[float | Vector]
 #: how far outputs may be apart: a share of the signal, and a share of its residuals
 OF_SIGNAL, OF_RESIDUAL = 1e-4, 1e-2
+#: how far the parts of all blocks may be from the whole, in columns of length one
+TOGETHER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +63,47 @@ def _own_point(objective: Objective, own: Own) -> Point:
         sum(float(r @ r) for r in own.scoring.scored),
         dict(own.scoring.noise),
         tuple(own.predictions),
-        own.information(objective.emphases(own.scoring)),
+        _parts(objective, own),
         objective.criterion.scales,
     )
+
+
+def _parts(objective: Objective, own: Own) -> tuple[Part, ...]:
+    """The parts of the blocks: what is added where one of them counts once more.
+
+    Not what is left where the others do not count at all: a block alone may not determine what
+    the transcription lets follow. Where rounding makes that nothing, as in models that lose 20
+    digits between two states, each block has its share of the samples.
+    """
+    once = own.information(None)
+
+    def added(k: int, emphasis: float | Vector) -> Vector:
+        emphases = [1.0 if j != k else np.sqrt(1.0 + np.square(emphasis)) for j in range(count)]
+        twice = own.information(emphases)
+        return _root(twice.T @ twice - once.T @ once)
+
+    found, count = [], len(objective.blocks)
+    for k in range(count):
+        emphasis, curvature = objective.emphasis(own.scoring, k), added(k, 1.0)
+        scatter = curvature if emphasis is None else added(k, emphasis)
+        found.append(objective.part(own.scoring, k, curvature, scatter))
+    prior = objective.prior_rows(own.q)
+    squares = [p.curvature.T @ p.curvature for p in found]
+    whole = once.T @ once
+    size = np.sqrt(np.outer(np.diag(whole), np.diag(whole)))
+    if np.all(np.abs(sum(squares) + prior.T @ prior - whole) <= TOGETHER * size):
+        return tuple(found)
+    samples = sum(p.count for p in found)
+    return tuple(
+        objective.part(own.scoring, k, *[np.sqrt(p.count / samples) * once] * 2)
+        for k, p in enumerate(found)
+    )
+
+
+def _root(square: Vector) -> Vector:
+    """F with FᵀF = the given matrix, which rounding may have made slightly indefinite."""
+    values, vectors = np.linalg.eigh((square + square.T) / 2)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
 
 
 def unfinished(objective: Objective, own: Own, start: Vector) -> Point:

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.accuracy import Accuracy, accuracy
+from estimica.estimate.accuracy import Accuracy, accuracy, moving
 from estimica.estimate.advice import advice
 from estimica.estimate.coarseness import too_coarse
 from estimica.estimate.comparison import compare, nothing_to_compare
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.discretisation import discretisation
 from estimica.estimate.fit import Fit, Identifiability, Outcome, StartResult
+from estimica.estimate.freedom import freedom
 from estimica.estimate.identifiability import explain
 from estimica.estimate.likelihood import information
 from estimica.estimate.noise_floor import held_noise
@@ -25,6 +26,7 @@ from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknowns
 
 Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 MANY = 200_000  # samples from which on the simulation's error is not measured but assumed
 
 
@@ -44,12 +46,15 @@ def conclude(
     bounds = _bounds(unknowns, point.q)
     judge, rough = _judged_by(objective, point, searched.rough)
     seen = as_seen(judge, point)
-    held = np.array([bool(b) for b in bounds], bool)
-    held[list(rough.unknowns)] = True
+    acting = np.zeros(len(values), bool)
+    acting[list(rough.unknowns)] = True
+    held = np.array([bool(b) for b in bounds], bool) | acting
     finer = _finer(setup, judge, point)
     fine = finer.at(point.q) if finer else None
     fine = fine if isinstance(fine, Point) else None
-    known = _accuracy(setup, judge, seen, fine, held).without(rough.unknowns)
+    threshold = _error(setup, judge, seen, fine)
+    finest = (judge, seen) if finer is None or fine is None else (finer, fine)
+    known = _accuracy(*finest, held & ~acting, acting, threshold).without(rough.unknowns)
     if searched.status is Status.FAILING_REGION:
         known = known.without_errors()
     aic, bic = information(objective, point)
@@ -179,60 +184,22 @@ def _finer(setup: Setup, objective: Objective, point: Point) -> Objective | None
 
 
 def _accuracy(
-    setup: Setup,
-    objective: Objective,
-    point: Point,
-    fine: Point | None,
-    held: npt.NDArray[np.bool_],
+    objective: Objective, point: Point, at_bound: Flags, rough: Flags, threshold: float
 ) -> Accuracy:
-    freedom = objective.n_independent - int((~held).sum())
-    R, scatter = point.R if fine is None else fine.R, _scatter(objective, point)
-    variance = _variance(objective, point, freedom)
-    if objective.is_filtered and scatter is not None and math.isfinite(variance):
-        variance = 1.0 if variance == 1.0 else _inflation(R, scatter, held, point.square)
+    """The accuracy at a point, as the objective there has it."""
+    moves = moving(point.R, at_bound, rough, threshold)
+    parts, prior = objective.parts(point), objective.prior_rows(point.q)
+    known = freedom(objective, point.noise, parts, prior, moves.inverse)
     return accuracy(
-        R,
-        point.values,
-        objective.unknowns.slopes(point.q),
-        held,
-        scatter=scatter,
-        variance=variance,
-        freedom=freedom,
-        threshold=_error(setup, objective, point, fine),
+        point.R,
+        objective.unknowns,
+        point.q,
+        at_bound | rough,
+        moves,
+        covariance=known.covariance,
+        freedom=known.of(),
+        threshold=threshold,
     )
-
-
-def _scatter(objective: Objective, point: Point) -> Vector | None:
-    """How the gradient scatters, where that does not follow from R."""
-    if objective.criterion.has_unit_variance and not objective.is_filtered:
-        return None
-    return objective.scatter(point.q) if point.predictions is None else point.scatter
-
-
-def _inflation(R: Vector, scatter: Vector, held: npt.NDArray[np.bool_], square: float) -> float:
-    """Σρ² / (Σρ² − tr H⁻¹M): what unknowns take from filtered residuals, H = RᵀR, M the scatter.
-
-    Without a filter M = s²H and this is N/(N − p).
-    """
-    free = ~held
-    size = np.linalg.norm(R[:, free], axis=0)
-    size[size == 0] = 1.0
-    spent = scatter[:, free] / size @ np.linalg.pinv(R[:, free] / size, rcond=1e-10)
-    left = square - float(np.sum(spent**2))
-    return square / left if left > 0 else math.inf
-
-
-def _variance(objective: Objective, point: Point, freedom: float) -> float:
-    """What the covariance is multiplied by: unknowns take degrees of freedom from the residuals.
-
-    Variances that are known beforehand, or held at a bound, are not touched by that.
-    """
-    if freedom <= 0:
-        return math.inf
-    known = objective.criterion.has_unit_variance and not any(
-        v.uncertain and not v.at_bound for v in point.noise.values()
-    )
-    return 1.0 if known else objective.n_samples / freedom
 
 
 def _error(setup: Setup, objective: Objective, point: Point, fine: Point | None) -> float:

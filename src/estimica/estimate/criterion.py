@@ -162,6 +162,7 @@ class Criterion(ABC):
     has_unit_variance: ClassVar[bool] = False
     may_be_rough: ClassVar[bool] = False  # whether it may have kinks or steps
     has_only_residuals: ClassVar[bool] = True  # whether nothing but residuals has to be small
+    is_alike: ClassVar[bool] = False  # whether it treats all samples of a block alike
 
     @abstractmethod
     def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
@@ -231,6 +232,7 @@ class OutputError(Criterion):
     losses: tuple[Loss, ...] = ()  # one for each block; none: squares
     taken: Scales = field(default_factory=dict)  # what their bends were taken from
     name: str = "oe"
+    is_alike: ClassVar[bool] = True
 
     @property
     def counts_squares(self) -> bool:
@@ -321,6 +323,7 @@ class RobustLikelihood(Criterion):
     sigmas: tuple[float, ...]
     taken: Scales  # what the sigmas that are not known were taken from
     name: str = "ml"
+    is_alike: ClassVar[bool] = True
 
     def of(self, blocks: Sequence[Block]) -> Criterion:
         """The same criterion for other blocks."""

@@ -237,6 +237,13 @@ class Fit:
         return len(self.unknowns)
 
     @property
+    def held(self) -> npt.NDArray[np.bool_]:
+        """The unknowns at a bound or acting in steps, whose rank is not asked for."""
+        found = np.array([bool(b) for b in self.at_bound], bool)
+        found[list(self.rough.unknowns)] = True
+        return found
+
+    @property
     def covariance(self) -> Vector:
         """Covariance of all unknowns, in the order of `unknowns`."""
         return self.accuracy.covariance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -25,6 +25,17 @@ SQUARED = 1e150
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """One block at a point: what it has in JᵀJ = Σ RᵀR, and how its noise scatters the gradient."""
+
+    curvature: Vector  # R, triangular, in coordinates
+    scatter: Vector  # F with FᵀF the scatter of the gradient by noise of variance one
+    square: float  # Σρ², relative to that variance
+    count: float  # samples that count
+    independent: float  # samples that tell of the noise level
+
+
+@dataclass(frozen=True, eq=False)
 class Point:
     """The objective at one point: R and b with JᵀJ = RᵀR, Jᵀρ = Rᵀb, in coordinates."""
 
@@ -37,7 +48,7 @@ class Point:
     noise: dict[str, Noise] = field(default_factory=dict)
     # where no single simulation gives them:
     predictions: tuple[Prediction, ...] | None = None
-    scatter: Vector | None = None  # as of Objective.scatter
+    parts: tuple[Part, ...] | None = None  # as of Objective.parts
     scales: Scales = field(default_factory=dict)  # of the criterion that scored it
 
     @property
@@ -104,9 +115,10 @@ class Objective(Disagreement):
         prediction: Prediction,
         scoring: Scoring,
         slopes: Vector,
-        emphasis: Vector | float = 1.0,
+        emphasis: Vector | float | None = None,
     ) -> None:
         """Add the rows of block `k`, each times its emphasis."""
+        emphasis = 1.0 if emphasis is None else emphasis
         if k in scoring.levels:
             columns = self.columns(k)
             for rows, scored in self.level_rows(k, prediction, scoring):
@@ -199,62 +211,86 @@ class Objective(Disagreement):
             rows = emphasis * self.blocks[k].returned(rows)
         reduction.add(scored, multiplier, rows, columns, None, slopes)
 
-    def scatter(self, q: Vector) -> Vector | None:
-        """F with FᵀF = Σ E[ρ²] J̃ᵀJ̃: how the gradient scatters from one record to the next.
-
-        The noise of each output has a variance of its own, whatever its weight; where residuals
-        do not count by their squares, every sample is taken with its own ρ². A prior counts as a
-        measurement with just the error that it states.
-        """
-        values = self.unknowns.values(q)
-        predictions = self.predict(values)
-        if isinstance(predictions, Failure):
-            return None
+    def parts(self, point: Point) -> tuple[Part, ...]:
+        """What each block has in JᵀJ, and how its noise scatters the gradient."""
+        if point.parts is not None:
+            return point.parts
+        predictions = self.predict(point.values)
+        assert not isinstance(predictions, Failure), "the point was simulated before"
         scoring = self.criterion.score(self.residuals(predictions), self.sigmas(predictions))
-        reduction = _Reduction(len(self.unknowns), self.n_samples)
-        slopes = self.unknowns.slopes(q)
-        emphases = self.emphases(scoring)
+        slopes = self.unknowns.slopes(point.q)
+        found = []
         for k, prediction in enumerate(predictions):
-            if self.blocks[k].filter is None:
-                self._reduce(reduction, k, prediction, scoring, slopes, emphases[k])
-            else:
-                emphasis = emphases[k]
-                assert isinstance(emphasis, float), "prefilters go with squares only"
-                self._reduce_filtered(reduction, k, prediction, scoring, slopes, emphasis)
-        self._priors(reduction, values, slopes)
-        return reduction.result()[0]
+            emphasis = self.emphasis(scoring, k)
+            reduce = self._reduce if self.blocks[k].filter is None else self._reduce_filtered
 
-    def emphases(self, scoring: Scoring) -> list[float | Vector]:
-        """√E[ρ²] of every block, by which its rows count in the scatter of the gradient."""
-        if self.criterion.has_unit_variance:
-            return [1.0] * len(self.blocks)
-        squares = self._mean_squares(scoring)
-        return [
-            float(np.sqrt(squares[block.name])) if self.criterion.counts_squares else scored
-            for block, scored in zip(self.blocks, scoring.scored, strict=True)
-        ]
+            def reduced(
+                emphasis: float | Vector | None,
+                k: int = k,
+                prediction: Prediction = prediction,
+                reduce: Callable[..., None] = reduce,
+            ) -> Vector:
+                reduction = _Reduction(len(self.unknowns), len(self.blocks[k].measured.value))
+                reduce(reduction, k, prediction, scoring, slopes, emphasis)
+                return reduction.result()[0]
 
-    def _mean_squares(self, scoring: Scoring) -> dict[str, float]:
-        """Mean square of the scored residuals of each output, over all cases."""
-        if self.has_input_errors:  # residuals of a point are one: they are known to each other
-            total = sum(float(scored @ scored) for scored in scoring.scored)
-            return dict.fromkeys((b.name for b in self.blocks), total / max(self.n_samples, 1))
-        sums: dict[str, tuple[float, float]] = {}
-        for block, scored in zip(self.blocks, scoring.scored, strict=True):
-            total, count = sums.get(block.name, (0.0, 0.0))
-            sums[block.name] = total + float(scored @ scored), count + block.count
-        return {n: total / max(count, 1) for n, (total, count) in sums.items()}
+            curvature = reduced(None)
+            scatter = curvature if emphasis is None else reduced(emphasis)
+            found.append(self.part(scoring, k, curvature, scatter))
+        return tuple(found)
+
+    def emphasis(self, scoring: Scoring, k: int) -> Vector | float | None:
+        """What rows of block `k` count in the scatter of the gradient; None: as in the curvature.
+
+        Where residuals do not count by their squares every sample is taken with its own share of
+        the gradient; with a robust loss, under which samples are alike, with the RMS of theirs: few
+        samples with their own would make the errors a third too small (measured with eight).
+        """
+        if self.blocks[k].filter is not None:
+            return 1.0
+        if self.criterion.counts_squares:
+            return None
+        m, scored, scaling = scoring.multipliers[k], scoring.scored[k], self.blocks[k].scaling
+        if not self.criterion.is_alike:
+            return scored
+        return np.sqrt(np.mean((m * scored / scaling) ** 2)) * scaling / m
+
+    def part(self, scoring: Scoring, k: int, curvature: Vector, scatter: Vector) -> Part:
+        """The part of block `k`, from its two factors."""
+        block, scored = self.blocks[k], scoring.scored[k]
+        sized = block.filter is None and self.emphasis(scoring, k) is not None
+        # the scatter of robust losses has the size of the noise already, and a formula has it as
+        # large as the residuals are
+        square = block.count if sized or k in scoring.levels else float(scored @ scored)
+        return Part(curvature, scatter, square, block.count, block.independent)
+
+    def prior_rows(self, q: Vector) -> Vector:
+        """(count, n): the rows of J that belong to priors."""
+        known = self._known_before(self.unknowns.values(q), self.unknowns.slopes(q))
+        rows = np.zeros((len(known), len(self.unknowns)))
+        for row, (k, slope, _) in zip(rows, known, strict=True):
+            row[k] = slope
+        return rows
 
     def _priors(self, reduction: _Reduction, values: Vector, slopes: Vector) -> float:
         cost = 0.0
-        for k, unknown in enumerate(self.unknowns.items):
-            if unknown.prior is not None:
-                distance = (values[k] - unknown.prior.mean) / unknown.prior.sigma
-                row = np.zeros(len(self.unknowns) + 1)
-                row[k], row[-1] = slopes[k] / unknown.prior.sigma, distance
-                reduction.add_row(row)
-                cost += distance**2
+        for k, slope, distance in self._known_before(values, slopes):
+            row = np.zeros(len(self.unknowns) + 1)
+            row[k], row[-1] = slope, distance
+            reduction.add_row(row)
+            cost += distance**2
         return float(cost)
+
+    def _known_before(self, values: Vector, slopes: Vector) -> list[tuple[int, float, float]]:
+        """Unknowns with priors: the derivative of their distance from the mean, and the distance.
+
+        A prior counts as a measurement with just the error that it states.
+        """
+        return [
+            (k, slopes[k] / u.prior.sigma, (values[k] - u.prior.mean) / u.prior.sigma)
+            for k, u in enumerate(self.unknowns.items)
+            if u.prior is not None
+        ]
 
 
 def scored(cases: Disagreement, scales: Scales) -> Objective:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.estimate.criterion import Noise
 from estimica.estimate.disagreement import Evaluations
-from estimica.estimate.objective import Point
+from estimica.estimate.objective import Part, Point
 from estimica.estimate.prediction import Failure, Prediction
 from estimica.estimate.roughness import Rough
 from estimica.estimate.search import Iteration, Searched, Status
@@ -78,13 +78,13 @@ def _point(point: Point) -> Note:
         "square": float(point.square),
         "noise": {name: _noise(n) for name, n in point.noise.items()},
         "predictions": known and [(_kept(p.value), _kept(p.slope)) for p in known],
-        "scatter": None if point.scatter is None else _kept(point.scatter),
+        "parts": point.parts and [_part(p) for p in point.parts],
         "scales": {name: float(s) for name, s in point.scales.items()},
     }
 
 
 def _noted_point(note: Mapping[str, Any]) -> Point:
-    known, scatter = note["predictions"], note["scatter"]
+    known, parts = note["predictions"], note["parts"]
     return Point(
         _vector(note["q"]),
         _vector(note["values"]),
@@ -94,9 +94,24 @@ def _noted_point(note: Mapping[str, Any]) -> Point:
         note["square"],
         {name: Noise(**n) for name, n in note["noise"].items()},
         known and tuple(Prediction(_vector(value), _vector(slope)) for value, slope in known),
-        None if scatter is None else _vector(scatter),
+        parts and tuple(_noted_part(p) for p in parts),
         dict(note["scales"]),
     )
+
+
+def _part(part: Part) -> Note:
+    return {
+        "curvature": _kept(part.curvature),
+        "scatter": _kept(part.scatter),
+        "square": float(part.square),
+        "count": float(part.count),
+        "independent": float(part.independent),
+    }
+
+
+def _noted_part(note: Mapping[str, Any]) -> Part:
+    factors = _vector(note["curvature"]), _vector(note["scatter"])
+    return Part(*factors, note["square"], note["count"], note["independent"])
 
 
 def _iteration(one: Iteration) -> Note:

@@ -20,7 +20,14 @@ from estimica.estimate.fit_tables import percent, short, without_empty
 from estimica.estimate.frequency_pictures import across
 from estimica.estimate.invariant import listed
 from estimica.execute.repeat import framed
-from estimica.infer.bands_spread import noise_of, parameter_spread, slopes_of, unbounded
+from estimica.infer.bands_spread import (
+    Part,
+    freedoms,
+    noise_of,
+    parameter_spread,
+    slopes_of,
+    unbounded,
+)
 from estimica.infer.covariance import require_kind
 from estimica.infer.covariance_rows import Linearised, linearised
 from estimica.infer.input_errors import refuse_input_errors
@@ -42,7 +49,8 @@ class OutputBand:
     simulated: Vector
     stderr: Vector  # of the simulated output, from the uncertainty of the unknowns
     noise: Vector  # standard deviation of the noise
-    quantile: float
+    quantile: Vector  # by which the standard error is multiplied
+    further: Vector  # the same for a further measurement
     across: show.Across | None = None  # of a frequency response
 
     @property
@@ -54,7 +62,7 @@ class OutputBand:
     @property
     def prediction(self) -> tuple[Vector, Vector]:
         """Ends of the band in which a further measurement lies, at each stamp by itself."""
-        wide = self.quantile * np.sqrt(self.stderr**2 + self.noise**2)
+        wide = self.further * np.sqrt(self.stderr**2 + self.noise**2)
         return self.simulated - wide, self.simulated + wide
 
     @property
@@ -221,8 +229,6 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
     require_kind(kind)
     if not 0 < level < 1:
         raise InferError("I320", f"level {level:g} is no chance between 0 and 1; use 0.95")
-    from scipy.stats import t
-
     refuse_input_errors(fit.study, "bands", "leave the sigma of the input out")
     around = linearised(fit)
     if around.freedom <= 0:
@@ -230,13 +236,14 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
             "I323", "there are no more samples than unknowns, so no bands either; add data"
         )
     spread = parameter_spread(fit, around, kind)
-    quantile = float(t.ppf((1 + level) / 2, around.freedom))
     found: list[OutputBand] = []
-    for case, output, variance in _variances(fit, around, spread):
+    for case, output, parts, variance in _variances(fit, around, spread):
         noise = noise_of(fit, case, output, around)
         stderr = np.sqrt(np.maximum(variance, 0.0))
+        degrees = freedoms(around, output, parts, noise, kind)
+        errors = stderr, noise, *(_quantile(v, level) for v in degrees)
         if output.transfer is not None:
-            found += _parts(fit, case, output, (stderr, noise), quantile)
+            found += _parts(fit, case, output, errors)
             continue
         found.append(
             OutputBand(
@@ -247,22 +254,29 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
                 output.time,
                 output.measured,
                 output.simulated,
-                stderr,
-                noise,
-                quantile,
+                *errors,
             )
         )
     return Bands(fit, kind, level, tuple(found))
 
 
+def _quantile(degrees: Vector, level: float) -> Vector:
+    """Of t with so many degrees of freedom, of the normal distribution where they are infinite."""
+    from scipy.special import ndtri, stdtrit
+
+    known = np.isinf(degrees) | (degrees <= 0)  # what has no variance has no width either
+    tail = (1 + level) / 2
+    return np.where(known, ndtri(tail), stdtrit(np.where(known, 1.0, degrees), tail))
+
+
 def _parts(
-    fit: Fit, case: CaseFit, output: Compared, errors: tuple[Vector, Vector], quantile: float
+    fit: Fit, case: CaseFit, output: Compared, errors: tuple[Vector, ...]
 ) -> Iterator[OutputBand]:
     """Real and imaginary part of a frequency response, with standard error and noise of each."""
     transfer = output.transfer
     assert transfer is not None
     for k, part in enumerate(("Re", "Im")):
-        every = (output.measured, output.simulated, *errors)
+        every = (output.measured, output.simulated, *errors[:2])
         measured, simulated, stderr, noise = (v[k::2] / transfer.amplitude for v in every)
         yield OutputBand(
             case.name,
@@ -274,15 +288,15 @@ def _parts(
             simulated,
             stderr,
             noise,
-            quantile,
+            *(v[k::2] for v in errors[2:]),
             across(transfer),
         )
 
 
 def _variances(
     fit: Fit, around: Linearised, spread: Vector
-) -> Iterator[tuple[CaseFit, Compared, Vector]]:
-    """The variance of every simulated output; infinite where the data leave it open."""
+) -> Iterator[tuple[CaseFit, Compared, list[Part], Vector]]:
+    """Parts and variance of every simulated output; infinite where the data leave it open."""
     for case in fit.cases:
         if case.outputs:
             for output, parts in zip(
@@ -290,4 +304,4 @@ def _variances(
             ):
                 variance = sum(np.einsum("ij,jk,ik->i", s, v, s) for s, v in parts)
                 free = case.role == "validate" and unbounded(fit, around, parts)
-                yield case, output, np.where(free, np.inf, variance)
+                yield case, output, parts, np.where(free, np.inf, variance)

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.fit import CaseFit, Compared, Fit
+from estimica.estimate.freedom import satterthwaite
 from estimica.estimate.identifiability import direction_error, null_space
 from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import prepare
-from estimica.infer.covariance_meat import along_time, by_output, by_sample, pooled
+from estimica.infer.covariance_meat import along_time, by_sample, pooled
 from estimica.infer.covariance_rows import Linearised, output_slopes
 from estimica.study.frequency_columns import ResponseColumns
 from estimica.study.transform import transform_of
@@ -28,21 +29,46 @@ def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
     These do not move the simulated outputs of the data either; what they do to others is told by
     `unbounded`.
     """
-    freedom = around.freedom
-    factor = around.n_samples / freedom if freedom > 0 else math.inf
-    if kind == "model":
-        meat = by_output(around)
-        unit = around.objective.criterion.has_unit_variance
-        factor = 1.0 if unit and not any(n.uncertain for n in fit.noise.values()) else factor
-    elif kind == "pooled":
-        meat = pooled(around)
-    elif kind == "sandwich":
-        meat, factor = by_sample(around), 1.0
-    else:
-        (meat, _), factor = along_time(around), 1.0
     inverse = around.inverse
     slopes = around.objective.unknowns.slopes(around.q)
+    if kind == "model":
+        return np.asarray(around.told.covariance * np.outer(slopes, slopes))
+    factor = 1.0
+    if kind == "pooled":
+        meat = pooled(around)
+        if not around.told.known:
+            factor = around.n_samples / around.freedom
+    elif kind == "sandwich":
+        meat = by_sample(around)
+    else:
+        meat, _ = along_time(around)
     return np.asarray(factor * (inverse @ meat @ inverse) * np.outer(slopes, slopes))
+
+
+def freedoms(
+    around: Linearised, output: Compared, parts: list[Part], noise: Vector, kind: str
+) -> tuple[Vector, Vector]:
+    """Degrees of freedom at each stamp: of the output itself, and of a further measurement.
+
+    Satterthwaite's, of the noise levels in just this variance: a further measurement has the noise
+    of its output besides, and so have start values that a validating case finds by itself.
+    """
+    told, slope = around.told, parts[0][0]
+    degrees = told.freedoms(by_residuals=kind in ("sandwich", "hac"))
+    if kind == "pooled" and not told.known:
+        degrees = np.full(len(degrees), around.freedom)
+    rows = np.zeros((len(slope), len(around.q)))
+    rows[:, : slope.shape[1]] = slope * around.objective.unknowns.slopes(around.q)[: slope.shape[1]]
+    mean = told.parts(rows)
+    places = [k for k, v in enumerate(told.levels) if output.name in v.outputs]
+    if not places:  # an output of validating cases only: its own residuals tell its noise
+        mean, degrees = np.vstack([mean, np.zeros(len(slope))]), np.append(degrees, len(slope))
+    place = min(places, key=lambda k: degrees[k], default=len(mean) - 1)
+    for other, covariance in parts[1:]:
+        mean[place] += np.einsum("ij,jk,ik->i", other, covariance, other)
+    further = mean.copy()
+    further[place] += np.where(np.isfinite(noise), noise, 0.0) ** 2
+    return satterthwaite(mean, degrees), satterthwaite(further, degrees)
 
 
 def slopes_of(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> list[list[Part]]:
@@ -104,8 +130,9 @@ def unbounded(fit: Fit, around: Linearised, parts: list[Part]) -> npt.NDArray[np
 def noise_of(fit: Fit, case: CaseFit, output: Compared, around: Linearised) -> Vector:
     """Standard deviation of the noise at each stamp, in the output's own unit."""
     sigma, known = level_of(fit, case, output)
-    if not known and around.freedom > 0:
-        sigma = sigma * math.sqrt(around.n_samples / around.freedom)
+    level = around.told.of_output(output.name)
+    if not known and level is not None and math.isfinite(level.growth):
+        sigma = sigma * math.sqrt(level.growth)
     # the noise is that of the transformed output
     slope = np.abs(chain_of(fit, case, output))
     return np.asarray(np.divide(sigma, slope, out=np.full(len(slope), np.inf), where=slope > 0))

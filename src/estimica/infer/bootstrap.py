@@ -47,6 +47,7 @@ from estimica.infer.refit import (
     refit,
     require_estimate,
     shortfall,
+    told_at,
     workplace,
     workplace_of,
 )
@@ -138,7 +139,7 @@ def _built(study: Study, estimate: Estimate, kind: str, length: int | None) -> _
 
 
 def _bench(place: Workplace, kind: str, length: int | None) -> _Bench:
-    return _Bench(place, resampler(place.objective, place.q, kind, length))
+    return _Bench(place, resampler(place, kind, length))
 
 
 def _replicate(bench: _Bench, seed: np.random.SeedSequence) -> dict[str, Any]:
@@ -176,6 +177,7 @@ def _concluded(
     point = objective.at(bench.place.q)
     assert isinstance(point, Point), "the estimate was simulated before"
     judge = judge_of(objective, point)
+    degrees = told_at(bench.place, point).of()
     point = point if isinstance(judge, str) else as_seen(judge, point)
     lengths = lengths_of(bench.resampler.source, objective.blocks)
     own = [lengths.get((b.case, b.name), 1) for b in objective.blocks]
@@ -198,6 +200,7 @@ def _concluded(
         costs=np.array([v["cost"] for v in values], float),
         noise={m: np.array([v["noise"][m] for v in values], float) for m in names},
         noise_drawn=_drawn(bench, names),
+        freedom=degrees,
         acceleration=acceleration,
         noise_acceleration=of_noise,
         block_lengths=lengths,

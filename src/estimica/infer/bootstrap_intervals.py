@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from estimica.estimate.unknowns import Unknowns
+
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Ends = tuple[float, float]
+Widened = Callable[[float, Ends], Ends]
 NOTHING = (math.nan, math.nan)
 LEVEL = 0.95
 FEWEST = 40  # replicates for a 95 % interval: at least one beyond either end
@@ -39,10 +44,14 @@ def spread(
     acceleration: float,
     *,
     truth: float | None = None,
+    widened: Widened | None = None,
     at_bound: Flags | None = None,
     undetermined: Flags | None = None,
 ) -> Spread:
-    """Bias, standard error and 95 % intervals; `truth` is what the replicates were drawn with."""
+    """Bias, standard error and 95 % intervals; `truth` is what the replicates were drawn with.
+
+    `widened` takes into account that they were drawn with a noise level that is itself estimated.
+    """
     bound, lost = _share(at_bound), _share(undetermined)
     if undetermined is not None and undetermined.any():
         ends = open_interval(replicates, undetermined)
@@ -51,15 +60,41 @@ def spread(
         mean = float(replicates.mean()) if len(replicates) else math.nan
         return Spread(value, mean, math.nan, math.nan, NOTHING, NOTHING, bound)
     mean = float(replicates.mean())
+    ends = widened or (lambda _, ends: ends)
     return Spread(
         value,
         mean,
         mean - (value if truth is None else truth),
         float(replicates.std(ddof=1)),
-        percentile_interval(replicates),
-        bca_interval(value, replicates, acceleration),
+        ends(value, percentile_interval(replicates)),
+        ends(value, bca_interval(value, replicates, acceleration)),
         bound,
     )
+
+
+def widened(unknowns: Unknowns, k: int, freedom: float) -> Widened:
+    """Ends as far from the estimate of unknown `k` as t is wider than the normal distribution.
+
+    Replicates scatter as with noise that is known to be what the residuals tell. Their quantiles
+    are those of a normal distribution where the model is linear, and should be those of t: for
+    eight samples and two unknowns 2.45 instead of 1.96 standard errors. Distances are those of the
+    tuner's scale, and ends stay within its bounds.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    tail = (1 + LEVEL) / 2
+    factor = float(stdtrit(freedom, tail) / ndtri(tail)) if 0 < freedom < math.inf else 1.0
+    one = Unknowns([unknowns.items[k]])
+
+    def moved(value: float, ends: tuple[float, float]) -> tuple[float, float]:
+        centre = one.coordinates(np.array([value]))
+        found = []
+        for end in ends:
+            q = centre + factor * (one.coordinates(np.array([end])) - centre)
+            found.append(float(one.values(one.clipped(q))[0]) if math.isfinite(end) else end)
+        return found[0], found[1]
+
+    return moved
 
 
 def silent(value: float) -> Spread:

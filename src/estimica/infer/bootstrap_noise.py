@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Failure, Prediction
 from estimica.infer.bootstrap_length import block_length
 from estimica.infer.inversion import inverse
+from estimica.infer.refit import Workplace, told_at
 
 Vector = npt.NDArray[np.float64]
 Kind = Literal["parametric", "residual", "block"]
@@ -120,12 +122,14 @@ def require_kind(kind: str) -> None:
         raise InferError("I403", f"there is no bootstrap of kind '{kind}'{hint}")
 
 
-def resampler(objective: Objective, q: Vector, kind: str, length: int | None) -> Resampler:
-    """The source of replicates at the estimate `q`; `length` is that of blocks, if given.
+def resampler(place: Workplace, kind: str, length: int | None) -> Resampler:
+    """The source of replicates at the estimate of a `place`; `length` is that of blocks, if given.
 
     Residuals of a fit are smaller than the noise was, since unknowns follow it: squares of
-    estimated noise are multiplied by N/(N − p).
+    estimated noise are multiplied by N/(N − p), N the samples of an output and p its share of the
+    unknowns.
     """
+    objective, q = place.objective, place.q
     point = objective.at(q)
     predictions = objective.predict(objective.unknowns.values(q))
     if isinstance(point, Failure) or isinstance(predictions, Failure):
@@ -136,7 +140,7 @@ def resampler(objective: Objective, q: Vector, kind: str, length: int | None) ->
             f"case '{failure.case}' cannot be simulated at the estimate: {failure.message}",
         )
     residuals = objective.residuals(predictions)
-    growth = np.sqrt(freedom_factor(objective, point))
+    growth = _growths(place, point)
     levels = objective.sigmas(predictions)
     own = [b.own_sigmas(s) for b, s in zip(objective.blocks, levels, strict=True)]
     source: NoiseSource
@@ -149,7 +153,7 @@ def resampler(objective: Objective, q: Vector, kind: str, length: int | None) ->
         # of the errors before a prefilter: what is drawn is measured anew and filtered then
         each = tuple(1.0 if s is None else s for s in own)
         plain = [v / s for v, s in zip(objective.errors(predictions), each, strict=True)]
-        centred = tuple(growth * (v - v.mean()) for v in plain)
+        centred = tuple(g * (v - v.mean()) for g, v in zip(growth, plain, strict=True))
         if kind == "residual":
             source = Drawn(centred, each)
         else:
@@ -161,13 +165,13 @@ def _sigmas(
     objective: Objective,
     variances: Mapping[str, Noise],
     own: Sequence[Vector | None],
-    growth: float,
+    growth: Sequence[float],
 ) -> tuple[float | Vector, ...]:
     """The standard deviation to draw with, grown where the residuals have told it."""
     found: list[float | Vector] = []
-    for block, sigma in zip(objective.blocks, own, strict=True):
+    for block, sigma, grown in zip(objective.blocks, own, growth, strict=True):
         noise = variances[block.name]
-        told = growth if noise.estimated or noise.formula else 1.0
+        told = grown if noise.uncertain else 1.0
         found.append(
             told * (float(np.sqrt(noise.variance) / block.weight) if sigma is None else sigma)
         )
@@ -186,11 +190,16 @@ def _require_seen(objective: Objective, kind: str) -> None:
             )
 
 
-def freedom_factor(objective: Objective, point: Point) -> float:
-    """N/(N − p) with p the unknowns that have an effect; 1 where nothing would be left."""
-    n = objective.n_independent
-    p = int((np.abs(point.R).sum(axis=0) > 0).sum())
-    return n / (n - p) if n > p else 1.0
+def _growths(place: Workplace, point: Point) -> list[float]:
+    """For each block √(N/(N − p)) of its output; 1 where nothing would be left."""
+    found = dict.fromkeys((b.name for b in place.objective.blocks), 1.0)
+    for level in told_at(place, point).levels:
+        # residuals that are drawn are those of the fit, whatever is known of their size
+        left = level.count - level.share
+        growth = level.growth if not level.known else level.count / left if left > 0 else 1.0
+        if math.isfinite(growth):
+            found |= dict.fromkeys(level.outputs, math.sqrt(growth))
+    return [found[b.name] for b in place.objective.blocks]
 
 
 def noise_variances(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from estimica.base import show
 from estimica.estimate.fit import Fit
-from estimica.infer.bootstrap_intervals import Spread, silent, spread
+from estimica.infer.bootstrap_intervals import Spread, silent, spread, widened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,7 @@ class Bootstrap:
     costs: Vector
     noise: Mapping[str, Vector]  # estimated variances by output
     noise_drawn: Mapping[str, float]  # variances that the replicates were drawn with
+    freedom: Vector  # degrees of freedom of the noise that each unknown was drawn with
     acceleration: Vector
     noise_acceleration: Mapping[str, float]
     block_lengths: Mapping[tuple[str, str], int]  # by case and output
@@ -91,6 +92,7 @@ class Bootstrap:
                 float(self.fit.values[k]),
                 self.values[:, k],
                 float(self.acceleration[k]),
+                widened=widened(self.fit.unknowns, k, float(self.freedom[k])),
                 at_bound=self.at_bound[:, k],
                 undetermined=self.undetermined[:, k],
             )

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from estimica.base import show
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.accuracy import Accuracy, accuracy
+from estimica.estimate.accuracy import Accuracy, Moving, accuracy
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import rounded, short, without_empty
@@ -180,27 +180,25 @@ def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
             f"{around.n_samples} samples for {fit.n_free} unknowns leave nothing to tell the noise "
             "from; add data, or fix unknowns",
         )
-    factor = around.n_samples / freedom
+    factor, degrees = 1.0, around.told.of(by_residuals=True)
     if kind == "sandwich":
-        meat, factor = by_sample(around), 1.0
+        meat = by_sample(around)
     elif kind == "pooled":
-        meat = pooled(around)
+        meat, factor = pooled(around), around.n_samples / freedom
+        degrees = np.full(len(around.q), freedom)
+        if around.told.known:
+            factor, degrees = 1.0, around.told.of()
     else:
-        (meat, memory), factor = along_time(around), 1.0
+        meat, memory = along_time(around)
+    inverse = around.inverse
     known = accuracy(
         around.root,
-        fit.values,
-        around.objective.unknowns.slopes(around.q),
-        around.held,
-        scatter=_root(meat),
-        variance=factor,
-        freedom=freedom,
+        around.objective.unknowns,
+        around.q,
+        fit.held,
+        Moving(~around.held, inverse),
+        covariance=factor * inverse @ meat @ inverse,
+        freedom=degrees,
         threshold=fit.accuracy.threshold,
     )
     return Covariance(fit, kind, known, memory)
-
-
-def _root(square: Vector) -> Vector:
-    """F with FᵀF = the given matrix, which rounding may have made slightly indefinite."""
-    values, vectors = np.linalg.eigh((square + square.T) / 2)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)

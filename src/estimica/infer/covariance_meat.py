@@ -20,11 +20,6 @@ Vector = npt.NDArray[np.float64]
 LEAST_SHARE = 0.05  # of its variance that a residual keeps, or white noise in any direction
 
 
-def by_output(around: Linearised) -> Vector:
-    """Σ s² JᵀJ: white noise whose scored residuals have one mean square s² for each output."""
-    return _white(around, [one.output for one in around.rows])
-
-
 def pooled(around: Linearised) -> Vector:
     """s² JᵀJ: white noise whose scored residuals have one mean square s² for all outputs."""
     return _white(around, [""] * len(around.rows))

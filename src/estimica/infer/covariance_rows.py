@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.estimate.criterion import Block
+from estimica.estimate.criterion import Block, Scoring
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Objective, scored
+from estimica.estimate.freedom import Freedom, freedom
+from estimica.estimate.objective import Objective, Part, scored
 from estimica.estimate.prediction import Failure, Prediction
 from estimica.estimate.search import Status
 
@@ -45,8 +46,10 @@ class Linearised:
     q: Vector
     rows: tuple[Rows, ...]
     prior: Vector  # (count, n): rows of the priors
-    held: Flags  # unknowns at their bounds or acting in steps, which do not move
+    held: Flags  # unknowns that do not move: those acting in steps, and some at their bounds
     threshold: float  # relative size below which a direction counts as without effect
+    judge: Objective  # whose curvature the rows have
+    scoring: Scoring
 
     @cached_property
     def information(self) -> Vector:
@@ -61,6 +64,29 @@ class Linearised:
     def inverse(self) -> Vector:
         """(JᵀJ)⁻¹ among the unknowns that move; directions without effect are left out."""
         return pseudo_inverse(self.information, ~self.held, self.threshold)
+
+    @cached_property
+    def told(self) -> Freedom:
+        """How well the residuals tell the noise, and with it the error of any direction."""
+        return self.told_with(self.inverse)
+
+    def told_with(self, inverse: Vector) -> Freedom:
+        """The same with another inverse of JᵀJ: of other unknowns that are free."""
+        return freedom(self.judge, self.scoring.noise, self._parts, self.prior, inverse)
+
+    @cached_property
+    def _parts(self) -> tuple[Part, ...]:
+        found = []
+        for k, (one, block) in enumerate(zip(self.rows, self.judge.blocks, strict=True)):
+            emphasis = self.judge.emphasis(self.scoring, k)
+            curvature = scatter = np.linalg.qr(np.vstack(one.factors), mode="r")
+            if block.filter is not None:
+                scatter = np.linalg.qr(block.returned(one.jacobian), mode="r")
+            elif emphasis is not None:
+                weighed = one.jacobian * np.reshape(emphasis, (-1, 1))
+                scatter = np.linalg.qr(weighed, mode="r")
+            found.append(self.judge.part(self.scoring, k, curvature, scatter))
+        return tuple(found)
 
     @property
     def root(self) -> Vector:
@@ -126,10 +152,16 @@ def linearised(fit: Fit) -> Linearised:
             )
         )
     objective.runs.last = None  # they may be large, and few ask for them again
-    held = np.array([bool(b) for b in fit.at_bound], bool)
-    held[list(fit.rough.unknowns)] = True
-    threshold = max(fit.accuracy.threshold, 1e-12)
-    return Linearised(objective, q, tuple(rows), _priors(fit, factors), held, threshold)
+    return Linearised(
+        objective,
+        q,
+        tuple(rows),
+        objective.prior_rows(q),
+        fit.accuracy.held,
+        max(fit.accuracy.threshold, 1e-12),
+        Objective(objective, judge),
+        scoring,
+    )
 
 
 def require_estimate(fit: Fit) -> None:
@@ -183,14 +215,3 @@ def pseudo_inverse(information: Vector, free: Flags, threshold: float) -> Vector
 def _chain(block: Block, prediction: Prediction) -> float | Vector:
     transform = block.measured.transform
     return 1.0 if transform is None else np.asarray(transform.derivative(prediction.value))
-
-
-def _priors(fit: Fit, factors: Vector) -> Vector:
-    items = fit.unknowns.items
-    rows = np.zeros((sum(u.prior is not None for u in items), len(items)))
-    place = 0
-    for k, unknown in enumerate(items):
-        if unknown.prior is not None:
-            rows[place, k] = factors[k] / unknown.prior.sigma
-            place += 1
-    return rows

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.estimate.criterion import MaximumLikelihood
 from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.freedom import Freedom, freedom
+from estimica.estimate.objective import Objective, Point, as_seen, judge_of
+from estimica.infer.covariance_rows import pseudo_inverse
 
 Vector = npt.NDArray[np.float64]
 
@@ -27,70 +28,77 @@ class Thresholds:
 def thresholds(fit: Fit, objective: Objective, point: Point, level: float) -> Thresholds:
     """Where the profile of each unknown leaves its interval.
 
-    `ml` with known noise: the χ² quantile c. `ml` with estimated noise: N log(1 + t²/(N − p)),
-    which is c for many samples and gives the t interval where the model is linear. `oe`: t² s²
-    with s² what one standard error of the unknown raises the cost by; where all outputs have the
-    same weighted noise, that is the residual variance, cost/(N − p).
+    It is where the profile of a linear model reaches the t interval, with the degrees of freedom
+    of the unknown's own error: δ = t·stderr away. With `a` what an output has in the curvature of
+    the profile, the cost rises by δ²a there, and by N log(1 + δ²a/N) where `ml` estimates the noise
+    of the output. With all noise known that is the χ² quantile; with one output it is
+    N log(1 + t²/(N − p)) of `ml`, and t²s² of `oe`.
     """
-    from scipy.stats import chi2, t
+    from scipy.special import ndtri, stdtrit
 
-    n = objective.n_effective
-    freedom = objective.n_independent - sum(not b for b in fit.at_bound)
-    if isinstance(objective.criterion, MaximumLikelihood):
-        if not any(v.uncertain for v in point.noise.values()):
-            rise = float(chi2.ppf(level, 1))
-            if objective.is_filtered:
-                words = f"χ² threshold {rise:.4g}, times what a standard error raises the cost by"
-                return Thresholds(rise * _variances(fit, point, freedom), words)
-            return _alike(point, rise, f"the χ² threshold {rise:.4g}, since the noise is known")
-        _require_freedom(freedom, n)
-        quantile = float(t.ppf((1 + level) / 2, freedom))
-        if objective.is_filtered:
-            squares = quantile**2 * _variances(fit, point, freedom)
-            words = "t² times what a standard error raises the cost by, behind the prefilter"
-            return Thresholds(n * np.log1p(squares / n), words)
-        rise = n * math.log1p(quantile**2 / freedom)
-        c = float(chi2.ppf(level, 1))
-        words = f"{rise:.4g}: the χ² threshold {c:.4g}, corrected for the estimated noise"
-        return _alike(point, rise, words)
-    _require_freedom(freedom, n)
-    quantile = float(t.ppf((1 + level) / 2, freedom))
-    words = (
-        f"t² s² with t = {quantile:.4g} of {freedom:g} degrees of freedom and s² what a standard "
-        "error raises the cost by"
-    )
-    return Thresholds(quantile**2 * _variances(fit, point, freedom), words)
-
-
-def _alike(point: Point, rise: float, words: str) -> Thresholds:
-    return Thresholds(np.full(len(point.q), rise), words)
-
-
-def _variances(fit: Fit, point: Point, freedom: float) -> Vector:
-    """s² of each unknown: its variance times the curvature of its profile.
-
-    Where the data do not determine an unknown, it is at a bound or acts in steps, the residual
-    variance.
-    """
-    free = np.array([not b for b in fit.at_bound], bool)
-    free[list(fit.rough.unknowns)] = False
-    found = np.full(len(point.q), point.square / freedom)
-    norms = np.linalg.norm(point.R, axis=0)
-    good = free & fit.accuracy.identifiable & (norms > 0)
-    if good.any() and fit.accuracy.identifiable[free].all():
-        half = np.linalg.pinv(point.R[:, free] / norms[free]) / norms[free][:, None]
-        plain = np.full(len(point.q), np.nan)
-        plain[free] = np.sum(half**2, axis=1)
-        known = np.diag(fit.covariance) / fit.unknowns.slopes(point.q) ** 2
-        ratio = known[good] / plain[good]
-        found[good] = np.where(np.isfinite(ratio) & (ratio > 0), ratio, found[good])
-    return found
-
-
-def _require_freedom(freedom: float, n: float) -> None:
-    if freedom <= 0:
+    judge = judge_of(objective, point)
+    judge = objective if isinstance(judge, str) else judge
+    free = ~fit.accuracy.held
+    R = as_seen(judge, point).R
+    inverse = pseudo_inverse(R.T @ R, free, max(fit.accuracy.threshold, 1e-12))
+    told = freedom(judge, point.noise, judge.parts(point), judge.prior_rows(point.q), inverse)
+    if not any(v.residual_freedom > 0 for v in told.levels) and not told.known:
         raise InferError(
             "I501",
-            f"{n:.4g} samples are not more than the unknowns: their noise cannot be told, and "
-            "there are no intervals; fix some tuners or add data",
+            f"{objective.n_effective:.4g} samples are not more than the unknowns: their noise "
+            "cannot be told, and there are no intervals; fix some tuners or add data",
         )
+    degrees = told.of()
+    tail = (1 + level) / 2
+    quantiles = np.array([stdtrit(v, tail) if 0 < v < math.inf else ndtri(tail) for v in degrees])
+    rises = np.array([_rise(told, k, q) for k, q in enumerate(quantiles)])
+    good = np.isfinite(rises) & (rises > 0) & free & fit.accuracy.identifiable
+    rises[~good] = _without(told, tail)
+    return Thresholds(rises, _words(told, judge, degrees[good], rises[good]))
+
+
+def _rise(told: Freedom, k: int, quantile: float) -> float:
+    """How much the cost rises from the estimate to the end of the interval of unknown `k`."""
+    own = told.inverse[k, k]
+    if own <= 0:
+        return math.nan
+    error = math.sqrt(float(told.variance(np.eye(len(told.inverse))[k])[0]))
+    path = quantile * error * told.inverse[:, k] / own  # the others follow it
+    return float(told.rise(path[:, None])[0])
+
+
+def _without(told: Freedom, tail: float) -> float:
+    """The rise for an unknown whose error is not known: as if all noise were of one output."""
+    from scipy.special import ndtri, stdtrit
+
+    if told.known:
+        return float(ndtri(tail)) ** 2
+    own = [v for v in told.levels if not v.known and v.residual_freedom > 0]
+    count, left = sum(v.count for v in own), sum(v.residual_freedom for v in own)
+    square = float(stdtrit(left, tail)) ** 2
+    if any(v.follows for v in own):
+        return count * math.log1p(square / left)
+    return square * float(np.average([v.variance for v in own], weights=[v.count for v in own]))
+
+
+def _words(told: Freedom, objective: Objective, degrees: Vector, rises: Vector) -> str:
+    """Where the thresholds come from."""
+    if told.known:
+        known = "the χ² threshold, since the noise is known"
+        return (
+            f"{known}: {_span(rises)}"
+            if not objective.is_filtered
+            else (
+                f"{_span(rises)}: the χ² threshold, times what a standard error raises the cost by"
+            )
+        )
+    finite = degrees[np.isfinite(degrees)]
+    of = f"t of {_span(finite)} degrees of freedom" if len(finite) else "normal quantiles"
+    return f"{_span(rises)}: where the cost is at the end of an interval with {of}"
+
+
+def _span(values: Vector) -> str:
+    if not len(values):
+        return "none"
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.4g}" if high - low <= 1e-3 * high else f"{low:.4g} to {high:.4g}"

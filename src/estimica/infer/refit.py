@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.estimate.accuracy import remaining, undetermined
+from estimica.estimate.accuracy import moving, remaining, undetermined
 from estimica.estimate.criterion import Scales
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.estimator import find
 from estimica.estimate.fit import Fit
+from estimica.estimate.freedom import Freedom, freedom
 from estimica.estimate.methods import LevenbergMarquardt
 from estimica.estimate.minimise import minimise
-from estimica.estimate.objective import Objective, Point, scored
+from estimica.estimate.objective import Objective, Point, as_seen, judge_of, scored
 from estimica.estimate.scales import with_scales
 from estimica.estimate.search import Limits, Searched, Status
 from estimica.estimate.setup import Setup, prepare
@@ -62,6 +63,18 @@ class Workplace:
         """The unknowns that the data of this point do not determine."""
         held = np.array(bounds_reached(self, point.q), bool)
         return undetermined(point.R, held, self.threshold)
+
+
+def told_at(place: Workplace, point: Point) -> Freedom:
+    """How well the residuals at a point tell the noise, with all unknowns free that have errors."""
+    objective = place.objective
+    judge = judge_of(objective, point)
+    judge = objective if isinstance(judge, str) else judge
+    seen = as_seen(judge, point)
+    at_bound = np.array(bounds_reached(place, point.q), bool)
+    moves = moving(seen.R, at_bound, np.zeros(len(at_bound), bool), place.threshold)
+    parts, prior = judge.parts(seen), judge.prior_rows(seen.q)
+    return freedom(judge, seen.noise, parts, prior, moves.inverse)
 
 
 def workplace(study: Study, estimate: Estimate) -> Workplace:

@@ -16,9 +16,10 @@ from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit_json import finite
+from estimica.estimate.freedom import Freedom
 from estimica.execute.repeat import framed
 from estimica.infer.covariance_rows import Linearised, linearised
-from estimica.infer.regions_contour import Contour, Plane, trace
+from estimica.infer.regions_contour import Contour, Plane, directions, trace
 from estimica.study.asked import asked
 
 Vector = npt.NDArray[np.float64]
@@ -187,8 +188,10 @@ def region(
         if fit.remark(k):
             label = fit.unknowns.items[k].label
             raise InferError("I334", f"'{label}' has no region: it is {fit.remark(k)}")
-    plane = Plane(around, places, _metric(around, places, others), others == "profile")
-    radius, threshold = _sizes(fit, around, level)
+    told = _told(around, places, others)
+    metric, radius = _sizes(told, places, level)
+    plane = Plane(around, places, metric, others == "profile")
+    threshold = _rise(told, places, directions(plane, radius, points))
     traced: Contour = trace(fit, plane, radius, threshold, points)
     names = tuple(fit.unknowns.items[k].label for k in places)
     return Region(
@@ -212,32 +215,35 @@ def _place(fit: Fit, name: str) -> int:
     raise InferError("I335", f"the fit has no unknown '{name}'{did_you_mean(name, labels)}")
 
 
-def _metric(around: Linearised, places: tuple[int, int], others: str) -> Vector:
-    """(JᵀJ)⁻¹ of the two unknowns: with the others following, or held."""
-    both = np.ix_(list(places), list(places))
+def _told(around: Linearised, places: tuple[int, int], others: str) -> Freedom:
+    """Errors of the two unknowns: with the others following, or held."""
     if others == "profile":
-        return around.inverse[both]
-    return np.asarray(np.linalg.inv(around.information[both]))
+        return around.told
+    both = np.ix_(list(places), list(places))
+    inverse = np.zeros_like(around.inverse)
+    inverse[both] = np.linalg.inv(around.information[both])
+    return around.told_with(inverse)
 
 
-def _sizes(fit: Fit, around: Linearised, level: float) -> tuple[float, float]:
-    """The radius of the ellipse in units of (JᵀJ)⁻¹, and the rise of the cost at its edge.
+def _sizes(told: Freedom, places: tuple[int, int], level: float) -> tuple[Vector, float]:
+    """The covariance of the two, and the radius of the ellipse in units of it.
 
-    With noise levels that are known the rise is the quantile of χ² with two degrees of freedom.
-    Where they come from the residuals it is the F quantile times their variance; the likelihood,
-    in which the variance follows, rises by N·log of the same.
+    The square of the radius is twice the quantile of F, with as many degrees of freedom as their
+    errors have together; with noise that is known that of χ² with two.
     """
     from scipy.stats import chi2, f
 
-    n, freedom = around.objective.n_effective, around.freedom
-    unit = around.objective.criterion.has_unit_variance
-    if unit and not any(v.uncertain for v in fit.noise.values()):
-        square = float(chi2.ppf(level, 2))
-        return math.sqrt(square), square
-    if freedom <= 0:
+    rows = np.eye(len(told.inverse))[list(places)]
+    covariance, degrees = told.covariance_of(rows), told.jointly(rows)
+    if degrees <= 0:
         raise InferError("I336", "there are no more samples than unknowns, so no region either")
-    ratio = 2 * float(f.ppf(level, 2, freedom)) / freedom * around.n_samples / n
-    if unit:
-        return math.sqrt(n * ratio), n * math.log1p(ratio)
-    total = sum(float(one.scored @ one.scored) for one in around.rows)
-    return math.sqrt(total * ratio), total * ratio
+    if math.isinf(degrees):
+        return covariance, math.sqrt(float(chi2.ppf(level, 2)))
+    return covariance, math.sqrt(2 * float(f.ppf(level, 2, degrees)))
+
+
+def _rise(told: Freedom, places: tuple[int, int], steps: Vector) -> float:
+    """How much the cost rises at the edge of the ellipse: the mean over its directions."""
+    both = np.ix_(list(places), list(places))
+    follow = told.inverse[:, list(places)] @ np.linalg.inv(told.inverse[both])
+    return float(np.mean(told.rise(follow @ steps.T)))

@@ -27,7 +27,7 @@ class Plane:
 
     around: Linearised
     places: tuple[int, int]
-    metric: Vector  # (2, 2): (JᵀJ)⁻¹ of the two, in coordinates
+    metric: Vector  # (2, 2): the covariance of the two, in coordinates
     follows: bool
 
 
@@ -43,9 +43,7 @@ class Contour:
 
 def trace(fit: Fit, plane: Plane, radius: float, threshold: float, points: int) -> Contour:
     """Both curves. Directions are equally spaced where the ellipse is a circle."""
-    angles = 2 * np.pi * np.arange(points) / points
-    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    steps = radius * circle @ np.linalg.cholesky(plane.metric).T
+    steps = directions(plane, radius, points)
     walker = _Walker(fit, plane, threshold)
     ends = [walker.end(step) for step in steps]
     contour = np.array(
@@ -55,6 +53,13 @@ def trace(fit: Fit, plane: Plane, radius: float, threshold: float, points: int) 
     ellipse = np.array([_linear(plane, step) for step in steps])
     lost = sum(math.isnan(e) for e in ends)
     return Contour(ellipse, contour, lost, sum(math.isinf(e) for e in ends))
+
+
+def directions(plane: Plane, radius: float, points: int) -> Vector:
+    """(points, 2): steps from the estimate to the ellipse, in coordinates."""
+    angles = 2 * np.pi * np.arange(points) / points
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return np.asarray(radius * circle @ np.linalg.cholesky(plane.metric).T)
 
 
 class _Walker:
