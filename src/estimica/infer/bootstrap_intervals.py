@@ -60,14 +60,14 @@ def spread(
         mean = float(replicates.mean()) if len(replicates) else math.nan
         return Spread(value, mean, math.nan, math.nan, NOTHING, NOTHING, bound)
     mean = float(replicates.mean())
-    ends = widened or (lambda _, ends: ends)
+    wide = widened or _as_they_are
     return Spread(
         value,
         mean,
         mean - (value if truth is None else truth),
         float(replicates.std(ddof=1)),
-        ends(value, percentile_interval(replicates)),
-        ends(value, bca_interval(value, replicates, acceleration)),
+        wide(value, percentile_interval(replicates)),
+        wide(value, bca_interval(value, replicates, acceleration)),
         bound,
     )
 
@@ -95,6 +95,10 @@ def widened(unknowns: Unknowns, k: int, freedom: float) -> Widened:
         return found[0], found[1]
 
     return moved
+
+
+def _as_they_are(value: float, ends: Ends) -> Ends:
+    return ends
 
 
 def silent(value: float) -> Spread:
