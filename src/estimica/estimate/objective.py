@@ -253,7 +253,7 @@ class Objective(Disagreement):
         m, scored, scaling = scoring.multipliers[k], scoring.scored[k], self.blocks[k].scaling
         if not self.criterion.is_alike:
             return scored
-        return np.sqrt(np.mean((m * scored / scaling) ** 2)) * scaling / m
+        return np.asarray(np.sqrt(np.mean((m * scored / scaling) ** 2)) * scaling / m)
 
     def part(self, scoring: Scoring, k: int, curvature: Vector, scatter: Vector) -> Part:
         """The part of block `k`, from its two factors."""

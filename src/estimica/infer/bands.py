@@ -241,9 +241,9 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
         noise = noise_of(fit, case, output, around)
         stderr = np.sqrt(np.maximum(variance, 0.0))
         degrees = freedoms(around, output, parts, noise, kind)
-        errors = stderr, noise, *(_quantile(v, level) for v in degrees)
+        quantile, further = (_quantile(v, level) for v in degrees)
         if output.transfer is not None:
-            found += _parts(fit, case, output, errors)
+            found += _parts(fit, case, output, (stderr, noise, quantile, further))
             continue
         found.append(
             OutputBand(
@@ -254,7 +254,10 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
                 output.time,
                 output.measured,
                 output.simulated,
-                *errors,
+                stderr,
+                noise,
+                quantile,
+                further,
             )
         )
     return Bands(fit, kind, level, tuple(found))
@@ -266,11 +269,12 @@ def _quantile(degrees: Vector, level: float) -> Vector:
 
     known = np.isinf(degrees) | (degrees <= 0)  # what has no variance has no width either
     tail = (1 + level) / 2
-    return np.where(known, ndtri(tail), stdtrit(np.where(known, 1.0, degrees), tail))
+    found: Vector = np.where(known, ndtri(tail), stdtrit(np.where(known, 1.0, degrees), tail))
+    return found
 
 
 def _parts(
-    fit: Fit, case: CaseFit, output: Compared, errors: tuple[Vector, ...]
+    fit: Fit, case: CaseFit, output: Compared, errors: tuple[Vector, Vector, Vector, Vector]
 ) -> Iterator[OutputBand]:
     """Real and imaginary part of a frequency response, with standard error and noise of each."""
     transfer = output.transfer
@@ -288,7 +292,8 @@ def _parts(
             simulated,
             stderr,
             noise,
-            *(v[k::2] for v in errors[2:]),
+            errors[2][k::2],
+            errors[3][k::2],
             across(transfer),
         )
 

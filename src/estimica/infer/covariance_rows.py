@@ -79,12 +79,11 @@ class Linearised:
         found = []
         for k, (one, block) in enumerate(zip(self.rows, self.judge.blocks, strict=True)):
             emphasis = self.judge.emphasis(self.scoring, k)
-            curvature = scatter = np.linalg.qr(np.vstack(one.factors), mode="r")
+            curvature = scatter = _triangular(np.vstack(one.factors))
             if block.filter is not None:
-                scatter = np.linalg.qr(block.returned(one.jacobian), mode="r")
+                scatter = _triangular(block.returned(one.jacobian))
             elif emphasis is not None:
-                weighed = one.jacobian * np.reshape(emphasis, (-1, 1))
-                scatter = np.linalg.qr(weighed, mode="r")
+                scatter = _triangular(one.jacobian * np.reshape(emphasis, (-1, 1)))
             found.append(self.judge.part(self.scoring, k, curvature, scatter))
         return tuple(found)
 
@@ -210,6 +209,10 @@ def pseudo_inverse(information: Vector, free: Flags, threshold: float) -> Vector
         inner = (vectors[:, large] / values[large]) @ vectors[:, large].T
         found[np.ix_(free, free)] = inner / np.outer(size, size)
     return found
+
+
+def _triangular(rows: Vector) -> Vector:
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def _chain(block: Block, prediction: Prediction) -> float | Vector:
