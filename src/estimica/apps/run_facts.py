@@ -108,7 +108,7 @@ def _estimate(e: Mapping[str, Any]) -> str:
     """A value with its standard error, its interval where it has only that, and its bound."""
     text, error = printed(e.get("value")), printed(e.get("stderr"))
     if error:
-        return f"{text} ± {error}"
+        return f"{text} ± {error}" + (", at a bound" if e.get("at_bound") is True else "")
     match e.get("ci95") or e.get("interval"):
         case [low, high]:
             ends = (printed(low) or "−∞", printed(high) or "∞")

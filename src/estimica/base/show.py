@@ -127,7 +127,13 @@ class Bar:
     about: str = ""
     strong: bool = False
     base: float = 0.0  # where it begins; it ends at its value
-    margin: float = 0.0  # half the interval around its end
+    margin: float = 0.0  # how far the interval around its end reaches upwards
+    margin_below: float | None = None  # and downwards, where that differs
+
+    @property
+    def margins(self) -> tuple[float, float]:
+        """How far the interval reaches below and above its end."""
+        return self.margin if self.margin_below is None else self.margin_below, self.margin
 
 
 @dataclass(frozen=True, slots=True)

@@ -370,11 +370,35 @@ class Fit:
     def __repr__(self) -> str:
         return f"{show.text(self.table())}\n\n{show.text(self.quality())}"
 
-    def remark(self, k: int) -> str:
-        """What to know about an unknown beyond its numbers."""
+    def trouble(self, k: int) -> str:
+        """Why an unknown has no interval of its own on both sides; empty where it has."""
         if self.at_bound[k]:
             return f"at its {self.at_bound[k]}"
         return "" if self.accuracy.identifiable[k] else "not determined by these data"
+
+    def remark(self, k: int) -> str:
+        """What to know about an unknown beyond its numbers."""
+        return "; ".join(filter(None, (self.trouble(k), self._cut(k), self._condition(k))))
+
+    def conditions(self, k: int) -> tuple[str, ...]:
+        """The unknowns at bounds that the error of unknown `k` takes as staying there.
+
+        They are those without which it would not be determined.
+        """
+        if self.accuracy.held[k] or not np.isfinite(self.accuracy.stderr[k]):
+            return ()
+        pairs = zip(self.unknowns.items, self.at_bound, self.accuracy.held, strict=True)
+        return tuple(u.label for u, bound, held in pairs if bound and held)
+
+    def _condition(self, k: int) -> str:
+        names = " and ".join(f"'{n}'" for n in self.conditions(k))
+        return f"its error holds for {names} staying at a bound" if names else ""
+
+    def _cut(self, k: int) -> str:
+        """Which ends of its interval a bound has cut off."""
+        ends = [w for w, cut in zip(("min", "max"), self.accuracy.clipped[k], strict=True) if cut]
+        ends = [w for w in ends if w != self.at_bound[k]]
+        return f"interval cut off at its {' and '.join(ends)}" if ends else ""
 
     def _table(self, kind: str) -> pd.DataFrame:
         import pandas as pd

@@ -169,10 +169,19 @@ def outcome_in_words(fit: Fit) -> str:
     held = [u.label for u, b in zip(fit.unknowns.items, fit.at_bound, strict=True) if b]
     if held:
         text += (
-            f"\n\n{_listed(held)} ended at a bound: widen it if that is no true limit; the other "
-            "intervals hold for it staying there."
+            f"\n\n{_listed(held)} ended at a bound: widen it if that is not a true limit; "
+            f"{_held(fit)}."
         )
     return text
+
+
+def _held(fit: Fit) -> str:
+    """What the other intervals say of an unknown at a bound."""
+    fixed = dict.fromkeys(n for k in range(fit.n_free) for n in fit.conditions(k))
+    if fixed:
+        names = _listed(list(fixed))
+        return f"the other intervals hold for {names} staying there, and are wider if not"
+    return "the other intervals are as wide as if it could move on"
 
 
 def _estimates_in_words(fit: Fit) -> str:

@@ -330,7 +330,8 @@ def _header(fit: Fit) -> Iterator[str]:
         yield _comment(f"Load it together with {fit.study.model.name}{_source(fit)}.")
     for k, u in enumerate(fit.unknowns.items):
         error = float(fit.accuracy.stderr[k])
-        about = f"std. error {rounded(error, error)}" if math.isfinite(error) else fit.remark(k)
+        told = f"std. error {rounded(error, error)}" if math.isfinite(error) else ""
+        about = "; ".join(filter(None, (told, fit.remark(k))))
         value = f"{rounded(float(fit.values[k]), error)}"
         unit = f" {u.unit}" if u.unit not in ("", "1") else ""
         yield _comment(f"  {u.label} = {value}{unit} ({about})")

@@ -84,8 +84,8 @@ def _standard_errors(fit: Fit) -> Mapping[str, str]:
     said = {}
     for k, unknown in enumerate(fit.unknowns.items):
         error = float(fit.accuracy.stderr[k])
-        known = math.isfinite(error)
-        said[unknown.name] = f"std. error {error:.3g}" if known else fit.remark(k)
+        told = f"std. error {error:.3g}" if math.isfinite(error) else ""
+        said[unknown.name] = "; ".join(filter(None, (told, fit.remark(k))))
     return said
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended, labelled
 from estimica.estimate.fit_tables import rounded, short, without_empty
+from estimica.estimate.unknowns import Unknowns
 from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.profile_branch import Ending
 from estimica.infer.profile_result import Profile, ProfileCurve
@@ -134,11 +135,16 @@ def _parabola(
     """What the profile were if the model were linear, on the scale of the search."""
     unknowns = found.fit.unknowns
     k = [u.label for u in unknowns.items].index(c.unknown.label)
-    low, high = (float(v) for v in found.fit.accuracy.interval[k])
-    if not (math.isfinite(low) and high > low) or found.level != 0.95:
+    own, accuracy = Unknowns([unknowns.items[k]]), found.fit.accuracy
+    low, high = (own.coordinates(v[None])[0] for v in accuracy.interval[k])
+    centre = own.coordinates(np.array([c.value]))[0]
+    # a bound may have cut off one end
+    half = high - centre if accuracy.clipped[k, 0] else centre - low
+    if not (math.isfinite(half) and half > 0) or found.level != 0.95 or accuracy.clipped[k].all():
         return []
     fine = np.linspace(x[0], x[-1], 101)
-    rise = c.rise * ((fine - c.value) / ((high - low) / 2)) ** 2
+    away = np.array([own.coordinates(v[None])[0] for v in fine]) - centre
+    rise = c.rise * (away / half) ** 2
     seen = rise <= top
     if not seen.any():
         return []

@@ -185,9 +185,9 @@ def region(
     if places[0] == places[1]:
         raise InferError("I333", f"a region needs two unknowns, not '{first}' twice")
     for k in places:
-        if fit.remark(k):
+        if fit.trouble(k):
             label = fit.unknowns.items[k].label
-            raise InferError("I334", f"'{label}' has no region: it is {fit.remark(k)}")
+            raise InferError("I334", f"'{label}' has no region: it is {fit.trouble(k)}")
     told = _told(around, places, others)
     metric, radius = _sizes(told, places, level)
     plane = Plane(around, places, metric, others == "profile")

@@ -61,6 +61,7 @@ class Assessment:
     local: LocalSensitivity | None = None
     sensitivity: GlobalSensitivity | None = None
     seed: int | None = None  # of the samples
+    remark: str = ""  # what to know of how they were drawn
 
     def named(self, command: str, design: str, levels: Sequence[float] = ()) -> Assessment:
         """The same as the result of a command."""
@@ -75,7 +76,7 @@ class Assessment:
             return "interrupted", f"interrupted after {count}{failed}"
         if self.failures and not self.good.any():
             return "failed", f"no sample could be simulated: {self.failures[0].message}"
-        return "done", f"{count}{failed}"
+        return "done", f"{count}{failed}" + (f"; {self.remark}" if self.remark else "")
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: what `--json` prints."""

@@ -66,7 +66,8 @@ def montecarlo(
         centre=_centre(samples, spread, known),
     )
     how = "sobol" if chosen.sensitivity == "sobol" else chosen.sampling
-    found = replace(found.named("montecarlo", how, chosen.quantiles), seed=chosen.seed)
+    told = "" if known is None else known.remark(samples)
+    found = replace(found.named("montecarlo", how, chosen.quantiles), seed=chosen.seed, remark=told)
     if plan is not None:
         labels = [p.label for p in found.places]
         indices = analysed(plan, samples.names, labels, found.values, found.good)

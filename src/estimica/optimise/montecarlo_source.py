@@ -28,6 +28,7 @@ from estimica.study.bootstrap_table import bootstrap_table
 from estimica.study.montecarlo_table import MontecarloTable
 from estimica.study.sample_table import sample_table
 from estimica.study.study import Study
+from estimica.study.tuner import Tuner
 
 Vector = npt.NDArray[np.float64]
 FIT, BOOTSTRAP, SAMPLE = "fit", "bootstrap", "sample"
@@ -43,6 +44,7 @@ class Source:
     sample: Vector | None = None  # (replicates, n)
     about: str = ""
     undetermined: Vector | None = None  # share of the sample that does not determine a tuner
+    tuners: tuple[Tuner | None, ...] = ()  # as the study has them, with their scales and bounds
 
     def known_in(self, study: Study) -> Source:
         """Only the tuners that a study's model knows."""
@@ -61,6 +63,7 @@ class Source:
             None if self.sample is None else self.sample[:, chosen],
             self.about,
             None if self.undetermined is None else self.undetermined[chosen],
+            tuple(next((t for t in study.tuners if t.name == self.names[k]), None) for k in chosen),
         )
 
     def drawn(self, table: MontecarloTable) -> Samples:
@@ -70,9 +73,34 @@ class Source:
             rows = np.random.default_rng(seed).integers(0, len(self.sample), table.samples)
             return Samples(self.names, self.sample[rows])
         assert self.covariance is not None
-        return drawn_jointly(
-            self.names, self.values, self.covariance, table.samples, table.sampling, seed
-        )
+        # on a logarithmic scale by factors, so that what is positive stays so
+        log = np.array([t is not None and t.scale == "log" for t in self.tuners], bool)
+        log &= self.values > 0
+        size = np.where(log, self.values, 1.0)
+        q = np.where(log, np.log(size), self.values)
+        covariance = self.covariance / np.outer(size, size)
+        found = drawn_jointly(self.names, q, covariance, table.samples, table.sampling, seed)
+        with np.errstate(over="ignore"):
+            free = np.where(log, np.exp(np.where(log, found.values, 0.0)), found.values)
+        low, high = self._bounds
+        return Samples(self.names, np.clip(free, low, high))
+
+    @property
+    def _bounds(self) -> tuple[Vector, Vector]:
+        low = [-np.inf if t is None or t.min is None else t.min for t in self.tuners]
+        high = [np.inf if t is None or t.max is None else t.max for t in self.tuners]
+        return np.array(low, float), np.array(high, float)
+
+    def remark(self, drawn: Samples) -> str:
+        """What bounds have done to the draws, in words; empty where nothing."""
+        told, own = [], drawn.values[:, : len(self.names)]
+        for name, column, low, high in zip(self.names, own.T, *self._bounds, strict=True):
+            share = float(np.mean((column == low) | (column == high)))
+            if np.ptp(column) == 0:
+                told.append(f"'{name}' stays at {column[0]:.6g}: {self.about} has no error of it")
+            elif share > 0:
+                told.append(f"'{name}' is at a bound in {100 * share:.2g} % of the samples")
+        return "; ".join(told)
 
 
 def source_of(

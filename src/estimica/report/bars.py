@@ -29,7 +29,7 @@ def figure(bars: Bars) -> go.Figure:
             customdata=[f"{escape(bar.name)}<br>{escape(bar.about)}" for _, bar in shown],
             hovertemplate=f"%{{customdata}}<br>{escape(bars.label)} %{{x:.6g}}<extra></extra>",
             width=0.7,
-            error_x=_margins([bar.margin for _, bar in shown]),
+            error_x=_margins([bar.margins for _, bar in shown]),
         )
     )
     styled(fig, bars.title, AROUND + THICK * len(shown), 56 if bars.title else 40)
@@ -44,10 +44,19 @@ def figure(bars: Bars) -> go.Figure:
     return fig
 
 
-def _margins(halves: list[float]) -> dict[str, object] | None:
-    if not any(halves):
+def _margins(each: list[tuple[float, float]]) -> dict[str, object] | None:
+    if not any(map(any, each)):
         return None
-    return {"type": "data", "array": halves, "color": INK, "thickness": 1, "width": 4}
+    below, above = zip(*each, strict=True)
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": list(above),
+        "arrayminus": list(below),
+        "color": INK,
+        "thickness": 1,
+        "width": 4,
+    }
 
 
 def bars_text(bars: Bars) -> str:

@@ -19,14 +19,14 @@ def bars_figure(bars: Bars) -> Figure:
     axes = figure.add_subplot()
     if bars.title:
         axes.set_title(said(bars.title), loc="left")
-    margins = [b.margin for _, b in shown]
+    margins = [b.margins for _, b in shown]
     axes.barh(
         range(len(shown)),
         [b.value - b.base for _, b in shown],
         0.7,
         left=[b.base for _, b in shown],
         color=[STRONG if b.strong else WEAK for _, b in shown],
-        xerr=margins if any(margins) else None,
+        xerr=list(zip(*margins, strict=True)) if any(map(any, margins)) else None,
         error_kw={"ecolor": INK, "elinewidth": 0.8, "capsize": 2},
     )
     if bars.log:

@@ -54,19 +54,21 @@ def intervals(runs: list[StoredRun]) -> Bars:
             continue
         bars = []
         for run, entry in values:
-            margin = 50 * abs(_width(entry.get("ci95")) / first)
+            below, above = _margins(entry["value"], entry.get("ci95"), first)
             word = f"{run.summary.command} {when(run.summary.started)}"
-            bars.append(
-                Bar(word, 100 * entry["value"] / first, f"{entry['value']:.6g}", margin=margin)
-            )
+            at, told = 100 * entry["value"] / first, f"{entry['value']:.6g}"
+            bars.append(Bar(word, at, told, margin=above, margin_below=below))
         groups.append((str(name), tuple(bars)))
     return Bars(tuple(groups), "relative to the first run [%]")
 
 
-def _width(interval: object) -> float:
-    if isinstance(interval, list) and all(isinstance(end, (int, float)) for end in interval):
-        return float(interval[1] - interval[0])
-    return 0.0
+def _margins(value: float, interval: object, first: float) -> tuple[float, float]:
+    """How far an interval reaches below and above its value, which need not be its middle."""
+    match interval:
+        case [int() | float() as low, int() | float() as high]:
+            ends = sorted(100 * (end - value) / first for end in (low, high))
+            return max(-ends[0], 0.0), max(ends[1], 0.0)
+    return 0.0, 0.0
 
 
 def _entries(run: StoredRun) -> dict[str, dict[str, Any]]:
