@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from tests.estimate.problems import curve
 
 from estimica.estimate.estimator import fit
+from estimica.estimate.multistart import _noted, _search
+from estimica.estimate.setup import prepare
 from estimica.simulate.modelica_model import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
@@ -105,3 +109,13 @@ def test_draws_come_to_an_end_where_nothing_can_be_simulated() -> None:
     assert not found.outcome.ok
     assert found.outcome.message.startswith("none of 3 starts led anywhere")
     assert [s.drawn_again for s in sorted(found.starts, key=lambda s: s.number)] == [0, 10, 10]
+
+
+def test_draws_come_back_from_their_note_to_the_last_bit() -> None:
+    setup = prepare(guarded(4))
+    cases = setup.calibration()
+    note = _search((setup, cases), (3, np.array([9.0])))
+    kept = _noted(json.loads(json.dumps(note)))
+    assert 1 <= len(kept.drawn) <= 10
+    assert [q.tolist() for q in kept.drawn] == note["drawn"]
+    assert kept.point is not None

@@ -61,7 +61,9 @@ def conclude(
     cases = compare(setup, objective, point)
     message = _message(searched, objective) + advice(setup, searched, cases)
     message += _no_errors(rough, unknowns) + held_noise(objective, point)
-    if finer is not None and fine is not None and searched.status is Status.CONVERGED:
+    # the optimum of a criterion with kinks is not that of the smooth one it is judged by
+    judged = judge is objective and searched.status is Status.CONVERGED
+    if finer is not None and fine is not None and judged:
         message += too_coarse(finer, point, fine, known, held)
     halved = discretisation(setup, judge, seen, known, held)
     if halved is not None and searched.status is Status.CONVERGED:
