@@ -119,3 +119,26 @@ def test_draws_come_back_from_their_note_to_the_last_bit() -> None:
     assert 1 <= len(kept.drawn) <= 10
     assert [q.tolist() for q in kept.drawn] == note["drawn"]
     assert kept.point is not None
+
+
+FRICTION = """model Friction
+  parameter Real mu = 0.5;
+  output Real s(start = 1, fixed = true); Real v(start = 0, fixed = true);
+equation
+  der(s) = v;
+  der(v) = -4*s - mu*sign(v);
+end Friction;"""
+
+
+def test_advice_on_a_model_that_chatters_is_to_write_its_friction_otherwise() -> None:
+    # two half swings of mu = 0.5; with the mu of the start it comes to rest after the first
+    first, second = 0.125 + 0.875 * np.cos(2 * TIME), -0.125 + 0.625 * np.cos(2 * TIME)
+    swings = table(s=np.where(np.pi / 2 > TIME, first, second))
+    case = Case("run", swings, outputs={"s": "s"})
+    found = fit(Study(load_model(FRICTION), [Tuner("mu", start=1.5)], [case]))
+    assert not found.outcome.ok
+    assert "chatters at rest: write tanh(v/v0)" in found.outcome.message
+    assert "multiple-shooting" not in found.outcome.message
+    smooth = load_model(FRICTION.replace("sign(v)", "tanh(v/1e-6)"))
+    found = fit(Study(smooth, [Tuner("mu", start=0.7)], [case]))
+    assert found["mu"] == pytest.approx(0.5, abs=1e-3)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from estimica.estimate.fit import CaseFit, Compared
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import Setup
+from estimica.simulate import status
 
 POOR = 30.0  # per cent of a signal's variation, below which a fit explains too little
 OTHERS = "'multiple-shooting' or 'collocation'"
@@ -20,6 +21,8 @@ def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
     study = setup.study
     if not study.model.has_time or study.estimation.transcription != "shooting":
         return ""
+    if status.TEXTS[status.CHATTERING] in searched.message:
+        return ""  # its own advice is the way out: the model chatters wherever one starts
     if searched.status is Status.FAILED:
         return (
             "; start nearer to the truth, or, if the model is unstable, use "
