@@ -166,7 +166,7 @@ class ByHand:
             cost = self._scored.criterion.score(residuals, one.sigmas(predictions)).cost
         for unknown, value in zip(one.unknowns.items, values, strict=True):
             if unknown.prior is not None:
-                cost += float((value - unknown.prior.mean) / unknown.prior.sigma) ** 2
+                cost += unknown.prior.distance(float(value)) ** 2
         return float(cost)
 
     def _as_fit(self, values: Vector, cost: float, cases: tuple[CaseFit, ...]) -> Fit:

@@ -287,7 +287,11 @@ class Objective(Disagreement):
         A prior counts as a measurement with just the error that it states.
         """
         return [
-            (k, slopes[k] / u.prior.sigma, (values[k] - u.prior.mean) / u.prior.sigma)
+            (
+                k,
+                float(slopes[k]) * u.prior.slope(float(values[k])),
+                u.prior.distance(float(values[k])),
+            )
             for k, u in enumerate(self.unknowns.items)
             if u.prior is not None
         ]

@@ -22,6 +22,8 @@ from estimica.estimate.watch import Watch, interruptible
 Vector = npt.NDArray[np.float64]
 Told = Callable[[Vector, float], None]
 NEAR_BOUND = 1e-5  # of a coordinate that IPOPT leaves beside a bound that it presses against
+#: what a prior is about, of a symbol
+_SEEN = {"value": lambda v: v, "log": ca.log, "log10": ca.log10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +160,7 @@ class Program:
         for k, u in enumerate(self.whole.unknowns.items):
             if u.prior is not None:
                 value = ca.exp(s[k]) if u.log else u.scale * s[k]
-                terms.append((value - u.prior.mean) / u.prior.sigma)
+                terms.append((_SEEN[u.prior.on](value) - u.prior.mean) / u.prior.sigma)
         v = ca.vertcat(*terms) if terms else ca.SX(0, 1)
         J = ca.jacobian(v, s)
         bend = 2 * ca.sum1(J**2).T if terms else ca.SX.zeros(self.n)
@@ -249,7 +251,7 @@ class Program:
         count = 0
         for k, u in enumerate(unknowns.items):
             if u.prior is not None:
-                slope = unknowns.slopes(q)[k] / u.prior.sigma
+                slope = unknowns.slopes(q)[k] * u.prior.slope(float(unknowns.values(q)[k]))
                 triplets.add(count, np.array([k]), np.array([[slope]]))
                 count += 1
         return triplets.matrix((count, self.size))

@@ -218,8 +218,8 @@ class Stitching:
         for k, unknown in enumerate(self.whole.unknowns.items):
             if unknown.prior is not None:
                 row = np.zeros(len(values) + 1)
-                row[k] = slopes[k] / unknown.prior.sigma
-                row[-1] = (values[k] - unknown.prior.mean) / unknown.prior.sigma
+                row[k] = slopes[k] * unknown.prior.slope(float(values[k]))
+                row[-1] = unknown.prior.distance(float(values[k]))
                 found.append(row)
         return found
 

@@ -165,7 +165,12 @@ class Information:
         names = [u.name for u in unknowns if u.kind == "disturbance"]
         added = [[float(n == output) for n in names] for output in plan.outputs]
         self._added = np.array(added, float).reshape(len(plan.outputs), len(names))
-        known = np.array([0.0 if u.prior is None else 1 / u.prior.sigma for u in unknowns])
+        known = np.array(
+            [
+                0.0 if u.prior is None else u.prior.slope(float(v))
+                for u, v in zip(unknowns, values, strict=True)
+            ]
+        )
         self._before = np.diag((known * self._sizes) ** 2)  # priors are information too
 
     def of(self, rows: Vector) -> Vector:

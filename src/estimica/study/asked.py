@@ -138,7 +138,7 @@ def _tuner(t: Tuner, known: Mapping[str, Quantity]) -> tuple[object, ...]:
         _end(t.min),
         _end(t.max),
         "" if unit == "1" else unit,
-        f"{t.prior.mean:g} ± {t.prior.sigma:g}" if t.prior else "",
+        t.prior.text if t.prior else "",
         ", ".join(map(str, t.drives)),
         t.description or quantity.description,
     )

@@ -40,10 +40,38 @@ Drives = Annotated[
 @spoken(TunerError, "T001", called("prior"))
 @dataclass(frozen=True, config=STRICT)
 class Prior:
-    """What is known beforehand: a Gaussian with this mean and standard deviation."""
+    """What is known beforehand: a Gaussian of the value, or of its logarithm."""
 
-    mean: Annotated[Finite, Field(description="The expected value.")]
-    sigma: Annotated[Positive, Field(description="Its standard deviation.")]
+    mean: Annotated[Finite, Field(description="The expected value, of what `on` says.")]
+    sigma: Annotated[Positive, Field(description="Its standard deviation, of what `on` says.")]
+    on: Annotated[
+        Literal["value", "log", "log10"],
+        Field(description="Mean and sigma are of the value, or of its logarithm."),
+    ] = "value"
+
+    @property
+    def text(self) -> str:
+        """The prior in a few letters."""
+        plain = f"{self.mean:g} ± {self.sigma:g}"
+        return plain if self.on == "value" else f"{self.on}: {plain}"
+
+    def distance(self, value: float) -> float:
+        """How many sigmas a value is off; its square is what the prior costs."""
+        return (self._seen(value) - self.mean) / self.sigma
+
+    def slope(self, value: float) -> float:
+        """The derivative of the distance by the value."""
+        if self.on == "value":
+            return 1 / self.sigma
+        unit = math.log(10.0) if self.on == "log10" else 1.0
+        return 1 / (value * unit * self.sigma) if value > 0 else math.inf
+
+    def _seen(self, value: float) -> float:
+        if self.on == "value":
+            return value
+        if value <= 0:  # no such value is possible: a step that leads there is not taken
+            return math.inf
+        return math.log10(value) if self.on == "log10" else math.log(value)
 
 
 @spoken(TunerError, "T001", called("tuner"))
@@ -85,6 +113,10 @@ class Tuner:
             raise wrong("T005", f"start {start:g} is {side}; move one of them")
         if self.scale == "log" and start is not None and start <= 0:
             raise wrong("T006", f"scale 'log' needs a positive start, not {start:g}")
+        on_log = self.prior is not None and self.prior.on != "value"
+        if on_log and (high <= 0 or (start is not None and start <= 0)):
+            side = f"max {high:g}" if high <= 0 else f"start {start:g}"
+            raise wrong("T018", f"a prior on its logarithm needs a positive tuner, not {side}")
         if self.scale == "log" and high <= 0:
             raise wrong("T007", f"scale 'log' needs a positive max, not {high:g}")
 
