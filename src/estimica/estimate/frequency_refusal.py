@@ -11,7 +11,14 @@ from estimica.simulate.modelica_model import ModelicaModel
 
 def equations_of(setup: Setup, predictor: Predictor) -> ModelicaModel:
     """The model of a case, whose equations are known to be there."""
-    model = setup.study.model_of(predictor.record.case)
+    case = predictor.record.case
+    if case.staging:
+        raise FitError(
+            "F107",
+            f"case '{case.name}' begins in the steady state or has changes, which only a "
+            "simulation from beginning to end goes through; use transcription = 'shooting'",
+        )
+    model = setup.study.model_of(case)
     assert isinstance(model, ModelicaModel), "asked before"
     return model
 

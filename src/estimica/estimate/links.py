@@ -64,10 +64,13 @@ class Links:
 
     def of_case(self, case: Case) -> Links:
         """The same with what `fix` of a case lets follow from tuners."""
-        if not case.followed:
+        if not case.followed and not case.staged_names:
             return self
         where = f"case '{case.name}'"
         own = {n: self._formula(where, f"fix '{n}'", t) for n, t in case.followed.items()}
+        for name in case.staged_names:  # tuners that expressions of changes name as they are
+            if name in {*self.tuners, *self.fixed} and name not in {*self.parameters, *own}:
+                own[name] = self._formula(where, "change", name)
         found = copy(self)
         found._arrange(
             {n: k for n, k in self._direct.items() if n not in own},

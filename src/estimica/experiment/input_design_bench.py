@@ -215,6 +215,12 @@ def _unknowns(
     if case is None:
         links, tuners, held = linked(study)
         return None, links, tuners, dict(held)
+    if case.staging:
+        raise ExperimentError(
+            "W094",
+            f"case '{case.name}' begins in the steady state or has changes, which the design of an "
+            "input does not know; leave them out",
+        )
     alone = study.with_(cases=[replace(case, role="calibrate", active=True)])
     setup = prepare(alone)
     unknowns = setup.calibration().unknowns.items

@@ -101,8 +101,8 @@ def _counting(case: Case, stamps: Vector, signals: Mapping[str, Signal], has_tim
     elif signals:
         begin = max((s.time[0] for s in signals.values() if len(s.time) > 1), default=stamps[0])
         counts &= stamps >= begin
-    if case.begin is not None:
-        counts &= stamps >= case.begin
+    if case.begin_time is not None:
+        counts &= stamps >= case.begin_time
     if case.from_ is not None:
         counts &= stamps >= case.from_
     if case.to is not None:
@@ -153,7 +153,8 @@ def _computed(
     failures: dict[int, str] = {}
     if not asked:
         return values, failures
-    begin = float(where[0]) if case.begin is None or not model.has_time else case.begin
+    known = case.begin_time if model.has_time else None
+    begin = float(where[0]) if known is None else known
 
     def evaluate(part: range) -> None:
         rows = slice(part.start, part.stop)
@@ -227,6 +228,12 @@ def model_and_case(
     study: Study, case: Case, compute: Sequence[str], leave_out: Sequence[str]
 ) -> tuple[Model, Case]:
     """The model and the case that drives it; where its inputs do not suffice, its outputs too."""
+    if case.staging:
+        raise InferError(
+            "I622",
+            f"case '{case.name}' begins in the steady state or has changes, which a calculation "
+            "backwards cannot follow; leave them out",
+        )
     try:
         return model_of(study, case, compute, leave_out), case
     except StructureError:

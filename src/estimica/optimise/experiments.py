@@ -15,6 +15,12 @@ from estimica.study.study import Study
 
 def experiment_of(study: Study, case: Case, held: Mapping[str, float]) -> Experiment:
     """Begin, end, inputs and fixed numbers of a case; inactive tuners hold what they set."""
+    if case.staging:
+        raise DesignError(
+            "O100",
+            f"case '{case.name}': a design has no begin = \"steady\" and no change; write them "
+            "into the model",
+        )
     model = study.model_of(case)
     parameters, start = split(model, {**held, **study.fixed_of(case)})
     begin, end = 0.0, case.stop
@@ -32,7 +38,7 @@ def experiment_of(study: Study, case: Case, held: Mapping[str, float]) -> Experi
         begin = float(suggested.start)
     if end is None and suggested is not None and suggested.stop is not None:
         end = float(suggested.stop)
-    begin = begin if case.begin is None else case.begin
+    begin = begin if case.begin_time is None else case.begin_time
     if end is None:
         raise DesignError("O015", f"case '{case.name}' has no end; write stop = 10 for ten seconds")
     if end <= begin:

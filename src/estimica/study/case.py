@@ -12,6 +12,8 @@ from pydantic.dataclasses import dataclass
 from estimica.base.errors import CaseError
 from estimica.base.signals import Hold
 from estimica.compiled.model import OperatingPoint
+from estimica.compiled.staging import Staging
+from estimica.study.counts import CHANGES
 from estimica.study.fields import (
     LIST,
     NUMBER,
@@ -42,6 +44,7 @@ from estimica.study.frequency_columns import RESPONSE, ResponseColumns, kind_of_
 from estimica.study.limits import DetectionLimits as DetectionLimits
 from estimica.study.prefilter import PrefilterField
 from estimica.study.sigma import Sigma as Sigma
+from estimica.study.stages import Begin, Beginning, Change, Fixed, staging_of
 from estimica.study.tuner import Prior
 
 
@@ -156,10 +159,6 @@ Start = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[StartValue, Tag(TABLE)],
     either("a number, or a table { start, min, max }"),
 ]
-Fixed = Annotated[
-    Annotated[Finite, Tag(NUMBER)] | Annotated[str, Tag(TEXT)],
-    either('a number, or an expression in tuners "…"'),
-]
 FreeStart = Annotated[
     Annotated[tuple[StateName, ...], Tag(LIST)] | Annotated[dict[StateName, Start], Tag(TABLE)],
     either("a list of names, or a table { name = start }"),
@@ -224,7 +223,13 @@ class Case:
             "at the start values."
         ),
     ] = None
-    begin: Annotated[Finite | None, Field(description="Where the simulation begins.")] = None
+    begin: Annotated[
+        Begin | None,
+        Field(
+            description='Where the simulation begins: a time, or "steady": from the steady state '
+            "at the first inputs."
+        ),
+    ] = None
     stop: Annotated[
         Finite | None,
         Field(description="Where the simulation of a design ends; a fit ends with the data."),
@@ -239,6 +244,10 @@ class Case:
     prefilter: PrefilterField = None
     sheet: Annotated[str | None, Field(description="The sheet of a workbook.")] = None
     active: Annotated[Truth, Field(description="If false it is left out.")] = True
+    change: Annotated[
+        tuple[Change, ...],
+        Field(max_length=CHANGES, description="Doses and switches at given times."),
+    ] = ()
 
     def __post_init__(self) -> None:
         from estimica.data.readers import as_data
@@ -252,6 +261,10 @@ class Case:
             if a > b:
                 raise wrong("C015", f"exclude [{a:g}, {b:g}] does not go forward")
 
+        if self.staging and self.is_frequency:
+            raise wrong("C065", 'a frequency response has no begin = "steady" and no change')
+        if self.staging.rest is not None and self.free_start:
+            raise wrong("C066", "what begins in the steady state has no free_start; leave out one")
         if self.is_frequency:
             require_frequency(self)
         else:
@@ -301,6 +314,23 @@ class Case:
             responses = self.columns_of_responses
             return responses.get(output) or responses[output.rpartition("/")[0]]
         return self.columns_of_outputs[output]
+
+    @property
+    def begin_time(self) -> float | None:
+        """Where the simulation begins, as far as the case says so."""
+        if isinstance(self.begin, Beginning):
+            return self.begin.time
+        return None if isinstance(self.begin, str) else self.begin
+
+    @property
+    def staging(self) -> Staging:
+        """How the simulation begins, and what is changed while it goes on."""
+        return staging_of(self.name, self.begin, self.change)
+
+    @property
+    def staged_names(self) -> tuple[str, ...]:
+        """Names in expressions of the steady start and of changes."""
+        return tuple(dict.fromkeys(n for f in self.staging.formulas.values() for n in f.names))
 
     @property
     def fixed(self) -> dict[str, float]:

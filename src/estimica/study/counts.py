@@ -52,6 +52,8 @@ CASES = 10_000
 TUNERS = 10_000
 #: outputs that are formulas: each is one more equation of the model
 OUTPUTS = 10_000
+#: doses and switches of a case: each is a new start of the solver
+CHANGES = 10_000
 #: criteria and indicators: all of them stand in every table and plot
 CRITERIA = 1_000
 #: combinations of a grid: each is a simulation, and its values are kept

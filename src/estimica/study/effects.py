@@ -111,7 +111,8 @@ def _setting(study: Study, starts: Mapping[str, float], case: Case) -> _Setting:
     values: dict[str, float] = {}
     slopes: dict[str, dict[str, float]] = {t.name: {} for t in study.active_tuners}
     driven = {p: (t.name, text) for t in study.tuners for p, text in study.driven(t).items()}
-    for parameter, (tuner, text) in {**driven, **_followed(case)}.items():
+    named = {n: (n, n) for n in case.staged_names if n in starts and n not in driven}
+    for parameter, (tuner, text) in {**driven, **named, **_followed(case)}.items():
         if text.strip() == tuner:
             values[parameter] = starts[tuner]
             moving = {tuner: 1.0}

@@ -193,6 +193,24 @@ def formula_problems(study: Study, case: Case) -> Iterator[Problem]:
     """What is wrong with the names in expressions of a case."""
     yield from _followed(study, case)
     yield from _measured_formulas(study, case)
+    yield from _staged(study, case)
+
+
+def _staged(study: Study, case: Case) -> Iterator[Problem]:
+    """Names in expressions of changes that mean nothing."""
+    try:
+        used = case.staged_names
+    except EstimicaError as error:
+        yield Problem(error.code, f"case '{case.name}'", f"change: {error.message}")
+        return
+    every = [q.name for q in study.model.quantities()] if used else []
+    known = {*every, *(t.name for t in study.tuners), *case.fix}
+    for name in used:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            message = f"change: '{name}' is not a tuner, parameter or state{hint}"
+            advice = "" if hint else "add it to [tune]"
+            yield Problem("C067", f"case '{case.name}'", message, advice)
 
 
 def _followed(study: Study, case: Case) -> Iterator[Problem]:
@@ -235,7 +253,9 @@ def _refused(study: Study, case: Case) -> Problem | None:
         study.model_of(case)
     except EstimicaError as error:
         if error.code != UNKNOWN_INPUT and " has no room " not in error.message:
-            return Problem(error.code, f"case '{case.name}'", f"inputs: {error.message}")
+            told = error.message.removeprefix(f"case '{case.name}': ")
+            told = told if case.staging else f"inputs: {told}"
+            return Problem(error.code, f"case '{case.name}'", told)
     return None
 
 

@@ -36,12 +36,22 @@ def names_in_cases(cases: Iterable[Case]) -> frozenset[str]:
     """All names in expressions of cases that can be read."""
     found: set[str] = set()
     for case in cases:
-        for text in (*case.followed.values(), *case.expressions.values()):
+        for text in _texts(case):
             try:
                 found |= set(parse_formula(text).names)
             except EstimicaError:  # told where the case is checked
                 continue
     return frozenset(found)
+
+
+def _texts(case: Case) -> Iterator[str]:
+    """Every expression of a case."""
+    yield from case.followed.values()
+    yield from case.expressions.values()
+    for change in case.change:
+        yield from (v for v in (*change.add.values(), *change.set_.values()) if isinstance(v, str))
+    rest = case.staging.rest
+    yield from (v for _, v in (() if rest is None else rest.parameters) if isinstance(v, str))
 
 
 def _unreadable(

@@ -175,7 +175,7 @@ def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
         time = _time(case, data, has_time)
     except (DataError, CaseError) as error:
         return None, [Problem(error.code, where, error.message)]
-    begin = float(time[0]) if case.begin is None else case.begin
+    begin = float(time[0]) if case.begin_time is None else case.begin_time
     inputs: dict[str, Signal] = {}
     outputs: list[Measured] = []
     for name, given in case.columns_of_inputs.items():

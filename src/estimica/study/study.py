@@ -151,7 +151,12 @@ class Study:
         """The model with the inputs that a case names, and its own formulas of outputs."""
         own = {**self.formulas, **case.expressions}
         model = self.model if own == self.formulas else self._observed(own)
-        return model.driven_by(tuple(case.inputs))
+        driven = model.driven_by(tuple(case.inputs))
+        if not case.staging:
+            return driven
+        from estimica.simulate.staged_model import staged
+
+        return staged(driven, case.staging)
 
     def _observed(self, formulas: Mapping[str, str]) -> Model:
         """The model with these formulas; parameters of the others stay, since tuners set them."""

@@ -1,0 +1,96 @@
+"""Stages of a case: a steady start, and doses and switches at given times."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag
+from pydantic.dataclasses import dataclass
+
+from estimica.base.errors import CaseError
+from estimica.compiled.staging import Rest, Stage, Staging, pairs
+from estimica.study.fields import (
+    NUMBER,
+    STRICT,
+    TABLE,
+    TEXT,
+    Finite,
+    called,
+    either,
+    spoken,
+)
+from estimica.study.form_offer import SECONDS, InputName, ParameterName, VariableName
+
+Fixed = Annotated[
+    Annotated[Finite, Tag(NUMBER)] | Annotated[str, Tag(TEXT)],
+    either('a number, or an expression in tuners "…"'),
+]
+
+
+@spoken(CaseError, "C001", called("change"))
+@dataclass(frozen=True, config=STRICT)
+class Change:
+    """What is done to an experiment at a given time; a sample at that time sees it done."""
+
+    time: Annotated[Finite, SECONDS, Field(description="When it happens.")]
+    add: Annotated[
+        dict[VariableName, Fixed],
+        Field(description="What is added to states: a number, or an expression in tuners."),
+    ] = Field(default_factory=dict)
+    set_: Annotated[
+        dict[VariableName, Fixed],
+        Field(
+            alias="set",
+            description="What states, parameters or inputs are from then on: a number, or an "
+            "expression in tuners.",
+        ),
+    ] = Field(default_factory=dict)
+
+
+@spoken(CaseError, "C001", called("steady state"))
+@dataclass(frozen=True, config=STRICT)
+class Steady:
+    """Conditions of the steady state from which a case begins, where they differ from its own."""
+
+    inputs: Annotated[
+        dict[InputName, Finite], Field(description="Inputs there: name = number.")
+    ] = Field(default_factory=dict)
+    fix: Annotated[
+        dict[ParameterName, Fixed],
+        Field(description="Parameters there: a number, or an expression in tuners."),
+    ] = Field(default_factory=dict)
+
+
+@spoken(CaseError, "C001", called("begin"))
+@dataclass(frozen=True, config=STRICT)
+class Beginning:
+    """Where and how the simulation begins."""
+
+    time: Annotated[Finite | None, Field(description="Where the simulation begins.")] = None
+    steady: Annotated[
+        Steady | None,
+        Field(description="It begins from the steady state under these conditions."),
+    ] = None
+
+
+Begin = Annotated[
+    Annotated[Finite, Tag(NUMBER)]
+    | Annotated[Literal["steady"], Tag(TEXT)]
+    | Annotated[Beginning, Tag(TABLE)],
+    either('a time, "steady", or a table { time, steady = { inputs, fix } }'),
+]
+
+
+def staging_of(
+    name: str, begin: float | str | Beginning | None, changes: tuple[Change, ...]
+) -> Staging:
+    """What a case asks of its simulation."""
+    steady = Steady() if begin == "steady" else None
+    if isinstance(begin, Beginning):
+        steady = begin.steady
+    rest = None
+    if steady is not None:
+        rest = Rest(tuple(steady.inputs.items()), pairs(steady.fix))
+    ordered = sorted(changes, key=lambda c: c.time)
+    stages = tuple(Stage(c.time, pairs(c.add), pairs(c.set_)) for c in ordered)
+    return Staging(rest, stages, name)
