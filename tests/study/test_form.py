@@ -218,8 +218,10 @@ def leaves() -> list[Field]:
 
 def concrete(pattern: Pattern) -> tuple[str | int, ...]:
     listed = pattern[0] in ("case", "criterion", "indicator")
+    items = [k for k, p in enumerate(pattern) if p == "*" and pattern[k - 1] == "change"]
     return tuple(
-        0 if k == 1 and listed else "n.v" if p == "*" else p for k, p in enumerate(pattern)
+        0 if (k == 1 and listed) or k in items else "n.v" if p == "*" else p
+        for k, p in enumerate(pattern)
     )
 
 
