@@ -11,7 +11,7 @@ from estimica.study.case import Case
 from estimica.study.coverage import check_coverage, check_units
 from estimica.study.criterion import check_criterion
 from estimica.study.effects import check_effects
-from estimica.study.names import check_names, known_in_case, known_names
+from estimica.study.names import check_names, known_in_case, known_names, model_in_case
 from estimica.study.noise_check import check_noise
 from estimica.study.record import Record, examine
 from estimica.study.study import Study
@@ -58,7 +58,7 @@ def _check(study: Study, *, complete: bool) -> list[Problem]:
         found += check_units(case, of_case)
         if not study.is_backwards:
             names = [t.name for t in study.tuners]
-            found += check_noise(record, study.estimation, names, study.model_of(case))
+            found += check_noise(record, study.estimation, names, model_in_case(study, case))
         records.append(record)
     found += check_axes(study, records) + check_criterion(study)
     if study.is_backwards:

@@ -11,6 +11,7 @@ from estimica.base.problems import Problem
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import close_names, did_you_mean
 from estimica.compiled.linear_frequency_function import FrequencyFunction
+from estimica.compiled.model import Model
 from estimica.compiled.observations import TIME
 from estimica.simulate.linear_model import LinearModel
 from estimica.source.formula import parse_formula
@@ -33,11 +34,15 @@ def known_names(study: Study) -> dict[str, Quantity]:
 
 def known_in_case(study: Study, case: Case) -> dict[str, Quantity]:
     """The same with the inputs that a case names; as declared where they cannot be inputs."""
+    return {q.name: q for q in model_in_case(study, case).quantities()}
+
+
+def model_in_case(study: Study, case: Case) -> Model:
+    """The model of a case; that of the study where the case asks for what is not possible."""
     try:
-        model = study.model_of(case)
-    except EstimicaError:
-        return known_names(study)
-    return {q.name: q for q in model.quantities()}
+        return study.model_of(case)
+    except EstimicaError:  # told by the check of names
+        return study.model
 
 
 def check_names(study: Study) -> list[Problem]:
