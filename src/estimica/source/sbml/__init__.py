@@ -1,0 +1,1 @@
+"""SBML: models of systems biology as FlatSystems; the only place that imports libsbml."""

@@ -1,0 +1,1 @@
+"""PEtab: problems of the systems biologists' exchange format, read as studies and written."""
