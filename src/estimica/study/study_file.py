@@ -26,6 +26,7 @@ from estimica.compiled.model import Model
 from estimica.data.table import Data
 from estimica.structure.back_causality import BackCausality
 from estimica.study.case import Case
+from estimica.study.petab.files import is_petab
 from estimica.study.named_code import code_in, code_of
 from estimica.study.output_formulas import unreadable_formulas
 from estimica.study.study import Study, doubled
@@ -72,6 +73,8 @@ def examine_file(
 ) -> Examined:
     """Like `read_study`, with the problems as values and what is left without them."""
     path = Path(path)
+    if is_petab(path):
+        return _examine_petab(path, asked)
     try:
         tables = _tables(path)
     except StudyError as error:
@@ -115,6 +118,33 @@ def examine_file(
         code=code,
         outputs=content.outputs,
     )
+    return Examined(study, cases, problems)
+
+
+def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) -> Examined:
+    """A PEtab problem: its tables become those of a study, and its model the study's."""
+    from estimica.study.petab.opened import model_of, open_problem
+
+    try:
+        opened = open_problem(path)
+        tables = dict(opened.tables)
+        for name, entries in (asked or {}).items():
+            tables[name] = {**tables.get(name, {}), **entries}
+        content, problems = _content(tables)
+        cases = tuple(replace(c, data=opened.data[c.name]) for c in content.case)
+        tuners = tuple(content.tune.values())
+        problems += doubled(tuners, cases)
+        study = Study(
+            model_of(opened.flat),
+            tuners,
+            cases,
+            estimation=content.estimate,
+            solver=content.solver,
+            path=path,
+            tables=tables,
+        )
+    except EstimicaError as error:
+        return Examined(None, (), [Problem(error.code, "", error.message)])
     return Examined(study, cases, problems)
 
 

@@ -21,6 +21,7 @@ class Output:
     name: str
     observable: Observable
     formula: Expression
+    noise: Expression | None  # its standard deviation; none: a number with each sample
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Observed:
     def __init__(self, problem: Problem, lookup: Lookup, taken: Collection[str]) -> None:
         self.problem, self.lookup = problem, lookup
         self.taken = set(taken)
-        self._outputs: dict[tuple[str, Expression], Output] = {}
+        self._outputs: dict[tuple[str, Expression, Expression | None], Output] = {}
         self._noises: dict[Expression, Noise] = {}
         self._known: dict[tuple[object, ...], tuple[Output, Noise]] = {}
 
@@ -71,10 +72,11 @@ class Observed:
             return formula if name == observable.name else lookup(name)
 
         noise = parse(observable.noise, noise_lookup, f"noise of {where}")
-        output = self._outputs.get((observable.name, formula))
+        law = None if noise.op == "const" else noise
+        output = self._outputs.get((observable.name, formula, law))
         if output is None:
-            output = Output(self._unused(observable.name), observable, formula)
-            self._outputs[observable.name, formula] = output
+            output = Output(self._unused(observable.name), observable, formula, law)
+            self._outputs[observable.name, formula, law] = output
         if noise not in self._noises:
             name = "" if noise.op == "const" else self._unused(f"sigma_{output.name}")
             self._noises[noise] = Noise(noise, name)

@@ -1,0 +1,235 @@
+"""Tables: a PEtab problem as the tables of a study file, and the data of its cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from estimica.base.errors import StudyError
+from estimica.data.table import Data
+from estimica.flat import expression as ex
+from estimica.flat.evaluate import evaluate
+from estimica.flat.expression import Expression
+from estimica.flat.modelica_text import write_expression
+from estimica.flat.system import FlatSystem
+from estimica.study.petab.build import Built, Sample
+from estimica.study.petab.observed import Output
+from estimica.study.petab.problem import Parameter
+
+#: tolerances of the solver: concentrations of the benchmark collection go down to 1e-6 and less,
+#: and its likelihoods are met to 1e-3 with these
+SOLVER = {"rtol": 1e-8, "atol": 1e-10}
+TIME = "time"
+
+
+@dataclass(frozen=True)
+class PetabStudy:
+    """What a study needs: its model, its tables, and the data of each case."""
+
+    flat: FlatSystem
+    tables: Mapping[str, Any]
+    data: Mapping[str, Data]
+
+
+def study_tables(built: Built) -> PetabStudy:
+    """The tables of a study with the cases of a problem, and their data."""
+    writer = _Writer(built)
+    cases, data = [], {}
+    for name, samples in built.samples.items():
+        if samples:
+            own = built.problem.experiments[name].name
+            cases.append(writer.case(name, own))
+            data[own] = _data(own, samples)
+    tables = {
+        "model": {"source": f"{built.flat.name}.mo", "class": built.flat.name},
+        "tune": {writer.inner(n): _tuner(built.problem.parameters[n]) for n in built.problem.estimated},
+        "case": cases,
+        "estimate": {"criterion": "ml"},
+        "solver": dict(SOLVER),
+    }
+    return PetabStudy(_without_noise(built), tables, data)
+
+
+def _tuner(parameter: Parameter) -> dict[str, Any]:
+    low, high = parameter.low, parameter.high
+    logarithmic = parameter.scale != "lin"
+    start = parameter.value
+    if math.isnan(start):
+        start = _middle(low, high, logarithmic)
+    found: dict[str, Any] = {"start": min(max(start, low), high)}
+    if math.isfinite(low):
+        found["min"] = low
+    if math.isfinite(high):
+        found["max"] = high
+    if logarithmic:
+        found["scale"] = "log"
+    return found
+
+
+def _middle(low: float, high: float, logarithmic: bool) -> float:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return low if math.isfinite(low) else high if math.isfinite(high) else 1.0
+    return math.sqrt(low * high) if logarithmic and low > 0 else (low + high) / 2
+
+
+class _Writer:
+    """Writes cases; parameters that are not estimated are the numbers that they are."""
+
+    def __init__(self, built: Built) -> None:
+        self.built = built
+        problem = built.problem
+        self.values = {n: p.value for n, p in problem.parameters.items() if not p.estimated}
+        self.values = {self.inner(n): v for n, v in self.values.items()}
+        self.tuners = {self.inner(n) for n in problem.estimated}
+
+    def inner(self, name: str) -> str:
+        """The model's name of a parameter."""
+        return self.built.problem.aliases.get(name, name)
+
+    def case(self, name: str, shown: str) -> dict[str, Any]:
+        """One experiment as a case."""
+        course, samples = self.built.courses[name], self.built.samples[name]
+        found: dict[str, Any] = {"name": shown, "data": f"{_file(shown)}.csv", "time": TIME}
+        found["begin"] = course.begin
+        outputs = {s.output.name: s.output for s in samples}
+        found["outputs"] = {
+            n: self._output(o, [s for s in samples if s.output is o], course.settings)
+            for n, o in outputs.items()
+        }
+        fix = {n: self._value(e, n) for n, e in course.settings.items()}
+        if fix:
+            found["fix"] = fix
+        return found
+
+    def _output(
+        self, output: Output, samples: Sequence[Sample], settings: Mapping[str, Expression]
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = {"column": output.name}
+        if output.observable.transformation != "lin":
+            found["transform"] = output.observable.transformation
+        if output.observable.distribution != "normal":
+            found["distribution"] = output.observable.distribution
+        numbers = {s.noise.known for s in samples}
+        if output.noise is not None:
+            found["sigma"] = self._noise(output, settings)
+        elif len(numbers) == 1:
+            found["sigma"] = numbers.pop()
+        else:
+            found["sigma"] = {"column": noise_column(output)}
+        return found
+
+    def _noise(self, output: Output, settings: Mapping[str, Expression]) -> str | float:
+        """A standard deviation as a formula of tuners and of the output."""
+        assert output.noise is not None
+        memo = {output.formula: ex.name(output.name)} if output.formula.operands else {}
+        formula = ex.rewrite([output.noise], lambda e: e, memo)[0]
+        return self._value(formula, f"noise of '{output.name}'", settings, {output.name})
+
+    def _value(
+        self,
+        e: Expression,
+        what: str,
+        settings: Mapping[str, Expression] | None = None,
+        outputs: Iterable[str] = (),
+    ) -> str | float:
+        """A number, or a formula of tuners and outputs."""
+        known = settings or {}
+
+        def leaf(x: Expression) -> Expression:
+            if x.op != "name" or x.target in outputs:
+                return x
+            if x.target in known:
+                return ex.rewrite([known[x.target]], leaf)[0]
+            value = self.values.get(x.target)
+            return x if value is None else ex.const(value)
+
+        formula = ex.rewrite([e], leaf)[0]
+        unknown = sorted(ex.names_in(formula) - self.tuners - set(outputs))
+        if any(n in self._constants for n in unknown):
+            formula = self._with_constants(formula)
+            unknown = sorted(ex.names_in(formula) - self.tuners - set(outputs))
+        if unknown:
+            raise StudyError(
+                "Q127",
+                f"{what} depends on '{unknown[0]}' of the model; a study can use parameters "
+                "that are estimated and the observable itself",
+            )
+        if not ex.names_in(formula) and "time" not in {x.op for x in ex.walk(formula)}:
+            return evaluate(formula)
+        return write_expression(formula)
+
+    @property
+    def _constants(self) -> Mapping[str, Expression]:
+        return {v.name: v.binding for v in self.built.flat.variables if v.binding is not None}
+
+    def _with_constants(self, e: Expression) -> Expression:
+        constants = self._constants
+
+        def leaf(x: Expression) -> Expression:
+            if x.op != "name" or x.target in self.tuners or x.target not in constants:
+                return x
+            return ex.rewrite([constants[x.target]], leaf)[0]
+
+        return ex.rewrite([e], leaf)[0]
+
+
+def noise_column(output: Output) -> str:
+    """The column with the standard deviation of each sample of an output."""
+    return f"sigma of {output.name}"
+
+
+def _file(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+
+
+def _data(name: str, samples: Sequence[Sample]) -> Data:
+    """One row for each time stamp, and more where there are replicates; NaN: not sampled."""
+    rows: dict[tuple[float, int], dict[str, float]] = {}
+    seen: dict[tuple[str, float], int] = {}
+    columns: dict[str, None] = {}
+    for s in samples:
+        count = seen.get((s.output.name, s.time), 0)
+        seen[s.output.name, s.time] = count + 1
+        row = rows.setdefault((s.time, count), {})
+        row[s.output.name] = s.value
+        columns[s.output.name] = None
+        if s.output.noise is None:
+            assert s.noise.known is not None
+            row[noise_column(s.output)] = s.noise.known
+            columns[noise_column(s.output)] = None
+    ordered = sorted(rows)
+    table = {TIME: np.array([time for time, _ in ordered])}
+    for column in columns:
+        table[column] = np.array([rows[k].get(column, math.nan) for k in ordered])
+    return Data(name, table)
+
+
+def _without_noise(built: Built) -> FlatSystem:
+    """The model without standard deviations and what only they need: the study has formulas."""
+    flat = built.flat
+    noises = {s.noise.variable for samples in built.samples.values() for s in samples}
+    equations = tuple(
+        e for e in flat.equations if not (e.lhs.op == "name" and e.lhs.target in noises)
+    )
+    used = {n for e in equations for n in ex.names_in(e.lhs, e.rhs)}
+    used |= {
+        n
+        for v in flat.variables
+        for e in (v.binding, v.start)
+        if e is not None
+        for n in ex.names_in(e)
+    }
+    used |= {
+        n
+        for w in flat.whens
+        for b in w.branches
+        for e in (*b.conditions, *(a.value for a in b.actions))
+        for n in ex.names_in(e)
+    }
+    idle = {n for n in built.problem.parameters if n not in used}
+    kept = tuple(v for v in flat.variables if v.name not in noises and v.name not in idle)
+    return replace(flat, variables=kept, equations=equations)
