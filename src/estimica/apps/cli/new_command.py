@@ -14,6 +14,7 @@ from estimica.apps.cli.check_command import show_problems
 from estimica.apps.cli.console import print_json, reported, say
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import AsJson, Libraries
+from estimica.base.errors import StudyError
 
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
 _DATA = {
@@ -38,8 +39,9 @@ def new(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A Modelica file or folder, a class of a library, an FMU, a Python function as "
-            "file.py:function, or a transfer function as 'K*exp(-T*s)/(1 + tau*s)'.",
+            help="A Modelica file or folder, a class of a library, an FMU, a PEtab problem "
+            "(.yaml), a Python function as file.py:function, or a transfer function as "
+            "'K*exp(-T*s)/(1 + tau*s)'.",
         ),
     ],
     rest: Annotated[
@@ -56,12 +58,16 @@ def new(
         from estimica.apps.drafted import drafted
         from estimica.study.check import check_file
         from estimica.study.draft import require_new, write_study
+        from estimica.study.petab.files import is_petab
 
         class_, files = _split(rest or [])
         path = output or Path(f"{_stem(source, class_)}.toml")
         require_new(path, force=force)
         require_outputs(path)
-        write_study(path, drafted(source, class_, files, path.parent, library or []))
+        if is_petab(source):
+            _write_petab(source, path, rest or [], force=force)
+        else:
+            write_study(path, drafted(source, class_, files, path.parent, library or []))
         problems = check_file(path)
     if as_json:
         told = {"status": "done", "message": f"wrote {path}"}
@@ -72,6 +78,22 @@ def new(
         if problems:
             say("What is left to do:")
             show_problems(problems)
+
+
+def _write_petab(source: str, path: Path, rest: Sequence[str], *, force: bool) -> None:
+    """The study of a PEtab problem, whose tables name its model and its data."""
+    from estimica.study.draft import require_new
+    from estimica.study.petab.opened import open_problem
+    from estimica.study.petab.written import write_petab_study
+
+    if rest:
+        raise StudyError(
+            "Q108", f"a PEtab problem names its own model and data; leave out '{rest[0]}'"
+        )
+    model = path.with_suffix(".mo")
+    require_new(model, force=force)
+    require_outputs(model)
+    write_petab_study(open_problem(source), path, source)
 
 
 def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:

@@ -125,8 +125,11 @@ class _Writer:
     def _noise(self, output: Output, settings: Mapping[str, Expression]) -> str | float:
         """A standard deviation as a formula of tuners and of the output."""
         assert output.noise is not None
-        memo = {output.formula: ex.name(output.name)} if output.formula.operands else {}
-        formula = ex.rewrite([output.noise], lambda e: e, memo)[0]
+        observed = _ordered(output.formula)
+        formula = _ordered(output.noise)
+        if observed.op != "const" and not self._is_known(observed):
+            memo = {observed: ex.name(output.name)}
+            formula = ex.rewrite([formula], lambda e: memo.get(e, e), memo)[0]
         return self._value(formula, f"noise of '{output.name}'", settings, {output.name})
 
     def _value(
@@ -162,6 +165,10 @@ class _Writer:
             return evaluate(formula)
         return write_expression(formula)
 
+    def _is_known(self, e: Expression) -> bool:
+        """Whether an expression is one of parameters only."""
+        return all(n in self.tuners or n in self._constants for n in ex.names_in(e))
+
     @property
     def _constants(self) -> Mapping[str, Expression]:
         return {v.name: v.binding for v in self.built.flat.variables if v.binding is not None}
@@ -175,6 +182,19 @@ class _Writer:
             return ex.rewrite([constants[x.target]], leaf)[0]
 
         return ex.rewrite([e], leaf)[0]
+
+
+def _ordered(e: Expression) -> Expression:
+    """Sums and products with their operands in one order, so that equal ones are the same."""
+    memo: dict[Expression, Expression] = {}
+    texts: dict[Expression, str] = {}
+    for x in ex.walk(e):
+        operands = [memo[a] for a in x.operands]
+        if x.op in ("add", "mul"):
+            operands.sort(key=lambda a: texts[a])
+        memo[x] = ex.build(x.op, *operands) if operands else x
+        texts[memo[x]] = write_expression(memo[x])
+    return memo[e]
 
 
 def noise_column(output: Output) -> str:
