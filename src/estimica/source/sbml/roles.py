@@ -17,6 +17,7 @@ class Role(StrEnum):
     RATE = "rate"  # a rate rule gives its derivative
     REACTING = "reacting"  # reactions change it
     DISCRETE = "discrete"  # only events change it
+    SOLVED = "solved"  # an algebraic rule determines it
     DILUTED = "diluted"  # a fixed amount in a compartment whose size changes
 
 
@@ -43,12 +44,18 @@ def symbols_of(document: Document) -> dict[str, Symbol]:
     rated = {r.getVariable() for r in document.each("Rules") if r.isRate()}
     events = {a.getVariable() for e in document.each("Events") for a in listed(e, "EventAssignments")}
 
+    solved = _solved(document) - assigned - rated - events - _reacting(document)
+
     def role(name: str) -> Role:
-        if name in assigned:
-            return Role.ASSIGNED
-        if name in rated:
-            return Role.RATE
-        return Role.DISCRETE if name in events else Role.PARAMETER
+        for names, found in (
+            (assigned, Role.ASSIGNED),
+            (rated, Role.RATE),
+            (events, Role.DISCRETE),
+            (solved, Role.SOLVED),
+        ):
+            if name in names:
+                return found
+        return Role.PARAMETER
 
     found = {
         e.getId(): Symbol(e.getId(), role(e.getId()), kind, e)
@@ -65,6 +72,19 @@ def symbols_of(document: Document) -> dict[str, Symbol]:
                 if name:
                     found[name] = Symbol(name, role(name), "stoichiometry", part)
     return found
+
+
+def _solved(document: Document) -> set[str]:
+    """Names in algebraic rules of what may change."""
+    found: set[str] = set()
+    pending = [r.getMath() for r in document.each("Rules") if r.isAlgebraic()]
+    while pending:
+        node = pending.pop()
+        pending += [node.getChild(k) for k in range(node.getNumChildren())]
+        if node.isName():
+            found.add(node.getName())
+    free = [*document.each("Parameters"), *document.each("Species"), *document.each("Compartments")]
+    return found & {e.getId() for e in free if not e.getConstant()}
 
 
 def _reacting(document: Document) -> set[str]:

@@ -157,6 +157,8 @@ class _Translator:
             yield _variable(name, description=words)
         elif symbol.role is Role.ASSIGNED:
             yield _variable(name, description=words)
+        elif symbol.role is Role.SOLVED:
+            yield Variable(name, start=value, description=words or "")
         elif symbol.role is Role.DISCRETE:
             yield _state(name, value, words, Variability.DISCRETE)
         else:

@@ -45,13 +45,12 @@ def build(problem: Problem) -> Built:
     document = read_document(problem.model)
     targets = Targets.of(problem)
     translated = translate(document, targets.first | targets.later)
-    periods = Periods(problem, translated, targets)
     flat = _with_parameters(translated.flat, problem, targets)
     names = _Names(problem, flat)
-    values = {t: parse(t, names.lookup, "condition table") for t in texts_of(problem.experiments.values())}
-    courses = {
-        n: periods.course(e, values) for n, e in problem.experiments.items()
-    }
+    texts = texts_of(problem.experiments.values())
+    values = {t: parse(t, names.lookup, "condition table") for t in texts}
+    periods = Periods(problem, translated, targets, values)
+    courses = {n: periods.course(e) for n, e in problem.experiments.items()}
     flat = periods.written(_at_nominal(flat, problem))
     observed = Observed(problem, names.lookup, flat.by_name)
     samples: dict[str, list[Sample]] = {n: [] for n in problem.experiments}

@@ -72,10 +72,17 @@ class Course:
 class Periods:
     """Writes the periods of a problem's experiments into its model."""
 
-    def __init__(self, problem: Problem, translated: Translated, targets: Targets) -> None:
-        self.problem, self.targets = problem, targets
+    def __init__(
+        self,
+        problem: Problem,
+        translated: Translated,
+        targets: Targets,
+        values: Mapping[str, Expression],
+    ) -> None:
+        self.problem, self.targets, self.values = problem, targets, values
         self.symbols, self.starts = translated.symbols, translated.start_parameters
         self.known = translated.flat.by_name
+        self.formulas = self._formulas()
 
     # --- names ----------------------------------------------------------------------------------
 
@@ -96,6 +103,23 @@ class Periods:
     def begin_of(period: int) -> str:
         """The parameter that says when a period begins."""
         return f"begin_of_period{period}"
+
+    def _formulas(self) -> dict[tuple[str, int], list[Expression]]:
+        """What variables are set to in a later period where it depends on other variables."""
+        found: dict[tuple[str, int], list[Expression]] = {}
+        for experiment in self.problem.experiments.values():
+            for k, period in enumerate(experiment.periods[1:], 2):
+                for target, text in period.changes.items():
+                    value, name = self.values[text], self.problem.aliases.get(target, target)
+                    known = found.setdefault((name, k), [])
+                    if self._changes(value) and value not in known:
+                        known.append(value)
+        return found
+
+    def _changes(self, value: Expression) -> bool:
+        """Whether a value depends on something that changes in time."""
+        symbols = [self.symbols[n] for n in ex.names_in(value) if n in self.symbols]
+        return any(s.role is not Role.PARAMETER for s in symbols)
 
     # --- the model ------------------------------------------------------------------------------
 
@@ -170,8 +194,12 @@ class Periods:
         return value
 
     def _action(self, name: str, period: int) -> Action:
-        is_set = ex.relation("gt", ex.name(self._flag(name, period)), ex.const(0.5))
+        flag = ex.name(self._flag(name, period))
         value = ex.name(self.value_in(name, period))
+        for k, formula in enumerate(self.formulas.get((name, period), ()), 2):
+            # the flag 2, 3, … means a formula, 1 the parameter
+            value = ex.choose(ex.relation("gt", flag, ex.const(k - 0.5)), formula, value)
+        is_set = ex.relation("gt", flag, ex.const(0.5))
         target, now = name, ex.name(name)
         symbol = self.symbols[name]
         if symbol.by_amount:
@@ -181,8 +209,8 @@ class Periods:
 
     # --- the cases ------------------------------------------------------------------------------
 
-    def course(self, experiment: Experiment, values: Mapping[str, Expression]) -> Course:
-        """What the model's parameters are in an experiment; `values` are those of all changes."""
+    def course(self, experiment: Experiment) -> Course:
+        """What the model's parameters are in an experiment."""
         periods = experiment.periods
         begins = [p.begin for p in periods]
         settings: dict[str, Expression] = {}
@@ -191,29 +219,22 @@ class Periods:
                 settings[self.begin_of(k)] = ex.const(begins[k - 1])
             for target, text in period.changes.items():
                 name = self.problem.aliases.get(target, target)
-                settings |= self._setting(name, k, values[text], experiment)
+                settings |= self._setting(name, k, self.values[text])
         begin = begins[0]
         if math.isinf(begin):
             begin = (begins[1] if len(begins) > 1 else 0.0) - SETTLING
         return Course(begin, begins[-1], settings)
 
-    def _setting(
-        self, name: str, period: int, value: Expression, experiment: Experiment
-    ) -> dict[str, Expression]:
+    def _setting(self, name: str, period: int, value: Expression) -> dict[str, Expression]:
         if self.is_switched(name):
             return {self.value_in(name, period): value}
         if not self.is_dynamic(name):
             return {name: value}
         if period == 1:
             return {self.starts[name]: value}
-        changing = [n for n in ex.names_in(value) if n in self.symbols]
-        changing = [n for n in changing if self.symbols[n].role is not Role.PARAMETER]
-        if changing:
-            raise StudyError(
-                "Q123",
-                f"experiment '{experiment.name}' sets '{name}' to an expression of "
-                f"'{changing[0]}', which changes in time; only parameters can be used here",
-            )
+        formulas = self.formulas.get((name, period), [])
+        if value in formulas:
+            return {self._flag(name, period): ex.const(2.0 + formulas.index(value))}
         return {self.value_in(name, period): value, self._flag(name, period): ex.ONE}
 
 
