@@ -113,7 +113,7 @@ class _Writer:
             found["transform"] = output.observable.transformation
         if output.observable.distribution != "normal":
             found["distribution"] = output.observable.distribution
-        numbers = {s.noise.known for s in samples}
+        numbers = {deviation(s) for s in samples}
         if output.noise is not None:
             found["sigma"] = self._noise(output, settings)
         elif len(numbers) == 1:
@@ -130,6 +130,7 @@ class _Writer:
         if observed.op != "const" and not self._is_known(observed):
             memo = {observed: ex.name(output.name)}
             formula = ex.rewrite([formula], lambda e: memo.get(e, e), memo)[0]
+        formula = ex.mul(ex.const(_spread(output)), formula)
         return self._value(formula, f"noise of '{output.name}'", settings, {output.name})
 
     def _value(
@@ -197,6 +198,17 @@ def _ordered(e: Expression) -> Expression:
     return memo[e]
 
 
+def _spread(output: Output) -> float:
+    """Standard deviations in one unit of PEtab's noise: of Laplace noise that is the scale b."""
+    return math.sqrt(2.0) if output.observable.distribution == "laplace" else 1.0
+
+
+def deviation(sample: Sample) -> float | None:
+    """The standard deviation of a sample whose noise is a number."""
+    known = sample.noise.known
+    return None if known is None else known * _spread(sample.output)
+
+
 def noise_column(output: Output) -> str:
     """The column with the standard deviation of each sample of an output."""
     return f"sigma of {output.name}"
@@ -218,9 +230,13 @@ def _data(name: str, samples: Sequence[Sample]) -> Data:
         row[s.output.name] = s.value
         columns[s.output.name] = None
         if s.output.noise is None:
-            assert s.noise.known is not None
-            row[noise_column(s.output)] = s.noise.known
+            known = deviation(s)
+            assert known is not None
+            row[noise_column(s.output)] = known
             columns[noise_column(s.output)] = None
+    for output in {s.output.name: s.output for s in samples}.values():
+        if len({deviation(s) for s in samples if s.output is output}) == 1:
+            columns.pop(noise_column(output), None)  # one number says it
     ordered = sorted(rows)
     table = {TIME: np.array([time for time, _ in ordered])}
     for column in columns:
