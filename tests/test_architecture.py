@@ -48,6 +48,8 @@ HOMES = {
     "nutpie": ("infer/posterior",),
     "emcee": ("infer/posterior",),
     "arviz": ("infer/posterior",),
+    "libsbml": ("source/sbml",),
+    "yaml": ("study/petab",),
 }
 
 EXPORTED = {
@@ -125,6 +127,7 @@ EXPORTED = {
     "optimise",
     "pareto",
     "sweep",
+    "write_petab",
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

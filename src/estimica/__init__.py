@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from estimica.study.design_criterion import Criterion
     from estimica.study.estimation import Estimation, Solver
     from estimica.study.indicator import Indicator
+    from estimica.study.petab.export import write_petab
     from estimica.study.study import Study
     from estimica.study.study_file import read_study
     from estimica.study.tuner import Prior, Tuner
@@ -165,6 +166,7 @@ _HOMES = {
     "state_space": "simulate.linear_models",
     "sweep": "optimise.sweep",
     "transfer_function": "simulate.linear_models",
+    "write_petab": "study.petab.export",
 }
 
 __all__ = [
@@ -242,6 +244,7 @@ __all__ = [
     "state_space",
     "sweep",
     "transfer_function",
+    "write_petab",
 ]
 
 

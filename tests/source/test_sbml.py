@@ -251,11 +251,11 @@ def test_an_algebraic_rule_is_solved() -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
+    without_law = Sbml().compartment("V").species("A", 1.0)
+    reaction = without_law.model.createReaction()
+    reaction.setId("r"), reaction.setReversible(False)
     with pytest.raises(SourceError, match=r"S309: reaction 'r' has no kinetic law"):
-        sbml = Sbml().compartment("V").species("A", 1.0)
-        reaction = sbml.model.createReaction()
-        reaction.setId("r"), reaction.setReversible(False)
-        _ = sbml.flat
+        _ = without_law.flat
     with pytest.raises(SourceError, match=r"S307: the start values of A → B → A depend"):
         _ = decay().initial("A", "B").initial("B", "A").flat
     with pytest.raises(UnsupportedError, match=r"U061: .*piecewise without a last value"):

@@ -67,4 +67,3 @@ def _comment(words: str) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return " ".join(escaped.split())
-

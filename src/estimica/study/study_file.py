@@ -26,9 +26,9 @@ from estimica.compiled.model import Model
 from estimica.data.table import Data
 from estimica.structure.back_causality import BackCausality
 from estimica.study.case import Case
-from estimica.study.petab.files import is_petab
 from estimica.study.named_code import code_in, code_of
 from estimica.study.output_formulas import unreadable_formulas
+from estimica.study.petab.files import is_petab
 from estimica.study.study import Study, doubled
 from estimica.study.tables import ModelTable, StaticTable, StudyFile
 from estimica.study.words import Complaint, complaints

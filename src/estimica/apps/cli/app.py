@@ -16,6 +16,7 @@ from estimica.apps.cli.console import print_json
 from estimica.apps.cli.crossvalidate_command import crossvalidate
 from estimica.apps.cli.demo_command import demo
 from estimica.apps.cli.design_input_command import design_input
+from estimica.apps.cli.export_command import export
 from estimica.apps.cli.fit_command import fit
 from estimica.apps.cli.frequency_response_command import frequency_response
 from estimica.apps.cli.identifiability_command import identifiability
@@ -71,6 +72,7 @@ app.command()(asking(check))
 app.command()(asking(crossvalidate))
 app.command()(demo)
 app.command("design-input")(asking(design_input))
+app.command()(asking(export))
 app.command()(asking(fit))
 app.command("frequency-response")(frequency_response)
 app.command()(asking(identifiability))

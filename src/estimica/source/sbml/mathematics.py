@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
+from itertools import pairwise
 from typing import Any
 
 from estimica.base.errors import SourceError, UnsupportedError
@@ -79,7 +80,7 @@ class Reader:
             maker, empty = _NARY[kind]
             return reduce(maker, args) if args else empty
         if kind in ex.RELATIONS:
-            pairs = [ex.relation(kind, a, b) for a, b in zip(args, args[1:], strict=False)]
+            pairs = [ex.relation(kind, a, b) for a, b in pairwise(args)]
             return reduce(ex.both, pairs) if pairs else ex.ONE
         maker_of = _MAKERS.get((kind, len(args)))
         if maker_of is None:
@@ -239,9 +240,9 @@ _MAKERS: dict[tuple[str, int], Callable[..., Expression]] = {
     ("quotient", 2): lambda a, b: ex.call("idiv", a, b),
     ("rem", 2): lambda a, b: ex.call("rem", a, b),
     ("sign", 1): lambda a: ex.call("sign", a),
-    **{(f"arc{f}", 1): (lambda f: lambda a: ex.call(f"a{f}", a))(f) for f in ("sin", "cos", "tan")},
+    **{(f"arc{f}", 1): partial(ex.call, f"a{f}") for f in ("sin", "cos", "tan")},
     **{
-        (f, 1): (lambda f: lambda a: ex.call(f, a))(f)
+        (f, 1): partial(ex.call, f)
         for f in ("abs", "exp", "floor", "sin", "cos", "tan", "sinh", "cosh", "tanh")
     },
     ("ceiling", 1): lambda a: ex.call("ceil", a),

@@ -1,4 +1,4 @@
-"""Roles: what each symbol of an SBML model is in equations: parameter, state, assigned, discrete."""
+"""Roles: what each symbol of an SBML model is in equations: parameter, state, or another."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def symbols_of(document: Document) -> dict[str, Symbol]:
     """Every symbol of the model that has a value, by its id."""
     assigned = {r.getVariable() for r in document.each("Rules") if r.isAssignment()}
     rated = {r.getVariable() for r in document.each("Rules") if r.isRate()}
-    events = {a.getVariable() for e in document.each("Events") for a in listed(e, "EventAssignments")}
+    events = {
+        a.getVariable() for e in document.each("Events") for a in listed(e, "EventAssignments")
+    }
 
     solved = _solved(document) - assigned - rated - events - _reacting(document)
 

@@ -228,9 +228,7 @@ def _origin(kind: str, name: str) -> Origin:
 
 
 def _parameter(name: str, value: Expression | None, words: str) -> Variable:
-    return Variable(
-        name, variability=Variability.PARAMETER, binding=value, description=words or ""
-    )
+    return Variable(name, variability=Variability.PARAMETER, binding=value, description=words or "")
 
 
 def _variable(name: str, description: str) -> Variable:
@@ -243,9 +241,7 @@ def _state(
     words: str,
     variability: Variability = Variability.CONTINUOUS,
 ) -> Variable:
-    return Variable(
-        name, variability=variability, start=start, fixed=True, description=words or ""
-    )
+    return Variable(name, variability=variability, start=start, fixed=True, description=words or "")
 
 
 def _unused(wish: str, taken: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Values: what each symbol of an SBML model is worth at the start, as an expression in parameters."""
+"""Values: what each symbol of an SBML model is worth at the start, in terms of parameters."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import SimulationError, StudyError
-from estimica.compiled.model import Model, Respond
+from estimica.compiled.model import Model
 from estimica.flat import calculus
 from estimica.flat import expression as ex
 from estimica.flat.evaluate import evaluate
@@ -90,7 +90,10 @@ class _Case:
         free = set(judge.estimated)
         self.wrt = tuple(n for n, e in self.settings.items() if ex.names_in(e) & free)
         self.slopes = {
-            n: {p: calculus.partial(self.settings[n], ex.name(p)) for p in ex.names_in(self.settings[n]) & free}
+            n: {
+                p: calculus.partial(self.settings[n], ex.name(p))
+                for p in sorted(ex.names_in(self.settings[n]) & free)
+            }
             for n in self.wrt
         }
         wanted = [s.output.name for s in self.samples]
@@ -101,7 +104,6 @@ class _Case:
         self.rows = np.searchsorted(self.times, [s.time for s in self.samples])
         self.columns = np.array([place[s.output.name] for s in self.samples])
         self.noise_columns = np.array([place.get(s.noise.variable, -1) for s in self.samples])
-        self._response: Respond | None = None
 
     def at(self, values: Mapping[str, float]) -> _Part:
         """Simulate at these values of the problem's parameters, and compare."""
@@ -172,6 +174,12 @@ def compared(
             by_y[k] = -r * slope / s
             by_sigma[k] = (r * r - 1.0) / s
     return value, chi2, by_y, by_sigma
+
+
+def jacobian_of(built: Built) -> float:
+    """What the transformations of all measurements add to the logarithm of the likelihood."""
+    samples = (s for own in built.samples.values() for s in own)
+    return sum(_transformed(s.output.observable, s.value)[1] for s in samples)
 
 
 def _transformed(observable: Observable, x: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Observed: the observables of a problem as variables of the model, one for each set of overrides."""
+"""Observed: the observables of a problem as variables of the model, one for each override."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Noise:
 
 
 class Observed:
-    """Finds the output and the noise of each measurement; those with the same formulas share one."""
+    """Finds the output and the noise of each measurement; equal formulas share one."""
 
     def __init__(self, problem: Problem, lookup: Lookup, taken: Collection[str]) -> None:
         self.problem, self.lookup = problem, lookup

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from estimica.base.errors import StudyError
-from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import (

@@ -171,13 +171,13 @@ def _parameter(row: Row) -> Parameter:
         raise StudyError("Q113", f"{what}: parameterScale '{scale}' is not known{hint}")
     given = row.get("nominalValue")
     value = math.nan if is_missing(given) else number(str(given), what)
-    bounds = [
+    low, high = (
         default if is_missing(row.get(column)) else number(row[column], what)
         for column, default in (("lowerBound", -math.inf), ("upperBound", math.inf))
-    ]
+    )
     if math.isnan(value) and not estimated:
         raise StudyError("Q114", f"{what} is not estimated and has no nominalValue; give it one")
-    return Parameter(name, value, estimated, *bounds, scale=scale, prior=_prior(row, what))
+    return Parameter(name, value, estimated, low, high, scale, _prior(row, what))
 
 
 def _prior(row: Row, what: str) -> Prior | None:
@@ -235,7 +235,7 @@ def _numbered(observable: Observable) -> Observable:
     """Version 1 numbers its placeholders: observableParameter1_name."""
 
     def placeholders(kind: str, text: str) -> tuple[str, ...]:
-        names = []
+        names: list[str] = []
         while f"{kind}{len(names) + 1}_{observable.name}" in text:
             names.append(f"{kind}{len(names) + 1}_{observable.name}")
         return tuple(names)
@@ -264,7 +264,8 @@ def _measurement(row: Row, experiment: str, observables: Mapping[str, Observable
         if len(given) != len(wanted):
             raise StudyError(
                 "Q117",
-                f"{what}: {column} has {len(given)} entries, its formula {len(wanted)} placeholders",
+                f"{what}: {column} has {len(given)} entries, and its formula has {len(wanted)} "
+                "placeholders",
             )
     return Measurement(
         name,
@@ -293,7 +294,9 @@ def _simulations(files: Files) -> dict[str, Experiment]:
     """Version 1: every pair of a simulation condition and what it is equilibrated in."""
     changes = {
         _cell(row, "conditionId", "conditions"): {
-            n: t for n, t in row.items() if n not in ("conditionId", "conditionName") and n
+            n: t
+            for n, t in row.items()
+            if n not in ("conditionId", "conditionName") and n
             if not is_missing(t)
         }
         for row in files.conditions
@@ -309,7 +312,9 @@ def _simulations(files: Files) -> dict[str, Experiment]:
         for _, c in periods:
             if c not in changes:
                 hint = did_you_mean(c, list(changes))
-                raise StudyError("Q110", f"measurements name condition '{c}', which no row has{hint}")
+                raise StudyError(
+                    "Q110", f"measurements name condition '{c}', which no row has{hint}"
+                )
         found[name] = Experiment(name, tuple(Period(t, changes[c]) for t, c in periods))
     return found
 

@@ -46,7 +46,9 @@ def study_tables(built: Built) -> PetabStudy:
             data[own] = _data(own, samples)
     tables = {
         "model": {"source": f"{built.flat.name}.mo", "class": built.flat.name},
-        "tune": {writer.inner(n): _tuner(built.problem.parameters[n]) for n in built.problem.estimated},
+        "tune": {
+            writer.inner(n): _tuner(built.problem.parameters[n]) for n in built.problem.estimated
+        },
         "case": cases,
         "estimate": {"criterion": "ml"},
         "solver": dict(SOLVER),

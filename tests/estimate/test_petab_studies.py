@@ -1,0 +1,140 @@
+"""Studies made of PEtab problems: their cost is the problem's likelihood, and fits find it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.study.petab_problems import CASES, RICH, judged, solution, written
+
+from estimica.base.errors import StudyError
+from estimica.estimate.estimator import fit
+from estimica.estimate.objective import Point, scored
+from estimica.estimate.setup import prepare
+from estimica.simulate.modelica_model import load_model
+from estimica.study.case import Case, OutputColumn
+from estimica.study.petab.export import write_petab
+from estimica.study.petab.likelihood import jacobian_of
+from estimica.study.petab.opened import open_problem
+from estimica.study.petab.written import write_petab_study
+from estimica.study.study import Study
+from estimica.study.study_file import read_study
+from estimica.study.tuner import Tuner
+
+pytest.importorskip("libsbml")
+
+
+def likelihood_of(study: Study, path: Path) -> float:
+    """The log-likelihood at the starts: −2 log L is the cost, log 2π a sample, and Jacobians."""
+    objective = scored(prepare(study).calibration(), {})
+    point = objective.at(objective.unknowns.start)
+    assert isinstance(point, Point), point
+    built, _ = judged(path)
+    count = sum(map(len, built.samples.values()))
+    return -0.5 * (point.cost + count * math.log(2 * math.pi)) + jacobian_of(built)
+
+
+@pytest.mark.parametrize("number", ["0003", "0005", "0006", "0007", "0008", "0010", "0013", "0015"])
+def test_the_cost_of_a_study_is_the_likelihood_of_the_test_suite(number: str) -> None:
+    path = CASES / "v1.0.0" / "sbml" / number / f"_{number}.yaml"
+    assert likelihood_of(read_study(path), path) == pytest.approx(solution(path)["llh"], abs=1e-3)
+
+
+def test_periods_replicates_laplace_noise_and_formulas_of_sigma_together(tmp_path: Path) -> None:
+    path = written(tmp_path, **RICH)
+    expected = judged(path)[1].at().value
+    assert likelihood_of(read_study(path), path) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_written_study_means_the_same(tmp_path: Path) -> None:
+    path = written(tmp_path, **RICH)
+    files = write_petab_study(open_problem(path), tmp_path / "own.toml", "problem.yaml")
+    assert [f.name for f in files[:2]] == ["own.toml", "own.mo"]
+    expected = judged(path)[1].at().value
+    assert likelihood_of(read_study(files[0]), path) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_fit_of_a_problem_finds_the_rates(tmp_path: Path) -> None:
+    found = fit(read_study(written(tmp_path)))
+    assert found.outcome.ok
+    values = found.parameters["value"]
+    # A goes from 1 to k2/(k1 + k2); the data are that for k1 = 0.8, k2 = 0.6 with errors of 0.02
+    assert values["k2"] / (values["k1"] + values["k2"]) == pytest.approx(0.43, abs=0.02)
+    path = tmp_path / "problem.yaml"
+    best = judged(path)[1].at(dict(values)).value
+    assert best > judged(path)[1].at().value
+
+
+MODEL = """model M
+  parameter Real k = 0.5;
+  parameter Real x0 = 2;
+  parameter Real u = 1;
+  Real x(start = x0, fixed = true);
+  Real z(start = 0, fixed = true);
+  Real y;
+equation
+  der(x) = -k*x + (if time < 2.5 then u else 0);
+  der(z) = x - z;
+  y = 2*x + z^2;
+end M;"""
+
+
+def own_study(**first: object) -> Study:
+    """Two cases with a switch in time, a transform, and an open noise level."""
+    model = load_model(MODEL)
+    times = np.linspace(0.0, 5.0, 11)
+    noise = 0.05 * np.random.default_rng(1).standard_normal((11, 2))
+    y, z = (model.simulate(times, outputs=["y", "z"]).values + noise).T
+    log = OutputColumn("y", sigma=0.1, transform="log")
+    cases = [
+        Case(
+            "first one",
+            {"t": times, "y": y, "z": z},
+            time="t",
+            outputs={"y": OutputColumn("y", sigma="0.02*y + s"), "z": "z"},
+            **first,
+        ),
+        Case("b", {"t": times, "y": 1.1 * y}, outputs={"y": log}, time="t", fix={"u": 1.2}),
+    ]
+    tuners = [
+        Tuner("k", start=0.4, min=0.01, max=10, scale="log"),
+        Tuner("x0", start=1.5, min=0, max=10),
+        Tuner("s", start=0.05, min=1e-3, max=1),
+    ]
+    return Study(model, tuners, cases, criterion="ml")
+
+
+def test_an_exported_study_is_fitted_to_the_same_values(tmp_path: Path) -> None:
+    study = own_study()
+    path = write_petab(study, tmp_path)
+    ours, theirs = fit(study), fit(read_study(path))
+    assert theirs.cost == pytest.approx(ours.cost, abs=1e-3)
+    for name in ("k", "x0", "s"):
+        error = ours.parameters["stderr"][name]
+        found = theirs.parameters["value"][name]
+        assert found == pytest.approx(ours.parameters["value"][name], abs=0.01 * error)
+    assert theirs.parameters["value"]["sigma_z"] == pytest.approx(ours.noise["z"].variance ** 0.5, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")  # of petab's own
+def test_an_exported_study_is_good_petab(tmp_path: Path) -> None:
+    petab = pytest.importorskip("petab.v1")
+    path = write_petab(own_study(), tmp_path)
+    problem = petab.Problem.from_yaml(str(path))
+    assert not petab.lint_problem(problem)
+
+
+def test_what_petab_cannot_say_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"Q147: case 'first one' has a free start value, 'z'"):
+        write_petab(own_study(free_start=["z"]), tmp_path)
+    with pytest.raises(StudyError, match=r"Q142: case 'first one' begins at -1"):
+        write_petab(own_study(begin=-1.0), tmp_path)
+    events = load_model(
+        "model E Real x(start = 1, fixed = true); equation der(x) = -1; "
+        "when x < 0 then reinit(x, 1); end when; end E;"
+    )
+    case = Case("a", {"t": [0.0, 1.0], "x": [1.0, 0.5]}, outputs={"x": "x"}, time="t")
+    with pytest.raises(StudyError, match=r"Q141: 'E' has events; only explicit"):
+        write_petab(Study(events, [], [case]), tmp_path)
