@@ -95,21 +95,29 @@ def of_table(
         return float("nan"), "no simulations come with it"
     with files[0].open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    values: dict[tuple[str, str, float], list[float]] = {}
-    for r in rows:
-        before = r.get("preequilibrationConditionId") or ""
-        known = f"{before} → {r['simulationConditionId']}" if before else r["simulationConditionId"]
-        key = (r["observableId"], known, rounded(float(r["time"])))
-        values.setdefault(key, []).append(float(r.get("simulation") or r["measurement"]))
-    taken: dict[tuple[str, str, float], int] = {}
+    ours = built.problem.measurements
     simulated: dict[str, list[float]] = {n: [] for n in built.samples}
-    for m in built.problem.measurements:
-        key = (m.observable, m.experiment, rounded(m.time))
-        if key not in values:
-            return float("nan"), f"its table lacks {m.observable} at {m.time:g}"
-        k = taken.get(key, 0)
-        taken[key] = k + 1
-        simulated[m.experiment].append(values[key][min(k, len(values[key]) - 1)])
+    numbers = [float(r.get("simulation") or r["measurement"]) for r in rows]
+    alike = len(rows) == len(ours) and all(
+        r["observableId"] == m.observable and rounded(float(r["time"])) == rounded(m.time)
+        for r, m in zip(rows, ours, strict=True)
+    )
+    if alike:  # row by row
+        for m, y in zip(ours, numbers, strict=True):
+            simulated[m.experiment].append(y)
+    else:
+        values: dict[tuple[str, str, float], list[float]] = {}
+        for r, y in zip(rows, numbers, strict=True):
+            key = (r["observableId"], r.get("simulationConditionId", ""), rounded(float(r["time"])))
+            values.setdefault(key, []).append(y)
+        taken: dict[tuple[str, str, float], int] = {}
+        for m in ours:
+            key = (m.observable, m.experiment.rpartition("→ ")[2], rounded(m.time))
+            if key not in values:
+                return float("nan"), f"its table lacks {m.observable} at {m.time:g}"
+            k = taken.get(key, 0)
+            taken[key] = k + 1
+            simulated[m.experiment].append(values[key][min(k, len(values[key]) - 1)])
     total = sum(
         compared(samples, np.array(simulated[n]), sigma[n])[0]
         for n, samples in built.samples.items()

@@ -115,7 +115,9 @@ def test_an_exported_study_is_fitted_to_the_same_values(tmp_path: Path) -> None:
         error = ours.parameters["stderr"][name]
         found = theirs.parameters["value"][name]
         assert found == pytest.approx(ours.parameters["value"][name], abs=0.01 * error)
-    assert theirs.parameters["value"]["sigma_z"] == pytest.approx(ours.noise["z"].variance ** 0.5, rel=1e-3)
+    assert theirs.parameters["value"]["sigma_z"] == pytest.approx(
+        ours.noise["z"].variance ** 0.5, rel=1e-3
+    )
 
 
 @pytest.mark.filterwarnings("ignore")  # of petab's own

@@ -15,8 +15,10 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^", "and": "&&
 _RELATIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _FUNCTIONS = {"log": "ln", "ceil": "ceil", "neg": "-", "not": "!", "asin": "arcsin"}
 _FUNCTIONS |= {"acos": "arccos", "atan": "arctan"}
-_SAME = ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log10", "sqrt", "abs", "floor")
-_SAME += ("min", "max")
+_SAME = frozenset(
+    ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log10", "sqrt", "abs", "floor"]
+    + ["min", "max"]
+)
 
 
 @dataclass(frozen=True)

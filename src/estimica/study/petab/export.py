@@ -162,8 +162,9 @@ class _Export:
         for name, value in case.fix.items():
             text = value if isinstance(value, str) else None
             own[self.names[name]] = value if text is None else self._parameter_named(text, case)
-        for name, value in case.inputs.items():
-            own[self.names[name]] = value  # type: ignore[assignment]
+        for name, given in case.inputs.items():
+            if isinstance(given, (int, float)):  # others are refused
+                own[self.names[name]] = float(given)
         for measured in data.outputs:
             self._output(case, condition, measured)
 
@@ -232,9 +233,8 @@ class _Export:
             yield name, "log10", 1e-8 * start, 1e8 * start, start, 1
 
     def _tuner(self, tuner: Tuner) -> Cells:
-        start = tuner.start
-        if start is None:
-            start = next(q.value for q in self.study.model.quantities() if q.name == tuner.name)
+        known = {q.name: q.value for q in self.study.model.quantities()}
+        start = known.get(tuner.name, 0.0) if tuner.start is None else tuner.start
         logarithmic = tuner.scale == "log"
         low = max(tuner.min, 1e-300) if logarithmic else tuner.min
         scale = "log10" if logarithmic else "lin"
