@@ -16,9 +16,8 @@ _RELATIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!
 _FUNCTIONS = {"log": "ln", "ceil": "ceil", "neg": "-", "not": "!", "asin": "arcsin"}
 _FUNCTIONS |= {"acos": "arccos", "atan": "arctan"}
 _SAME = frozenset(
-    ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log10", "sqrt", "abs", "floor"]
-    + ["min", "max"]
-)
+    ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log10", "sqrt", "abs", "floor", "min"]
+) | {"max"}
 
 
 @dataclass(frozen=True)
