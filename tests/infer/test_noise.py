@@ -93,7 +93,7 @@ def test_a_parametric_bootstrap_draws_every_sample_with_its_own_noise(law: str) 
     tuners = [*MEAN, level("s", 0.2), level("r", 0.05)]
     found = es.fit(points(growing(30), tuners, sigma="s + r*y", distribution=law))
     place = workplace_of(found)
-    source = resampler(place.objective, place.q, "parametric", None)
+    source = resampler(place, "parametric", None)
     drawn = np.array([source.measured(np.random.SeedSequence(k))[0] for k in range(2000)])
     output = found.cases[0].outputs[0]
     assert output.sigma is not None

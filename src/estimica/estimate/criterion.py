@@ -91,8 +91,10 @@ class Block:
 
     @property
     def independent(self) -> float:
-        """Independent samples that tell as much of the noise level."""
-        return len(self.measured.value) if self.filter is None else self.filter.independent
+        """Independent samples that tell as much of the noise level; censored ones hardly do."""
+        if self.filter is not None:
+            return self.filter.independent
+        return len(self.measured.value) - int(self.measured.censored.sum())
 
     def filtered(self, errors: Vector) -> Vector:
         """Errors (N,) or the columns of (N, m) behind the prefilter, if there is one."""
