@@ -151,6 +151,14 @@ def test_the_workbench_compares_designs_and_cross_validations(results: dict[str,
     assert "y" in _quality(stored(results["fit"]))
 
 
+def test_the_workbench_draws_intervals_that_are_not_symmetric_as_they_are() -> None:
+    told = {"value": 2.0, "stderr": 0.2, "ci95": [1.8, 2.6], "at_bound": True}
+    one = stored({"command": "fit", "study": "s", "parameters": {"b": told}})
+    bar = intervals([one, one]).groups[0][1][1]
+    assert bar.margins == pytest.approx((10, 30))
+    assert facts(one)["b"] == "2 ± 0.2, at a bound"
+
+
 def test_what_was_not_reached_is_told_as_such() -> None:
     one = {"value": None, "at_least": 1.97, "demand": 1.0, "role": "minimise", "holds": False,
            "unit": "s", "kind": "settling-time"}  # fmt: skip

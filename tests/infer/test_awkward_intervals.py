@@ -20,7 +20,7 @@ from tests.infer.awkward_experiments import (
 
 import estimica as es
 from estimica.compiled.formula import formula_model
-from estimica.estimate.freedom import satterthwaite
+from estimica.estimate.freedom import effective
 from estimica.infer.bootstrap_intervals import widened
 from estimica.infer.covariance_rows import linearised
 
@@ -127,13 +127,27 @@ def test_known_noise_beside_noise_that_is_estimated() -> None:
     assert found.accuracy.freedom[1] > found.accuracy.freedom[2] > 8 - 2
 
 
-def test_satterthwaite_of_two_means_is_that_of_welch() -> None:
-    """Welch's test: ν = (s₁²/n₁ + s₂²/n₂)² / Σ (s²/n)²/(n − 1)."""
-    v, n = np.array([2.0, 0.5]), np.array([5.0, 12.0])
-    parts = v / n
-    welch = parts.sum() ** 2 / np.sum(parts**2 / (n - 1))
-    assert satterthwaite(parts[:, None], n - 1)[0] == pytest.approx(welch)
-    assert np.isinf(satterthwaite(np.ones((1, 1)), np.array([np.inf])))[0]
+def test_degrees_of_freedom_of_two_variances_are_those_of_cochran() -> None:
+    """Cochran and Cox (1957): t' = Σ v t(ν) / Σ v."""
+    parts, degrees = np.array([0.4, 0.1]), np.array([4.0, 11.0])
+    quantile = (parts @ t.ppf(0.975, degrees)) / parts.sum()
+    found = effective(parts[:, None], degrees)[0]
+    assert t.ppf(0.975, found) == pytest.approx(quantile, rel=1e-9)
+    assert effective(np.ones((1, 1)), np.array([4.0]))[0] == pytest.approx(4)
+    assert np.isinf(effective(np.ones((1, 1)), np.array([np.inf])))[0]
+
+
+def test_variances_of_few_and_of_many_degrees_cover_together() -> None:
+    rng = np.random.default_rng(1)
+    n = 4000
+    for nu in (1, 2, 6):
+        for share in (0.97, 0.8, 0.4):
+            own = share * rng.chisquare(nu, n) / nu
+            parts = np.stack([own, np.full(n, 1 - share)])
+            degrees = effective(parts, np.array([nu, np.inf]))
+            half = t.ppf(0.975, degrees) * np.sqrt(parts.sum(axis=0))
+            held = np.mean(np.abs(rng.standard_normal(n)) <= half)
+            assert 0.93 < held < 0.985, (nu, share, held)
 
 
 def test_an_output_with_as_many_unknowns_as_samples_leaves_the_others_their_errors() -> None:

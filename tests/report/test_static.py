@@ -25,6 +25,7 @@ from estimica.base.show import (
     Table,
     Upright,
 )
+from estimica.report.bars import figure
 from estimica.report.plots import PALETTE
 from estimica.report.static import drawn
 
@@ -69,6 +70,16 @@ def test_long_curves_keep_their_extremes() -> None:
     shown = np.asarray(line.get_ydata())
     assert len(shown) <= 4000
     assert shown.max() == 3.0
+
+
+def test_intervals_around_bars_need_not_be_symmetric() -> None:
+    bar = Bar("b", 2.0, margin=0.5, margin_below=0.1)
+    bars = Bars((("g", (bar,)),), "gain")
+    (segments,) = (c.get_segments() for c in drawn(bars).axes[0].collections)
+    assert segments[0][:, 0].tolist() == pytest.approx([1.9, 2.5])
+    told = figure(bars).data[0].error_x
+    assert not told.symmetric
+    assert (list(told.arrayminus), list(told.array)) == ([0.1], [0.5])
 
 
 def test_bars_stand_in_order_from_the_top() -> None:

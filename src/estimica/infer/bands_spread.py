@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.fit import CaseFit, Compared, Fit
-from estimica.estimate.freedom import satterthwaite
+from estimica.estimate.freedom import effective
 from estimica.estimate.identifiability import direction_error, null_space
 from estimica.estimate.prediction import Failure
 from estimica.estimate.setup import prepare
@@ -50,8 +50,8 @@ def freedoms(
 ) -> tuple[Vector, Vector]:
     """Degrees of freedom at each stamp: of the output itself, and of a further measurement.
 
-    Satterthwaite's, of the noise levels in just this variance: a further measurement has the noise
-    of its output besides, and so have start values that a validating case finds by itself.
+    They are those of the noise levels in just this variance: a further measurement has the noise of
+    its output besides, and so have start values that a validating case finds by itself.
     """
     told, slope = around.told, parts[0][0]
     degrees = told.freedoms(by_residuals=kind in ("sandwich", "hac"))
@@ -68,7 +68,7 @@ def freedoms(
         mean[place] += np.einsum("ij,jk,ik->i", other, covariance, other)
     further = mean.copy()
     further[place] += np.where(np.isfinite(noise), noise, 0.0) ** 2
-    return satterthwaite(mean, degrees), satterthwaite(further, degrees)
+    return effective(mean, degrees), effective(further, degrees)
 
 
 def slopes_of(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> list[list[Part]]:
