@@ -19,7 +19,8 @@ REPLICATES = 40
 #: words by which a result says that its intervals are not what they seem
 DOUBT = re.compile(
     r"colour|autocorrelat|correlated residuals|conditional|(does|do) not hold|hold only|hold for|"
-    r"held (at|there)|stay(s|ing)? (at|where)|too (narrow|short|small|wide)|optimistic"
+    r"held (at|there)|stay(s|ing)? (at|where)|too (narrow|short|small|wide)|optimistic|"
+    r"intervals are (rough|conservative|wide)"
 )
 
 
