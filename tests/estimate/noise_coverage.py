@@ -57,5 +57,5 @@ def covered(
 
 
 if __name__ == "__main__":
-    for made in (growing_noise, censored, laplacian, column):
-        print(made.__name__, covered(made, 400))
+    for made in (growing_noise, censored, column, laplacian):
+        print(made.__name__, covered(made, 400), flush=True)
