@@ -99,6 +99,10 @@ class Unknowns:
                 found = np.where(self._log, np.exp(np.where(self._log, q, 0.0)), q * self._scale)
         return found
 
+    def value(self, k: int, q: float) -> float:
+        """The physical value of one unknown at its coordinate."""
+        return math.exp(q) if self._log[k] else float(q * self._scale[k])
+
     def slopes(self, q: Vector) -> Vector:
         """d(value)/d(coordinate)."""
         return np.where(self._log, self.values(q), self._scale) if self._any_log else self._scale

@@ -7,11 +7,10 @@ Moolgavkar, Applied Statistics 37, 1988; Raue et al., Bioinformatics 25, 2009).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
@@ -20,29 +19,14 @@ from estimica.estimate.objective import Point, as_seen, judge_of
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.context import Context
 from estimica.execute.executor import Executor, crew
-from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import do_pieces
 from estimica.execute.run_writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
-from estimica.infer.profile_branch import Branch, Ending, branch_of
 from estimica.infer.profile_result import Profile, concluded
+from estimica.infer.profile_rounds import Asked, OnProgress, Progress, Rounds
 from estimica.infer.profile_threshold import thresholds
-from estimica.infer.profile_walk import Terms, advance
 from estimica.infer.refit import estimate_of, require_estimate, workplace, workplace_of
 
-Side = tuple[int, int]  # unknown and direction
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What there is to tell while profiles are walked."""
-
-    ended: int  # sides
-    count: int
-    stops: int
-
-
-OnProgress = Callable[[Progress], None]
+__all__ = ["OnProgress", "Progress", "profile"]
 
 
 def profile(
@@ -77,47 +61,19 @@ def profile(
         judge = judge_of(place.objective, point)
         seen = point if isinstance(judge, str) else as_seen(judge, point)
         limits = thresholds(fit, place.objective, seen, level)
-    terms = {k: Terms(point.cost, float(limits.rises[k]), points) for k in chosen}
-    branches: dict[Side, Branch] = {(k, d): Branch(k, d) for k in chosen for d in (-1, 1)}
-
-    def note(side: Side, outcome: Outcome[Any]) -> None:
-        if outcome.done:
-            branches[side] = branch_of(outcome.result())
-        else:
-            branches[side] = branches[side].ended(Ending.FAILED, outcome.error)
-        if progress:
-            ended = sum(b.ending is not Ending.WALKING for b in branches.values())
-            stops = sum(len(b.stops) for b in branches.values())
-            progress(Progress(ended, len(branches), stops))
-
+    asked = Asked(place, point.cost, {k: float(limits.rises[k]) for k in chosen}, points)
+    rounds = Rounds(asked, fit.starts, progress)
     context = Context(partial(workplace, fit.study, estimate_of(fit)), place)
-    writer = run or NoRunWriter()
     interrupted = False
     try:
         with crew(executor, workers) as hands:
-            number = 0
-            while open_ := [s for s, b in branches.items() if b.ending is Ending.WALKING]:
-                pieces = {_key(s, number): (branches[s].plain(), terms[s[0]]) for s in open_}
-                told = partial(_told, open_, note)
-                do_pieces(hands, advance, pieces, context=context, run=writer, on_piece=told)
-                number += 1
+            rounds.go(hands, context, run or NoRunWriter())
     except KeyboardInterrupt:
         interrupted = True
-    found = concluded(fit, place.objective.unknowns, point, level, limits, branches)
+    found = concluded(
+        fit, place.objective.unknowns, point, level, limits, rounds.branches, rounds.better
+    )
     return replace(found, interrupted=interrupted, seconds=perf_counter() - begun)
-
-
-def _told(
-    sides: Sequence[Side],
-    note: Callable[[Side, Outcome[Any]], None],
-    number: int,
-    outcome: Outcome[Any],
-) -> None:
-    note(sides[number], outcome)
-
-
-def _key(side: Side, number: int) -> str:
-    return f"profile {side[0]:04d} {'up' if side[1] > 0 else 'down'} {number:04d}"
 
 
 def _chosen(unknowns: Unknowns, names: str | Sequence[str] | None) -> list[int]:

@@ -12,8 +12,9 @@ class Ending(StrEnum):
     """How one side of a profile ended."""
 
     WALKING = "walking"  # not yet
+    CROSSED = "crossed"  # it crosses the threshold, which no fit from outside has confirmed yet
     INTERRUPTED = "interrupted"  # nobody knows how it would have gone on
-    FOUND = "found"  # it crosses the threshold
+    FOUND = "found"  # it crosses the threshold, and a fit from outside comes to the same
     BOUND = "bound"  # it reaches a bound below the threshold
     FLAT = "flat"  # it stays below the threshold as far as one can go
     FAILED = "failed"  # it cannot be followed any further
@@ -52,10 +53,21 @@ class Branch:
     end: float | None = None  # the coordinate at which the threshold is crossed
     again: float | None = None  # where it falls below the threshold once more
     failures: tuple[FailedRefit, ...] = ()
+    refits: int = 0  # searches with the unknown held
+    reopened: int = 0  # times that a fit from outside came below an end
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is more to be done for its end."""
+        return self.ending in (Ending.WALKING, Ending.CROSSED)
 
     def ended(self, ending: Ending, message: str) -> Branch:
         """The same, at its end."""
         return replace(self, ending=ending, message=message)
+
+    def walking(self) -> Branch:
+        """The same, to be walked on."""
+        return replace(self, ending=Ending.WALKING, message="", end=None, again=None)
 
     def outwards(self) -> list[Stop]:
         """Stops in order of their distance from the estimate."""

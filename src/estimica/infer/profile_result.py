@@ -19,14 +19,14 @@ from estimica.estimate.fit import Fit
 from estimica.estimate.objective import Point
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.infer.profile_branch import Branch, Ending, Stop
+from estimica.infer.profile_rounds import Better
+from estimica.infer.profile_terms import SAME
 from estimica.infer.profile_threshold import Thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Vector = npt.NDArray[np.float64]
-#: a cost lower than the estimate's by this, relative to the threshold, is another optimum
-LOWER = 1e-3
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class Profile:
     cost: float  # of the estimate
     curves: tuple[ProfileCurve, ...]
     better: BetterOptimum | None
+    refits: int = 0  # searches with an unknown held
     interrupted: bool = False
     seconds: float = 0.0
     run: str = ""
@@ -95,6 +96,11 @@ class Profile:
         labels = [c.unknown.label for c in self.curves]
         hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
         raise InferError("I507", f"there is no profile of '{name}'{hint}")
+
+    @property
+    def lowest(self) -> float:
+        """The cost that the thresholds are counted from: of the best optimum that was met."""
+        return self.cost if self.better is None else self.better.cost
 
     @property
     def failures(self) -> int:
@@ -167,14 +173,19 @@ def concluded(
     level: float,
     limits: Thresholds,
     branches: Mapping[tuple[int, int], Branch],
+    better: Better | None,
 ) -> Profile:
     """The result of all branches, as far as they have been walked."""
     curves = []
     for k in dict.fromkeys(k for k, _ in branches):
         rise = float(limits.rises[k])
         curves.append(_curve(unknowns, point, rise, branches[k, -1], branches[k, 1]))
-    better = _better(unknowns, point, float(limits.rises.min()), branches)
-    return Profile(fit, level, limits.words, point.cost, tuple(curves), better)
+    told = None
+    if better is not None:
+        values = unknowns.named(unknowns.values(np.array(better.stop.q)))
+        told = BetterOptimum(better.stop.cost, values, unknowns.items[better.unknown].label)
+    refits = sum(b.refits for b in branches.values())
+    return Profile(fit, level, limits.words, point.cost, tuple(curves), told, refits)
 
 
 def _curve(unknowns: Unknowns, point: Point, rise: float, down: Branch, up: Branch) -> ProfileCurve:
@@ -195,21 +206,15 @@ def _curve(unknowns: Unknowns, point: Point, rise: float, down: Branch, up: Bran
     )
 
 
-def _value(unknowns: Unknowns, k: int, q: float) -> float:
-    full = np.zeros(len(unknowns))
-    full[k] = q
-    return float(unknowns.values(full)[k])
-
-
 def _end(unknowns: Unknowns, branch: Branch) -> ProfileEnd:
     k, u = branch.unknown, unknowns.items[branch.unknown]
     way = "upwards" if branch.direction > 0 else "downwards"
-    failures = tuple((_value(unknowns, k, f.q), f.message) for f in branch.failures)
+    failures = tuple((unknowns.value(k, f.q), f.message) for f in branch.failures)
     farthest = branch.outwards()[-1].q[k] if branch.stops else None
-    reached = "" if farthest is None else f" to {_value(unknowns, k, farthest):.4g}"
+    reached = "" if farthest is None else f" to {unknowns.value(k, farthest):.4g}"
     value = math.nan
     if branch.ending is Ending.FOUND and branch.end is not None:
-        value, words = _value(unknowns, k, branch.end), ""
+        value, words = unknowns.value(k, branch.end), ""
     elif branch.ending is Ending.BOUND:
         value = u.max if branch.direction > 0 else u.min
         words = f"{way} it reaches its {'max' if branch.direction > 0 else 'min'} {value:g} first"
@@ -231,7 +236,7 @@ def _notes(unknowns: Unknowns, point: Point, rise: float, branch: Branch) -> lis
     way = "above" if branch.direction > 0 else "below"
     notes = []
     if branch.again is not None:
-        value = _value(unknowns, k, branch.again)
+        value = unknowns.value(k, branch.again)
         notes.append(
             f"{way} the estimate the cost falls below the threshold again at {value:.4g}: the "
             "interval is not in one piece"
@@ -239,22 +244,9 @@ def _notes(unknowns: Unknowns, point: Point, rise: float, branch: Branch) -> lis
     row = branch.outwards()
     top = point.cost
     for stop in row:
-        if stop.cost < top - max(LOWER * rise, 1e-9 * abs(point.cost)):
-            value = _value(unknowns, k, stop.q[k])
+        if stop.cost < top - max(SAME * rise, 1e-9 * abs(point.cost)):
+            value = unknowns.value(k, stop.q[k])
             notes.append(f"{way} the estimate the cost does not only rise: it falls at {value:.4g}")
             break
         top = max(top, stop.cost)
     return notes
-
-
-def _better(
-    unknowns: Unknowns, point: Point, rise: float, branches: Mapping[tuple[int, int], Branch]
-) -> BetterOptimum | None:
-    stops = [(s, b) for b in branches.values() for s in b.stops]
-    if not stops:
-        return None
-    best, branch = min(stops, key=lambda pair: pair[0].cost)
-    if best.cost >= point.cost - max(LOWER * rise, 1e-9 * abs(point.cost)):
-        return None
-    values = unknowns.named(unknowns.values(np.array(best.q)))
-    return BetterOptimum(best.cost, values, unknowns.items[branch.unknown].label)

@@ -134,6 +134,13 @@ def refit_held(place: Workplace, start: Vector, held: Flags) -> Searched:
     return _careful(place.objective, start, _limits(place.setup), held)
 
 
+def refit_apart(place: Workplace, start: Vector, held: Flags) -> Searched:
+    """The same from a start that need not be near its end."""
+    return minimise(
+        place.objective, LevenbergMarquardt(), start, _limits(place.setup), held=held
+    )
+
+
 def _limits(setup: Setup) -> Limits:
     estimation = setup.study.estimation
     return Limits(estimation.tolerance, max(estimation.max_iterations, ITERATIONS))
