@@ -23,11 +23,18 @@ from estimica.infer.profile_walk import Walker
 from estimica.infer.refit import Workplace
 
 Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Side = tuple[int, int]  # unknown and direction
 
-SPREAD = 2  # starts from all over the bounds
-OPTIMA = 2  # other ends of a fit from several starts
+#: stops of other walks that fits from outside begin at: each is an optimum with something else
+#: held, and those farthest apart are most likely to belong to other branches
+MET = 2
+OPTIMA = 1  # other ends of a fit from several starts
+#: starts from all over the bounds: a Latin hypercube of them has each unknown once in the lower,
+#: middle and upper third of its range
+SPREAD = 3
 SEED = 1
+CROSSES = "it crosses the threshold"
 #: lower branches after which it is given up: each was the lowest known in its turn
 REOPENED = 8
 APART = 1e-3  # of a coordinate: nearer points are the same start
@@ -44,25 +51,47 @@ def confirm(
 def _confirmed(walker: Walker, seeds: Sequence[Vector]) -> Branch:
     end, terms = walker.branch.end, walker.terms
     assert end is not None
-    if len(walker.unknowns) == 1:  # nothing else is fitted
-        return walker.branch.ended(Ending.FOUND, "it crosses the threshold")
+    if len(walker.unknowns) == 1:
+        return walker.branch.ended(Ending.FOUND, CROSSES)
     reached: list[Stop] = []
-    for start in _starts(walker, end, seeds):
+    for start in _starts(walker, end, seeds, reached):
         stop = walker.apart(end, start)
         if stop is None:
             continue
         if stop.cost < terms.limit - terms.same:
             return _reopened(walker, stop)
         reached.append(stop)
-    if any(stop.cost <= terms.limit + terms.same for stop in reached):
-        return walker.branch.ended(Ending.FOUND, "it crosses the threshold")
+    if _agree(reached, terms):
+        return walker.branch.ended(Ending.FOUND, CROSSES)
     best = min((s.cost for s in reached), default=np.inf)
-    told = f"the best has risen by {terms.share(best):.3g} %" if reached else "none led anywhere"
+    told = f"the best of them has risen by {terms.share(best):.4g} % of it" if reached else "none"
     return walker.branch.ended(
         Ending.FAILED,
         f"it crosses the threshold at {walker.held.value(end):.6g}, but no fit from outside comes "
         f"to the same there: {told}",
     )
+
+
+def _starts(
+    walker: Walker, end: float, seeds: Sequence[Vector], reached: Sequence[Stop]
+) -> Iterator[Vector]:
+    """Where fits from outside begin, as long as what they have reached calls for more of them."""
+    here = float(walker.place.q[walker.k])
+    beyond = walker.clipped(2 * end - here)
+    stop = None if beyond == end else walker.apart(beyond, walker.place.q)
+    if stop is not None:
+        yield np.array(stop.q)
+    yield from seeds
+    if not _agree(reached, walker.terms):
+        yield walker.place.q
+    if not _agree(reached, walker.terms):
+        outer = [s for s in walker.branch.outwards() if walker.d * (s.q[walker.k] - end) > 0]
+        yield from (np.array(s.q) for s in outer[:1])
+
+
+def _agree(reached: Sequence[Stop], terms: Terms) -> bool:
+    """Whether a fit from outside has come to the threshold."""
+    return any(stop.cost <= terms.limit + terms.same for stop in reached)
 
 
 def _reopened(walker: Walker, lower: Stop) -> Branch:
@@ -80,18 +109,6 @@ def _reopened(walker: Walker, lower: Stop) -> Branch:
     return walker.branch
 
 
-def _starts(walker: Walker, end: float, seeds: Sequence[Vector]) -> Iterator[Vector]:
-    """Where fits from outside begin."""
-    yield walker.place.q  # one leap from the estimate
-    here = float(walker.place.q[walker.k])
-    beyond = walker.clipped(2 * end - here)
-    if beyond != end:
-        stop = walker.apart(beyond, walker.place.q)
-        if stop is not None:
-            yield np.array(stop.q)
-    yield from seeds
-
-
 def outside(
     side: Side,
     branches: Mapping[Side, Branch],
@@ -101,21 +118,38 @@ def outside(
 ) -> list[list[float]]:
     """Starts that the walk along a side does not know: what else was met, and places at random."""
     k, d = side
-    end = branches[side].end
-    assert end is not None
+    branch = branches[side]
+    assert branch.end is not None
     unknowns = place.objective.unknowns
+    if len(unknowns) == 1:  # nothing else is fitted
+        return []
     met = [s for other, b in branches.items() if other != side for s in b.stops]
-    below = [s for s in met if d * (s.q[k] - end) >= 0 and s.cost < limit]
-    found = [np.array(s.q) for s in sorted(below, key=lambda s: s.cost)[:1]]
-    opposite = branches.get((k, -d))
-    if opposite is not None and opposite.stops:
-        found.append(np.array(opposite.outwards()[-1].q))
-    known = [place.q]
-    for one in optima:
-        if one.values and len(known) <= OPTIMA:
-            q = unknowns.coordinates(np.array([one.values[u.label] for u in unknowns.items]))
-            if all(np.max(np.abs(q - o) / np.maximum(np.abs(o), 1.0)) > APART for o in known):
-                known.append(q)
-    found += known[1:]
-    found += start_points(unknowns, 1 + SPREAD, SEED)
+    # a point beyond the end that is below the threshold says that the interval goes on
+    beyond = [s for s in met if d * (s.q[k] - branch.end) >= 0 and s.cost < limit]
+    found = [np.array(s.q) for s in sorted(beyond, key=lambda s: s.cost)[:1]]
+    others = np.arange(len(unknowns)) != k
+    own = [place.q, *(np.array(s.q) for s in branch.stops)]
+    found += _farthest([np.array(s.q) for s in met], own + found, others, MET)
+    ends = [unknowns.coordinates(np.array(list(o.values.values()))) for o in optima if o.values]
+    found += _farthest(ends, own + found, others, OPTIMA)
+    found += start_points(unknowns, 1 + SPREAD, SEED)[1:]
     return [q.tolist() for q in found]
+
+
+def _farthest(
+    points: Sequence[Vector], known: Sequence[Vector], others: Flags, count: int
+) -> list[Vector]:
+    """Up to so many of the points, each as far as can be from all that are known by then."""
+    found: list[Vector] = []
+    if not points:
+        return found
+    size = np.maximum(np.abs(known[0]), 1.0)
+    rows = (np.array(points) / size)[:, others]
+    near = np.full(len(points), np.inf)
+    for q in known:
+        near = np.minimum(near, np.abs(rows - (q / size)[others]).max(axis=1))
+    while len(found) < count and near.max() > APART:
+        best = int(np.argmax(near))
+        found.append(points[best])
+        near = np.minimum(near, np.abs(rows - rows[best]).max(axis=1))
+    return found

@@ -37,6 +37,7 @@ def as_object(found: Profile) -> dict[str, object]:
             if better is None
             else {"cost": better.cost, "values": dict(better.values), "unknown": better.unknown},
             "failed": found.failures,
+            "refits": found.refits,
             "seconds": found.seconds,
         }
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,19 @@ import numpy.typing as npt
 
 from estimica.estimate.objective import Point
 from estimica.estimate.prediction import Failure
-from estimica.estimate.search import Searched, Status
+from estimica.estimate.search import Iteration, Searched, Status
 from estimica.infer.profile_branch import Stop
 from estimica.infer.refit import Workplace, refit_apart, refit_held
 
 Vector = npt.NDArray[np.float64]
 #: singular values of the others' columns, over the largest, along which they do not follow
 RCOND = 1e-10
+#: of a coordinate: a search that comes as near to an optimum, at the same cost, ends there
+NEAR = 1e-2
+
+
+class _Known(Exception):
+    """A search has come to an optimum that is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,20 +92,17 @@ class HeldRefit:
         excess = float(np.max(np.abs(moved) / self.unknowns.near(point.q), initial=0.0))
         return point.q + (moved / excess if excess > 1 else moved)
 
-    def best(self, starts: Iterable[Vector], target: float, *, apart: bool = False) -> Refit:
+    def best(self, starts: Iterable[Vector], target: float) -> Refit:
         """The lowest end of the searches from all starts with the unknown at `target`.
 
-        Of ends that are equally low one at an optimum is taken. Searches from `apart` begin far
-        from where they end.
+        Of ends that are equally low one at an optimum is taken.
         """
         found: list[Searched] = []
-        tried: list[Vector] = []
         for start in starts:
-            q = self.unknowns.clipped(start)
-            q[self.k] = target
-            if not any(np.array_equal(q, other) for other in tried):
-                tried.append(q)
-                found.append(self._searched(q, apart))
+            good = [s.point for s in found if s.point is not None and self._is_good(s)]
+            searched = self._searched(refit_held, start, target, good)
+            if searched is not None:
+                found.append(searched)
         lowest = min((s.point.cost for s in found if s.point is not None), default=np.inf)
         low = [s for s in found if s.point is not None and s.point.cost <= lowest + self.same]
         if not low:
@@ -107,11 +110,40 @@ class HeldRefit:
         best = min(low, key=lambda s: (not self._is_good(s), s.point.cost if s.point else np.inf))
         return Refit(self._stop(best), _told(best))
 
-    def _searched(self, q: Vector, apart: bool) -> Searched:
-        searched = (refit_apart if apart else refit_held)(self.place, q, self.held)
+    def apart(self, start: Vector, target: float, known: Stop | None) -> Stop | None:
+        """Where a search ends that begins anywhere; it ends where it comes to a known optimum."""
+        point = None if known is None else self.place.objective.at(np.array(known.q))
+        points = [point] if isinstance(point, Point) else []
+        searched = self._searched(refit_apart, start, target, points)
+        if searched is None:
+            return known
+        return None if searched.point is None else self._stop(searched)
+
+    def _searched(
+        self, refit: Callable[..., Searched], start: Vector, target: float, known: list[Point]
+    ) -> Searched | None:
+        """A search; None where it has come to a point that is known."""
+
+        def told(_: Iteration, point: Point) -> None:
+            if any(self._is_near(point, one) for one in known):
+                raise _Known
+
+        q = self.unknowns.clipped(start)
+        q[self.k] = target
+        try:
+            searched = refit(self.place, q, self.held, told)
+        except _Known:
+            return None
         if searched.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return searched
+
+    def _is_near(self, point: Point, known: Point) -> bool:
+        """Whether a search is so close to an optimum that it will end there."""
+        if abs(point.cost - known.cost) > self.same:
+            return False
+        size = np.maximum(np.abs(known.q), 1.0)
+        return bool(np.max(np.abs(point.q - known.q) / size) <= NEAR)
 
     def _stop(self, found: Searched) -> Stop:
         point = found.point

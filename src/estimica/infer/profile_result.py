@@ -221,10 +221,16 @@ def _end(unknowns: Unknowns, branch: Branch) -> ProfileEnd:
     elif branch.ending is Ending.FLAT:
         value = branch.direction * math.inf
         words = f"practically not identifiable {way}: {branch.message} up{reached}"
+    elif branch.ending is Ending.FAILED and branch.end is not None:
+        words = f"{way} {branch.message}"
     elif branch.ending is Ending.FAILED:
         words = f"{way} it could be followed only{reached}: {branch.message}"
     else:
         words = f"{way} it was followed only{reached}, then interrupted"
+        if branch.ending is Ending.CROSSED and branch.end is not None:
+            met = unknowns.value(k, branch.end)
+            words = f"{way} it crosses the threshold at {met:.4g}; interrupted before a fit from "
+            words += "outside confirmed that"
         if farthest is None:
             words = f"{way} it was not followed yet"
         return ProfileEnd(Ending.INTERRUPTED, value, words, failures)

@@ -61,9 +61,11 @@ def better_in_words(found: Profile) -> str:
     """What to know about an optimum that the fit did not find."""
     assert found.better is not None
     values = ", ".join(f"{n} = {v:.6g}" for n, v in found.better.values.items())
+    lost = all(e.ending is Ending.FAILED for c in found.curves for e in (c.low, c.high))
+    ends = "no interval holds around it" if lost else "the intervals are those around the better one"
     return (
         f"a better optimum exists at {values} with cost {found.better.cost:.8g} instead of "
-        f"{found.cost:.8g}: start the fit there; these intervals belong to the poorer one"
+        f"{found.cost:.8g}: the fit is not at the global optimum; start it there; {ends}"
     )
 
 
@@ -104,7 +106,7 @@ def picture(found: Profile, names: Sequence[str] = ()) -> Curves:
     panels: list[Panel] = []
     for c in [found[n] for n in names] or found.curves:
         top = 2.5 * c.rise
-        rise = c.costs - found.cost
+        rise = c.costs - found.lowest
         seen = rise <= max(top, 0.0)
         if seen.sum() < 2:
             seen[:] = True

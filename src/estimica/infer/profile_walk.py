@@ -103,7 +103,7 @@ class Walker:
             jump = stop
             step /= 2
         if jump is not None:  # the cost leaps, however short the step
-            self.branch = replace(self.branch, front=self.branch.stops.index(jump))
+            self._keep(jump, step, front=True)
             return self._judge(jump)
         failures = self.branch.failures
         self._finish(Ending.FAILED, failures[-1].message if failures else "")
@@ -139,7 +139,8 @@ class Walker:
     def apart(self, target: float, start: Vector) -> Stop | None:
         """Where a fit with the unknown at `target` leads that begins anywhere."""
         self._count(1)
-        return self.held.best([start], target, apart=True).stop
+        known = [s for s in self.branch.stops if s.q[self.k] == target and s.converged]
+        return self.held.apart(start, target, known[0] if known else None)
 
     def go_on_from(self, lower: Stop) -> None:
         """Walk on from a stop of a lower branch."""
@@ -213,9 +214,16 @@ class Walker:
         return min(q, self.bound) if self.d > 0 else max(q, self.bound)
 
     def _keep(self, stop: Stop, step: float, front: bool) -> None:
-        place = len(self.branch.stops) if front else self.branch.front
-        stops = (*self.branch.stops, stop)
-        self.branch = replace(self.branch, stops=stops, front=place, step=step)
+        """Note a stop; of two at the same value the lower one."""
+        stops = list(self.branch.stops)
+        same = [j for j, s in enumerate(stops) if s.q[self.k] == stop.q[self.k]]
+        place = same[0] if same else len(stops)
+        if not same:
+            stops.append(stop)
+        elif stop.cost < stops[place].cost:
+            stops[place] = stop
+        front_ = place if front else self.branch.front
+        self.branch = replace(self.branch, stops=tuple(stops), front=front_, step=step)
 
     def _count(self, refits: int) -> None:
         self.branch = replace(self.branch, refits=self.branch.refits + refits)
@@ -261,3 +269,4 @@ class Walker:
                 else f"the cost rises by at most {share:.2g} % of the threshold"
             )
         return last.message
+

@@ -19,7 +19,7 @@ from estimica.estimate.methods import LevenbergMarquardt
 from estimica.estimate.minimise import minimise
 from estimica.estimate.objective import Objective, Point, as_seen, judge_of, scored
 from estimica.estimate.scales import with_scales
-from estimica.estimate.search import Limits, Searched, Status
+from estimica.estimate.search import Limits, OnIteration, Searched, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.study.study import Study
 
@@ -129,16 +129,19 @@ def refit(setup: Setup, cases: Disagreement, start: Vector, held: Flags | None =
     return with_scales(cases, start, _limits(setup), once)
 
 
-def refit_held(place: Workplace, start: Vector, held: Flags) -> Searched:
+def refit_held(
+    place: Workplace, start: Vector, held: Flags, told: OnIteration | None = None
+) -> Searched:
     """The same data with unknowns held where they start, and with the scales of the fit."""
-    return _careful(place.objective, start, _limits(place.setup), held)
+    return _careful(place.objective, start, _limits(place.setup), held, told)
 
 
-def refit_apart(place: Workplace, start: Vector, held: Flags) -> Searched:
+def refit_apart(
+    place: Workplace, start: Vector, held: Flags, told: OnIteration | None = None
+) -> Searched:
     """The same from a start that need not be near its end."""
-    return minimise(
-        place.objective, LevenbergMarquardt(), start, _limits(place.setup), held=held
-    )
+    limits = Limits(place.setup.study.estimation.tolerance, ITERATIONS)
+    return minimise(place.objective, LevenbergMarquardt(), start, limits, told, held)
 
 
 def _limits(setup: Setup) -> Limits:
@@ -146,12 +149,18 @@ def _limits(setup: Setup) -> Limits:
     return Limits(estimation.tolerance, max(estimation.max_iterations, ITERATIONS))
 
 
-def _careful(objective: Objective, start: Vector, limits: Limits, held: Flags | None) -> Searched:
+def _careful(
+    objective: Objective,
+    start: Vector,
+    limits: Limits,
+    held: Flags | None,
+    told: OnIteration | None = None,
+) -> Searched:
     """Search as from near the end; where that leads nowhere, once more and more carefully."""
-    searched = minimise(objective, LevenbergMarquardt(NEAR), start, limits, held=held)
+    searched = minimise(objective, LevenbergMarquardt(NEAR), start, limits, told, held)
     if searched.status in (Status.CONVERGED, Status.INTERRUPTED):
         return searched
-    again = minimise(objective, LevenbergMarquardt(), start, limits, held=held)
+    again = minimise(objective, LevenbergMarquardt(), start, limits, told, held)
     return again if _better(again, searched) else searched
 
 
