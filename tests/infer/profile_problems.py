@@ -1,4 +1,4 @@
-"""Ten problems with narrow valleys or several optima, whose profiles are confirmed from outside."""
+"""Problems with narrow valleys or several optima, whose profiles are confirmed from outside."""
 
 from __future__ import annotations
 
@@ -144,6 +144,79 @@ equation
 end Model;
 """
 
+#: two proteins A and B are phosphorylated in pairs, go into the nucleus and come back (Boehm et
+#: al., J. Proteome Research 13, 2014): rates that act at once, and one that hardly acts
+DIMERS = """model Model
+  parameter Real fading = 0.027;
+  parameter Real out_hetero = 1e-5;
+  parameter Real out_homo = 0.0062;
+  parameter Real in_hetero = 0.0164;
+  parameter Real in_homo = 97750;
+  parameter Real phos = 15766;
+  constant Real cell = 1.4;
+  constant Real nucleus = 0.45;
+  constant Real total = 207.6;
+  constant Real share = 0.693;
+  constant Real s = 0.107;
+  Real A(start = total*share, fixed = true);
+  Real B(start = total*(1 - share), fixed = true);
+  Real AB(start = 0, fixed = true);
+  Real AA(start = 0, fixed = true);
+  Real BB(start = 0, fixed = true);
+  Real nAA(start = 0, fixed = true);
+  Real nAB(start = 0, fixed = true);
+  Real nBB(start = 0, fixed = true);
+  Real signal;
+  output Real pA;
+  output Real pB;
+  output Real rA;
+equation
+  signal = 1.25e-7*exp(-fading*time)*phos;
+  der(A) = -2*signal*A^2 - signal*A*B + nucleus/cell*(2*out_homo*nAA + out_hetero*nAB);
+  der(B) = -signal*A*B - 2*signal*B^2 + nucleus/cell*(out_hetero*nAB + 2*out_homo*nBB);
+  der(AB) = signal*A*B - in_hetero*AB;
+  der(AA) = signal*A^2 - in_homo*AA;
+  der(BB) = signal*B^2 - in_homo*BB;
+  der(nAA) = cell/nucleus*in_homo*AA - out_homo*nAA;
+  der(nAB) = cell/nucleus*in_hetero*AB - out_hetero*nAB;
+  der(nBB) = cell/nucleus*in_homo*BB - out_homo*nBB;
+  pA = (100*AB + 200*AA*s)/(AB + A*s + 2*AA*s);
+  pB = (100*AB + 200*BB*(1 - s))/(AB + B*(1 - s) + 2*BB*(1 - s));
+  rA = (100*AB + 100*A*s + 200*AA*s)/(2*AB + A*s + 2*AA*s + B*(1 - s) + 2*BB*(1 - s));
+end Model;
+"""
+_DIMERS = {
+    "fading": 0.027,
+    "out_hetero": 1e-5,
+    "out_homo": 0.0062,
+    "in_hetero": 0.0164,
+    "in_homo": 97750.0,
+    "phos": 15766.0,
+}
+_MEASURED = {"pA": "pSTAT5A_rel", "pB": "pSTAT5B_rel", "rA": "rSTAT5A_rel"}
+
+
+def _dimer_tuners() -> list[es.Tuner]:
+    return [es.Tuner(n, start=v, min=1e-5, max=1e5, scale="log") for n, v in _DIMERS.items()]
+
+
+def dimers(folder: Path) -> es.Study:
+    """Dimers with data of our own."""
+    times = np.array([0, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 80, 100, 120, 160, 200, 240.0])
+    return simulated(DIMERS, list(_MEASURED), times, 4.0, _dimer_tuners(), 7, folder)
+
+
+def published_dimers(collection: Path, folder: Path) -> es.Study:
+    """Dimers with the measurements of Boehm et al., from the benchmark collection of PEtab."""
+    name = "Boehm_JProteomeRes2014"
+    rows = pd.read_csv(collection / name / f"measurementData_{name}.tsv", sep="\t")
+    table = rows.pivot(index="time", columns="observableId", values="measurement").reset_index()
+    path = folder / "Model.mo"
+    path.write_text(DIMERS, encoding="utf-8")
+    case = es.Case("Epo", table.rename(columns={"time": "t"}), outputs=_MEASURED)
+    estimation = es.Estimation(criterion="ml")
+    return es.Study(es.load_model(path), _dimer_tuners(), [case], estimation=estimation)
+
 
 def reaction(folder: Path) -> es.Study:
     """A reversible reaction of which only the middle is seen, and that on an unknown scale."""
@@ -167,6 +240,7 @@ PROBLEMS: dict[str, Callable[[Path, Path], es.Study]] = {
     "frequency": lambda cases, folder: frequency(),
     "reaction": lambda cases, folder: reaction(folder),
     "predators": lambda cases, folder: predators(folder),
+    "dimers": lambda cases, folder: dimers(folder),
     "MGH09": lambda cases, folder: nist(cases, "MGH09"),
     "Bennett5": lambda cases, folder: nist(cases, "Bennett5"),
     "Hahn1": lambda cases, folder: nist(cases, "Hahn1"),
@@ -177,9 +251,13 @@ PROBLEMS: dict[str, Callable[[Path, Path], es.Study]] = {
 def lowest_outside(fit: es.Fit, name: str, value: float, starts: int, seed: int) -> float:
     """The lowest cost of plain fits of all others with one tuner fixed at a value."""
     study = fit.study
-    tuners = [replace(t, start=fit[t.name]) for t in study.tuners if t.name != name]
+    tuners = [
+        replace(t, start=float(np.clip(fit[t.name], t.min, t.max)))
+        for t in study.tuners
+        if t.name != name
+    ]
     cases = [replace(c, fix={**c.fix, name: value}) for c in study.cases]
     if not tuners:
         raise ValueError("there is nothing left to fit")
     estimation = replace(study.estimation, starts=starts, seed=seed)
-    return es.fit(replace(study, tuners=tuple(tuners), cases=tuple(cases), estimation=estimation)).cost
+    return es.fit(es.Study(study.model, tuners, cases, estimation=estimation)).cost

@@ -96,12 +96,9 @@ def _newton(terms: Terms, near: Stop, k: int, goal: float) -> float:
     return near.q[k] + (goal - root) * root / near.slope
 
 
-def _secant(
-    terms: Terms, inner: Stop, outer: Stop, k: int, goal: float, failed: int
-) -> float:
+def _secant(terms: Terms, inner: Stop, outer: Stop, k: int, goal: float, failed: int) -> float:
     low, high = terms.root(inner.cost), terms.root(outer.cost)
     share = (goal - low) / (high - low) if high > low else 0.5
     # never quite at an end, and elsewhere after a failure
     share = (min(max(share, 0.01), 0.99) + 0.17 * failed) % 1.0
     return inner.q[k] + share * (outer.q[k] - inner.q[k])
-

@@ -128,9 +128,8 @@ class Rounds:
         self.better = Better(self._polished(stop), unknown)
         for side, branch in self.branches.items():
             lost = self.asked.cost >= self.terms(side[0]).limit
-            self.branches[side] = (
-                branch.ended(Ending.FAILED, NOT_GLOBAL) if lost else branch.walking()
-            )
+            again = branch.walking()
+            self.branches[side] = again.ended(Ending.FAILED, NOT_GLOBAL) if lost else again
 
     def _polished(self, stop: Stop) -> Stop:
         """The optimum near a stop, with nothing held."""

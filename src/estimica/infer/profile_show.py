@@ -62,7 +62,9 @@ def better_in_words(found: Profile) -> str:
     assert found.better is not None
     values = ", ".join(f"{n} = {v:.6g}" for n, v in found.better.values.items())
     lost = all(e.ending is Ending.FAILED for c in found.curves for e in (c.low, c.high))
-    ends = "no interval holds around it" if lost else "the intervals are those around the better one"
+    ends = (
+        "no interval holds around it" if lost else "the intervals are those around the better one"
+    )
     return (
         f"a better optimum exists at {values} with cost {found.better.cost:.8g} instead of "
         f"{found.cost:.8g}: the fit is not at the global optimum; start it there; {ends}"

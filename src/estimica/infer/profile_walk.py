@@ -152,7 +152,7 @@ class Walker:
 
     def _is_within(self, stop: Stop, outer: Stop) -> bool:
         """Whether a stop lies between the estimate and another one."""
-        return 0 < self.d * (stop.q[self.k] - self.place.q[self.k]) and (
+        return self.d * (stop.q[self.k] - self.place.q[self.k]) > 0 and (
             self.d * (outer.q[self.k] - stop.q[self.k]) > 0
         )
 
@@ -179,10 +179,9 @@ class Walker:
             self._finish(Ending.FLAT)
         elif len(self.branch.stops) >= 10 * self.terms.points:
             failures = self.branch.failures
-            self._finish(
-                Ending.FAILED if failures else Ending.FLAT,
-                failures[-1].message if failures else "",
-            )
+            count = len(self.branch.stops)
+            why = failures[-1].message if failures else f"{count} stops have not come to an end"
+            self._finish(Ending.FAILED, why)
 
     def _step(self, point: Point, local: Local) -> float:
         """A step that raises the root by one stride, as the local quadratic has it."""
@@ -269,4 +268,3 @@ class Walker:
                 else f"the cost rises by at most {share:.2g} % of the threshold"
             )
         return last.message
-
