@@ -85,12 +85,13 @@ class HeldRefit:
         """Where the others are at `target` if they go on along the tangent.
 
         Others that the data hardly determine follow by decades; there the line means nothing, so
-        all of them go no further than the one of them keeps its order of magnitude.
+        all of them go only so far that each keeps its order of magnitude.
         """
         moved = (target - point.q[self.k]) * local.tangent
         moved[self.k] = 0.0
         excess = float(np.max(np.abs(moved) / self.unknowns.near(point.q), initial=0.0))
-        return point.q + (moved / excess if excess > 1 else moved)
+        there: Vector = point.q + (moved / excess if excess > 1 else moved)
+        return there
 
     def best(self, starts: Iterable[Vector], target: float) -> Refit:
         """The lowest end of the searches from all starts with the unknown at `target`.
