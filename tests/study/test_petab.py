@@ -15,6 +15,7 @@ from estimica.study.petab.build import build
 from estimica.study.petab.files import read_files
 from estimica.study.petab.problem import read_problem
 from estimica.study.study_file import read_study
+from estimica.study.tuner import Prior
 
 VERSIONS = {"v1.0.0": 18, "v2.0.0": 19}
 
@@ -95,3 +96,18 @@ def test_a_file_that_is_not_petab_is_told(tmp_path: Path) -> None:
     path.write_text("format_version: 3\n", encoding="utf-8")
     with pytest.raises(StudyError, match=r"versions 1 and 2 of PEtab"):
         read_study(path)
+
+
+def test_priors_stand_on_the_scale_of_the_parameter(tmp_path: Path) -> None:
+    head = "parameterId parameterScale lowerBound upperBound nominalValue estimate "
+    table = head + "objectivePriorType objectivePriorParameters\n"
+    table += "k1 log10 1e-3 1e3 0.8 1 parameterScaleNormal -0.1;0.2\n"
+    table += "k2 log 1e-3 1e3 0.6 1 laplace 3;5\na0 lin 0 10 1 1 normal 1;0.5\nb0 lin 0 10 0 1 "
+    table += "uniform 0;10"
+    tuners = {t.name: t for t in read_study(written(tmp_path, parameters=table)).tuners}
+    assert tuners["k1"].prior == Prior(mean=-0.1, sigma=0.2, on="log10")
+    assert tuners["k2"].prior is None
+    assert tuners["k2"].description == "its laplace prior (3; 5) is not used"
+    assert tuners["a0"].prior == Prior(mean=1.0, sigma=0.5)
+    assert tuners["b0"].prior is None
+    assert not tuners["b0"].description

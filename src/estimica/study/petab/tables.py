@@ -69,7 +69,31 @@ def _tuner(parameter: Parameter) -> dict[str, Any]:
         found["max"] = high
     if logarithmic:
         found["scale"] = "log"
-    return found
+    return found | _prior(parameter)
+
+
+def _prior(parameter: Parameter) -> dict[str, Any]:
+    """The prior of a tuner; one that a study cannot have is told where the tuner is described."""
+    prior = parameter.prior
+    if prior is None or not parameter.estimated:
+        return {}
+    if prior.shape == "normal" and len(prior.numbers) == 2:
+        mean, sigma = prior.numbers
+        on = {"on": parameter.scale} if prior.on_scale and parameter.scale != "lin" else {}
+        return {"prior": {"mean": mean, "sigma": sigma, **on}}
+    if prior.shape == "uniform" and len(prior.numbers) == 2:
+        low, high = (_unscaled(x, parameter, prior.on_scale) for x in prior.numbers)
+        if low <= parameter.low and parameter.high <= high:
+            return {}
+    numbers = "; ".join(f"{x:g}" for x in prior.numbers)
+    return {"description": f"its {prior.shape} prior ({numbers}) is not used"}
+
+
+def _unscaled(x: float, parameter: Parameter, on_scale: bool) -> float:
+    """A value on the search scale as a plain one."""
+    if not on_scale or parameter.scale == "lin":
+        return x
+    return math.exp(x) if parameter.scale == "log" else 10.0**x
 
 
 def _middle(low: float, high: float, logarithmic: bool) -> float:
