@@ -234,7 +234,7 @@ MISTAKES = {
     "an unknown table": (
         ("[tune]", "[xyzzy]"),
         "Q002: unknown key 'xyzzy'; there are model, static, tune, outputs, case, estimate, solver, "
-        "release, bootstrap, profile, crossvalidate, backcalculate, input_design, criterion, "
+        "release, bootstrap, sample, profile, crossvalidate, backcalculate, input_design, criterion, "
         "optimise, sweep, montecarlo, indicator",
     ),
     "no model": (
