@@ -268,3 +268,24 @@ def test_a_response_without_derivatives_has_the_same_outputs() -> None:
     assert np.array_equal(plain.Y, whole.at(np.array([1.2])).Y)
     assert plain.YS.shape == (3, 1, 1)
     assert not plain.YS.any()
+
+
+def test_an_output_may_be_a_formula_and_a_parameter_that_of_a_case(tmp_path: Path) -> None:
+    times = np.linspace(0, 8, 41)
+    cases = []
+    for name, mu in (("a", 2.0), ("b", 1.0)):
+        signal = 3 * van_der_pol(times, mu, 1.0, 2.0) + 0.5
+        cases.append(
+            es.Case(
+                name,
+                {"y": (times, signal)},
+                outputs={"signal": es.OutputColumn("y", expression="gain*x_out + offset")},
+                fix={"mu": f"mu_{name}"},
+            )
+        )
+    starts = {"mu_a": 1.8, "mu_b": 1.2, "gain": 2.0, "offset": 0.0}
+    tuners = [es.Tuner(n, start=v) for n, v in starts.items()]
+    fit = es.fit(es.Study(es.load_model(built("vanDerPol", fmi=2)), tuners, cases))
+    assert np.allclose(fit.values, [2, 1, 3, 0.5], rtol=1e-3)
+    written = fit.write_ssv(tmp_path / "fitted.ssv").read_text()
+    assert "gain" not in written

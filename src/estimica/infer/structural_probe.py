@@ -98,6 +98,8 @@ def probe_of(setup: Setup, objective: Disagreement) -> tuple[Probe, str]:
         return SimulationProbe(setup, objective), "the model has no equations to look at"
     if any(p.record.is_frequency for p in objective.predictors):
         return SimulationProbe(setup, objective), "frequency responses have no power series"
+    if any(p.record.case.staging for p in objective.predictors):
+        return SimulationProbe(setup, objective), "a case begins at rest or has changes"
     if any(setup.study.model_of(p.record.case) is not model for p in objective.predictors):
         return SimulationProbe(setup, objective), "the cases have different inputs"
     try:
