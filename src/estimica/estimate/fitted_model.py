@@ -353,9 +353,7 @@ def _left_out(fit: Fit) -> Iterator[str]:
     if several and any(set(r.case.fix) - set(_common_fix(fit)) for r in fit.setup.records):
         yield _comment("Values that differ from case to case are left out too.")
     if any(r.case.staging for r in fit.setup.of_role("calibrate")):
-        yield _comment(
-            "Steady starts and changes of cases are left out of the class."
-        )
+        yield _comment("Steady starts and changes of cases are left out of the class.")
     if any(u.kind == "disturbance" for u in fit.unknowns.items):
         yield _comment("Disturbances are to be added to the outputs; the class is without them.")
 
