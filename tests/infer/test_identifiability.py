@@ -17,6 +17,7 @@ import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.apps.cli.app import app
 from estimica.base.errors import FitError
 from estimica.estimate.estimator import fit
+from estimica.estimate.identifiability import in_words
 from estimica.estimate.invariants import Group, Place, groups
 from estimica.infer.identifiability import correlated, identifiability
 from estimica.simulate.modelica_model import load_model
@@ -116,6 +117,50 @@ def test_names_with_blanks_are_bracketed() -> None:
     later = Place(np.array([2.0, 1.0]), np.array([[2.0, -1.0]]))
     (group,) = groups(["k", "start of x in run"], [null, later], 1e-6)
     assert group.text == "k·(start of x in run)"
+
+
+def noisy_places(count: int, noise: float) -> list[Place]:
+    """R·C, seen through a null direction in which another unknown k takes part by its error."""
+    found = []
+    for step in np.linspace(0, 0.8, count):
+        values = np.array([2 * np.exp(step), 0.3 * np.exp(-step), 5.0])
+        found.append(Place(values, values * [[1, -1, noise]]))
+    return found
+
+
+def test_exponents_within_the_error_of_the_direction_are_simplified() -> None:
+    (group,) = groups(["R", "C", "k"], noisy_places(5, 0.0135), 1e-2)
+    assert (group.names, group.text, group.numerical) == (("R", "C"), "R·C", False)
+
+
+def test_an_odd_exponent_that_is_no_error_is_said_to_be_numerical() -> None:
+    (group,) = groups(["R", "C", "k"], noisy_places(5, 0.0135), 1e-6)
+    assert group.numerical
+    (group,) = found("k T", [1, 2], lambda v: np.array([v[0] * v[1] ** 0.3341]))
+    assert (group.text, group.numerical) == ("k·T^0.3341", True)  # and not k³·T
+    (group,) = found("k T", [1, 2], lambda v: np.array([v[0] * v[1] ** (1 / 3)]))
+    assert (group.text, group.numerical) == ("k³·T", False)
+
+
+def test_one_place_tells_no_product_from_a_sum() -> None:
+    (group,) = groups(["R", "C", "k"], noisy_places(1, 0.0), 1e-6)
+    assert group.numerical
+    told = in_words(group, ["R"], [])
+    assert told.startswith("only R·C is determined by these data, not 'R' and 'C' on their own "
+                           "(numerically, near this point)")  # fmt: skip
+
+
+def test_start_values_stay_out_of_what_can_be_said_without_them() -> None:
+    # k·x0 and m·x0 are determined: so is k/m
+    def null(values: np.ndarray) -> np.ndarray:
+        return values * np.array([[1.0, 1.0, -1.0]])
+
+    places = [Place(v, null(v)) for v in np.array([1.0, 2, 3]) * np.exp(
+        np.outer([0, 0.3, -0.3, 0.5], [1, 1, -1]))]  # fmt: skip
+    (group,) = groups(["k", "m", "start of x in run"], places, 1e-6)
+    assert group.text == "k·(start of x in run) and m·(start of x in run)"
+    (group,) = groups(["k", "m", "start of x in run"], places, 1e-6, starts=[False, False, True])
+    assert group.text == "k/m and m·(start of x in run)"
 
 
 # --- studies -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ The answers are those of the papers named; where these treat states, they hold f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -206,6 +206,33 @@ equation
   der(x) = -c*x + d*y*x;
 end Predators;"""
 
+# The oscillator of B. C. Goodwin (1965) with the power of J. S. Griffith: Mathematics of cellular
+# control processes. J. Theor. Biol. 20 (1968) 202-208. Scaling x2 and x3 is absorbed by alpha, gama
+# and K: with unknown starts two directions are lost, and K/(alpha·gama) is determined.
+GRIFFITH = """model Griffith
+  parameter Real a = 1; parameter Real K = 0.5; parameter Real n = 10; parameter Real b = 0.1;
+  parameter Real alpha = 0.3; parameter Real beta = 0.1; parameter Real gama = 0.2;
+  parameter Real delta = 0.1;
+  Real x1(start = 0.3, fixed = true); Real x2(start = 0.9, fixed = true);
+  Real x3(start = 1.3, fixed = true); output Real y = x1;
+equation
+  der(x1) = a*K^n/(K^n + x3^n) - b*x1;
+  der(x2) = alpha*x1 - beta*x2;
+  der(x3) = gama*x2 - delta*x3;
+end Griffith;"""
+
+# The reaction of L. Michaelis and M. L. Menten (Biochem. Z. 49 (1913) 333-369) without a steady
+# state: from y = S the complex is C = (y' + k1 e0 y)/(k1 y + k2), and its own equation tells all
+# rates. With an unknown scale s of the sensor S, C and e0 scale with 1/s, k1 with s.
+ENZYME = """model Enzyme
+  parameter Real k1 = 0.9; parameter Real k2 = 0.4; parameter Real k3 = 0.6; parameter Real e0 = 0.5;
+  parameter Real s = 1.0; Real S(start = 2, fixed = true); Real C(start = 0, fixed = true);
+  output Real y = s*S;
+equation
+  der(S) = -k1*(e0 - C)*S + k2*C;
+  der(C) = k1*(e0 - C)*S - (k2 + k3)*C;
+end Enzyme;"""
+
 RATES = {"k01": 0.3, "k12": 0.7, "k21": 0.5, "V": 2.0}
 GOODWIN_STARTS = {
     "b": 0.4, "c": 0.6, "alpha": 0.8, "beta": 0.5, "gama": 0.7, "delta": 0.9, "sigma": 1.3
@@ -267,6 +294,20 @@ MODELS = {
     "minimal model of glucose": Published(
         MINIMAL, {"p1": 0.03, "p2": 0.02, "p3": 1.3e-5, "G0": 280.0}, inputs=("I",), states=2
     ),
+    "Goodwin with Griffith's power": Published(
+        GRIFFITH,
+        {"a": 1.0, "K": 0.5, "n": 10.0, "b": 0.1, "alpha": 0.3, "beta": 0.1, "gama": 0.2,
+         "delta": 0.1},
+        ("x1", "x2", "x3"), rank=9, determined=("K/(alpha·gama)",),
+        lost=("K", "alpha", "gama", "start of x2 in run", "start of x3 in run"),
+    ),
+    "enzyme": Published(
+        ENZYME, {"k1": 0.9, "k2": 0.4, "k3": 0.6, "e0": 0.5}, ("S",), states=2
+    ),
+    "enzyme, sensor not calibrated": Published(
+        ENZYME, {"k1": 0.9, "k2": 0.4, "k3": 0.6, "e0": 0.5, "s": 1.0}, ("S",), states=2,
+        lost=("k1", "e0", "s", "start of S in run"), rank=5,
+    ),
     "predators": Published(
         PREDATORS, {"a": 0.8, "b": 0.5, "c": 0.6, "d": 0.4}, ("x",), inputs=("u",), states=2,
         lost=("b", "start of x in run"), rank=4, determined=("b·(start of x in run)",),
@@ -307,7 +348,7 @@ def test_published_model_is_judged_as_in_the_literature(name: str) -> None:
     assert found.method == "Taylor series"
     check(found, MODELS[name])
     # the decision leaves no doubt: what counts is far from what does not
-    assert found.kept > 1e-5
+    assert found.kept > (1e-6 if "power" in name else 1e-5)
     assert found.dropped < 1e-90
 
 
@@ -330,8 +371,100 @@ def test_simulations_with_random_inputs_come_to_the_same_verdict(
 
     monkeypatch.setattr("estimica.infer.structural.probe_of", simulated)
     found = structural(study_of(MODELS[name]))
-    assert found.method == "simulation"
+    assert (found.method, found.exact) == ("simulation", False)
+    assert found.text.startswith("numerically, near these values: whatever the data, only")
     check(found, MODELS[name])
+
+
+def drawn(one: Published, seed: int) -> Published:
+    """The same model elsewhere: a factor of two for one standard deviation."""
+    random = np.random.default_rng(seed)
+    values = {n: v * np.exp(0.7 * random.standard_normal()) for n, v in one.starts.items()}
+    return replace(one, starts=values, determined=())
+
+
+def draws_agree(
+    name: str, seeds: Sequence[int], numerical: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def simulated(setup: Setup, objective: Disagreement) -> tuple[SimulationProbe, str]:
+        return SimulationProbe(setup, objective), "as a test"
+
+    if numerical:
+        monkeypatch.setattr("estimica.infer.structural.probe_of", simulated)
+    for seed in seeds:
+        check(structural(study_of(drawn(MODELS[name], seed)), seed=seed), MODELS[name])
+
+
+@pytest.mark.parametrize("seed", [0, 3, 13])  # saturated nearly everywhere
+def test_the_numerical_verdict_on_goodwins_oscillator_does_not_depend_on_the_draw(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws_agree("Goodwin with Griffith's power", [seed], True, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("numerical", [True, False])
+@pytest.mark.parametrize(
+    "name",
+    ["Goodwin with Griffith's power", "Goodwin, starts unknown", "two compartments, two leaks",
+     "SIR, share unknown", "batch reactor", "enzyme", "enzyme, sensor not calibrated", "HIV"],
+)  # fmt: skip
+def test_twenty_draws_of_a_published_model_agree_with_the_literature(
+    name: str, numerical: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws_agree(name, range(20), numerical, monkeypatch)
+
+
+# A cascade whose parameters spread over sixteen decades, as those of cell models do; its dose ends
+# at a known time. One dose leaves a scale open (k and the receptors turn over together), two do not.
+CASCADE = """model Cascade
+  parameter Real R0 = 3e7; parameter Real turn = 1.5e-3; parameter Real k1 = 3.7e-3;
+  parameter Real k2 = 2.3e-3; parameter Real k3 = 9e-4; parameter Real k4 = 6e4;
+  parameter Real k5 = 0.43; parameter Real k6 = 0.03; parameter Real k7 = 0.012;
+  parameter Real A0 = 0.027; parameter Real g1 = 5.6e-8; parameter Real g2 = 41;
+  parameter Real dose = 1; Real R(start = R0, fixed = true); Real B(start = 0, fixed = true);
+  Real P(start = 0, fixed = true); Real A(start = A0, fixed = true); Real C(start = 0, fixed = true);
+  Real Q(start = 0, fixed = true); Real L; output Real y = g1*(P + C); output Real z = g2*Q;
+equation
+  L = if time < 3000 then dose else 0;
+  der(R) = -(k1*L*R - k2*B) - turn*(R - 68190);
+  der(B) = k1*L*R - k2*B - k6*B;
+  der(P) = k6*B - k6*P - (k3*A*P - k4*C) + k5*C;
+  der(A) = k7*Q - (k3*A*P - k4*C);
+  der(C) = k3*A*P - k4*C - k5*C;
+  der(Q) = k5*C - k7*Q;
+end Cascade;"""
+
+
+def test_sixteen_decades_of_parameters_are_judged_exactly_up_to_the_first_event() -> None:
+    model = load_model(CASCADE)
+    assert isinstance(model, ModelicaModel)
+    wanted = [n for n in model.system.parameters if n != "dose"]
+    values = {q.name: q.value for q in model.quantities()}
+    time = np.linspace(0, 3600, 13)
+    table = pd.DataFrame({"time": time, "y": 1.0, "z": 1.0})
+    cases = [
+        Case(f"run {dose}", table, outputs={"y": "y", "z": "z"}, fix={"dose": dose})
+        for dose in (0.1, 30.0)
+    ]
+    tuners = [Tuner(n, start=float(str(values[n])), scale="log") for n in wanted]
+    for seed in range(3):
+        found = structural(Study(model, tuners, cases), seed=seed)
+        assert (found.rank, found.n, found.exact) == (12, 12, True)
+
+
+def test_a_power_of_a_state_that_starts_at_zero_is_judged_by_simulation() -> None:
+    # x^1.5 has no power series at zero
+    text = """model Power
+      parameter Real a = 1; parameter Real K = 0.5; parameter Real b = 2; input Real u;
+      Real x(start = 0, fixed = true); output Real y(start = 0, fixed = true);
+    equation
+      der(x) = u - b*x; der(y) = a*x^1.5/(K + x^1.5) - y;
+    end Power;"""
+    one = Published(text, {"a": 1.0, "K": 0.5, "b": 2.0}, inputs=("u",))
+    found = structural(study_of(one))
+    assert (found.method, found.because) == ("simulation", "it has no power series at its start")
+    check(found, one)
 
 
 def test_only_the_product_of_resistance_and_capacity_can_ever_be_determined() -> None:
@@ -447,7 +580,8 @@ def test_a_study_without_unknowns_has_nothing_to_judge() -> None:
 
 
 def test_a_model_that_cannot_be_evaluated_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structural_probe.SeriesProbe, "at", lambda *_: None)
+    for probe in (structural_probe.SeriesProbe, structural_probe.SimulationProbe):
+        monkeypatch.setattr(probe, "at", lambda *_: None)
     with pytest.raises(FitError, match=r"F061: the model cannot be evaluated near these values"):
         structural(study_of(MODELS["predators"]))
 

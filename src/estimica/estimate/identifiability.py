@@ -21,6 +21,7 @@ STEP = 0.3  # relative change to the next place along a null direction
 PLACES = 5  # besides the estimate, at most
 SURE, UNSURE = 1e-5, 1e-2  # bounds of the error of null directions
 MOST_CHOICES = 300  # of what to fix that are compared
+NUMERICAL = "numerically, near this point"
 COUNTS = ("none", "one", "two", "three", "four", "five", "six")
 
 
@@ -34,7 +35,8 @@ def explain(objective: Objective, point: Point, known: Accuracy, held: Flags) ->
     found: tuple[Group, ...] = ()
     if directions:
         places = list(_places(objective, point, ~held, len(directions), known.threshold))
-        found = groups(labels, places, direction_error(known))
+        starts = [u.kind == "start" for u in objective.unknowns.items]
+        found = groups(labels, places, direction_error(known), starts=starts)
     best = [_to_fix(point, ~held, labels, g) for g in found]
     advice = [in_words(g, fix, _changes(g, directions)) for g, fix in zip(found, best, strict=True)]
     return Identifiability(
@@ -152,11 +154,12 @@ def in_words(
     if group.complete:
         be = "is" if len(group.invariants) == 1 else "are"
         said = f"only {group.text} {be} determined by {data}, not {names} on their own"
+        said += f" ({NUMERICAL})" if group.numerical else ""
     else:
         what = "combination" if group.determined == 1 else "combinations"
         said = f"{data} determine only {count(group.determined)} {what} of {names}"
         if group.invariants:
-            said += f", among them {group.text}"
+            said += f", among them {group.text}" + (f" ({NUMERICAL})" if group.numerical else "")
         if changes:
             said += f" (unnoticed go together: {'; or '.join(changes)})"
     best = listed([f"'{n}'" for n in fix])

@@ -14,6 +14,7 @@ class Invariant:
 
     kind: str  # "product" or "sum"
     terms: tuple[tuple[str, float], ...]  # names with their exponents or factors
+    numerical: bool = False  # holds near the estimate as far as numbers show; no symmetry is seen
 
     @property
     def text(self) -> str:

@@ -17,9 +17,9 @@ from estimica.estimate.estimator import fit as estimate
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit import Identifiability as FitIdentifiability
 from estimica.estimate.invariant import listed
-from estimica.estimate.invariants import Group
 from estimica.estimate.setup import prepare
 from estimica.infer.measures import Quiet, SensitivityMeasures, measures, moving
+from estimica.infer.prospect import prospect
 from estimica.infer.second_model import second_model
 from estimica.infer.second_model_result import SecondModel
 from estimica.infer.structural import Structural, judge
@@ -95,31 +95,11 @@ class Identifiability:
     def advice(self) -> tuple[str, ...]:
         """What is not determined and what would help, one sentence each."""
         said = [
-            f"{words}; {self._prospect(group)}"
+            f"{words}; {prospect(self.structural, group)}"
             for words, group in zip(self.data.advice, self.data.groups, strict=True)
         ]
         said += [*(c.text for c in self.correlated), *self._structural_only()]
         return (*said, *(self.second.advice if self.second else ()))
-
-    def _prospect(self, group: Group) -> str:
-        """Whether better data could help."""
-        found = self.structural
-        if found is None:
-            return "whether better data could help was not asked"
-        lost = [n for n in group.names if not found.identifiable.get(n, True)]
-        if not lost:
-            return (
-                "better data can help: the model's structure allows it, so excite the inputs "
-                "more, or at other speeds, start elsewhere, or measure longer"
-            )
-        whole = [f"'{n}'" for n, rank in found.helpful.items() if rank == found.n]
-        helpful = whole or [f"'{n}'" for n in found.helpful]
-        if helpful:
-            return (
-                "no better data of the same inputs and outputs can help, but measuring "
-                f"{' or '.join(helpful)} too would"
-            )
-        return "no better data of the same inputs and outputs can help"
 
     def _structural_only(self) -> list[str]:
         """What the structure forbids though the numbers seemed to allow it."""

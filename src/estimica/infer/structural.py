@@ -1,12 +1,13 @@
 """Structural identifiability: what the best imaginable data could say about the unknowns.
 
 Local and generic: unknowns are drawn at random, inputs are as lively as can be, outputs are exact
-and dense. What is not determined then, no data of these inputs and outputs will ever determine.
+and dense. What is not determined then, no data of these inputs and outputs will ever determine:
+for certain where it was decided by power series, numerically near these values otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -16,27 +17,35 @@ import numpy.typing as npt
 from estimica.base.errors import FitError
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
+from estimica.estimate.identifiability import NUMERICAL as HERE
 from estimica.estimate.identifiability import moved, sizes
 from estimica.estimate.invariant import listed
-from estimica.estimate.invariants import Group, Place, groups
+from estimica.estimate.invariants import SHARE, Group, Place, groups
 from estimica.estimate.setup import Setup, prepare
+from estimica.infer.probe_choice import probe_of
 from estimica.infer.structural_probe import (
     Probe,
     Seen,
+    SeriesProbe,
     SimulationProbe,
     TooLongError,
-    probe_of,
 )
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
-POINTS = 3  # random points; the largest rank is the generic one
+POINTS = 3  # random points of each spread; the largest rank is the generic one
 PLACES = 5  # along the null directions
-SPREAD = 0.25  # of the random points, relative
-TRIES = 12  # points that cannot be evaluated before it is given up
+#: Of the random points, relative; doubled after every three that leave something open numerically:
+#: where an effect is saturated at the estimate, it is seen elsewhere.
+SPREAD = 0.25
+TRIES = 12  # points, up to a spread of two: a factor of seven either way
 MOST_CANDIDATES = 12  # further variables that are tried as outputs
 TRACE = 1e-15  # relative share below which no measurement would show what is determined
-PATIENCE = 20.0  # seconds for trying them
+PATIENCE = 20.0  # seconds for trying them, and for points that leave something open
+EXACT_SHARE = 1e-5  # of an unknown in an exact null direction; float rounding is far below
+NUMERICAL = "numerically, near these values"
+#: error of null directions, relative: that of a float where they are exact, else as measured
+BEST_DIRECTION, WORST_DIRECTION = 1e-6, 1e-3
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,13 @@ class Structural:
     kept: float  # the smallest relative number that was taken as not zero
     dropped: float  # the largest that was taken as zero
     helpful: Mapping[str, int]  # variables that would raise the rank if measured, and to what
+    #: relative changes at one of the points that leave every output as it is, whatever the data
+    null_directions: tuple[Mapping[str, float], ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether what is not determined is so for certain, and not just numerically."""
+        return self.method == SeriesProbe.method
 
     @property
     def ok(self) -> bool:
@@ -68,8 +84,16 @@ class Structural:
                 f"{_all(self.n)} (locally)"
                 + (", though some by traces only" if self.kept < TRACE else "")
             )
-        said = [_lost(g) for g in self.groups]
-        return "; ".join(said) + self._help()
+        said = "; ".join(lost_in_words(g) for g in self.groups)
+        return ("" if self.exact else f"{NUMERICAL}: ") + said + self._help()
+
+    def open_among(self, names: Collection[str]) -> int:
+        """Independent directions of these unknowns alone that no data would determine."""
+        others = [n for n in self.identifiable if n not in names]
+        if not others or not self.null_directions:
+            return len(self.null_directions)
+        outside = np.array([[d.get(n, 0.0) for n in others] for d in self.null_directions])
+        return len(outside) - int(np.linalg.matrix_rank(outside, tol=SHARE))
 
     def _help(self) -> str:
         whole = [f"'{n}'" for n, rank in self.helpful.items() if rank == self.n]
@@ -95,6 +119,8 @@ class Structural:
             "kept": self.kept,
             "dropped": self.dropped,
             "helpful": dict(self.helpful),
+            "exact": self.exact,
+            "null_directions": [dict(d) for d in self.null_directions],
         }
 
 
@@ -122,23 +148,36 @@ def judge(setup: Setup, objective: Disagreement, values: Vector, seed: int = 0) 
     except TooLongError:
         probe, because = SimulationProbe(setup, objective), "its power series take too long"
         points = _points(probe, objective, values, random)
-    best = max(points, key=lambda p: p.rank)
+    best = max(points, key=lambda p: (p.rank, p.kept))
     labels = [u.label for u in objective.unknowns.items]
     places = [Place(best.values, best.null), *_along(probe, objective, best, random)]
-    tolerance = 1e-6 if best.dropped < 1e-20 else 1e-3
-    found = groups(labels, places, tolerance)
+    exact = best.method == SeriesProbe.method
+    error = BEST_DIRECTION if exact else 30 * best.dropped / best.kept
+    tolerance = float(np.clip(error, BEST_DIRECTION, WORST_DIRECTION))
+    starts = tuple(u.kind == "start" for u in objective.unknowns.items)
+    found = groups(labels, places, tolerance, EXACT_SHARE if exact else SHARE, starts)
     lost = {n for g in found for n in g.names}
     return Structural(
         rank=best.rank,
         n=len(labels),
         identifiable={n: n not in lost for n in labels},
         groups=found,
-        method=probe.method,
-        because=because,
+        method=best.method,
+        because=best.because or because,
         points=len(points),
         kept=best.kept,
         dropped=best.dropped,
         helpful=_helpful(probe, best) if best.rank < len(labels) else {},
+        null_directions=_relative(labels, best.null / sizes(objective.unknowns, best.values)),
+    )
+
+
+def _relative(labels: Sequence[str], null: Vector) -> tuple[dict[str, float], ...]:
+    """Null directions by the names of the unknowns, the largest change 1."""
+    rows = null / np.abs(null).max(axis=1, keepdims=True)
+    return tuple(
+        {n: float(x) for n, x in zip(labels, row, strict=True) if abs(x) > BEST_DIRECTION}
+        for row in rows
     )
 
 
@@ -146,17 +185,17 @@ def _points(
     probe: Probe, objective: Disagreement, values: Vector, random: np.random.Generator
 ) -> list[Seen]:
     """Random points at which the model can be evaluated."""
-    unknowns = objective.unknowns
+    unknowns, begun = objective.unknowns, perf_counter()
     size = sizes(unknowns, values)
     found: list[Seen] = []
-    for _ in range(TRIES):
-        away = SPREAD * random.standard_normal(len(values))
+    for k in range(TRIES):
+        away = SPREAD * 2 ** (k // POINTS) * random.standard_normal(len(values))
         point = np.where(values != 0, values * np.exp(away), size * away)
         inside = unknowns.values(unknowns.clipped(unknowns.coordinates(point)))
         seen = probe.at(inside, random)
         if seen is not None:
             found.append(seen)
-        if len(found) == POINTS:
+        if found and (_is_enough(found, len(values)) or perf_counter() - begun > PATIENCE):
             return found
     if not found:
         raise FitError(
@@ -165,6 +204,12 @@ def _points(
             "at which it can be simulated",
         )
     return found
+
+
+def _is_enough(found: Sequence[Seen], n: int) -> bool:
+    """A rank cannot be too large; one that is exact is too small at a few points only."""
+    exact = sum(s.method == SeriesProbe.method for s in found)
+    return max(s.rank for s in found) == n or exact >= POINTS
 
 
 def _along(
@@ -215,15 +260,18 @@ def _all(n: int) -> str:
     return "the unknown" if n == 1 else f"all {n} unknowns"
 
 
-def _lost(group: Group) -> str:
+def lost_in_words(group: Group) -> str:
+    """What of a group no data would determine."""
     names: Sequence[str] = [f"'{n}'" for n in group.names]
     if group.determined == 0:
         return f"{listed(names)} cannot be seen in the measured outputs, whatever the data"
     if group.complete:
         be = "is" if len(group.invariants) == 1 else "are"
-        return f"whatever the data, only {group.text} {be} determined of {listed(names)}"
+        hedge = f" ({HERE})" if group.numerical else ""
+        return f"whatever the data, only {group.text} {be} determined of {listed(names)}{hedge}"
     combinations = "combination" if group.determined == 1 else "combinations"
     told = f", among them {group.text}" if group.invariants else ""
+    told += f" ({HERE})" if group.numerical else ""
     return (
         f"whatever the data, only {group.determined} {combinations} of {listed(names)} "
         f"{'is' if group.determined == 1 else 'are'} determined{told}"

@@ -1,7 +1,8 @@
 """Taylor: the outputs of a model as power series in time, with their exact dependence on unknowns.
 
-The series is that of the solution from its start, under inputs that are polynomials; models with
-events, delays or implicit starts have none and say so.
+The series is that of the solution from its start, under inputs that are polynomials. Of a model
+with events it holds until the first of them: what it tells is true, and more may come later. Models
+with discrete variables, delays or implicit starts have none and say so.
 """
 
 from __future__ import annotations
@@ -71,6 +72,11 @@ class TaylorModel:
         self.outputs = [self._value(n) for n in outputs]
         self.slopes = [self._names[f"der({n})"] for n in system.states]
         self.steps.append(range(begun, len(self.nodes)))
+
+    @property
+    def ends_early(self) -> str:
+        """Why the series does not tell of the whole solution; empty where it does."""
+        return "it has events" if self.system.relations else ""
 
     def series(self, experiment: Experiment, order: int) -> SeriesOfOutputs:
         """The series of one experiment, to be advanced order by order."""
@@ -143,6 +149,8 @@ class TaylorModel:
             return self._names[f"der({e.target})"]
         if e.op == "time":
             return self.time
+        if e.op == "mode":
+            return self._mode(int(str(e.args[0])))
         operands = tuple(self._memo[o] for o in e.operands)
         if e.op in ("noEvent", "smooth", "homotopy"):
             return operands[0]
@@ -153,6 +161,12 @@ class TaylorModel:
         if e.op in _PLAIN:
             return self._node(e.op, operands)
         raise NoSeriesError(f"it uses '{e.op}'")
+
+    def _mode(self, number: int) -> int:
+        """A relation as it stands at the start: it keeps its truth until the first event."""
+        relation = self.system.relations[number]
+        operands = self._written(relation.difference), self._number(0.0)
+        return self._node("gt" if relation.strict else "ge", operands)
 
     def _power(self, a: int, b: int) -> int:
         exponent = self.nodes[b]
@@ -226,7 +240,6 @@ _COMPOSED: dict[str, Callable[..., int]] = {
 
 def _require_smooth(system: SortedSystem) -> None:
     for found, why in (
-        (system.relations, "it has events"),
         (system.memories or system.logicals or system.reinits, "it has discrete variables"),
         (system.delays, "it has delays"),
         (system.free_parameters, "parameters follow from its initial equations"),
