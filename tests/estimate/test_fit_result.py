@@ -130,7 +130,7 @@ def test_json_has_the_keys_of_the_contract(plain: es.Fit) -> None:
     assert found["n_samples"] == 2 * len(TIME)
     assert found["n_free"] == 3
     k = found["parameters"]["k"]
-    told = {"value", "stderr", "ci95", "at_bound", "identifiable", "unit", "start"}
+    told = {"value", "stderr", "ci95", "at_bound", "identifiable", "unit", "start", "practical"}
     assert set(k) == told | {"ci95_clipped", "freedom", "conditional_on"}
     assert k["ci95"][0] < k["value"] < k["ci95"][1]
     assert set(found["start_values"]) == {"step test", "other day"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from estimica.estimate.accuracy import Accuracy
 from estimica.estimate.criterion import Noise, Scales
 from estimica.estimate.disagreement import Evaluations
 from estimica.estimate.invariants import Group
+from estimica.estimate.practical import Practical, Standing, practical
 from estimica.estimate.roughness import SMOOTH, Rough
 from estimica.estimate.search import Iteration, Status
 from estimica.estimate.unknowns import Unknown, Unknowns
@@ -374,7 +376,32 @@ class Fit:
         """Why an unknown has no interval of its own on both sides; empty where it has."""
         if self.at_bound[k]:
             return f"at its {self.at_bound[k]}"
-        return "" if self.accuracy.identifiable[k] else "not determined by these data"
+        if not self.accuracy.identifiable[k]:
+            return "not determined by these data"
+        return self.practical[k].remark
+
+    @cached_property
+    def practical(self) -> tuple[Practical, ...]:
+        """For each unknown, whether its error leaves anything of its value."""
+        found = zip(self.unknowns.items, self.values, self.accuracy.stderr, strict=True)
+        return tuple(practical(u, float(v), float(e)) for u, v, e in found)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What the data do not determine, or hardly, and what to do about it."""
+        return (*self.identifiability.advice, *self.practical_advice)
+
+    @property
+    def practical_advice(self) -> tuple[str, ...]:
+        """Of unknowns that the rank calls determined, and their errors do not."""
+        return tuple(
+            f"'{u.label}' is {p.remark}; a profile shows what the data do say of it: "
+            f"estimica profile STUDY {shlex.quote(u.label)}"
+            for u, p, seen in zip(
+                self.unknowns.items, self.practical, self.accuracy.identifiable, strict=True
+            )
+            if seen and p.standing is Standing.LOST and p.reason
+        )
 
     def remark(self, k: int) -> str:
         """What to know about an unknown beyond its numbers."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from estimica.estimate.fit import CaseFit, Fit, StartResult
+from estimica.estimate.practical import Standing
 from estimica.estimate.search import Iteration
 
 
@@ -105,6 +106,7 @@ def _unknown(fit: Fit, k: int) -> dict[str, object]:
         "conditional_on": list(fit.conditions(k)),
         "at_bound": bool(fit.at_bound[k]),
         "identifiable": bool(a.identifiable[k]),
+        "practical": str(fit.practical[k].standing),
         "unit": u.unit,
         "start": u.start,
     }
@@ -152,7 +154,12 @@ def identifiability(fit: Fit) -> dict[str, object]:
         "rank": i.rank,
         "n": i.n,
         "null_directions": [dict(d) for d in i.null_directions],
-        "advice": list(i.advice),
+        "advice": list(fit.advice),
+        "practically_lost": [
+            u.label
+            for u, p in zip(fit.unknowns.items, fit.practical, strict=True)
+            if p.standing is Standing.LOST
+        ],
         "singular_values": [float(s) for s in i.singular_values],
     }
 

@@ -14,7 +14,9 @@ from estimica.estimate.fit_json import ranked
 from estimica.estimate.fit_tables import estimates, quality, short
 from estimica.estimate.pictures import picture
 from estimica.estimate.point_pictures import chosen, residual_panels
+from estimica.estimate.practical import Practical, Standing
 from estimica.estimate.prefilter_weighting import WORDS, prefilter_weighting
+from estimica.estimate.unknowns import Unknown
 from estimica.execute.repeat import ANSWER, framed
 from estimica.study.asked import asked
 from estimica.study.axis import input_along
@@ -147,14 +149,31 @@ def _determined(fit: Fit) -> str:
             f"The data determine only {i.rank} of {_plural(i.n, 'unknown')} or combinations of "
             "them; see “Identifiability” below."
         )
+    lost = [u.label for u, p in _practical(fit) if p.standing is Standing.LOST]
+    if lost:
+        be = "is" if len(lost) == 1 else "are"
+        return (
+            f"{_listed(lost[:MOST_TOLD])} {be} practically not determined: the errors leave "
+            "nothing of the values; see “Identifiability” below."
+        )
     sizes = np.abs(fit.values) > 0
     share = np.where(sizes, fit.accuracy.stderr / np.where(sizes, np.abs(fit.values), 1.0), np.nan)
     known = np.where(np.isfinite(share), share, -1.0)
     said = f"The data determine all {i.n} unknowns" if i.n > 1 else "The data determine it"
     if known.max() <= 0:
         return f"{said}."
+    near = [u.label for u, p in _practical(fit) if p.standing is Standing.NEAR_ZERO]
+    if near:
+        be = "is" if len(near) == 1 else "are"
+        return f"{said}; {_listed(near[:MOST_TOLD])} {be} not told from zero."
     worst = fit.unknowns.items[int(known.argmax())].label
     return f"{said}, the least certain of them {worst} to {100 * known.max():.2g} %."
+
+
+def _practical(fit: Fit) -> Iterator[tuple[Unknown, Practical]]:
+    """Unknowns that the rank calls determined, with what their errors say."""
+    pairs = zip(fit.unknowns.items, fit.practical, fit.accuracy.identifiable, strict=True)
+    return ((u, p) for u, p, seen in pairs if seen)
 
 
 def outcome_in_words(fit: Fit) -> str:
@@ -201,9 +220,12 @@ def identifiability_in_words(fit: Fit) -> str:
     if i.rank >= i.n:
         s = i.singular_values
         spread = f" (condition number {s[0] / s[-1]:.3g})" if len(s) and s[-1] > 0 else ""
-        return f"The data determine all {_plural(i.n, 'unknown')}{spread}."
-    said = f"The data determine {i.rank} directions of {_plural(i.n, 'unknown')}."
-    return "\n\n".join([said, *map(_sentence, i.advice)])
+        said = f"The data determine all {_plural(i.n, 'unknown')}{spread}."
+        if fit.practical_advice:
+            said = f"The rank is full{spread}, but errors leave nothing of some values."
+    else:
+        said = f"The data determine {i.rank} directions of {_plural(i.n, 'unknown')}."
+    return "\n\n".join([said, *map(_sentence, fit.advice)])
 
 
 def _directions(fit: Fit) -> Iterator[Table]:

@@ -249,8 +249,8 @@ def _told(found: Bootstrap, k: int) -> str:
 
 def _sections(found: Bootstrap) -> Iterator[Section]:
     yield Section("Estimates", _WORDS, (replace(estimates(found), title="", note=""),))
-    if found.fit.identifiability.advice:
-        said = "\n\n".join(f"{a[:1].upper()}{a[1:]}." for a in found.fit.identifiability.advice)
+    if found.fit.advice:
+        said = "\n\n".join(f"{a[:1].upper()}{a[1:]}." for a in found.fit.advice)
         yield Section("Not determined", said)
     if found.replicates > 1 and found.fit.n_free > 1:
         shown = (replace(picture(found, "scatter"), title=""),)

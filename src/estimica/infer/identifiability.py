@@ -17,6 +17,7 @@ from estimica.estimate.estimator import fit as estimate
 from estimica.estimate.fit import Fit
 from estimica.estimate.fit import Identifiability as FitIdentifiability
 from estimica.estimate.invariant import listed
+from estimica.estimate.practical import Practical
 from estimica.estimate.setup import prepare
 from estimica.infer.measures import Quiet, SensitivityMeasures, measures, moving
 from estimica.infer.prospect import prospect
@@ -64,6 +65,8 @@ class Identifiability:
     measures: SensitivityMeasures
     run: str = ""  # its number in the run store
     second: SecondModel | None = None  # what is left open, in another model
+    practical: tuple[Practical, ...] = ()  # whether errors leave anything of the values
+    hardly: tuple[str, ...] = ()  # advice on those of which they do not
     origin: Study | None = field(default=None, repr=False)  # what was asked
 
     @property
@@ -98,7 +101,7 @@ class Identifiability:
             f"{words}; {prospect(self.structural, group)}"
             for words, group in zip(self.data.advice, self.data.groups, strict=True)
         ]
-        said += [*(c.text for c in self.correlated), *self._structural_only()]
+        said += [*self.hardly, *(c.text for c in self.correlated), *self._structural_only()]
         return (*said, *(self.second.advice if self.second else ()))
 
     def _structural_only(self) -> list[str]:
@@ -123,6 +126,9 @@ class Identifiability:
         """The verdict in a sentence."""
         if self.rank >= self.n:
             what = "the unknown" if self.n == 1 else f"all {self.n} unknowns"
+            if self.hardly:
+                some = "it" if self.n == 1 else f"{len(self.hardly)} of them"
+                return f"the data determine {what} by rank, but practically not {some}"
             return f"the data determine {what}"
         return f"the data determine {self.rank} of {self.n} directions"
 
@@ -199,6 +205,8 @@ def identifiability(
         structural=_structural(found, seed) if structural else None,
         measures=sensed,
         second=None if second is None else second_model(found, second),
+        practical=found.practical,
+        hardly=found.practical_advice,
         origin=found.study,
     )
 

@@ -12,6 +12,7 @@ from estimica.base.show import Curves, Heat, Page, Section, Table
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_json import finite
 from estimica.estimate.fit_tables import short, without_empty
+from estimica.estimate.practical import Standing
 from estimica.execute.repeat import ANSWER, framed
 from estimica.infer import measures_show
 from estimica.infer.identifiability import Identifiability
@@ -34,11 +35,11 @@ def table(found: Identifiability) -> Table:
             (
                 name,
                 float(found.values[k]),
-                "held" if found.at_bound[k] else not lost,
+                "held" if found.at_bound[k] else "hardly" if _hardly(found, k) else not lost,
                 any_data,
                 short(vif) if np.isfinite(vif) else None,
                 *partner,
-                f"at its {found.at_bound[k]}" if found.at_bound[k] else "",
+                f"at its {found.at_bound[k]}" if found.at_bound[k] else _remark(found, k, lost),
             )
         )
     columns = ("unknown", "value", "by these data", "by any data", "VIF", "correlation", "with",
@@ -46,6 +47,16 @@ def table(found: Identifiability) -> Table:
     note = found.structural.text if found.structural else ""
     title = f"{found.study}: {found.text}"
     return without_empty(Table(columns, tuple(rows), title, note), "by any data", "remark")
+
+
+def _remark(found: Identifiability, k: int, lost: bool) -> str:
+    return "" if lost or not found.practical else found.practical[k].remark
+
+
+def _hardly(found: Identifiability, k: int) -> bool:
+    return bool(found.practical) and found.practical[k].standing is Standing.LOST and not any(
+        found.names[k] in d for d in found.null_directions
+    )  # fmt: skip
 
 
 def _partner(found: Identifiability, k: int) -> tuple[float | None, str]:
@@ -130,7 +141,8 @@ _ELLIPSES = (
     "1 is the estimate. These are not confidence regions, which follow from the noise, too."
 )
 _UNKNOWNS = (
-    "“By these data” says whether the data of this study determine an unknown at the estimate, “by "
+    "“By these data” says whether the data of this study determine an unknown at the estimate "
+    "(“hardly” where the error leaves nothing of the value), “by "
     "any data” whether the best imaginable data would. The correlation is the strongest with "
     "another unknown: near 1 or −1, an error of one is made up for by the other."
 )
@@ -166,6 +178,7 @@ def as_object(found: Identifiability) -> dict[str, object]:
             "correlated": [
                 {"names": list(c.names), "correlation": c.correlation} for c in found.correlated
             ],
+            "practical": {n: str(p.standing) for n, p in zip(names, found.practical, strict=False)},
             "second": found.second.to_dict() if found.second else None,
             "vif": {n: float(v) for n, v in zip(names, found.vif, strict=True)},
         }

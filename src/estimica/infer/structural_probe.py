@@ -35,7 +35,7 @@ from estimica.simulate.modelica_model import ModelicaModel
 Vector = npt.NDArray[np.float64]
 DIGITS = 100  # at least; more where the series are long
 DIGITS_A_ORDER = 4
-#: times that digits are doubled: the Akt model of Fujita et al. (2010), with parameters from 1e-8 to
+#: times that digits are doubled: the Akt model of Fujita et al. (2010), parameters from 1e-8 to
 #: 1e8, needs one (shares of 1e-57 count, rounding is at 1e-84 with 120 digits)
 MOST_DOUBLED = 3
 NEW_BY_LINKS = Decimal("1e-11")  # where tuners go through formulas in double precision

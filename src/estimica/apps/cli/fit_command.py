@@ -220,7 +220,7 @@ def _outputs(
 
 def _more(found: Fit) -> list[str]:
     """What the tables do not say."""
-    lines = list(found.identifiability.advice)
+    lines = list(found.advice)
     if len(found.starts) > 1:
         best = found.starts[0].cost
         alike = sum(abs(s.cost - best) <= 1e-6 * max(1.0, abs(best)) for s in found.starts)
