@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from estimica.estimate.conclusion import conclude
 from estimica.estimate.disagreement import Disagreement
+from estimica.estimate.exchanges import with_twins
 from estimica.estimate.fit import Fit
 from estimica.estimate.methods import METHODS
 from estimica.estimate.minimise import led_by_gradients, minimise
@@ -62,7 +63,8 @@ def fit(
         searched, starts = multistart(setup, cases, progress, workers, run)
     else:
         searched, starts = find(setup, cases, cases.unknowns.start, progress), ()
-    return conclude(setup, cases, searched, starts, perf_counter() - begun)
+    found = conclude(setup, cases, searched, starts, perf_counter() - begun)
+    return with_twins(found, cases)
 
 
 def find(

@@ -24,6 +24,7 @@ from estimica.estimate.invariants import Group
 from estimica.estimate.practical import Practical, Standing, practical
 from estimica.estimate.roughness import SMOOTH, Rough
 from estimica.estimate.search import Iteration, Status
+from estimica.estimate.twins import Twin, is_moved, twin_advice
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.study.case import Case
 from estimica.study.frequency_transfer import Transfer
@@ -232,6 +233,7 @@ class Fit:
     discretisation: Discretisation | None = None  # of Co-Simulation
     rough: Rough = SMOOTH  # what derivatives do not tell of, and why
     scales: Scales = field(default_factory=dict)  # of a robust loss, by output, as held at the end
+    twins: tuple[Twin, ...] = ()  # other values that fit as well
 
     @property
     def n_free(self) -> int:
@@ -378,7 +380,10 @@ class Fit:
             return f"at its {self.at_bound[k]}"
         if not self.accuracy.identifiable[k]:
             return "not determined by these data"
-        return self.practical[k].remark
+        label = self.unknowns.items[k].label
+        other = [f"{t.values[label]:.4g}" for t in self.twins if is_moved(self, t.values[label], k)]
+        also = f"fits as well with {' or '.join(dict.fromkeys(other))}" if other else ""
+        return "; ".join(filter(None, [self.practical[k].remark, also]))
 
     @cached_property
     def practical(self) -> tuple[Practical, ...]:
@@ -389,7 +394,7 @@ class Fit:
     @property
     def advice(self) -> tuple[str, ...]:
         """What the data do not determine, or hardly, and what to do about it."""
-        return (*self.identifiability.advice, *self.practical_advice)
+        return (*self.identifiability.advice, *self.practical_advice, *twin_advice(self))
 
     @property
     def practical_advice(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from estimica.estimate.fit import CaseFit, Fit, StartResult
 from estimica.estimate.practical import Standing
 from estimica.estimate.search import Iteration
+from estimica.estimate.twins import Twin
 
 
 def as_object(fit: Fit) -> dict[str, object]:
@@ -53,6 +54,7 @@ def as_object(fit: Fit) -> dict[str, object]:
             for f in fit.evaluations.failures
         ],
         "starts": [_start(s) for s in ranked(fit.starts)],
+        "twins": [twin_as_object(t) for t in fit.twins],
         "seconds": fit.seconds,
         **_simulated(fit),
     }
@@ -171,6 +173,16 @@ def _iteration(fit: Fit, iteration: Iteration) -> dict[str, object]:
         "step": float(iteration.step),
         "rejected": iteration.rejected,
         "seconds": iteration.seconds,
+    }
+
+
+def twin_as_object(twin: Twin) -> dict[str, object]:
+    """Other values that fit as well."""
+    return {
+        "values": dict(twin.values),
+        "cost": twin.cost,
+        "starts": twin.starts,
+        "symmetry": twin.symmetry,
     }
 
 

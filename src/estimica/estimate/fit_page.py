@@ -16,6 +16,7 @@ from estimica.estimate.pictures import picture
 from estimica.estimate.point_pictures import chosen, residual_panels
 from estimica.estimate.practical import Practical, Standing
 from estimica.estimate.prefilter_weighting import WORDS, prefilter_weighting
+from estimica.estimate.twins import twin_advice
 from estimica.estimate.unknowns import Unknown
 from estimica.execute.repeat import ANSWER, framed
 from estimica.study.asked import asked
@@ -63,6 +64,8 @@ def _sections(
         yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))
     if len(fit.starts) > 1:
         yield Section("Starts", _STARTS, tuple(_starts(fit)))
+    if fit.twins:
+        yield Section("Twins", _TWINS, (_twins(fit),))
     yield Section("Identifiability", identifiability_in_words(fit), tuple(_directions(fit)))
     if fit.discretisation is not None:
         yield Section("Communication step", fit.discretisation.text)
@@ -91,6 +94,13 @@ _STARTS = (
 )
 
 
+_TWINS = (
+    "Other values of the unknowns that fit the data as well as the estimate. No error or interval "
+    "of this page speaks of them: those hold in the neighbourhood of one optimum alone. A bound, a "
+    "prior or another output tells which of them is meant."
+)
+
+
 def _lead(fit: Fit) -> str:
     cases = sum(c.role == "calibrate" for c in fit.cases)
     seconds = f"{fit.seconds:.2g}" if fit.seconds < 10 else f"{fit.seconds:.0f}"
@@ -104,7 +114,8 @@ def answer(fit: Fit, more: list[Section]) -> str:
     """What came out, in plain words; `more` is what other rooms say of it."""
     if fit.outcome.status == "failed":
         return f"There is no estimate: {fit.outcome.message}."
-    words = [_found(fit), _met(fit), _determined(fit)]
+    twin = [f"{a[:1].upper()}{a[1:]}." for a in twin_advice(fit)]
+    words = [_found(fit), _met(fit), _determined(fit), *twin]
     words += [s.text.split("\n\n")[0] for s in more if s.heading == "Residual verdict"]
     return "\n\n".join(w[:1].upper() + w[1:] for w in words if w)
 
@@ -295,6 +306,19 @@ def _starts(fit: Fit) -> Iterator[Curves | Table]:
         again = f", drawn again {s.drawn_again} ×" if s.drawn_again else ""
         rows.append((rank, s.number, cost, s.status + again, values))
     yield Table(("rank", "start", "cost", "outcome", "values"), tuple(rows[:50]))
+
+
+def _twins(fit: Fit) -> Table:
+    """A column for each optimum, the estimate first."""
+    names = [u.label for u in fit.unknowns.items]
+    columns = ("unknown", "estimate", *(f"twin {k}" for k in range(1, len(fit.twins) + 1)))
+    rows: list[tuple[object, ...]] = [
+        (n, short(float(v)), *(short(t.values[n]) for t in fit.twins))
+        for n, v in zip(names, fit.values, strict=True)
+    ]
+    rows.append(("cost", fit.cost, *(t.cost for t in fit.twins)))
+    rows.append(("what leads there", "", *(t.text for t in fit.twins)))
+    return Table(columns, tuple(rows))
 
 
 def _failures_in_words(fit: Fit) -> str:

@@ -19,6 +19,7 @@ from estimica.estimate.fit import Identifiability as FitIdentifiability
 from estimica.estimate.invariant import listed
 from estimica.estimate.practical import Practical
 from estimica.estimate.setup import prepare
+from estimica.estimate.twins import Twin, twin_advice
 from estimica.infer.measures import Quiet, SensitivityMeasures, measures, moving
 from estimica.infer.prospect import prospect
 from estimica.infer.second_model import second_model
@@ -66,6 +67,8 @@ class Identifiability:
     run: str = ""  # its number in the run store
     second: SecondModel | None = None  # what is left open, in another model
     practical: tuple[Practical, ...] = ()  # whether errors leave anything of the values
+    twins: tuple[Twin, ...] = ()  # other values that fit as well
+    twin_advice: tuple[str, ...] = ()
     hardly: tuple[str, ...] = ()  # advice on those of which they do not
     origin: Study | None = field(default=None, repr=False)  # what was asked
 
@@ -101,7 +104,12 @@ class Identifiability:
             f"{words}; {prospect(self.structural, group)}"
             for words, group in zip(self.data.advice, self.data.groups, strict=True)
         ]
-        said += [*self.hardly, *(c.text for c in self.correlated), *self._structural_only()]
+        said += [
+            *self.hardly,
+            *self.twin_advice,
+            *(c.text for c in self.correlated),
+            *self._structural_only(),
+        ]
         return (*said, *(self.second.advice if self.second else ()))
 
     def _structural_only(self) -> list[str]:
@@ -207,6 +215,8 @@ def identifiability(
         second=None if second is None else second_model(found, second),
         practical=found.practical,
         hardly=found.practical_advice,
+        twins=found.twins,
+        twin_advice=twin_advice(found),
         origin=found.study,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from estimica.base.errors import FitError
 from estimica.base.show import Curves, Heat, Page, Section, Table
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.fit_json import finite
+from estimica.estimate.fit_json import finite, twin_as_object
 from estimica.estimate.fit_tables import short, without_empty
 from estimica.estimate.practical import Standing
 from estimica.execute.repeat import ANSWER, framed
@@ -179,6 +179,7 @@ def as_object(found: Identifiability) -> dict[str, object]:
                 {"names": list(c.names), "correlation": c.correlation} for c in found.correlated
             ],
             "practical": {n: str(p.standing) for n, p in zip(names, found.practical, strict=False)},
+            "twins": [twin_as_object(t) for t in found.twins],
             "second": found.second.to_dict() if found.second else None,
             "vif": {n: float(v) for n, v in zip(names, found.vif, strict=True)},
         }

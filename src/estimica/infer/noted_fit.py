@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from estimica.estimate.objective import Point, scored
 from estimica.estimate.roughness import Rough
 from estimica.estimate.search import Searched, Status
 from estimica.estimate.setup import prepare
+from estimica.estimate.twins import Twin
 from estimica.execute.threads import one_thread
 from estimica.study.study import Study
 
@@ -33,6 +34,7 @@ def noted(fit: Fit) -> dict[str, Any] | None:
         "status": str(fit.outcome.status),
         "message": fit.outcome.message,
         "seconds": fit.seconds,
+        "twins": [asdict(t) for t in fit.twins],
     }
 
 
@@ -51,7 +53,8 @@ def restored(study: Study, note: Mapping[str, Any]) -> Fit:
         searched = Searched(point, outcome.status, outcome.message, (), rough=_rough(note))
         found = conclude(setup, objective, searched, (), float(note["seconds"]))
     # what a conclusion adds to the message stands there already
-    return replace(found, values=values, outcome=outcome)
+    twins = tuple(Twin(**t) for t in note.get("twins", ()))
+    return replace(found, values=values, outcome=outcome, twins=twins)
 
 
 def _rough(note: Mapping[str, Any]) -> Rough | None:

@@ -222,7 +222,7 @@ def _more(found: Fit) -> list[str]:
     """What the tables do not say."""
     lines = list(found.advice)
     if len(found.starts) > 1:
-        best = found.starts[0].cost
-        alike = sum(abs(s.cost - best) <= 1e-6 * max(1.0, abs(best)) for s in found.starts)
-        lines.append(f"{alike} of {len(found.starts)} starts led to the best cost.")
+        from estimica.estimate.twins import best_starts
+
+        lines.append(f"{best_starts(found)} of {len(found.starts)} starts led to the best cost.")
     return lines
