@@ -76,7 +76,8 @@ def _settled(
     q, best = unknowns.coordinates(values), None
     lost = np.inf
     for _ in range(min(REFITTED, most)):
-        point = objective.at(unknowns.clipped(q))
+        with np.errstate(all="ignore"):  # far from the data anything may overflow
+            point = objective.at(unknowns.clipped(q))
         if not isinstance(point, Point) or point.cost - fit.cost > GAINED * lost:
             break
         lost = point.cost - fit.cost

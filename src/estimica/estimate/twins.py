@@ -150,7 +150,8 @@ def _meets(fit: Fit, value: float, k: int) -> bool:
     """Whether a value is the estimate of unknown `k`, up to what searches leave between them."""
     error = float(fit.accuracy.stderr[k])
     error = error if math.isfinite(error) else 0.0
-    return abs(value - fit.values[k]) <= max(0.1 * error, DIFFERENT * abs(fit.values[k]))
+    own = float(fit.values[k])
+    return abs(value - own) <= max(0.1 * error, DIFFERENT * abs(own))
 
 
 def _pairs(chosen: Sequence[int]) -> Iterator[tuple[int, int]]:
