@@ -14,8 +14,10 @@ import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base import show
 from estimica.estimate.estimator import fit
 from estimica.estimate.fit import Fit
+from estimica.infer.bootstrap import bootstrap
 from estimica.infer.identifiability import identifiability
 from estimica.infer.noted_fit import noted, restored
+from estimica.infer.profile import profile
 from estimica.simulate.modelica_model import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
@@ -136,6 +138,13 @@ def test_all_values_are_shown_wherever_the_fit_is(tmp_path: Path) -> None:
     assert "Twins" in page
     assert f"{twin.values['T1']:.4g}" in page
     assert "Other values fit the data as well" in page
+
+
+def test_profiles_and_bootstraps_say_that_they_hold_for_one_optimum() -> None:
+    found = lags()
+    words = "this holds for one optimum alone, other values fit as well: T1 = "
+    assert words in profile(found, "T1").to_dict()["outcome"]["message"]  # type: ignore[index]
+    assert words in bootstrap(found, replicates=3).to_dict()["outcome"]["message"]  # type: ignore[index]
 
 
 def test_a_fit_that_is_taken_up_again_keeps_its_twins() -> None:

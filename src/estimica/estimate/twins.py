@@ -112,6 +112,14 @@ def twin_advice(fit: Fit) -> tuple[str, ...]:
     return (f"{count} the data as well: {told}; {HOLD_FOR_ONE}",)
 
 
+def beside_twins(fit: Fit) -> str:
+    """For results that speak of the neighbourhood of the estimate: that there are others."""
+    if not fit.twins:
+        return ""
+    told = "; or ".join(_told(fit, t) for t in fit.twins)
+    return f"; this holds for one optimum alone, other values fit as well: {told}"
+
+
 def _told(fit: Fit, twin: Twin) -> str:
     labels = [u.label for u in fit.unknowns.items]
     moved = [k for k, n in enumerate(labels) if is_moved(fit, twin.values[n], k)]

@@ -14,6 +14,7 @@ from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_tables import aligned, percent, rounded, without_empty
 from estimica.estimate.invariant import listed
+from estimica.estimate.twins import beside_twins
 from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.bootstrap_intervals import Spread
 from estimica.infer.bootstrap_result import Bootstrap
@@ -38,7 +39,7 @@ def outcome(found: Bootstrap) -> tuple[str, str]:
     if found.failed:
         message, count = found.messages[0]
         said += f"; {found.failed} failed and are in no number here ({count}: {message})"
-    said += lost_in_words(found) + unfinished(found.fit)
+    said += lost_in_words(found) + unfinished(found.fit) + beside_twins(found.fit)
     if found.interrupted:
         return "interrupted", f"interrupted after {done} of {found.requested} replicates; {said}"
     if found.replicates >= 2 and not found.trusted:

@@ -10,6 +10,7 @@ import numpy as np
 
 from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended, labelled
 from estimica.estimate.fit_tables import rounded, short, without_empty
+from estimica.estimate.twins import beside_twins
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.profile_branch import Ending
@@ -34,11 +35,15 @@ def outcome(found: Profile) -> tuple[str, str]:
         said.append(f"not bounded by these data: {', '.join(open_)}")
     if found.failures:
         said.append(f"{found.failures} refits failed on the way")
+    doubts = unfinished(found.fit) + beside_twins(found.fit)
     if found.interrupted:
         message = "; ".join([walked_in_words(found), *said])
-        return "interrupted", f"interrupted; {message}{unfinished(found.fit)}"
+        return (
+            "interrupted",
+            f"interrupted; {message}{unfinished(found.fit)}{beside_twins(found.fit)}",
+        )
     message = "; ".join(said) or "every profile was followed to its ends"
-    message += unfinished(found.fit)
+    message += unfinished(found.fit) + beside_twins(found.fit)
     if failed and len(failed) == len(found.curves):
         return "failed", message
     return "done", message
