@@ -38,12 +38,8 @@ def outcome(found: Profile) -> tuple[str, str]:
     doubts = unfinished(found.fit) + beside_twins(found.fit)
     if found.interrupted:
         message = "; ".join([walked_in_words(found), *said])
-        return (
-            "interrupted",
-            f"interrupted; {message}{unfinished(found.fit)}{beside_twins(found.fit)}",
-        )
-    message = "; ".join(said) or "every profile was followed to its ends"
-    message += unfinished(found.fit) + beside_twins(found.fit)
+        return "interrupted", f"interrupted; {message}{doubts}"
+    message = ("; ".join(said) or "every profile was followed to its ends") + doubts
     if failed and len(failed) == len(found.curves):
         return "failed", message
     return "done", message
