@@ -378,12 +378,7 @@ class Fit:
         """Why an unknown has no interval of its own on both sides; empty where it has."""
         if self.at_bound[k]:
             return f"at its {self.at_bound[k]}"
-        if not self.accuracy.identifiable[k]:
-            return "not determined by these data"
-        label = self.unknowns.items[k].label
-        other = [f"{t.values[label]:.4g}" for t in self.twins if is_moved(self, t.values[label], k)]
-        also = f"fits as well with {' or '.join(dict.fromkeys(other))}" if other else ""
-        return "; ".join(filter(None, [self.practical[k].remark, also]))
+        return "" if self.accuracy.identifiable[k] else "not determined by these data"
 
     @cached_property
     def practical(self) -> tuple[Practical, ...]:
@@ -410,7 +405,15 @@ class Fit:
 
     def remark(self, k: int) -> str:
         """What to know about an unknown beyond its numbers."""
-        return "; ".join(filter(None, (self.trouble(k), self._cut(k), self._condition(k))))
+        said = (self.trouble(k) or self._doubt(k), self._cut(k), self._condition(k))
+        return "; ".join(filter(None, said))
+
+    def _doubt(self, k: int) -> str:
+        """What its error leaves of its value, and with which others the data are met as well."""
+        label = self.unknowns.items[k].label
+        other = [f"{t.values[label]:.4g}" for t in self.twins if is_moved(self, t.values[label], k)]
+        also = f"fits as well with {' or '.join(dict.fromkeys(other))}" if other else ""
+        return "; ".join(filter(None, [self.practical[k].remark, also]))
 
     def conditions(self, k: int) -> tuple[str, ...]:
         """The unknowns at bounds that the error of unknown `k` takes as staying there.
