@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = ROOT / "bench" / "coverage" / "run.py"
+RUN = ROOT / "bench" / "interval_coverage" / "run.py"
 STORED = ROOT / "docs" / "assets" / "coverage_table.json"
 MODELS = ("decay", "circuit", "enzyme", "growth", "room", "tank")
 SITUATIONS = ("balanced", "unbalanced", "coloured", "small N", "at a bound", "known σ")

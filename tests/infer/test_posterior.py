@@ -86,19 +86,28 @@ def test_the_gradient_is_that_of_the_density() -> None:
             assert gradient[k] == pytest.approx(slope, rel=1e-5, abs=1e-5)
 
 
-def test_a_prior_of_the_value_of_a_logarithmic_tuner_counts_its_measure() -> None:
-    # the density of log k is the likelihood times the normal density of k times k
+@pytest.mark.parametrize("scale", ["auto", "log"])
+@pytest.mark.parametrize("on", ["value", "log", "log10"])
+def test_a_prior_counts_its_own_measure_on_every_scale(scale: str, on: str) -> None:
+    # of the value k: likelihood times prior density of k, whatever is sampled and however stated
     x, y = np.array([1.0, 2.0]), np.array([0.9, 2.3])
-    tuners = [es.Tuner("k", start=1, scale="log", prior=es.Prior(1.5, 0.3))]
+    prior = es.Prior(0.3, 0.2, on=on)  # type: ignore[arg-type]
+    tuners = [es.Tuner("k", start=1, scale=scale, prior=prior)]  # type: ignore[arg-type]
     density = density_of(curve("k*x", x, y, tuners, estimation=ML, sigma=SIGMA))
 
     def truth(k: float) -> float:
-        likely = stats.norm.logpdf(y, k * x, SIGMA).sum() + stats.norm.logpdf(k, 1.5, 0.3)
-        return float(likely + np.log(k))
+        likely = stats.norm.logpdf(y, k * x, SIGMA).sum()
+        stated = {"value": k, "log": np.log(k), "log10": np.log10(k)}[on]
+        of_value = stats.norm.logpdf(stated, 0.3, 0.2) - (np.log(k) if on != "value" else 0.0)
+        return float(likely + of_value + (np.log(k) if scale == "log" else 0.0))
 
-    points = [np.array([u]) for u in (-1.0, 0.0, 2.0)]
+    points = [np.array([u]) for u in (-1.0, 0.0, 1.0)]
     found = [density.at(u)[0] - truth(float(density.values(u)[0])) for u in points]
     np.testing.assert_allclose(found, found[0], rtol=1e-12)
+    for u in points:
+        h = 1e-5
+        slope = (density.at(u + h)[0] - density.at(u - h)[0]) / (2 * h)
+        assert density.at(u)[1][0] == pytest.approx(slope, rel=1e-5, abs=1e-7)
 
 
 # --- draws against known distributions -----------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.objective import Objective, Point
+from estimica.estimate.unknowns import Unknown
 from estimica.infer.posterior.unbounded import Unbounded
 
 Vector = npt.NDArray[np.float64]
@@ -44,7 +45,7 @@ class Density:
     unbounded: Unbounded
     origin: Vector
     spread: Vector  # lower triangular
-    measured: Vector  # 1 for unknowns on a logarithm whose prior is of the value itself
+    measures: Vector  # power of the value by which a prior's own measure differs from that of q
 
     @property
     def size(self) -> int:
@@ -57,9 +58,11 @@ class Density:
         point = self.objective.at(q) if np.isfinite(q).all() else None
         if not isinstance(point, Point):
             raise Impossible("" if point is None else point.message)
-        # dx = e^q dq: a density of the value is one of the logarithm times the value
-        value = -point.cost / 2 + measure + float(self.measured @ q)
-        gradient = slope * (self.measured - point.gradient) + measure_slope
+        relative = np.where(self.measures == 0, 1.0, point.values)  # positive where it counts
+        value = -point.cost / 2 + measure + float(self.measures @ np.log(relative))
+        # d log(value)/dq
+        growth = self.objective.unknowns.slopes(q) / relative
+        gradient = slope * (self.measures * growth - point.gradient) + measure_slope
         return value, self.spread.T @ gradient
 
     def values(self, u: Vector) -> Vector:
@@ -86,5 +89,16 @@ def density_around(objective: Objective, q: Vector) -> Density:
     curvature = scaled.T @ scaled
     least = np.where(unbounded.bounded, BOUNDED, OPEN * max(float(np.trace(curvature)), 1.0))
     root = np.linalg.cholesky(curvature + np.diag(least))
-    measured = [u.log and u.prior is not None for u in unknowns.items]
-    return Density(objective, unbounded, origin, np.linalg.inv(root).T, np.array(measured, float))
+    measures = np.array([_measure(u) for u in unknowns.items])
+    return Density(objective, unbounded, origin, np.linalg.inv(root).T, measures)
+
+
+def _measure(unknown: Unknown) -> float:
+    """The power of the value that turns the density of a prior into one of the coordinate.
+
+    A prior of the value x on a coordinate log x counts x times, since dx = x d(log x); one of the
+    logarithm on a coordinate that is the value 1/x times.
+    """
+    if unknown.prior is None:
+        return 0.0
+    return float(unknown.log) - float(unknown.prior.on != "value")

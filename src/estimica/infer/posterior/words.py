@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from estimica.estimate.invariant import listed
+from estimica.estimate.twins import beside_twins
 from estimica.infer.posterior.diagnosis import AGREED, EFFECTIVE, Spread
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.refit import unfinished
@@ -24,7 +25,7 @@ def outcome(found: Posterior) -> tuple[str, str]:
         status = "interrupted" if found.interrupted else "failed"
         return status, said + "; there is nothing to tell"
     trouble = troubles(found)
-    said += "".join(f"; {t}" for t in trouble) + unfinished(found.fit)
+    said += "".join(f"; {t}" for t in trouble) + unfinished(found.fit) + beside_twins(found.fit)
     if not trouble:
         said += "; the chains agree"
     if found.interrupted:

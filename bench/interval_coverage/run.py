@@ -1,9 +1,9 @@
 """How often 95 % intervals hold the truth: six models, six situations, four methods.
 
-    python bench/coverage/run.py --experiments 400 --workers 2 --out figures.json
-    python bench/coverage/run.py --only circuit,unbalanced,profile
-    python bench/coverage/run.py --page docs/coverage.md     # only the page of the stored figures
-    python bench/coverage/run.py --check                     # only names the cells that do not hold
+    python bench/interval_coverage/run.py --experiments 400 --workers 2 --out figures.json
+    python bench/interval_coverage/run.py --only circuit,unbalanced,profile
+    python bench/interval_coverage/run.py --page docs/coverage.md  # only the page
+    python bench/interval_coverage/run.py --check  # names cells that fail
 
 Each experiment draws its noise, is fitted from beside the truth and gets the intervals of every
 method. A cell that the file has already, of as many experiments, is not done again. `--only` names

@@ -13,7 +13,7 @@ from plants import PLANTS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "coverage.md"
-COMMAND = "python bench/coverage/run.py --experiments 400 --workers 2"
+COMMAND = "python bench/interval_coverage/run.py --experiments 400 --workers 2"
 STORED = DOCS / "assets" / "coverage_table.json"
 KINDS = {
     "balanced": "both outputs have {0} samples of white noise",
