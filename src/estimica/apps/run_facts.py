@@ -15,8 +15,8 @@ from estimica.execute.run import StoredRun
 from estimica.report.text import printed
 from estimica.study.design_criterion import open_word
 
-FIGURES = ("cost", "n_samples", "n_free", "aic", "bic")
-WORDS = {"n_samples": "samples", "n_free": "unknowns", "aic": "AIC", "bic": "BIC"}
+FIGURES = ("cost", "n_samples", "n_free", "aic", "aicc", "bic")
+WORDS = {"n_samples": "samples", "n_free": "unknowns", "aic": "AIC", "aicc": "AICc", "bic": "BIC"}
 HELD = 1e-6  # of a demand: by how much it may be missed and still hold
 Fact = tuple[str, str]  # name and text
 

@@ -57,7 +57,7 @@ def conclude(
     known = _accuracy(*finest, held & ~acting, acting, threshold).without(rough.unknowns)
     if searched.status is Status.FAILING_REGION:
         known = known.without_errors()
-    aic, bic = information(objective, point)
+    told = information(objective, point)
     cases = compare(setup, objective, point)
     message = _message(searched, objective) + advice(setup, searched, cases)
     message += _no_errors(rough, unknowns) + held_noise(objective, point)
@@ -79,8 +79,9 @@ def conclude(
         accuracy=known,
         noise=dict(point.noise),
         n_samples=objective.n_samples,
-        aic=aic,
-        bic=bic,
+        aic=told.aic,
+        bic=told.bic,
+        aicc=told.aicc,
         identifiability=_identifiability(judge, finer, seen, fine, known, held),
         cases=cases,
         iterations=searched.iterations,

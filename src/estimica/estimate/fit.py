@@ -234,6 +234,7 @@ class Fit:
     rough: Rough = SMOOTH  # what derivatives do not tell of, and why
     scales: Scales = field(default_factory=dict)  # of a robust loss, by output, as held at the end
     twins: tuple[Twin, ...] = ()  # other values that fit as well
+    aicc: float = math.nan  # AIC corrected for few samples
 
     @property
     def n_free(self) -> int:

@@ -195,7 +195,8 @@ def outcome_in_words(fit: Fit) -> str:
         f"{str(fit.outcome.status).capitalize()}: {fit.outcome.message}. The {fit.criterion} cost "
         f"is {fit.cost:.8g} after {iterations} with {simulations}"
     )
-    text += f"; AIC {fit.aic:.7g}, BIC {fit.bic:.7g}." if math.isfinite(fit.aic) else "."
+    few = f", AICc {fit.aicc:.7g}" if math.isfinite(fit.aicc) else ""
+    text += f"; AIC {fit.aic:.7g}{few}, BIC {fit.bic:.7g}." if math.isfinite(fit.aic) else "."
     held = [u.label for u, b in zip(fit.unknowns.items, fit.at_bound, strict=True) if b]
     if held:
         text += (

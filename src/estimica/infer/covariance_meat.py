@@ -7,6 +7,7 @@ inside it. A prior adds to both as a measurement with just the error that it sta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.infer.covariance_rows import Linearised
-from estimica.infer.noise_colour import Colour, colours, crossing, gridded
+from estimica.infer.noise_colour import Colour, colours, crossing
+from estimica.infer.noise_grid import gridded
 
 Vector = npt.NDArray[np.float64]
 LEAST_SHARE = 0.05  # of its variance that a residual keeps, or white noise in any direction
@@ -63,8 +65,17 @@ def by_sample(around: Linearised) -> Vector:
     return total
 
 
-def along_time(around: Linearised) -> tuple[Vector, float]:
-    """The scatter of the gradient with coloured noise, and how many samples the noise remembers.
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """The scatter of the gradient, the samples that noise remembers, degrees of freedom."""
+
+    meat: Vector
+    reach: float
+    freedom: Vector  # of the variance of each unknown
+
+
+def along_time(around: Linearised) -> Scatter:
+    """The scatter of the gradient with coloured noise.
 
     Σ Jᵀ Γ J with Γ the autocovariance of each output's noise, and of the outputs of a case among
     each other; what the unknowns have taken from the noise is in it. The variance of single
@@ -78,7 +89,7 @@ def along_time(around: Linearised) -> tuple[Vector, float]:
     for colour in found:
         one = colour.of
         plain = colour.value[0] * one.jacobian.T @ one.jacobian
-        total += one.jacobian.T @ colour.passed(one.jacobian) - plain + _uneven(colour)
+        total += colour.scatter() - plain + _uneven(colour)
         white += plain
     for first, second in combinations(found, 2):
         if (cross := crossing(first, second)) is not None:
@@ -89,7 +100,22 @@ def along_time(around: Linearised) -> tuple[Vector, float]:
             total += part.T @ part
             white += rows.level[1].T @ rows.level[1]
     reach = max((c.reach for c in found), default=0)
-    return _lifted(total, white) + around.prior.T @ around.prior, float(reach)
+    meat = _lifted(total, white) + around.prior.T @ around.prior
+    return Scatter(meat, float(reach), _freedom(around, found))
+
+
+def _freedom(around: Linearised, found: Sequence[Colour]) -> Vector:
+    """Satterthwaite's degrees of freedom of each unknown's variance: 2 (Σv)² / Σ v² Var(log v)."""
+    whole = np.sum((around.prior @ around.inverse) ** 2, axis=0)
+    doubt = np.zeros(len(around.q))
+    for colour in found:
+        variance, logs = colour.variances(around.inverse)
+        whole = whole + variance
+        doubt += variance**2 * logs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = np.where(doubt > 0, 2 * whole**2 / doubt, np.inf)
+    # below one a t distribution has hardly any quantile to speak of
+    return np.clip(degrees, 1.0, max(around.freedom, 1.0))
 
 
 def _uneven(colour: Colour) -> Vector:

@@ -8,165 +8,155 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.infer.bootstrap_length import memory
-from estimica.infer.covariance_rows import Linearised, Rows
-from estimica.infer.residual_spacing import spacing
+from estimica.infer.covariance_rows import Linearised
+from estimica.infer.noise_grid import Gridded, folded, lagged, passed, taken
+from estimica.infer.noise_memories import Memories, Spectrum, explained, memories, spectrum
+from estimica.infer.noise_swing import parzen, swings
 
 Vector = npt.NDArray[np.float64]
-#: rounds in which what the fit has taken from the noise is put back: with the second the variance
-#: of white noise is SSR/(N − p) up to (p/N)², further ones change intervals by less than 1 %
-ROUNDS = 2
 #: standard deviations of a cross-correlation, beyond which two outputs are disturbed together:
 #: the highest of some twenty lags of independent noise stays below in 95 %
 TOGETHER = 3.0
-CLEARLY = 3.0  # standard deviations below zero, which 1 % of noise that does not swing reaches
-#: memories of swinging noise that the window reaches over: it halves γ after 0.37 of its length
-WINDOW = 3
-SHORT = 10  # lags behind the cut that are looked at in any case
-
-
-@dataclass(frozen=True, eq=False)
-class Gridded:
-    """Scored residuals of one output of a case and their Jacobian, zero where no sample is."""
-
-    case: str
-    residual: Vector  # (places,)
-    jacobian: Vector  # (places, n)
-    count: int  # samples
-    share: Vector  # of the samples that have a partner at a lag, over that without gaps
-
-    @property
-    def most(self) -> int:
-        """The longest lag that is looked at."""
-        return len(self.share) - 1
+#: places up to which what a fit takes from every single memory is computed; of longer records it
+#: takes the same share of all at one frequency, which costs intervals of 200 samples 3 % of their
+#: coverage and those of 600 samples none
+LONG = 4096
+LEFT = 0.05  # of its memory behind the lag that is told as the reach of the noise
 
 
 @dataclass(frozen=True, eq=False)
 class Colour:
-    """The autocovariance γ of one output's noise at lags 0, 1, … up to where it ends."""
+    """The autocovariance γ of one output's noise at lags 0, 1, … up to where it ends.
+
+    Of noise that does not swing it is the mean of sums of memories; `scatters` is JᵀΓJ of each
+    memory with weight one.
+    """
 
     of: Gridded
     value: Vector
+    memories: Memories | None = None
+    scatters: Vector | None = None  # (K, n, n)
 
     @property
     def reach(self) -> int:
-        """The last lag that counts."""
-        return len(self.value) - 1
+        """The lag behind which hardly any memory is left; 0 of white noise."""
+        size = np.abs(self.value[1:])
+        if not size.sum() > LEFT * abs(self.value[0]):
+            return 0
+        return 1 + int(np.searchsorted(np.cumsum(size), (1 - LEFT) * size.sum()))
 
-    def passed(self, columns: Vector) -> Vector:
-        """Γ·columns with Γ the covariance of the noise of all places."""
-        n, reach = len(columns), self.reach
-        size = 1 << (n + 2 * reach + 1).bit_length()
-        kernel = np.concatenate([self.value[::-1], self.value[1:]])
-        spectrum = np.fft.rfft(kernel, size)
-        found = np.empty_like(columns)
-        for k, column in enumerate(columns.T):  # one by one: spectra of long records are large
-            found[:, k] = np.fft.irfft(spectrum * np.fft.rfft(column, size), size)[
-                reach : reach + n
-            ]
-        return found
+    def scatter(self) -> Vector:
+        """JᵀΓJ; of several sums of memories the geometric mean."""
+        J = self.of.jacobian
+        if self.memories is None or self.scatters is None:
+            return np.asarray(J.T @ passed(self.value, J))
+        every = np.einsum("mk,kij->mij", self.memories.weights, self.scatters)
+        return geometric_mean(self.memories.chance, every, J.T @ J)
 
+    def variances(self, inverse: Vector) -> tuple[Vector, Vector]:
+        """The variance of each unknown by this noise, and the variance of its logarithm."""
+        if self.memories is None or self.scatters is None:
+            follow = self.of.jacobian @ inverse
+            return np.sum(follow * passed(self.value, follow), axis=0), self._doubts(follow)
+        return self.memories.doubts(np.einsum("ai,kij,ja->ka", inverse, self.scatters, inverse))
 
-def gridded(around: Linearised) -> list[Gridded]:
-    """Every block of residuals on the grid of its case."""
-    cases: dict[str, list[Rows]] = {}
-    for one in around.rows:
-        cases.setdefault(one.case, []).append(one)
-    return [g for rows in cases.values() for g in _on_grid(rows)]
-
-
-def _on_grid(rows: Sequence[Rows]) -> list[Gridded]:
-    """Outputs of one case; where stamps come twice, lags count samples of each output."""
-    stamps = np.unique(np.concatenate([one.time for one in rows]))
-    single = all(np.all(np.diff(one.time) > 0) for one in rows)
-    found = []
-    for one in rows:
-        where = spacing(stamps if single else np.arange(len(one.time), dtype=float))
-        places = where.places[np.searchsorted(stamps, one.time)] if single else where.places
-        seen = np.zeros(where.size)
-        seen[places] = 1.0
-        residual, jacobian = one.scored, one.jacobian
-        if where.size != len(places):  # without gaps they are on the grid as they are
-            residual, jacobian = np.zeros(where.size), np.zeros((where.size, jacobian.shape[1]))
-            residual[places], jacobian[places] = one.scored, one.jacobian
-        most = max(where.size // 2, 1)
-        pairs = np.maximum(lagged(seen, seen, most).round(), 1.0)
-        share = len(places) * (1 - np.arange(most + 1) / where.size) / pairs
-        found.append(Gridded(one.case, residual, jacobian, len(places), share))
-    return found
+    def _doubts(self, follow: Vector) -> Vector:
+        """2/ν of Σ w(l) γ(l) with ν = n (∫af)²/∫a²f², a the spectrum of the windowed weights w."""
+        n, reach = len(follow), len(self.value) - 1
+        window, value = np.zeros(n), np.zeros(n)
+        window[: reach + 1] = parzen(np.arange(reach + 1) / max(reach, 1))
+        value[: reach + 1] = self.value
+        f, found = folded(value), []
+        for column in follow.T:
+            both = f * folded(lagged(column, column, n - 1) * window)
+            square = n * float(np.mean(both)) ** 2
+            found.append(2 * float(np.mean(both**2)) / square if square > 0 else 0.0)
+        return np.array(found)
 
 
-def lagged(x: Vector, y: Vector, most: int) -> Vector:
-    """Σ x(i)·y(i + l) for l = 0 … most, of columns together."""
-    size = 1 << (2 * len(x) - 1).bit_length()
-    total = np.zeros(size // 2 + 1, complex)
-    for a, b in zip(np.atleast_2d(x.T), np.atleast_2d(y.T), strict=True):
-        product = np.fft.rfft(a, size)
-        np.conj(product, out=product)
-        product *= np.fft.rfft(b, size)
-        total += product
-    # a copy: a view would keep the longer array alive
-    found: Vector = np.fft.irfft(total, size)[: most + 1].copy()
-    return found
+def geometric_mean(chance: Vector, scatters: Vector, white: Vector) -> Vector:
+    """exp Σ p log M of matrices (M, n, n), relative to that of white noise.
+
+    The arithmetic mean would be that of the longest memory, however unlikely it is.
+    """
+    values, vectors = np.linalg.eigh(white)
+    large = values > 1e-14 * values[-1] if len(values) else np.zeros(0, bool)
+    scale, back = vectors[:, large] / np.sqrt(values[large]), vectors[:, large]
+    inner = scale.T @ scatters @ scale
+    sizes, directions = np.linalg.eigh((inner + np.swapaxes(inner, 1, 2)) / 2)
+    logs = np.log(np.maximum(sizes, 1e-300))
+    mean = np.einsum("m,mik,mk,mjk->ij", chance, directions, logs, directions)
+    sizes, directions = np.linalg.eigh(mean)
+    back = (back * np.sqrt(values[large])) @ directions
+    return np.asarray((back * np.exp(sizes)) @ back.T)
 
 
 def colours(around: Linearised, blocks: Sequence[Gridded]) -> list[Colour]:
     """The colour of every block's noise, what the fit has taken from it put back.
 
     Of noise n with covariance Γ a fit leaves (I − H)n with H = J G Jᵀ, G = (JᵀJ)⁻¹: the more
-    slowly the noise changes, the more of it the unknowns can follow.
+    slowly the noise changes, the more of it the unknowns can follow. Cases of one output with the
+    same step have the same noise.
     """
-    raw = [lagged(b.residual, b.residual, b.most) for b in blocks]
-    inverse = around.inverse
-    freedom = max(around.freedom / max(around.n_samples, 1.0), 0.05)
-    found = [_cut(b, s / freedom) for b, s in zip(blocks, raw, strict=True)]
-    for _ in range(ROUNDS):
-        inner = sum(c.of.jacobian.T @ c.passed(c.of.jacobian) for c in found)
-        middle = inverse @ inner @ inverse
-        # passed again rather than kept: of long records there may be no room for all
-        found = [
-            _cut(b, s + _taken(b, c.passed(b.jacobian), inverse, middle))
-            for b, s, c in zip(blocks, raw, found, strict=True)
-        ]
-    return found
+    left = max(around.freedom / max(around.n_samples, 1.0), 0.05)
+    swinging = swings(blocks, around.inverse, left)
+    kinds = memories(max(b.size for b in blocks))
+    scatters = [_scatters(b, kinds) for b in blocks]
+    middle = around.inverse @ sum(scatters) @ around.inverse
+    seen = [
+        _spectrum(b, kinds, swung, around.inverse, middle)
+        for b, swung in zip(blocks, swinging, strict=True)
+    ]
+    found: dict[int, Colour] = {}
+    for places in _alike(blocks):
+        shared = explained(Spectrum.joined([seen[k][0] for k in places]))
+        mean = shared.mean @ kinds
+        for k in places:
+            (plain, other), swung = seen[k], swinging[k]
+            found[k] = Colour(blocks[k], mean[: blocks[k].size], shared, scatters[k])
+            if swung is not None and plain.deviance(other) < plain.deviance(
+                shared.mean @ plain.expected
+            ):
+                found[k] = Colour(blocks[k], swung)
+    return [found[k] for k in range(len(blocks))]
 
 
-def _taken(block: Gridded, passed: Vector, inverse: Vector, middle: Vector) -> Vector:
-    """Sums along the diagonals of HΓ + ΓH − HΓH."""
-    follow = block.jacobian @ inverse
-    there = lagged(follow, passed, block.most) + lagged(passed, follow, block.most)
-    return there - lagged(block.jacobian @ middle, block.jacobian, block.most)
+def _alike(blocks: Sequence[Gridded]) -> list[list[int]]:
+    """Blocks of one output whose lags are alike."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for k, block in enumerate(blocks):
+        groups.setdefault((block.output, f"{block.step:.2g}"), []).append(k)
+    return list(groups.values())
 
 
-def _cut(block: Gridded, sums: Vector) -> Colour:
-    """γ up to the first pair of lags whose sum is not positive (Geyer, Statist. Science 7, 1992).
-
-    Further lags are chance, unless the noise swings: then what follows that pair counts too, as
-    far as it is more than chance (Politis and White, Econometric Reviews 23, 2004).
-    """
-    value = sums * block.share / max(block.count, 1)
-    even = len(value) // 2 * 2
-    negative = np.flatnonzero(value[0:even:2] + value[1:even:2] <= 0)
-    cut = max(2 * int(negative[0]) if len(negative) else even, 1)
-    if not value[0] > 0 or not _swings(value / value[0], cut, block.count):
-        return Colour(block, value[:cut].copy())
-    # while it swings through zero, a quarter of a period looks like chance
-    end = WINDOW * memory(value / value[0], block.count, run=2 * cut)
-    lags = np.arange(min(end, len(value) - 1) + 1)
-    return Colour(block, value[: len(lags)] * _parzen(lags / max(lags[-1], 1)))
+def _scatters(block: Gridded, kinds: Vector) -> Vector:
+    """JᵀΓJ of each memory."""
+    J = block.jacobian
+    return np.array([J.T @ (J if k == 0 else passed(kind[: block.size], J)) for k, kind in enumerate(kinds)])
 
 
-def _parzen(x: Vector) -> Vector:
-    """Parzen's window, whose spectrum is nowhere negative."""
-    near, far = 1 - 6 * x**2 * (1 - x), 2 * np.clip(1 - x, 0.0, 1.0) ** 3
-    return np.where(x <= 0.5, near, far)
-
-
-def _swings(correlation: Vector, cut: int, count: int) -> bool:
-    """Whether the correlation falls clearly below zero behind the cut, by Bartlett's formula."""
-    following = correlation[cut : 4 * cut + SHORT]
-    spread = np.sqrt((1 + 2 * np.sum(correlation[1:cut] ** 2)) / max(count, 1))
-    return bool(len(following) and following.min() < -CLEARLY * spread)
+def _spectrum(
+    block: Gridded, kinds: Vector, swung: Vector | None, inverse: Vector, middle: Vector
+) -> tuple[Spectrum, Vector]:
+    """The spectrum of the residuals, with what is expected of it for each memory after the fit has
+    taken its share; and the same for noise that swings."""
+    most, J = block.size - 1, block.jacobian
+    rows, share = [], np.ones(0)
+    for k, kind in enumerate(kinds[:, : block.size]):
+        row = folded(block.pairs * kind)
+        if k == 0 or block.size <= LONG:
+            moved = J if k == 0 else passed(kind, J)
+            less = row - folded(taken(block, moved, inverse, middle[k], most))
+        if k == 0:
+            share = np.maximum(less, 0.0) / row
+        rows.append(less if block.size <= LONG else row * share)
+    other = np.zeros(block.size)
+    if swung is not None:
+        other[: len(swung)] = swung
+    rows.append(folded(block.pairs * other) * share)
+    seen = folded(lagged(block.residual, block.residual, most))
+    every = spectrum(seen, np.array(rows), block.size)
+    return Spectrum(every.seen, every.expected[:-1], every.worth), every.expected[-1]
 
 
 def crossing(one: Colour, other: Colour) -> Vector | None:
@@ -175,11 +165,11 @@ def crossing(one: Colour, other: Colour) -> Vector | None:
     For independent noise the cross-correlation has the variance Σ ρ₁(l) ρ₂(l)/N (Bartlett).
     """
     a, b = one.of, other.of
-    if a.case != b.case or len(a.residual) != len(b.residual):
+    if a.case != b.case or a.size != b.size:
         return None
     if not (one.value[0] > 0 and other.value[0] > 0):
         return None
-    reach = min(one.reach, other.reach)
+    reach = min(one.reach, other.reach, a.most)
     count = float(np.sqrt(a.count * b.count))
     ahead = lagged(a.residual, b.residual, reach) / count
     behind = lagged(b.residual, a.residual, reach) / count
@@ -187,8 +177,8 @@ def crossing(one: Colour, other: Colour) -> Vector | None:
     spread = np.sqrt((2 * alike.sum() - alike[0]) / count)
     if max(np.abs(ahead).max(), np.abs(behind).max()) <= TOGETHER * spread:
         return None
-    size = 1 << (len(a.residual) + 2 * reach + 1).bit_length()
+    size = 1 << (a.size + 2 * reach + 1).bit_length()
     kernel = np.concatenate([ahead[::-1], behind[1:]])
-    spectrum = np.fft.rfft(kernel, size)[:, None] * np.fft.rfft(b.jacobian, size, axis=0)
-    moved = np.fft.irfft(spectrum, size, axis=0)[reach : reach + len(b.jacobian)]
+    spectra = np.fft.rfft(kernel, size)[:, None] * np.fft.rfft(b.jacobian, size, axis=0)
+    moved = np.fft.irfft(spectra, size, axis=0)[reach : reach + b.size]
     return np.asarray(a.jacobian.T @ moved)

@@ -61,6 +61,7 @@ class Candidate:
     risk: float  # of preferring it where the null model is as good
     risk_multiple: float  # the same for the best of n such candidates
     aic: float
+    aicc: float
     bic: float
     outcome: SearchEnd
     acceptable: bool
@@ -85,6 +86,7 @@ class Step:
     free: tuple[str, ...]  # in the null model
     cost: float
     aic: float
+    aicc: float
     bic: float
     values: Mapping[str, float]
     noise: Mapping[str, float]

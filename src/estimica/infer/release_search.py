@@ -48,6 +48,7 @@ class Ended:
     q: tuple[float, ...]  # empty where even the start failed
     cost: float
     aic: float
+    aicc: float
     bic: float
     noise: Mapping[str, float]
     status: str
@@ -62,7 +63,8 @@ class Ended:
 
 def ended(stored: Mapping[str, Any]) -> Ended:
     """The end of a search from what was stored."""
-    return Ended(**{**stored, "q": tuple(stored["q"])})
+    # runs of earlier versions have no AICc
+    return Ended(**{"aicc": math.nan, **stored, "q": tuple(stored["q"])})
 
 
 def workplace(study: Study) -> Workplace:
@@ -119,14 +121,14 @@ def do(place: Workplace, job: Job) -> Ended:
     failed = objective.evaluations.failed - before[1]
     if done.point is None:
         nan = math.nan
-        return Ended((), math.inf, nan, nan, {}, str(done.status), done.message, count, failed)
-    aic, bic = information(objective, done.point)
-    held = int(job.held.sum())
+        return Ended((), math.inf, nan, nan, nan, {}, str(done.status), done.message, count, failed)
+    told = information(objective, done.point, int(job.held.sum()))
     return Ended(
         tuple(map(float, done.point.q)),
         float(done.point.cost),
-        aic - 2 * held,
-        bic - held * math.log(objective.n_effective),
+        told.aic,
+        told.aicc,
+        told.bic,
         {name: float(v.variance) for name, v in done.point.noise.items()},
         str(done.status),
         done.message,
@@ -138,7 +140,7 @@ def do(place: Workplace, job: Job) -> Ended:
 def failure(message: str) -> Ended:
     """A search that could not be done."""
     nan = math.nan
-    return Ended((), math.inf, nan, nan, {}, str(Status.FAILED), message, 0, 1)
+    return Ended((), math.inf, nan, nan, nan, {}, str(Status.FAILED), message, 0, 1)
 
 
 def best(found: Sequence[Ended], criterion: str, null_cost: float) -> int:

@@ -140,6 +140,7 @@ FACTS = (
     ("samples", lambda r: str(r.result.get("n_samples", ""))),
     ("free", lambda r: str(r.result.get("n_free", ""))),
     ("AIC", lambda r: _number(r.result.get("aic"))),
+    ("AICc", lambda r: _number(r.result.get("aicc"))),
     ("BIC", lambda r: _number(r.result.get("bic"))),
     ("errn", _quality),
 )
