@@ -272,6 +272,19 @@ def added_sections(page: str, value: object) -> list[Section]:
     return [section for maker in _additions.get(page, ()) for section in maker(value)]
 
 
+_remarks: dict[str, list[Callable[[Any], Iterable[str]]]] = {}
+
+
+def register_remarks(result: str, maker: Callable[[Any], Iterable[str]]) -> None:
+    """Have `maker` say sentences beside every result of that name, as rooms further down see fit."""
+    _remarks.setdefault(result, []).append(maker)
+
+
+def added_remarks(result: str, value: object) -> tuple[str, ...]:
+    """What other rooms say of a result, beside its own words."""
+    return tuple(said for maker in _remarks.get(result, ()) for said in maker(value))
+
+
 def render(shown: Shown, form: Form) -> Any:
     """What the registered renderer makes of `shown`."""
     return _renderers[type(shown), form](shown)

@@ -322,6 +322,11 @@ class Fit:
 
     # -- how it shows itself --------------------------------------------------------------------
 
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of the intervals: one sentence where the residuals are coloured."""
+        return show.added_remarks("fit", self)
+
     def table(self) -> show.Table:
         """Tuners, start values and disturbances with their intervals."""
         from estimica.estimate.fit_tables import estimates

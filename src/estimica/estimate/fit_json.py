@@ -43,6 +43,7 @@ def as_object(fit: Fit) -> dict[str, object]:
         "aic": fit.aic,
         "aicc": fit.aicc,
         "bic": fit.bic,
+        "remarks": list(fit.remarks),
         "identifiability": identifiability(fit),
         "iterations": [_iteration(fit, i) for i in fit.iterations],
         "evaluations": {

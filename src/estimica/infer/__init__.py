@@ -15,4 +15,13 @@ def _residual_verdict(fit: object) -> Iterable[show.Section]:
     return fit_section(fit)
 
 
+def _remarks(fit: object) -> Iterable[str]:
+    from estimica.estimate.fit import Fit
+    from estimica.infer.colour_remark import colour_remark
+
+    assert isinstance(fit, Fit)
+    return colour_remark(fit)
+
+
 show.register_sections("fit", _residual_verdict)
+show.register_remarks("fit", _remarks)

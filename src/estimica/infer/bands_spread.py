@@ -41,7 +41,7 @@ def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
     elif kind == "sandwich":
         meat = by_sample(around)
     else:
-        meat, _ = along_time(around)
+        meat = along_time(around).meat
     return np.asarray(factor * (inverse @ meat @ inverse) * np.outer(slopes, slopes))
 
 

@@ -25,6 +25,9 @@ from estimica.infer.input_errors import refuse_input_errors
 from estimica.study.asked import asked
 
 Vector = npt.NDArray[np.float64]
+#: memories that a record must hold for intervals of kind "hac" to cover by 92 % and more: with four
+#: of them they covered by 82 to 94 % in simulated experiments
+MEMORIES = 8
 KINDS = {
     "model": "noise as the criterion assumes: white, of one variance for each output",
     "pooled": "white noise, of one variance for all outputs but for their weights",
@@ -137,7 +140,13 @@ class Covariance:
         return plain
 
     def _reach(self) -> str:
-        return f", over {self.bandwidth:.0f} samples" if self.kind == "hac" else ""
+        if self.kind != "hac":
+            return ""
+        told = f", over {self.bandwidth:.0f} samples"
+        longest = max((len(o.time) for c in self.fit.cases for o in c.outputs), default=0)
+        if self.bandwidth * MEMORIES <= longest:
+            return told
+        return f"{told}: of so long a memory the record is short, and the intervals are rough"
 
     def _repr_html_(self) -> str:
         return show.html(self.table()) + show.html(self.correlations())
@@ -189,7 +198,9 @@ def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
         if around.told.known:
             factor, degrees = 1.0, around.told.of()
     else:
-        meat, memory = along_time(around)
+        found = along_time(around)
+        meat, memory = found.meat, found.reach
+        degrees = np.minimum(degrees, found.freedom)
     inverse = around.inverse
     known = accuracy(
         around.root,

@@ -10,7 +10,9 @@ from estimica.base import show
 from estimica.base.errors import InferError
 from estimica.estimate.criterion import estimated_levels
 from estimica.estimate.fit import Fit
-from estimica.infer.likelihood_ratio_nesting import require_nested, tolerance
+from estimica.estimate.prediction import Failure
+from estimica.infer.likelihood_ratio_nesting import Nested, require_nested, tolerance
+from estimica.infer.ratio_law import Law, ratio_law
 
 Distribution = Literal["chi2", "F"]
 
@@ -19,16 +21,18 @@ Distribution = Literal["chi2", "F"]
 class LikelihoodRatio:
     """The test of a null model within a larger one.
 
-    For `ml` the statistic is the cost reduction, which is χ² distributed with `freedom` degrees if
-    the null model is true (asymptotically). For `oe` the noise level is estimated and the
-    statistic is F = (reduction/freedom) / (cost/(N − k)), F distributed with `freedom` and
-    `residual_freedom` degrees (exactly so for a linear model with Gaussian noise).
+    Where the noise is known the statistic is the cost reduction, which is χ² distributed with
+    `freedom` degrees if the null model is true. Where it is estimated the statistic is an F: the
+    rise of the squared residuals for each degree of freedom, over the noise of the larger model,
+    with `residual_freedom` degrees (exactly so for one output of a linear model with Gaussian
+    noise). Outputs have noise levels of their own: few samples of the output that tells of a
+    released unknown leave few degrees, however many others there are.
     """
 
     distribution: Distribution
     statistic: float
     freedom: int  # unknowns that are determined in the larger model only, noise variances counted
-    residual_freedom: int  # N − k of the larger model
+    residual_freedom: float  # that tell the noise which the released unknowns depend on
     risk: float  # of preferring the larger model where the null model is true
     cost_reduction: float
     null_cost: float
@@ -61,7 +65,7 @@ class LikelihoodRatio:
         law = (
             f"χ² with {self.freedom} degrees of freedom"
             if self.distribution == "chi2"
-            else f"F with {self.freedom} and {self.residual_freedom} degrees of freedom"
+            else f"F with {self.freedom} and {self.residual_freedom:.4g} degrees of freedom"
         )
         rows: tuple[tuple[object, ...], ...] = (
             ("released", ", ".join(self.released)),
@@ -100,47 +104,67 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
     """Test the fit `null` against the fit `other`, in which more is free.
 
     Both must come from the same data and criterion, and `other` must be able to do all that `null`
-    does. `ml` uses the χ² distribution of the cost difference, `oe` the F distribution. Degrees of
-    freedom are what the data determine of the released unknowns.
+    does. Known noise is tested by the χ² distribution of the cost difference, estimated noise by
+    the F distribution. Degrees of freedom are what the data determine of the released unknowns.
     """
-    released = require_nested(null, other)
-    freedom = max(len(released) - _lost(other) + _lost(null), 0)
+    nested = require_nested(null, other)
+    freedom = max(len(nested.released) - _lost(other) + _lost(null), 0)
     reduction = null.cost - other.cost
-    allowed = tolerance(null)
-    if reduction < -allowed:
+    if reduction < -tolerance(null):
         raise InferError(
             "I006",
             f"the fit with more that is free costs {other.cost:.8g}, the null model only "
             f"{null.cost:.8g}: it ended in a poorer optimum; fit it from the null model's values",
         )
-    free = other.n_free - _lost(other) + estimated_levels(other.noise)
-    samples = other.n_samples if math.isnan(other.n_independent) else int(other.n_independent)
-    residual = samples - free
-    if null.criterion == "ml":
-        risk = chi2_risk(reduction, freedom)
-        return LikelihoodRatio(
-            "chi2",
-            reduction,
-            freedom,
-            residual,
-            risk,
-            reduction,
-            null.cost,
-            other.cost,
-            released,
-        )
-    statistic, risk = f_risk(null.cost, other.cost, freedom, residual)
+    law = _law(other, nested) if freedom == len(nested.released) else None
+    return _tested(null, other, nested, freedom, law or _without_levels(null, other, freedom))
+
+
+def _tested(null: Fit, other: Fit, nested: Nested, freedom: int, law: Law) -> LikelihoodRatio:
+    reduction, known = null.cost - other.cost, math.isinf(law.below)
+    left = _samples(other) - _free(other)
     return LikelihoodRatio(
-        "F",
-        statistic,
+        "chi2" if known else "F",
+        law.statistic * law.above if known else law.statistic,
         freedom,
-        residual,
-        risk,
+        left if known else law.below,
+        law.risk if freedom else 1.0,
         reduction,
         null.cost,
         other.cost,
-        released,
+        nested.released,
     )
+
+
+def _law(other: Fit, nested: Nested) -> Law | None:
+    """The law with the noise levels of the larger model; None where a level itself is tested."""
+    objective = nested.objective
+    if nested.frees_noise:
+        return None
+    point = objective.at(objective.unknowns.coordinates(other.values))
+    if isinstance(point, Failure):
+        return None
+    free = ~other.accuracy.held
+    return ratio_law(
+        objective, point, nested.null, free, nested.places, other.accuracy.threshold
+    )
+
+
+def _without_levels(null: Fit, other: Fit, freedom: int) -> Law:
+    """The law of the cost difference itself: of noise levels that are tested, or formulas."""
+    if null.criterion == "ml":
+        return Law((null.cost - other.cost) / max(freedom, 1), freedom, math.inf)
+    left = _samples(other) - _free(other)
+    statistic, _ = f_risk(null.cost, other.cost, freedom, left)
+    return Law(statistic, freedom, left)
+
+
+def _samples(fit: Fit) -> int:
+    return fit.n_samples if math.isnan(fit.n_independent) else int(fit.n_independent)
+
+
+def _free(fit: Fit) -> int:
+    return fit.n_free - _lost(fit) + estimated_levels(fit.noise)
 
 
 def _lost(fit: Fit) -> int:

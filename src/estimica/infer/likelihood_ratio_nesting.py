@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.fit import Fit
@@ -12,10 +15,32 @@ from estimica.estimate.unknowns import Unknown
 from estimica.infer.release_noise import with_noise
 from estimica.infer.release_state import noise_label
 
+Vector = npt.NDArray[np.float64]
 CLOSE = 1e-5  # of the null model's Σρ²: how far two simulations of the same model may lie apart
 
 
-def require_nested(null: Fit, other: Fit) -> tuple[str, ...]:
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """What is free in the larger model only, and where the null model lies within it."""
+
+    released: tuple[str, ...]
+    objective: Objective  # of the larger model
+    null: Vector  # coordinates of the null model
+
+    @property
+    def frees_noise(self) -> bool:
+        """Whether a noise level is among what is released."""
+        labels = {u.label for u in self.objective.unknowns.items}
+        return any(name not in labels for name in self.released)
+
+    @property
+    def places(self) -> list[int]:
+        """The released ones among the unknowns of the larger model."""
+        items = self.objective.unknowns.items
+        return [k for k, u in enumerate(items) if u.label in self.released]
+
+
+def require_nested(null: Fit, other: Fit) -> Nested:
     """What is free in `other` only; an error where `null` is no special case of it.
 
     That is tried out: with the null model's values, `other` must cost what the null model costs.
@@ -39,8 +64,7 @@ def require_nested(null: Fit, other: Fit) -> tuple[str, ...]:
     released += [noise_label(n) for n in other.noise if n in wider and n not in noise]
     if not released:
         raise InferError("I004", "the same is free in both fits; there is nothing to test")
-    _try_out(null, other, theirs)
-    return tuple(released)
+    return Nested(tuple(released), theirs, _try_out(null, other, theirs))
 
 
 def tolerance(fit: Fit) -> float:
@@ -91,7 +115,8 @@ def _require_same_data(ours: Objective, theirs: Objective) -> None:
             )
 
 
-def _try_out(null: Fit, other: Fit, objective: Objective) -> None:
+def _try_out(null: Fit, other: Fit, objective: Objective) -> Vector:
+    """The null model's coordinates among the unknowns of the other, where it costs the same."""
     found = dict(zip((u.label for u in null.unknowns.items), null.values, strict=True))
     values = []
     for u in objective.unknowns.items:
@@ -114,6 +139,7 @@ def _try_out(null: Fit, other: Fit, objective: Objective) -> None:
             f"the models are not nested: at the null model's values the other costs {cost:.8g} "
             f"instead of {null.cost:.8g}; give what is fixed in both the same value",
         )
+    return q
 
 
 def _held(null: Fit, other: Fit, unknown: Unknown) -> float:

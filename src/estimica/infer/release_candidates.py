@@ -11,6 +11,7 @@ import numpy.typing as npt
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.setup import Setup
 from estimica.infer.likelihood_ratio import chi2_risk, f_risk
+from estimica.infer.ratio_law import ratio_law
 from estimica.infer.release_noise import with_noise
 from estimica.infer.release_order import Group
 from estimica.infer.release_result import Candidate, SearchEnd, Step
@@ -19,6 +20,7 @@ from estimica.infer.release_state import State, fit_of
 from estimica.study.release_table import ReleaseTable
 
 Vector = npt.NDArray[np.float64]
+RANK = 1e-8  # relative size below which a direction counts as without effect
 SUSPECT = 1e-4  # smallest over largest singular value from which on the rank is looked at closely
 
 
@@ -79,7 +81,8 @@ class Weighing:
         end = ends[best(ends, self.criterion, null.cost)]
         state = self._released(null, group, end)
         reduction = null.cost - end.cost
-        risk = self._risk(null, state, end.cost, len(group))
+        point = self._point(state) if end.q else None
+        risk = self._risk(null, state, group, point)
         multiple = risk_of_best(risk, count)
         return Candidate(
             released=group.labels(self.objective.unknowns.items),
@@ -96,7 +99,7 @@ class Weighing:
             values=self._named(state.q) if end.q else {},
             noise=dict(end.noise),
             starts=tuple(SearchEnd(e.cost, e.status, e.message) for e in ends),
-            advice=self._advice(state) if end.q else (),
+            advice=self._advice(state, point),
             state=state if end.q else None,
         )
 
@@ -109,23 +112,33 @@ class Weighing:
             end.cost,
         )
 
-    def _risk(self, null: State, state: State, cost: float, freedom: int) -> float:
-        if not math.isfinite(cost):
+    def _risk(self, null: State, state: State, group: Group, point: Point | None) -> float:
+        """The risk by the law of the likelihood ratio; a noise level itself is tested by χ²."""
+        if point is None:
             return 1.0
+        if not group.noise:
+            objective = with_noise(self.objective, state.held_noise)
+            free = ~state.held(len(state.q))
+            law = ratio_law(objective, point, null.q, free, group.unknowns, RANK)
+            if law is not None:
+                return law.risk
         if self.criterion == "ml":
-            return chi2_risk(null.cost - cost, freedom)
+            return chi2_risk(null.cost - state.cost, len(group))
         residual = int(self.objective.n_independent) - len(state.free)
-        return f_risk(null.cost, cost, freedom, residual)[1]
+        return f_risk(null.cost, state.cost, len(group), residual)[1]
 
     def _acceptable(self, reduction: float, null_cost: float, risk: float) -> bool:
         if not math.isfinite(reduction) or risk > self.table.risk:
             return False
         return self.criterion == "ml" or reduction > self.table.reduction * null_cost
 
-    def _advice(self, state: State) -> tuple[str, ...]:
-        """What the data do not tell apart; only suspects are looked at closely."""
+    def _point(self, state: State) -> Point | None:
         point = with_noise(self.objective, state.held_noise).at(state.q)
-        if not isinstance(point, Point) or _well_conditioned(point.R[:, sorted(state.free)]):
+        return point if isinstance(point, Point) else None
+
+    def _advice(self, state: State, point: Point | None) -> tuple[str, ...]:
+        """What the data do not tell apart; only suspects are looked at closely."""
+        if point is None or _well_conditioned(point.R[:, sorted(state.free)]):
             return ()
         fit = fit_of(self.setup, self.objective, state)
         return fit.identifiability.advice if fit.accuracy.rank < fit.n_free else ()
