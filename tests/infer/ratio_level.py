@@ -115,7 +115,83 @@ def four_pair(known: tuple[str, ...], seed: int) -> tuple[es.Study, es.Study]:
     )
 
 
+@cache
+def _formula(several: bool) -> object:
+    from estimica.compiled.formula import formula_model
+
+    one = {"y": "a*exp(-b*x) + c*x"}
+    three = {"y1": "a*x + b", "y2": "a*x + c*x*x", "y3": "d*x + a"}
+    return formula_model(three if several else one, inputs=["x"])
+
+
+def small_pair(
+    n: int, known: tuple[str, ...], criterion: str, sigma: float | None, seed: int
+) -> tuple[es.Study, es.Study]:
+    """An exponential of a handful of samples; the null model knows some tuners."""
+    random = np.random.default_rng([seed, n])
+    x = np.linspace(0, 2, n)
+    table = pd.DataFrame({"x": x, "y": 2 * np.exp(-1.5 * x) + 0.1 * random.standard_normal(n)})
+    columns = {"y": es.OutputColumn("y", sigma=sigma)}
+    case = es.Case("points", table, inputs={"x": "x"}, outputs=columns)
+    return _both(_formula(False), {"a": 2.0, "b": 1.5, "c": 0.0}, known, case, criterion)
+
+
+def unbalanced_pair(
+    known: tuple[str, ...], criterion: str, seed: int
+) -> tuple[es.Study, es.Study]:
+    """Outputs of 200, 50 and 8 samples with noise levels of their own."""
+    random = np.random.default_rng([seed, 8])
+    x = np.linspace(0, 1, 200)
+    exact = {"y1": x + 0.5, "y2": x + 0.3 * x * x, "y3": 2 * x + 1}
+    table = pd.DataFrame({"x": x})
+    for (name, y), count, level in zip(exact.items(), (200, 50, 8), (0.1, 0.3, 0.5), strict=True):
+        rows = np.linspace(0, 199, count).astype(int)
+        table[name] = np.nan
+        table.loc[rows, name] = y[rows] + level * random.standard_normal(count)
+    case = es.Case("points", table, inputs={"x": "x"}, outputs={n: n for n in exact})
+    truth = {"a": 1.0, "b": 0.5, "c": 0.3, "d": 2.0}
+    return _both(_formula(True), truth, known, case, criterion)
+
+
+def _both(
+    model: object, truth: dict[str, float], known: tuple[str, ...], case: es.Case, criterion: str
+) -> tuple[es.Study, es.Study]:
+    def study(held: tuple[str, ...]) -> es.Study:
+        tuners = [es.Tuner(n, start=v, active=n not in held) for n, v in truth.items()]
+        return es.Study(model, tuners, [case], criterion=criterion)  # type: ignore[arg-type]
+
+    return study(known), study(())
+
+
 EXPERIMENTS = {
+    "few_8": Experiment(
+        "exponential, 8 samples, `ml`, one known", partial(small_pair, 8, ("c",), "ml", None)
+    ),
+    "few_8_two": Experiment(
+        "exponential, 8 samples, `ml`, two known", partial(small_pair, 8, ("b", "c"), "ml", None)
+    ),
+    "few_15": Experiment(
+        "exponential, 15 samples, `ml`, one known", partial(small_pair, 15, ("c",), "ml", None)
+    ),
+    "few_15_oe": Experiment(
+        "exponential, 15 samples, `oe`, two known", partial(small_pair, 15, ("b", "c"), "oe", None)
+    ),
+    "few_sigma": Experiment(
+        "exponential, 8 samples, `ml`, known noise, one known",
+        partial(small_pair, 8, ("c",), "ml", 0.1),
+    ),
+    "unbalanced": Experiment(
+        "outputs of 200, 50 and 8 samples, `ml`, one of the last known",
+        partial(unbalanced_pair, ("d",), "ml"),
+    ),
+    "unbalanced_two": Experiment(
+        "outputs of 200, 50 and 8 samples, `ml`, two known",
+        partial(unbalanced_pair, ("c", "d"), "ml"),
+    ),
+    "unbalanced_oe": Experiment(
+        "outputs of 200, 50 and 8 samples, `oe`, one of the last known",
+        partial(unbalanced_pair, ("d",), "oe"),
+    ),
     "boiler_T_D": Experiment("drum boiler, `ml`, T_D known", partial(boiler_pair, ("T_D",), "ml")),
     "boiler_all": Experiment(
         "drum boiler, `ml`, T_D, T_R and A4 known",

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, chi2, f
-from tests.infer.ratio_level import EXPERIMENTS, level
+from tests.infer.ratio_level import EXPERIMENTS, level, unbalanced_pair
 
 import estimica as es
 from estimica.compiled.formula import formula_model
@@ -60,11 +60,29 @@ def test_cost_difference_of_a_line_with_known_noise_is_that_of_the_squares():
     assert test.risk == pytest.approx(chi2.sf(expected, 2), rel=1e-9)
 
 
-def test_estimated_noise_gives_the_logarithm_of_the_ratio():
+def test_estimated_noise_of_ml_is_tested_by_the_same_f_as_that_of_oe():
     test = es.likelihood_ratio(line("a"), line("ab"))
     expected = 50 * np.log(squares("a") / squares("ab"))
-    assert test.statistic == pytest.approx(expected, rel=1e-9)
-    assert test.freedom == 1
+    assert test.cost_reduction == pytest.approx(expected, rel=1e-9)
+    statistic = (squares("a") - squares("ab")) / (squares("ab") / 48)
+    assert (test.distribution, test.freedom, test.residual_freedom) == ("F", 1, 48)
+    assert test.statistic == pytest.approx(statistic, rel=1e-9)
+    assert test.risk == pytest.approx(f.sf(statistic, 1, 48), rel=1e-9)
+
+
+def test_few_samples_of_an_output_leave_few_degrees_of_freedom():
+    fits = [es.fit(s) for s in unbalanced_pair(("d",), "ml", 1)]
+    test = es.likelihood_ratio(*fits)
+    # what is known of `d` comes from eight samples, less what the unknowns take from them
+    assert 5.5 < test.residual_freedom < 8
+    assert "F with 1 and" in repr(test)
+
+
+@pytest.mark.parametrize("name", ["few_8", "unbalanced"])
+def test_true_null_model_of_few_samples_is_rejected_in_five_per_cent(name: str):
+    """Two hundred realisations; χ² of the cost would reject 13 % at eight samples."""
+    rejected = level(name, 200)["rejected"]
+    assert binom.ppf(1e-3, 200, 0.05) <= rejected <= binom.ppf(0.999, 200, 0.05)
 
 
 def test_output_error_is_tested_by_f():
@@ -210,4 +228,4 @@ def test_verdict_in_words():
     assert not bad.rejects(0.05)
     assert "releasing 'c' is not worth it" in bad.verdict()
     assert "released" in good._repr_html_()
-    assert json.loads(json.dumps(good.to_dict()))["distribution"] == "chi2"
+    assert json.loads(json.dumps(good.to_dict()))["distribution"] == "F"

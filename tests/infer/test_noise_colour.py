@@ -13,7 +13,8 @@ from scipy.signal import lfilter, square
 import estimica as es
 from estimica.compiled.formula import formula_model
 from estimica.infer.covariance_rows import linearised
-from estimica.infer.noise_colour import colours, gridded
+from estimica.infer.noise_colour import colours
+from estimica.infer.noise_grid import gridded
 from estimica.infer.residual_words import errors_in_words
 
 MODEL = formula_model({"y": "K*u + D*v + c"}, inputs=["u", "v"])

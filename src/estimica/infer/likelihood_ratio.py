@@ -127,7 +127,7 @@ def _tested(null: Fit, other: Fit, nested: Nested, freedom: int, law: Law) -> Li
         "chi2" if known else "F",
         law.statistic * law.above if known else law.statistic,
         freedom,
-        left if known else law.below,
+        left if known else round(law.below, 6),  # whole numbers as such
         law.risk if freedom else 1.0,
         reduction,
         null.cost,

@@ -20,6 +20,7 @@ from estimica.estimate.accuracy import SHARE
 from estimica.estimate.disagreement import Disagreement
 from estimica.estimate.fit import Fit
 from estimica.estimate.prediction import Failure
+from estimica.infer.covariance_rows import linearised
 from estimica.study.noise_free import tuners_of_noise
 from estimica.study.record import Measured
 
@@ -155,12 +156,15 @@ class SensitivityMeasures:
     error: float  # of all outputs together: the normed RMS output error
     noise: float | None  # of it the noise, known from a record without input
     undermodelling: float | None  # and what is left: √(error² − noise²)
+    by_noise: Vector  # relative standard deviations, each output with its own noise
 
     @property
     def spread(self) -> Vector:
-        """σ_r: relative standard deviation by noise; all error is taken as noise unless known."""
-        level = self.error if self.noise is None else self.noise
-        return self._over(level / math.sqrt(self.n_samples))
+        """σ_r: relative standard deviation by noise; all error is taken as noise unless known.
+
+        Every output has its own noise, and counts as it did in the fit.
+        """
+        return np.where(self.measures.S_i_min > 0, self.by_noise, np.inf)
 
     @property
     def equivalent_error(self) -> Vector:
@@ -254,7 +258,30 @@ def measures(fit: Fit, *, quiet: Quiet | None = None) -> SensitivityMeasures:
         error=error,
         noise=noise,
         undermodelling=None if noise is None else math.sqrt(max(error**2 - noise**2, 0.0)),
+        by_noise=_by_noise(fit, quiet, sizes)[free],
     )
+
+
+def _by_noise(fit: Fit, quiet: Quiet | None, sizes: Mapping[str, _Size]) -> Vector:
+    """Relative standard deviations of all unknowns: those of the fit, or for given noise."""
+    relative = np.abs(_relative(fit))
+    if quiet is None:
+        return np.asarray(fit.accuracy.stderr / relative)
+    around = linearised(fit)
+    meat = around.prior.T @ around.prior
+    for one, m in zip(around.rows, around.scoring.multipliers, strict=True):
+        size = sizes[one.output]
+        level = np.asarray(m) * _level(quiet[one.output]) * size.compared / size.output
+        rows = np.reshape(level, (-1, 1)) * one.jacobian
+        meat = meat + rows.T @ rows
+    variance = np.diag(around.inverse @ meat @ around.inverse)
+    return np.asarray(np.sqrt(variance) * fit.unknowns.slopes(around.q) / relative)
+
+
+def _relative(fit: Fit) -> Vector:
+    """What changes of the unknowns are relative to: their values, or where these are zero a size."""
+    pairs = zip(fit.values, fit.unknowns.items, strict=True)
+    return np.array([v if v != 0 else u.scale for v, u in pairs])
 
 
 def moving(fit: Fit) -> npt.NDArray[np.bool_]:
@@ -274,9 +301,7 @@ def _normed(
             "F072",
             f"case '{predictions.case}' cannot be simulated at the estimate: {predictions.message}",
         )
-    relative = np.array(
-        [v if v != 0 else u.scale for v, u in zip(fit.values, fit.unknowns.items, strict=True)]
-    )
+    relative = _relative(fit)
     sizes = dict(_sizes(objective))
     rows: list[Vector] = []
     errors: dict[str, Vector] = {}
@@ -349,10 +374,14 @@ def _noise(
             raise FitError(
                 "F074", f"quiet: the noise of output '{name}' is missing; give a record or a number"
             )
-        samples = np.asarray(quiet[name], np.float64)
-        level = float(samples) if samples.ndim == 0 else noise_level(samples)
-        square += (level / size.output) ** 2 * len(errors[name])
+        square += (_level(quiet[name]) / size.output) ** 2 * len(errors[name])
     return math.sqrt(square / total)
+
+
+def _level(given: float | Sequence[float] | Vector) -> float:
+    """The noise of an output: a standard deviation, or a record that shows it."""
+    samples = np.asarray(given, np.float64)
+    return float(samples) if samples.ndim == 0 else noise_level(samples)
 
 
 def noise_level(samples: Vector) -> float:

@@ -9,6 +9,7 @@ far apart these are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,9 +19,11 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
-#: the shortest memory in samples, below which noise is white, and the factor to the next one: with
-#: √2 instead of 2 coverage differs by less than 1 %
-SHORTEST, FACTOR = 0.7, 2.0
+#: the shortest memory in samples, below which noise is white, and the factor to the next one: twice
+#: as many change no interval by 1 %
+SHORTEST, FACTOR = 0.7, math.sqrt(2)
+#: memories that are taken two at a time: two of them make what lies between
+EVERY = 2
 LONGEST = 0.5  # of a record: of a longer memory it shows no more than a drift
 ALTERNATING = (0.4, 0.8)  # γ(l) = (−r)^l of noise that alternates
 #: log odds of one memory against white noise, and of two against one, before the data are seen:
@@ -167,7 +170,9 @@ def _whole(weights: Vector, parts: Vector) -> Vector:
 def _sums(count: int) -> tuple[Places, Vector]:
     """(places, there): white noise alone, with one memory and with two."""
     one = [(0, k, 0) for k in range(1, count)]
-    two = [(0, j, k) for j, k in combinations(range(1, count), 2)]
+    last = count - len(ALTERNATING)
+    some = [*range(1, last, EVERY), *range(last, count)]
+    two = [(0, j, k) for j, k in combinations(some, 2)]
     places = np.array([(0, 0, 0), *one, *two], np.int64)
     there = np.ones(places.shape)
     there[0, 1:] = 0.0
