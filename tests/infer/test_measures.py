@@ -12,6 +12,7 @@ from tests.estimate.problems import EXACT
 import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base.errors import FitError
 from estimica.estimate.estimator import fit, limits_of
+from estimica.estimate.fit import Fit
 from estimica.estimate.methods import METHODS
 from estimica.estimate.objective import scored
 from estimica.estimate.search import search
@@ -223,6 +224,12 @@ def test_estimated_spreads_agree_with_a_thousand_runs_of_example_14(name: str) -
 
 
 def two_outputs(**options: object) -> SensitivityMeasures:
+    return measures(two_fitted()[0], **options)  # type: ignore[arg-type]
+
+
+def two_fitted(
+    criterion: str = "oe", seed: int = 2, noises: tuple[float, float] = (0.02, 1.0)
+) -> tuple[Fit, tuple[np.ndarray, np.ndarray, pd.DataFrame]]:
     model = load_model("""model Two
       parameter Real a = 0.8; parameter Real b = 1.7; input Real u;
       output Real x(start = 0, fixed = true); output Real z(start = 0, fixed = true);
@@ -232,13 +239,39 @@ def two_outputs(**options: object) -> SensitivityMeasures:
     time = np.linspace(0, 20, 300)
     u = square_wave(time, 0.1)
     run = model.simulate(time, {"u": (time, u)}, outputs=["x", "z"])
-    random = np.random.default_rng(2)
+    random = np.random.default_rng(seed)
     table = pd.DataFrame({"time": time, "u": u})
-    for name, noise in (("x", 0.02), ("z", 1.0)):
+    for name, noise in zip("xz", noises, strict=True):
         table[name] = run.value(name) + noise * random.standard_normal(300)
     case = Case("run", table, inputs={"u": "u"}, outputs={"x": "x", "z": "z"})
-    found = fit(Study(model, [Tuner("a", start=0.5), Tuner("b", start=1.0)], [case]))
-    return measures(found, **options)  # type: ignore[arg-type]
+    tuners = [Tuner("a", start=0.5), Tuner("b", start=1.0)]
+    return fit(Study(model, tuners, [case], criterion=criterion)), (time, u, table)
+
+
+@pytest.mark.parametrize("criterion", ["oe", "ml"])
+def test_spread_is_the_relative_error_of_the_fit_with_outputs_of_unlike_noise(
+    criterion: str,
+) -> None:
+    # z is fifty times as noisy for its size: a pooled level would be wrong for both unknowns
+    noises = (0.004, 8.0)
+    found, _ = two_fitted(criterion, noises=noises)
+    of_fit = found.accuracy.stderr / np.abs(found.values)
+    assert measures(found).spread == pytest.approx(of_fit, rel=1e-9)
+    told = measures(found, quiet=dict(zip("xz", noises, strict=True))).spread
+    assert told == pytest.approx(of_fit, rel=0.15)  # of 300 samples the noise is known to 4 %
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("criterion", ["oe", "ml"])
+def test_spread_with_outputs_of_unlike_noise_is_that_of_thirty_runs(criterion: str) -> None:
+    noises = (0.004, 8.0)
+    found, _ = two_fitted(criterion, noises=noises)
+    told = measures(found, quiet=dict(zip("xz", noises, strict=True))).spread
+    values = np.array([two_fitted(criterion, seed, noises)[0].values for seed in range(30)])
+    spread = values.std(axis=0, ddof=1) / np.abs(values.mean(axis=0))
+    # χ² of 29 degrees of freedom lies between 11 and 58 in all but two of 1000 times
+    assert ((spread / told) ** 2 > 11 / 29).all()
+    assert ((spread / told) ** 2 < 58 / 29).all()
 
 
 def test_hessian_of_several_outputs_is_the_mean_of_theirs() -> None:
@@ -268,8 +301,18 @@ def test_errn_and_the_spread_by_noise_follow_from_the_outputs() -> None:
     assert set(found.errn) == {"x", "z"}
     squares = [e**2 for e in found.errn.values()]
     assert found.error == pytest.approx(math.sqrt(np.mean(squares)))
-    expected = found.noise / found.measures.S_i_min / math.sqrt(600)
-    assert found.spread == pytest.approx(expected)
+    # each output with its own noise: by hand from sensitivities, weighed as in the fit by 1/RMS
+    fitted, (time, u, table) = two_fitted()
+    run = fitted.study.model.sensitivities(time, {"u": (time, u)}, fitted.estimates,
+                                           wrt=["a", "b"], outputs=["x", "z"])  # fmt: skip
+    A, B = np.zeros((2, 2)), np.zeros((2, 2))
+    for k, (name, noise) in enumerate((("x", 0.02), ("z", 1.0))):
+        J = run.jacobian[:, k, :] / np.sqrt(np.mean(table[name] ** 2))
+        A += J.T @ J
+        B += J.T @ J * noise**2 / np.mean(table[name] ** 2)
+    covariance = np.linalg.inv(A) @ B @ np.linalg.inv(A)
+    expected = np.sqrt(np.diag(covariance)) / found.values
+    assert found.spread == pytest.approx(expected, rel=1e-5)
     told = found.to_dict()
     assert told["unknowns"]["a"]["spread_percent"] == pytest.approx(100 * expected[0])
     assert told["R"] == pytest.approx(found.measures.R)
