@@ -136,9 +136,7 @@ def small_pair(
     return _both(_formula(False), {"a": 2.0, "b": 1.5, "c": 0.0}, known, case, criterion)
 
 
-def unbalanced_pair(
-    known: tuple[str, ...], criterion: str, seed: int
-) -> tuple[es.Study, es.Study]:
+def unbalanced_pair(known: tuple[str, ...], criterion: str, seed: int) -> tuple[es.Study, es.Study]:
     """Outputs of 200, 50 and 8 samples with noise levels of their own."""
     random = np.random.default_rng([seed, 8])
     x = np.linspace(0, 1, 200)

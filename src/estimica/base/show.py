@@ -276,7 +276,7 @@ _remarks: dict[str, list[Callable[[Any], Iterable[str]]]] = {}
 
 
 def register_remarks(result: str, maker: Callable[[Any], Iterable[str]]) -> None:
-    """Have `maker` say sentences beside every result of that name, as rooms further down see fit."""
+    """Have `maker` say sentences beside every result of that name."""
     _remarks.setdefault(result, []).append(maker)
 
 

@@ -145,9 +145,7 @@ def _law(other: Fit, nested: Nested) -> Law | None:
     if isinstance(point, Failure):
         return None
     free = ~other.accuracy.held
-    return ratio_law(
-        objective, point, nested.null, free, nested.places, other.accuracy.threshold
-    )
+    return ratio_law(objective, point, nested.null, free, nested.places, other.accuracy.threshold)
 
 
 def _without_levels(null: Fit, other: Fit, freedom: int) -> Law:

@@ -279,7 +279,7 @@ def _by_noise(fit: Fit, quiet: Quiet | None, sizes: Mapping[str, _Size]) -> Vect
 
 
 def _relative(fit: Fit) -> Vector:
-    """What changes of the unknowns are relative to: their values, or where these are zero a size."""
+    """What changes of the unknowns are relative to: values, or a size where these are zero."""
     pairs = zip(fit.values, fit.unknowns.items, strict=True)
     return np.array([v if v != 0 else u.scale for v, u in pairs])
 

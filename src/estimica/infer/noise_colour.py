@@ -132,7 +132,9 @@ def _alike(blocks: Sequence[Gridded]) -> list[list[int]]:
 def _scatters(block: Gridded, kinds: Vector) -> Vector:
     """JᵀΓJ of each memory."""
     J = block.jacobian
-    return np.array([J.T @ (J if k == 0 else passed(kind[: block.size], J)) for k, kind in enumerate(kinds)])
+    return np.array(
+        [J.T @ (J if k == 0 else passed(kind[: block.size], J)) for k, kind in enumerate(kinds)]
+    )
 
 
 def _spectrum(

@@ -98,9 +98,7 @@ def passed(value: Vector, columns: Vector) -> Vector:
     return found
 
 
-def taken(
-    block: Gridded, moved: Vector, inverse: Vector, middle: Vector, most: int
-) -> Vector:
+def taken(block: Gridded, moved: Vector, inverse: Vector, middle: Vector, most: int) -> Vector:
     """Sums along the diagonals of HΓ + ΓH − HΓH: what a fit takes from noise of covariance Γ.
 
     `moved` is ΓJ and `middle` G JᵀΓJ G, over all blocks.

@@ -26,9 +26,9 @@ SHORTEST, FACTOR = 0.7, math.sqrt(2)
 EVERY = 2
 LONGEST = 0.5  # of a record: of a longer memory it shows no more than a drift
 ALTERNATING = (0.4, 0.8)  # γ(l) = (−r)^l of noise that alternates
-#: log odds of one memory against white noise, and of two against one, before the data are seen: with
-#: 1 white noise is covered by 96 to 99 % and slow noise of a tenth of its variance by 85 to 94 % in
-#: 200 samples; with 0 the latter loses 3 %
+#: log odds of one memory against white noise, and of two against one, before the data are seen:
+#: with 1 white noise is covered by 96 to 99 % and slow noise of a tenth of its variance by 85 to
+#: 94 % in 200 samples; with 0 the latter loses 3 %
 FIRST, SECOND = 1.0, 0.0
 #: information on the logarithm of each weight that is taken as given: an error by a factor of e²
 GIVEN = 0.25

@@ -25,7 +25,9 @@ def swings(blocks: Sequence[Gridded], inverse: Vector, freedom: float) -> list[V
     raw = [lagged(b.residual, b.residual, b.most) for b in blocks]
     found = [_cut(b, s / freedom) for b, s in zip(blocks, raw, strict=True)]
     for _ in range(ROUNDS):
-        inner = sum(b.jacobian.T @ passed(v, b.jacobian) for b, (v, _) in zip(blocks, found))
+        inner = sum(
+            b.jacobian.T @ passed(v, b.jacobian) for b, (v, _) in zip(blocks, found, strict=True)
+        )
         middle = inverse @ inner @ inverse
         # passed again rather than kept: of long records there may be no room for all
         found = [

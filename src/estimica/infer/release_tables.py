@@ -16,7 +16,18 @@ def step_table(step: Step) -> Table:
     """The candidates of one step with cost, cost reduction and risk."""
     n = len(step.candidates)
     several = ("risk of the best",) if n > 1 else ()
-    columns = ("released", "p", "cost", "cost reduction", "risk", *several, "AIC", "AICc", "BIC", "verdict")
+    columns = (
+        "released",
+        "p",
+        "cost",
+        "cost reduction",
+        "risk",
+        *several,
+        "AIC",
+        "AICc",
+        "BIC",
+        "verdict",
+    )
     rows = []
     for k, c in enumerate(step.candidates):
         risks = (risk(c.risk), *((risk(c.risk_multiple),) if several else ()))
