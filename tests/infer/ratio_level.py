@@ -171,9 +171,6 @@ EXPERIMENTS = {
     "few_15": Experiment(
         "exponential, 15 samples, `ml`, one known", partial(small_pair, 15, ("c",), "ml", None)
     ),
-    "few_15_oe": Experiment(
-        "exponential, 15 samples, `oe`, two known", partial(small_pair, 15, ("b", "c"), "oe", None)
-    ),
     "few_sigma": Experiment(
         "exponential, 8 samples, `ml`, known noise, one known",
         partial(small_pair, 8, ("c",), "ml", 0.1),

@@ -164,7 +164,7 @@ def explained(seen: Spectrum) -> Memories:
 
 
 def _whole(weights: Vector, parts: Vector) -> Vector:
-    return np.maximum(np.einsum("mk,mkf->mf", weights, parts), 1e-300)
+    return np.asarray(np.maximum(np.einsum("mk,mkf->mf", weights, parts), 1e-300))
 
 
 def _sums(count: int) -> tuple[Places, Vector]:
