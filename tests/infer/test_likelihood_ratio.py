@@ -73,8 +73,8 @@ def test_estimated_noise_of_ml_is_tested_by_the_same_f_as_that_of_oe():
 def test_few_samples_of_an_output_leave_few_degrees_of_freedom():
     fits = [es.fit(s) for s in unbalanced_pair(("d",), "ml", 1)]
     test = es.likelihood_ratio(*fits)
-    # what is known of `d` comes from eight samples, less what the unknowns take from them
-    assert 5.5 < test.residual_freedom < 8
+    # what is known of `d` comes from eight samples, and of 258 a little through `a`
+    assert 5.5 < test.residual_freedom < 15
     assert "F with 1 and" in repr(test)
 
 
