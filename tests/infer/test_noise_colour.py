@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.linalg import toeplitz
 from scipy.signal import lfilter, square
+from tests.infer.interval_problems import curve
 
 import estimica as es
 from estimica.compiled.formula import formula_model
@@ -276,3 +277,20 @@ def test_a_fit_says_nothing_of_white_residuals_nor_of_a_handful() -> None:
         assert said <= 2  # of 5 % at most all but four times in a hundred
     assert not fitted(regressors(10), slow(10, rng, 0.9)[0]).remarks
     assert fitted(regressors(60), rng.standard_normal(60)).to_dict()["remarks"] == []
+
+
+def test_what_begins_at_a_fit_with_coloured_residuals_says_so() -> None:
+    rng = np.random.default_rng(3)
+    x = np.linspace(0, 10, 300)
+    slow = np.zeros(300)
+    for k in range(1, 300):
+        slow[k] = 0.9 * slow[k - 1] + 0.1 * rng.standard_normal()
+    fit = curve(
+        "a + b*x", x, 1 + 0.5 * x + slow, {"a": 1.0, "b": 0.4}, estimation={"criterion": "ml"}
+    )
+    (said,) = fit.remarks
+    assert "coloured" in said
+    assert said in es.bootstrap(fit, 10, seed=1).outcome()[1]
+    assert said in es.profile(fit, "b", points=3).outcome()[1]
+    assert said in es.sample(fit, 20, warmup=20, chains=1).outcome()[1]
+    assert said not in es.bootstrap(fit, 10, kind="block", seed=1).outcome()[1]

@@ -14,11 +14,10 @@ from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit_tables import aligned, percent, rounded, without_empty
 from estimica.estimate.invariant import listed
-from estimica.estimate.twins import beside_twins
 from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.bootstrap_intervals import Spread
 from estimica.infer.bootstrap_result import Bootstrap
-from estimica.infer.refit import unfinished
+from estimica.infer.refit import doubts
 from estimica.study.asked import asked
 
 PICTURES = ("scatter", "distribution")
@@ -39,7 +38,7 @@ def outcome(found: Bootstrap) -> tuple[str, str]:
     if found.failed:
         message, count = found.messages[0]
         said += f"; {found.failed} failed and are in no number here ({count}: {message})"
-    said += lost_in_words(found) + unfinished(found.fit) + beside_twins(found.fit)
+    said += lost_in_words(found) + doubts(found.fit, coloured=found.kind != "block")
     if found.interrupted:
         return "interrupted", f"interrupted after {done} of {found.requested} replicates; {said}"
     if found.replicates >= 2 and not found.trusted:

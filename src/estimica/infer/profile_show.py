@@ -10,12 +10,11 @@ import numpy as np
 
 from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, ended, labelled
 from estimica.estimate.fit_tables import rounded, short, without_empty
-from estimica.estimate.twins import beside_twins
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.repeat import ANSWER, framed
 from estimica.infer.profile_branch import Ending
 from estimica.infer.profile_result import Profile, ProfileCurve
-from estimica.infer.refit import unfinished
+from estimica.infer.refit import doubts
 from estimica.study.asked import asked
 
 GREY, STRONG = 7, 1  # of the palette
@@ -35,11 +34,11 @@ def outcome(found: Profile) -> tuple[str, str]:
         said.append(f"not bounded by these data: {', '.join(open_)}")
     if found.failures:
         said.append(f"{found.failures} refits failed on the way")
-    doubts = unfinished(found.fit) + beside_twins(found.fit)
+    doubted = doubts(found.fit)
     if found.interrupted:
         message = "; ".join([walked_in_words(found), *said])
-        return "interrupted", f"interrupted; {message}{doubts}"
-    message = ("; ".join(said) or "every profile was followed to its ends") + doubts
+        return "interrupted", f"interrupted; {message}{doubted}"
+    message = ("; ".join(said) or "every profile was followed to its ends") + doubted
     if failed and len(failed) == len(found.curves):
         return "failed", message
     return "done", message

@@ -21,6 +21,7 @@ from estimica.estimate.objective import Objective, Point, as_seen, judge_of, sco
 from estimica.estimate.scales import with_scales
 from estimica.estimate.search import Limits, OnIteration, Searched, Status
 from estimica.estimate.setup import Setup, prepare
+from estimica.estimate.twins import beside_twins
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -113,6 +114,15 @@ def unfinished(fit: Fit) -> str:
     if fit.outcome.ok:
         return ""
     return f"; the fit it begins at did not converge itself ({fit.outcome.status})"
+
+
+def doubts(fit: Fit, *, coloured: bool = True) -> str:
+    """What a fit says against everything that begins at it: no optimum, twins, coloured residuals.
+
+    Not `coloured` is for what holds for coloured residuals too.
+    """
+    remarks = "".join(f"; {said}" for said in fit.remarks) if coloured else ""
+    return unfinished(fit) + beside_twins(fit) + remarks
 
 
 def refit(setup: Setup, cases: Disagreement, start: Vector, held: Flags | None = None) -> Searched:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from estimica.estimate.invariant import listed
-from estimica.estimate.twins import beside_twins
 from estimica.infer.posterior.diagnosis import AGREED, EFFECTIVE, Spread
 from estimica.infer.posterior.result import Posterior
-from estimica.infer.refit import unfinished
+from estimica.infer.refit import doubts
 
 #: up to this R-hat chains may differ by chance: four chains of 300 draws of one autoregressive
 #: process (coefficient 0.5, some 100 effective draws each) came to 1.036 at most in 300 trials
@@ -25,7 +24,7 @@ def outcome(found: Posterior) -> tuple[str, str]:
         status = "interrupted" if found.interrupted else "failed"
         return status, said + "; there is nothing to tell"
     trouble = troubles(found)
-    said += "".join(f"; {t}" for t in trouble) + unfinished(found.fit) + beside_twins(found.fit)
+    said += "".join(f"; {t}" for t in trouble) + doubts(found.fit)
     if not trouble:
         said += "; the chains agree"
     if found.interrupted:
