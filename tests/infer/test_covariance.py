@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from tests.infer.interval_problems import line
 
 import estimica as es
 from estimica.compiled.formula import formula_model
@@ -287,3 +288,10 @@ def test_bands_show_themselves(uneven, tmp_path):
         found.output("Y")
     with pytest.raises(es.EstimicaError, match="I320: level 95 is no chance between 0 and 1"):
         es.bands(uneven, level=95)
+
+
+def test_hac_says_that_so_few_samples_do_not_tell_a_memory() -> None:
+    few, _, _ = line(n=8, estimation={"criterion": "ml"})
+    assert "the intervals are rough" in es.covariance(few, "hac").table().note
+    many, _, _ = line(n=60, estimation={"criterion": "ml"})
+    assert "rough" not in es.covariance(many, "hac").table().note
