@@ -28,8 +28,8 @@ Vector = npt.NDArray[np.float64]
 #: memories that a record must hold for intervals of kind "hac" to cover by 92 % and more: with four
 #: of them they covered by 82 to 94 % in simulated experiments
 MEMORIES = 8
-#: samples of the longest record below which that is said too: six samples of each of two outputs were
-#: covered by 88 % in 100 experiments with white noise, where the fit's own intervals hold
+#: samples of the longest record below which it is said too: with six samples of each of two outputs
+#: and white noise, 88 % were covered in 100 experiments, where the fit's own intervals hold
 LEAST = 20
 KINDS = {
     "model": "noise as the criterion assumes: white, of one variance for each output",
