@@ -292,7 +292,7 @@ def test_bands_show_themselves(uneven, tmp_path):
 def test_hac_says_that_so_few_samples_do_not_tell_a_memory() -> None:
     rng = np.random.default_rng(2)
     notes = []
-    for n in (8, 60):
+    for n in (8, 600):
         x = np.linspace(0, 5, n)
         fit = line(x, 2 + 0.7 * x + 0.5 * rng.standard_normal(n), "ml")
         notes.append(es.covariance(fit, "hac").table().note)
