@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
+from tests.estimate.noise_coverage import growing_noise
 from tests.estimate.noise_studies import (
     LAG,
     MEAN,
@@ -340,3 +341,13 @@ def test_validating_cases_take_the_noise_of_the_fit() -> None:
     other = found.cases[1].outputs[0]
     assert other.sigma == pytest.approx(found.values[2] + found.values[3] * other.simulated)
     assert es.bands(found) is not None
+
+
+def test_errors_beside_a_tuner_that_has_vanished_say_so() -> None:
+    # part of the noise runs to zero on its logarithm, where it has no effect: a bound in disguise
+    rng = np.random.default_rng(7)
+    found = es.fit(growing_noise(rng))
+    assert found["s"] < 1e-6
+    assert found.vanished() == ("s",)
+    said = found.remark([u.label for u in found.unknowns.items].index("r"))
+    assert said == "its error holds for 's' staying near zero; a profile tells more"

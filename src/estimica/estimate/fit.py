@@ -431,9 +431,25 @@ class Fit:
         pairs = zip(self.unknowns.items, self.at_bound, self.accuracy.held, strict=True)
         return tuple(u.label for u, bound, held in pairs if bound and held)
 
+    def vanished(self) -> tuple[str, ...]:
+        """Unknowns on a logarithm that have shrunk until they have no effect: zero is their bound.
+
+        Errors of the others take them as staying there.
+        """
+        alone = [np.flatnonzero(row) for row in self.accuracy.null_directions]
+        chosen = [int(places[0]) for places in alone if len(places) == 1]
+        items = self.unknowns.items
+        return tuple(
+            items[j].label for j in chosen if items[j].log and self.values[j] < items[j].start
+        )
+
     def _condition(self, k: int) -> str:
-        names = " and ".join(f"'{n}'" for n in self.conditions(k))
-        return f"its error holds for {names} staying at a bound" if names else ""
+        at_bound = " and ".join(f"'{n}'" for n in self.conditions(k))
+        said = [f"its error holds for {at_bound} staying at a bound"] if at_bound else []
+        if np.isfinite(self.accuracy.stderr[k]) and self.vanished():
+            gone = " and ".join(f"'{n}'" for n in self.vanished())
+            said.append(f"its error holds for {gone} staying near zero; a profile tells more")
+        return "; ".join(said)
 
     def _cut(self, k: int) -> str:
         """Which ends of its interval a bound has cut off."""
