@@ -184,7 +184,8 @@ def test_failed_run_is_exit_code_1(tmp_path: Path) -> None:
     result = estimica("simulate", str(path), "--stop", "2", "--json")
     assert result.exit_code == 1, result.output
     assert json.loads(result.stdout)["outcome"]["status"] == "failed"
-    assert result.stderr.startswith("error R")
+    # a computer that simulates for the first time tells before that it compiles
+    assert result.stderr.splitlines()[-1].startswith("error R")
 
 
 def test_demo_prints_truth_beside_estimates_and_writes_a_page(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ data = "line.csv"
 inputs = { x = "x" }
 outputs = { y = { column = "y", sigma = 0.1 } }
 """
+LIKELY = f'{LINE}[estimate]\ncriterion = "ml"\n'
 LAG = """model Lag
   parameter Real T = 2;
   output Real y(start = 0, fixed = true);
@@ -83,6 +84,10 @@ WRITES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "new": (("Lag.mo", "--force"), {"--output": "n.toml"}),
     "report": (("line.toml",), {"--out": "d.html"}),
     "bootstrap": (("line.toml", "--replicates", "20"), {"--report": "r.html"}),
+    "sample": (
+        ("likely.toml", "--draws", "20", "--warmup", "20", "--workers", "1"),
+        {"--report": "r.html", "--netcdf": "d.nc"},
+    ),
     "profile": (("line.toml", "a"), {"--report": "r.html"}),
     "identifiability": (("line.toml", "--no-structural"), {"--report": "r.html"}),
     "residuals": (("line.toml",), {"--report": "r.html"}),
@@ -103,7 +108,7 @@ WRITES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "demo": ((), {"--report": "r.html"}),
 }
 #: folders that are made and filled
-FOLDERS = {("report", "figures"), ("demo", "files")}
+FOLDERS = {("report", "figures"), ("demo", "files"), ("export", "petab")}
 QUICK = ("fit", "sweep", "simulate", "signal", "schema", "new", "report")
 
 
@@ -117,7 +122,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     t = np.arange(400) * 0.1
     u = np.tile(rng.standard_normal(100), 4)
     write_csv("record.csv", {"time": t, "u": u, "y": u + 0.01 * rng.standard_normal(400)})
-    for name, text in {"line.toml": LINE, "lag.toml": DESIGN, "Lag.mo": LAG}.items():
+    for name, text in {
+        "line.toml": LINE,
+        "likely.toml": LIKELY,
+        "lag.toml": DESIGN,
+        "Lag.mo": LAG,
+    }.items():
         Path(name).write_text(text, encoding="utf-8")
     for name, folder in {"ohm": "ohm", "input_design": "in"}.items():
         shutil.copytree(ROOT / "examples" / name, folder, ignore=lambda *_: [".estimica"])

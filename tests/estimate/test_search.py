@@ -49,7 +49,9 @@ def test_tuner_at_its_bound_is_flagged_and_the_others_are_best_there(method: str
     )
     assert found.values == pytest.approx(best.x, rel=1e-5)
     assert found.at_bound == ("max", "")
-    assert np.isnan(found.accuracy.stderr[0])
+    # it stays free in the covariance: the next record may put it elsewhere
+    assert found.accuracy.stderr[0] > 0
+    assert found.accuracy.interval[0, 1] == 1.5
     assert found.accuracy.stderr[1] > 0
     assert bool(found.parameters.at_bound["a"])
 

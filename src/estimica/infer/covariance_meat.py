@@ -107,13 +107,12 @@ def along_time(around: Linearised) -> Scatter:
 def _freedom(around: Linearised, found: Sequence[Colour]) -> Vector:
     """Satterthwaite's degrees of freedom of each unknown's variance: 2 (Σv)² / Σ v² Var(log v)."""
     whole = np.sum((around.prior @ around.inverse) ** 2, axis=0)
-    doubt = np.zeros(len(around.q))
-    for colour in found:
-        variance, logs = colour.variances(around.inverse)
-        whole = whole + variance
-        doubt += variance**2 * logs
+    parts = [colour.variances(around.inverse) for colour in found]
+    whole = whole + sum(variance for variance, _ in parts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        degrees = np.where(doubt > 0, 2 * whole**2 / doubt, np.inf)
+        # shares, whose squares neither overflow nor vanish
+        doubt = sum((variance / whole) ** 2 * logs for variance, logs in parts)
+        degrees = np.where(doubt > 0, 2 / np.asarray(doubt), np.inf)
     # below one a t distribution has hardly any quantile to speak of
     return np.clip(degrees, 1.0, max(around.freedom, 1.0))
 

@@ -116,7 +116,7 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
             f"the fit with more that is free costs {other.cost:.8g}, the null model only "
             f"{null.cost:.8g}: it ended in a poorer optimum; fit it from the null model's values",
         )
-    law = _law(other, nested) if freedom == len(nested.released) else None
+    law = _law(other, nested) if freedom else None
     return _tested(null, other, nested, freedom, law or _without_levels(null, other, freedom))
 
 

@@ -61,7 +61,8 @@ def profile(
         judge = judge_of(place.objective, point)
         seen = point if isinstance(judge, str) else as_seen(judge, point)
         limits = thresholds(fit, place.objective, seen, level)
-    asked = Asked(place, point.cost, {k: float(limits.rises[k]) for k in chosen}, points)
+    rises = {k: float(limits.rises[k]) for k in chosen}
+    asked = Asked(place, point.cost, rises, points, frozenset(fit.rough.unknowns))
     rounds = Rounds(asked, fit.starts, progress)
     context = Context(partial(workplace, fit.study, estimate_of(fit)), place)
     interrupted = False

@@ -35,6 +35,7 @@ class Met:
 
     q: float | None
     message: str = ""
+    leaps: bool = False  # over the limit, of an unknown that acts in steps
 
 
 Try = Callable[[float, list[Vector]], Stop | None]
@@ -72,6 +73,8 @@ def _at_the_closer(held: HeldRefit, terms: Terms, inner: Stop, outer: Stop) -> M
     best = min(inner, outer, key=lambda s: abs(s.cost - terms.limit))
     if abs(best.cost - terms.limit) <= terms.same:
         return Met(best.q[held.k])
+    if terms.stepped:
+        return Met(inner.q[held.k], leaps=True)
     low, high = (terms.share(s.cost) for s in (inner, outer))
     return Met(
         None,

@@ -51,6 +51,7 @@ class Asked:
     cost: float
     rises: Mapping[int, float]
     points: int
+    stepped: frozenset[int] = frozenset()  # unknowns that act in steps
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class Rounds:
     def terms(self, k: int) -> Terms:
         """What the profile of an unknown is measured by."""
         lowest = self.asked.cost if self.better is None else self.better.stop.cost
-        return Terms(lowest, self.asked.rises[k], self.asked.points, self.asked.cost)
+        rise, points = self.asked.rises[k], self.asked.points
+        return Terms(lowest, rise, points, self.asked.cost, k in self.asked.stepped)
 
     def _with(self, ending: Ending) -> list[Side]:
         return [s for s, b in self.branches.items() if b.ending is ending]

@@ -18,6 +18,7 @@ class Terms:
     rise: float  # of the cost, at the threshold
     points: int
     estimate: float  # the cost of the estimate
+    stepped: bool = False  # whether the unknown acts in steps, so that the cost leaps by itself
 
     @property
     def limit(self) -> float:

@@ -245,9 +245,12 @@ class Walker:
             self.branch = self.branch.ended(Ending.FAILED, met.message)
             return
         again = None if below is None else below.q[self.k]
-        self.branch = replace(
-            self.branch.ended(Ending.CROSSED, "it crosses the threshold"), end=met.q, again=again
+        ended = (
+            self.branch.ended(Ending.FOUND, "the cost leaps over the threshold there")
+            if met.leaps
+            else self.branch.ended(Ending.CROSSED, "it crosses the threshold")
         )
+        self.branch = replace(ended, end=met.q, again=again)
 
     def _tried(self, target: float, starts: list[Vector]) -> Stop | None:
         """A stop on the way to the crossing."""

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.freedom import Freedom, freedom
+from estimica.estimate.accuracy import scaled_columns
+from estimica.estimate.freedom import freedom
 from estimica.estimate.objective import Objective, Point
 from estimica.estimate.prediction import Failure
 from estimica.infer.covariance_rows import pseudo_inverse
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-#: relative size of a variance below which a combination of the released unknowns is not determined
-NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def ratio_law(
     model holds. With residuals weighed as at the point, the rise of their squares is Σ λχ² of one
     degree each, λ the variance of a combination of the released unknowns over what JᵀJ alone would
     give it: one for known noise, N/(N − p) for one output whose noise `ml` estimates. None where
-    residuals cannot be weighed so, or where the data do not determine all of the released ones.
+    residuals cannot be weighed so, or where the data determine nothing more than before.
     """
     square = _rise(objective, point, null)
     if square is None:
@@ -70,12 +69,37 @@ def ratio_law(
     told = freedom(
         objective, point.noise, objective.parts(point), objective.prior_rows(point.q), inverse
     )
-    rows = np.eye(len(inverse))[list(released)]
-    factors = _factors(told, inverse[np.ix_(list(released), list(released))], rows)
-    if factors is None:
+    rows = _gained(point.R, free, released, max(threshold, 1e-12))
+    factors = np.linalg.eigvalsh(told.covariance_of(rows)) if len(rows) else np.zeros(0)
+    if not len(factors) or not np.isfinite(factors).all() or not (factors > 0).all():
         return None
     total = float(factors.sum())
     return Law(max(square, 0.0) / total, total**2 / float(factors @ factors), told.jointly(rows))
+
+
+def _gained(R: Vector, free: Flags, released: Sequence[int], threshold: float) -> Vector:
+    """Combinations of the unknowns that the larger model determines beyond the null model.
+
+    Rows DᵀR with D an orthonormal basis of what the columns of R reach with the released ones and
+    not without them; JᵀJ alone gives each of them variance one and makes them independent.
+    """
+    null = free.copy()
+    null[list(released)] = False
+    whole, before = _reached(R[:, free], threshold), _reached(R[:, null], threshold)
+    beyond = whole - before @ (before.T @ whole)
+    U, s, _ = np.linalg.svd(beyond, full_matrices=False)
+    # of nested spaces these are zero or one
+    found: Vector = U[:, s > 0.5].T @ np.where(free, R, 0.0)
+    return found
+
+
+def _reached(R: Vector, threshold: float) -> Vector:
+    """An orthonormal basis of the columns, each of length one, but for what is rounding."""
+    columns, _ = scaled_columns(R)
+    if not columns.size:
+        return np.zeros((len(R), 0))
+    U, s, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(U[:, s > threshold * s[0]])
 
 
 def _rise(objective: Objective, point: Point, null: Vector) -> float | None:
@@ -102,18 +126,4 @@ def _rise(objective: Objective, point: Point, null: Vector) -> float | None:
 
 def _prior(objective: Objective, values: Vector) -> float:
     pairs = zip(objective.unknowns.items, values, strict=True)
-    return sum(float((v - u.prior.mean) / u.prior.sigma) ** 2 for u, v in pairs if u.prior)
-
-
-def _factors(told: Freedom, own: Vector, rows: Vector) -> Vector | None:
-    """λ of independent combinations of the released unknowns."""
-    covariance = told.covariance_of(rows)
-    size = np.sqrt(np.diag(own))
-    if not np.isfinite(covariance).all() or not size.all():
-        return None
-    values, vectors = np.linalg.eigh(own / np.outer(size, size))
-    if values[0] <= NOTHING * values[-1]:
-        return None
-    half = vectors / np.sqrt(values)
-    found = np.linalg.eigvalsh(half.T @ (covariance / np.outer(size, size)) @ half)
-    return np.asarray(found) if (found > 0).all() else None
+    return sum(u.prior.distance(float(v)) ** 2 for u, v in pairs if u.prior)
