@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -140,3 +141,13 @@ def test_what_petab_cannot_say_is_refused(tmp_path: Path) -> None:
     case = Case("a", {"t": [0.0, 1.0], "x": [1.0, 0.5]}, outputs={"x": "x"}, time="t")
     with pytest.raises(StudyError, match=r"Q141: 'E' has events; only explicit"):
         write_petab(Study(events, [], [case]), tmp_path)
+
+
+@pytest.mark.parametrize("number", ["0003", "0007", "0008", "0016"])
+def test_the_log_likelihood_of_a_fit_is_that_of_the_test_suite(number: str) -> None:
+    path = CASES / "v1.0.0" / "sbml" / number / f"_{number}.yaml"
+    study = read_study(path)
+    nominal = study.with_(tuners=[replace(t, active=False) for t in study.tuners])
+    told = fit(nominal).to_dict()
+    assert told["log_likelihood"] == pytest.approx(solution(path)["llh"], abs=1e-3)
+    assert told["aic"] == pytest.approx(-2 * told["log_likelihood"])  # nothing is estimated

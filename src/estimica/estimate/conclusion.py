@@ -82,6 +82,7 @@ def conclude(
         aic=told.aic,
         bic=told.bic,
         aicc=told.aicc,
+        log_likelihood=told.log_likelihood,
         identifiability=_identifiability(judge, finer, seen, fine, known, held),
         cases=cases,
         iterations=searched.iterations,

@@ -235,6 +235,7 @@ class Fit:
     scales: Scales = field(default_factory=dict)  # of a robust loss, by output, as held at the end
     twins: tuple[Twin, ...] = ()  # other values that fit as well
     aicc: float = math.nan  # AIC corrected for few samples
+    log_likelihood: float = math.nan  # of the data as they stand in their files, with all constants
 
     @property
     def n_free(self) -> int:

@@ -40,6 +40,7 @@ def as_object(fit: Fit) -> dict[str, object]:
         },
         "quality": {c.name: _quality(c) for c in fit.cases},
         "data_notes": {r.case.name: list(r.notes) for r in fit.setup.records if r.notes},
+        "log_likelihood": fit.log_likelihood,
         "aic": fit.aic,
         "aicc": fit.aicc,
         "bic": fit.bic,

@@ -196,7 +196,8 @@ def outcome_in_words(fit: Fit) -> str:
         f"is {fit.cost:.8g} after {iterations} with {simulations}"
     )
     few = f", AICc {fit.aicc:.7g}" if math.isfinite(fit.aicc) else ""
-    text += f"; AIC {fit.aic:.7g}{few}, BIC {fit.bic:.7g}." if math.isfinite(fit.aic) else "."
+    known = f"; log L {fit.log_likelihood:.7g}, AIC {fit.aic:.7g}{few}, BIC {fit.bic:.7g}."
+    text += known if math.isfinite(fit.aic) else "."
     for said in fit.remarks:
         text += f"\n\n{said[:1].upper()}{said[1:]}."
     held = [u.label for u, b in zip(fit.unknowns.items, fit.at_bound, strict=True) if b]

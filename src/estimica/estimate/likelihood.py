@@ -24,6 +24,11 @@ class Information:
     n: float  # samples that count
 
     @property
+    def log_likelihood(self) -> float:
+        """log L with all its constants."""
+        return -0.5 * self.deviance
+
+    @property
     def aic(self) -> float:
         """−2 log L + 2k (Akaike)."""
         return self.deviance + 2 * self.k
@@ -52,6 +57,7 @@ def information(objective: Objective, point: Point, held: int = 0) -> Informatio
     For `oe` the weighted residuals share one variance, which counts as an unknown; for `ml` each
     estimated variance counts. The likelihood is that of the columns as they stand in the data,
     whatever was compared of them: models that see logarithms, or other units, can be ranked.
+    Priors are no data and are left out.
     Robust losses and other criteria are no likelihood: NaN.
     """
     criterion = objective.criterion
@@ -60,11 +66,12 @@ def information(objective: Objective, point: Point, held: int = 0) -> Informatio
         return UNKNOWN
     n = objective.n_effective
     k = len(objective.unknowns) - held
+    prior = objective.prior_cost(point.q)
     if not squares:
-        deviance = point.cost + n * math.log(2 * math.pi)
+        deviance = point.cost - prior + n * math.log(2 * math.pi)
         k += estimated_levels(point.noise)
     else:
-        variance = max(point.cost / n, np.finfo(float).tiny)
+        variance = max((point.cost - prior) / n, np.finfo(float).tiny)
         relative = sum(b.log_relative for b in objective.blocks)
         deviance = n * (math.log(2 * math.pi * variance) + 1) + relative
         k += 1

@@ -272,6 +272,11 @@ class Objective(Disagreement):
             row[k] = slope
         return rows
 
+    def prior_cost(self, q: Vector) -> float:
+        """What the priors add to the cost."""
+        known = self._known_before(self.unknowns.values(q), self.unknowns.slopes(q))
+        return float(sum(distance**2 for _, _, distance in known))
+
     def _priors(self, reduction: _Reduction, values: Vector, slopes: Vector) -> float:
         cost = 0.0
         for k, slope, distance in self._known_before(values, slopes):
