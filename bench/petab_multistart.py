@@ -11,7 +11,8 @@ and cmake on the path. Nothing but NumPy is imported before a side is chosen.
 
 Both sides search from the same starts, drawn with one seed between the bounds on each parameter's
 scale, with their default settings: Estimica's fit, and pyPESTO's Fides with AMICI's forward
-sensitivities and Fisher information. A start that cannot be simulated is a miss. A hit is within
+sensitivities and Fisher information; a start may take `--seconds`, by default 20. A start that
+cannot be simulated is a miss. A hit is within
 0.1 of the least negative log-likelihood that either side or the collection's nominal values have.
 """
 
@@ -34,6 +35,7 @@ SEED = 17
 
 Vector = npt.NDArray[np.float64]
 Said = dict[str, object]
+Starts = Mapping[str, list[float]]
 
 
 def cpu() -> float:
@@ -68,7 +70,7 @@ def starts_of(folder: Path, count: int) -> dict[str, list[float]]:
 # --- the two sides -------------------------------------------------------------------------------
 
 
-def estimica(folder: Path, starts: Mapping[str, list[float]], builds: Path) -> Said:
+def estimica(folder: Path, starts: Starts, builds: Path, limit: float) -> Said:
     """Every start of Estimica."""
     from estimica.estimate.estimator import find
     from estimica.estimate.setup import prepare
@@ -84,7 +86,7 @@ def estimica(folder: Path, starts: Mapping[str, list[float]], builds: Path) -> S
     samples = sum(map(len, problem.samples.values()))
     constant = 0.5 * samples * math.log(2 * math.pi) - jacobian_of(problem)
     begin = cpu()
-    setup = prepare(read_study(path))
+    setup = prepare(read_study(path, asked={"estimate": {"max_seconds": limit}}))
     cases = setup.calibration()
     names = [u.label for u in cases.unknowns.items]
     ours = {aliases.get(n, n): v for n, v in starts.items()}
@@ -101,7 +103,7 @@ def estimica(folder: Path, starts: Mapping[str, list[float]], builds: Path) -> S
     return {"build": built, "nominal": -nominal, **searched(search, count)}
 
 
-def pypesto(folder: Path, starts: Mapping[str, list[float]], builds: Path) -> Said:
+def pypesto(folder: Path, starts: Starts, builds: Path, limit: float) -> Said:
     """Every start of pyPESTO with Fides and AMICI."""
     import logging
 
@@ -113,6 +115,8 @@ def pypesto(folder: Path, starts: Mapping[str, list[float]], builds: Path) -> Sa
     logging.disable(logging.CRITICAL)
     begin = cpu()
     problem = petab.Problem.from_yaml(str(yaml_of(folder)))
+    if petab.measurement_table_has_timepoint_specific_mappings(problem.measurement_df):
+        petab.flatten_timepoint_specific_output_overrides(problem)  # AMICI asks for that
     importer = PetabImporter(
         problem, output_folder=str(builds / folder.name), model_name=folder.name
     )
@@ -127,18 +131,19 @@ def pypesto(folder: Path, starts: Mapping[str, list[float]], builds: Path) -> Sa
         whole.set_x_guesses([whole.get_full_vector(guess, whole.x_fixed_vals)])
         found = minimize(
             whole,
-            optimizer=FidesOptimizer(verbose=logging.CRITICAL),
+            optimizer=FidesOptimizer(
+                options={fides.Options.MAXTIME: limit}, verbose=logging.CRITICAL
+            ),
             n_starts=1,
             progress_bar=False,
             filename=None,
         )
         return float(found.optimize_result[0].fval)
 
-    versions = f"fides {fides.__version__}"
-    return {"build": built, "versions": versions, **searched(search, len(starts[free[0]]))}
+    return {"build": built, **searched(search, len(starts[free[0]]))}
 
 
-SIDES: Mapping[str, Callable[[Path, Mapping[str, list[float]], Path], Said]] = {
+SIDES: Mapping[str, Callable[[Path, Starts, Path, float], Said]] = {
     "estimica": estimica,
     "pypesto": pypesto,
 }
@@ -182,6 +187,7 @@ def main() -> None:
     parser.add_argument("tables", type=Path)
     parser.add_argument("names", nargs="+")
     parser.add_argument("--starts", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=20.0)
     given = parser.parse_args()
     given.tables.mkdir(parents=True, exist_ok=True)
     if given.side == "table":
@@ -191,7 +197,7 @@ def main() -> None:
         folder = given.folder / name
         starts = starts_of(folder, given.starts)
         begin = time.perf_counter()
-        said = SIDES[given.side](folder, starts, given.tables / "amici")
+        said = SIDES[given.side](folder, starts, given.tables / "amici", given.seconds)
         said |= {"wall": time.perf_counter() - begin, "estimated": len(starts)}
         (given.tables / f"{given.side}_{name}.json").write_text(json.dumps(said, indent=1))
     return None

@@ -41,3 +41,16 @@ def test_mistakes_are_told_without_a_traceback(tmp_path: Path) -> None:
     code, told = run("fit", problem, "--no-store")
     assert code == 2
     assert "S301" in json.dumps(told)
+
+
+def test_new_says_which_prior_is_left_out(tmp_path: Path) -> None:
+    table = (
+        "parameterId parameterScale lowerBound upperBound nominalValue estimate "
+        "objectivePriorType objectivePriorParameters\n"
+        "k1 log10 1e-3 1e3 0.8 1 laplace 1;2\nk2 log10 1e-3 1e3 0.6 1  \n"
+        "a0 lin 0 10 1 0  \nb0 lin 0 10 0 0  "
+    )
+    problem = written(tmp_path, parameters=table)
+    _, told = run("new", problem, "--output", tmp_path / "own.toml")
+    assert told["notes"] == ["'k1': its laplace prior (1; 2) is not used"]
+    assert "its laplace prior (1; 2) is not used" in (tmp_path / "own.toml").read_text()

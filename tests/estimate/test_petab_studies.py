@@ -22,7 +22,7 @@ from estimica.study.petab.opened import open_problem
 from estimica.study.petab.written import write_petab_study
 from estimica.study.study import Study
 from estimica.study.study_file import read_study
-from estimica.study.tuner import Tuner
+from estimica.study.tuner import Prior, Tuner
 
 pytest.importorskip("libsbml")
 
@@ -151,3 +151,78 @@ def test_the_log_likelihood_of_a_fit_is_that_of_the_test_suite(number: str) -> N
     told = fit(nominal).to_dict()
     assert told["log_likelihood"] == pytest.approx(solution(path)["llh"], abs=1e-3)
     assert told["aic"] == pytest.approx(-2 * told["log_likelihood"])  # nothing is estimated
+
+
+SLOW = {
+    "conditions": "conditionId k1 k2\npre {rate} {rate}\nc0 0.8 0.6",
+    "parameters": "parameterId parameterScale lowerBound upperBound nominalValue estimate\n"
+    "a0 lin 0.1 10 1 1\nb0 lin 0 10 0 0",
+    "measurements": "observableId preequilibrationConditionId simulationConditionId time "
+    "measurement\nobs pre c0 0 0.52\nobs pre c0 1 0.47\nobs pre c0 2 0.44\nobs pre c0 5 0.43",
+}
+
+
+@pytest.mark.parametrize(("rate", "says"), [("1e-7", True), ("1e-4", False)])
+def test_a_preequilibration_that_has_not_settled_is_said(
+    tmp_path: Path, rate: str, says: bool
+) -> None:
+    # after 1e6 units of time the slow one is e^-0.2 away from its steady state
+    path = written(tmp_path, **{n: t.replace("{rate}", rate) for n, t in SLOW.items()})
+    message = fit(read_study(path)).outcome.message
+    assert ("not every model state is steady before the data of" in message) is says
+
+
+def with_prior(folder: Path, shape: str, numbers: str, scale: str = "log10") -> Path:
+    head = "parameterId parameterScale lowerBound upperBound nominalValue estimate "
+    return written(
+        folder,
+        parameters=f"{head}objectivePriorType objectivePriorParameters\n"
+        f"k1 {scale} 1e-3 1e3 0.8 1 {shape} {numbers}\n"
+        "k2 log10 1e-3 1e3 0.6 1  \na0 lin 0 10 1 0  \nb0 lin 0 10 0 0  ",
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "numbers", "scale", "prior"),
+    [
+        ("normal", "2;0.5", "log10", Prior(2.0, 0.5)),
+        ("logNormal", "-0.2;0.5", "log10", Prior(-0.2, 0.5, "log")),
+        ("logNormal", "-0.2;0.5", "lin", Prior(-0.2, 0.5, "log")),
+        ("parameterScaleNormal", "-0.1;0.3", "log10", Prior(-0.1, 0.3, "log10")),
+        ("parameterScaleNormal", "-0.1;0.3", "log", Prior(-0.1, 0.3, "log")),
+        ("parameterScaleNormal", "0.9;0.3", "lin", Prior(0.9, 0.3)),
+    ],
+)
+def test_normal_priors_count_as_the_problem_says(
+    tmp_path: Path, shape: str, numbers: str, scale: str, prior: Prior
+) -> None:
+    study = read_study(with_prior(tmp_path, shape, numbers, scale))
+    assert study.tuners[0].prior == prior
+    assert study.notes == ()
+
+
+def test_a_uniform_prior_is_bounds(tmp_path: Path) -> None:
+    tuner = read_study(with_prior(tmp_path, "uniform", "0.5;2000")).tuners[0]
+    assert (tuner.min, tuner.max, tuner.start) == (0.5, 1000.0, 0.8)
+    tuner = read_study(with_prior(tmp_path, "parameterScaleUniform", "-1;0")).tuners[0]
+    assert (tuner.min, tuner.max) == (pytest.approx(0.1), pytest.approx(1.0))
+    with pytest.raises(StudyError, match="Q128: parameter 'k1': its prior leaves nothing"):
+        read_study(with_prior(tmp_path, "uniform", "2000;3000"))
+    with pytest.raises(StudyError, match="Q129: parameter 'k1': a normal prior has two numbers"):
+        read_study(with_prior(tmp_path, "normal", "2"))
+
+
+def test_a_fit_says_which_prior_it_leaves_out(tmp_path: Path) -> None:
+    found = fit(read_study(with_prior(tmp_path, "parameterScaleLaplace", "0;0.5")))
+    said = "'k1': its laplace prior on log10 (0; 0.5) is not used"
+    assert said in found.to_dict()["remarks"]
+    assert said in " ".join(str(found).split())
+
+
+def test_priors_are_not_in_the_log_likelihood(tmp_path: Path) -> None:
+    path = with_prior(tmp_path, "logNormal", "1.5;0.1")
+    found = fit(read_study(path))
+    values = dict(found.parameters["value"])
+    assert values["k1"] > 2.0  # the prior pulls it away from 0.8
+    assert found.log_likelihood == pytest.approx(judged(path)[1].at(values).value, abs=1e-5)
+    assert found.aic == pytest.approx(-2 * found.log_likelihood + 4)

@@ -22,6 +22,7 @@ from estimica.estimate.noise_floor import held_noise
 from estimica.estimate.objective import Objective, Point, as_seen, judge_of, scored
 from estimica.estimate.roughness import SMOOTH, Rough
 from estimica.estimate.search import Searched, Status
+from estimica.estimate.settling import unsettled
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknowns
 
@@ -65,6 +66,7 @@ def conclude(
     judged = judge is objective and searched.status is Status.CONVERGED
     if finer is not None and fine is not None and judged:
         message += too_coarse(finer, point, fine, known, held)
+    message += unsettled(setup, point, objective.n_samples)
     halved = discretisation(setup, judge, seen, known, held)
     if halved is not None and searched.status is Status.CONVERGED:
         message += halved.warning

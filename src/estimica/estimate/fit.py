@@ -325,8 +325,8 @@ class Fit:
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What to know of the intervals: one sentence where the residuals are coloured."""
-        return show.added_remarks("fit", self)
+        """What to know of it: what of its source it leaves out, whether residuals are coloured."""
+        return (*self.study.notes, *show.added_remarks("fit", self))
 
     def table(self) -> show.Table:
         """Tuners, start values and disturbances with their intervals."""

@@ -26,6 +26,11 @@ Fixed = Annotated[
     either('a number, or an expression in tuners "…"'),
 ]
 
+#: how long a model is left alone until it counts as being in its steady state, in its own unit of
+#: time. Steps grow as it settles, so that a long time costs little; the slowest rates of the
+#: PEtab benchmark collection are 1e-4 a unit
+SETTLING = 1e6
+
 
 @spoken(CaseError, "C001", called("change"))
 @dataclass(frozen=True, config=STRICT)

@@ -46,6 +46,7 @@ class Study:
     outputs: Mapping[str, str] = field(repr=False)  # formulas that hold in all cases
     #: in expressions of cases, also of those left out: tuners may stand there alone
     formula_names: frozenset[str] = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)  # what its source has and the study has not
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class Study:
         noise_names: Iterable[str] = (),
         outputs: Mapping[str, str] | None = None,
         formula_names: Iterable[str] = (),
+        notes: Iterable[str] = (),
     ) -> None:
         chosen = estimation or Estimation()
         cases = tuple(cases)
@@ -85,6 +87,7 @@ class Study:
             "noise_names": names_in_sigmas(cases) | set(noise_names),
             "outputs": dict(outputs or {}),
             "formula_names": names_in_cases(cases) | set(formula_names),
+            "notes": tuple(notes),
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
@@ -118,6 +121,7 @@ class Study:
             noise_names=self.noise_names,
             outputs=self.outputs,
             formula_names=self.formula_names,
+            notes=self.notes,
         )
 
     def code_for(self, text: str) -> TrustedCode:

@@ -142,6 +142,7 @@ def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) ->
             solver=content.solver,
             path=path,
             tables=tables,
+            notes=opened.notes,
         )
     except EstimicaError as error:
         return Examined(None, (), [Problem(error.code, "", error.message)])

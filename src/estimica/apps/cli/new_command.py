@@ -64,24 +64,35 @@ def new(
         path = output or Path(f"{_stem(source, class_)}.toml")
         require_new(path, force=force)
         require_outputs(path)
+        notes: tuple[str, ...] = ()
         if is_petab(source):
-            _write_petab(source, path, rest or [], force=force)
+            notes = _write_petab(source, path, rest or [], force=force)
         else:
             write_study(path, drafted(source, class_, files, path.parent, library or []))
         problems = check_file(path)
     if as_json:
         told = {"status": "done", "message": f"wrote {path}"}
         left = [{"code": p.code, "message": p.text} for p in problems]
-        print_json({"command": "new", "outcome": told, "study": str(path), "problems": left})
+        print_json(
+            {
+                "command": "new",
+                "outcome": told,
+                "study": str(path),
+                "problems": left,
+                "notes": list(notes),
+            }
+        )
     else:
         say(f"wrote {path}")
+        for note in notes:
+            say(f"note: {note}")
         if problems:
             say("What is left to do:")
             show_problems(problems)
 
 
-def _write_petab(source: str, path: Path, rest: Sequence[str], *, force: bool) -> None:
-    """The study of a PEtab problem, whose tables name its model and its data."""
+def _write_petab(source: str, path: Path, rest: Sequence[str], *, force: bool) -> tuple[str, ...]:
+    """Write the study of a PEtab problem, whose tables name its model and data; notes come back."""
     from estimica.study.draft import require_new
     from estimica.study.petab.opened import open_problem
     from estimica.study.petab.written import write_petab_study
@@ -93,7 +104,9 @@ def _write_petab(source: str, path: Path, rest: Sequence[str], *, force: bool) -
     model = path.with_suffix(".mo")
     require_new(model, force=force)
     require_outputs(model)
-    write_petab_study(open_problem(source), path, source)
+    opened = open_problem(source)
+    write_petab_study(opened, path, source)
+    return opened.notes
 
 
 def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:

@@ -27,11 +27,8 @@ from estimica.flat.system import (
 from estimica.source.sbml.roles import Role
 from estimica.source.sbml.translate import Translated
 from estimica.study.petab.problem import Experiment, Problem
+from estimica.study.stages import SETTLING
 
-#: how long a model is left alone until it counts as being in its steady state, in its own unit of
-#: time. Steps grow as it settles, so that a long time costs little; the slowest rates of the
-#: benchmark collection are 1e-4 a unit
-SETTLING = 1e6
 #: when a period begins that an experiment does not have
 NEVER = 1e99
 

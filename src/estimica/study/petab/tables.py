@@ -18,6 +18,7 @@ from estimica.flat.modelica_text import write_expression
 from estimica.flat.system import FlatSystem
 from estimica.study.petab.build import Built, Sample
 from estimica.study.petab.observed import Output
+from estimica.study.petab.priors import known_before
 from estimica.study.petab.problem import Parameter
 
 #: tolerances of the solver: concentrations of the benchmark collection go down to 1e-6 and less,
@@ -33,6 +34,7 @@ class PetabStudy:
     flat: FlatSystem
     tables: Mapping[str, Any]
     data: Mapping[str, Data]
+    notes: tuple[str, ...] = ()  # what the problem has and the study has not
 
 
 def study_tables(built: Built) -> PetabStudy:
@@ -44,21 +46,30 @@ def study_tables(built: Built) -> PetabStudy:
             own = built.problem.experiments[name].name
             cases.append(writer.case(name, own))
             data[own] = _data(own, samples)
+    estimated = {n: _tuner(built.problem.parameters[n]) for n in built.problem.estimated}
     tables = {
         "model": {"source": f"{built.flat.name}.mo", "class": built.flat.name},
-        "tune": {
-            writer.inner(n): _tuner(built.problem.parameters[n]) for n in built.problem.estimated
-        },
+        "tune": {writer.inner(n): tuner for n, tuner in estimated.items()},
         "case": cases,
         "estimate": {"criterion": "ml"},
         "solver": dict(SOLVER),
     }
-    return PetabStudy(_without_noise(built), tables, data)
+    notes = tuple(
+        f"'{n}': {tuner['description']}" for n, tuner in estimated.items() if "description" in tuner
+    )
+    return PetabStudy(_without_noise(built), tables, data, notes)
 
 
 def _tuner(parameter: Parameter) -> dict[str, Any]:
-    low, high = parameter.low, parameter.high
-    logarithmic = parameter.scale != "lin"
+    known = known_before(parameter)
+    low, high = max(parameter.low, known.low), min(parameter.high, known.high)
+    if not low < high:
+        raise StudyError(
+            "Q128",
+            f"parameter '{parameter.name}': its prior leaves nothing between the bounds "
+            f"{parameter.low:g} and {parameter.high:g}",
+        )
+    logarithmic = parameter.scale != "lin" or known.logarithmic
     start = parameter.value
     if math.isnan(start):
         start = _middle(low, high, logarithmic)
@@ -69,31 +80,11 @@ def _tuner(parameter: Parameter) -> dict[str, Any]:
         found["max"] = high
     if logarithmic:
         found["scale"] = "log"
-    return found | _prior(parameter)
-
-
-def _prior(parameter: Parameter) -> dict[str, Any]:
-    """The prior of a tuner; one that a study cannot have is told where the tuner is described."""
-    prior = parameter.prior
-    if prior is None or not parameter.estimated:
-        return {}
-    if prior.shape == "normal" and len(prior.numbers) == 2:
-        mean, sigma = prior.numbers
-        on = {"on": parameter.scale} if prior.on_scale and parameter.scale != "lin" else {}
-        return {"prior": {"mean": mean, "sigma": sigma, **on}}
-    if prior.shape == "uniform" and len(prior.numbers) == 2:
-        low, high = (_unscaled(x, parameter, prior.on_scale) for x in prior.numbers)
-        if low <= parameter.low and parameter.high <= high:
-            return {}
-    numbers = "; ".join(f"{x:g}" for x in prior.numbers)
-    return {"description": f"its {prior.shape} prior ({numbers}) is not used"}
-
-
-def _unscaled(x: float, parameter: Parameter, on_scale: bool) -> float:
-    """A value on the search scale as a plain one."""
-    if not on_scale or parameter.scale == "lin":
-        return x
-    return math.exp(x) if parameter.scale == "log" else 10.0**x
+    if known.prior:
+        found["prior"] = dict(known.prior)
+    if known.unused:
+        found["description"] = known.unused
+    return found
 
 
 def _middle(low: float, high: float, logarithmic: bool) -> float:
