@@ -226,3 +226,16 @@ def test_priors_are_not_in_the_log_likelihood(tmp_path: Path) -> None:
     assert values["k1"] > 2.0  # the prior pulls it away from 0.8
     assert found.log_likelihood == pytest.approx(judged(path)[1].at(values).value, abs=1e-5)
     assert found.aic == pytest.approx(-2 * found.log_likelihood + 4)
+
+
+@pytest.mark.parametrize("start", ["1e-12", "1e-9"])
+def test_a_search_with_a_noise_level_far_too_small_goes_on(tmp_path: Path, start: str) -> None:
+    tables = {
+        "observables": "observableId observableFormula noiseFormula\nobs A sd",
+        "parameters": "parameterId parameterScale lowerBound upperBound nominalValue estimate\n"
+        f"k1 log10 1e-3 1e3 8 1\nk2 log10 1e-3 1e3 0.06 1\nsd log10 1e-12 10 {start} 1\n"
+        "a0 lin 0 10 1 0\nb0 lin 0 10 0 0",
+    }
+    found = fit(read_study(written(tmp_path, **tables)))
+    # at the optimum σ² is the mean square of the residuals
+    assert found.parameters["value"]["sd"] == pytest.approx(found.cases[0].outputs[0].rmse, rel=1e-3)

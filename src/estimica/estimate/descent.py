@@ -202,15 +202,23 @@ class Descent:
                 gained = point.cost - trial.cost
                 self.method.accepted(gained / predicted)
                 self._accept(trial, size, tries)
-                if size <= self.limits.tolerance or gained <= 1e-15 * point.square:
+                if size <= self.limits.tolerance or gained <= 1e-15 * self._content(point):
                     return self._judge("the unknowns do not change any more")
                 return None
-            if isinstance(trial, Point) and predicted <= GAIN * point.square:
+            if isinstance(trial, Point) and predicted <= GAIN * self._content(point):
                 break
             self.method.rejected(isinstance(trial, Failure))
             if not self._is_patient:
                 break
         return self._judge("nothing more is gained within the simulation's accuracy")
+
+    def _content(self, point: Point) -> float:
+        """What the cost is made of, next to which a gain is rounding.
+
+        Σρ² where that is the cost. Where σ is searched too, ρ holds (r/σ)² as well, and far off
+        Σρ² is the square of the cost: gains of many decades looked like rounding.
+        """
+        return min(point.square, abs(point.cost) + self.objective.n_samples)
 
     def _judge(self, said: str) -> tuple[Status, str] | None:
         """The end if the point is optimal; else on from a better one, or what is in the way."""
