@@ -165,8 +165,12 @@ def searched(search: Callable[[int], float], count: int) -> Said:
 
 def table(tables: Path, names: Iterable[str]) -> None:
     """Print what both sides have found."""
-    print("| problem | estimated | starts | best | hits | hits | CPU s | CPU s | of its build | |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| problem | estimated | starts | best | best of each | hits | hits of pyPESTO | CPU s ",
+        end="",
+    )
+    print("| CPU s of pyPESTO | of AMICI's build | ratio | with the build |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for name in names:
         ours, theirs = (json.loads((tables / f"{s}_{name}.json").read_text()) for s in SIDES)
         best = min([*ours["costs"], *theirs["costs"], ours["nominal"]])
@@ -174,8 +178,9 @@ def table(tables: Path, names: Iterable[str]) -> None:
         mine, its = sum(ours["seconds"]) + ours["build"], sum(theirs["seconds"])
         print(
             f"| {name.split('_')[0]} | {ours['estimated']} | {len(ours['costs'])} | {best:.3f} "
+            f"| {min(ours['costs']):.3f}, {min(theirs['costs']):.3f} "
             f"| {hits[0]} | {hits[1]} | {mine:.1f} | {its:.1f} | {theirs['build']:.1f} "
-            f"| {its / mine:.1f}, {(its + theirs['build']) / mine:.1f} |"
+            f"| {its / mine:.1f} | {(its + theirs['build']) / mine:.1f} |"
         )
 
 
