@@ -238,4 +238,6 @@ def test_a_search_with_a_noise_level_far_too_small_goes_on(tmp_path: Path, start
     }
     found = fit(read_study(written(tmp_path, **tables)))
     # at the optimum σ² is the mean square of the residuals
-    assert found.parameters["value"]["sd"] == pytest.approx(found.cases[0].outputs[0].rmse, rel=1e-3)
+    assert found.parameters["value"]["sd"] == pytest.approx(
+        found.cases[0].outputs[0].rmse, rel=1e-3
+    )
