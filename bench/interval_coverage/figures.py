@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-#: per cent of the intervals that shall hold the truth: 95 ± 3, which is 2.75 standard deviations
-#: of a share of 400 experiments
-LEAST, MOST = 92.0, 98.0
+#: per cent by which the share that holds the truth may be off 95 in 400 experiments: 2.75 standard
+#: deviations of it; with fewer experiments it scatters as much more
+OFF = 3.0
 #: the same of the unknown that is furthest off: four standard deviations, since it is the worst of
 #: some four in each of 144 cells
-WORST_LEAST, WORST_MOST = 90.5, 99.5
+WORST_OFF = 4.5
+FULL = 400  # experiments
 #: per cent of the results that must bear the sentence for it to be said of the cell
 MOSTLY = 90.0
 Held = Mapping[str, bool | None]
@@ -41,19 +43,25 @@ class Cell:
     @property
     def is_true(self) -> bool:
         """Whether 95 % is true, of all unknowns together and of each."""
-        return inside(self.coverage) and WORST_LEAST <= self.worst_coverage <= WORST_MOST
+        wide = wider(self.experiments)
+        return (
+            abs(self.coverage - 95) <= OFF * wide
+            and abs(self.worst_coverage - 95) <= WORST_OFF * wide
+        )
 
     @property
     def is_told(self) -> bool:
         """Whether results say it: nearly all do, or those that do not are right."""
         return self.told >= MOSTLY or (
-            self.told > 0 and self.silent is not None and inside(self.silent)
+            self.told > 0
+            and self.silent is not None
+            and abs(self.silent - 95) <= OFF * wider(self.experiments)
         )
 
 
-def inside(coverage: float) -> bool:
-    """Whether a coverage is within the limits of the table."""
-    return LEAST <= coverage <= MOST
+def wider(experiments: int) -> float:
+    """How much further than in a full cell the share of so many experiments scatters."""
+    return math.sqrt(FULL / min(experiments, FULL))
 
 
 def cell(outcomes: Sequence[tuple[Held, str] | None]) -> Cell:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from experiments import NEAR, SITUATIONS, SLOW
-from figures import LEAST, MOST, WORST_LEAST, WORST_MOST, Cell, Cells
+from figures import FULL, OFF, WORST_OFF, Cell, Cells, wider
 from intervals import METHODS, REPLICATES
 from plants import PLANTS
 
@@ -28,9 +28,17 @@ KINDS = {
 
 def page(cells: Cells) -> str:
     """The whole page."""
-    counts = sorted({c.experiments for c in cells.values()})
-    many = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1]))) if counts else "0"
-    return "\n".join([*_head(many), *_tables(cells), *_notes(cells)]) + "\n"
+    return "\n".join([*_head(_many(cells)), *_tables(cells), *_notes(cells)]) + "\n"
+
+
+def _many(cells: Cells) -> str:
+    """How many experiments the cells have, in words; the fewest of each method."""
+    least: dict[str, int] = {}
+    for (_, _, method), one in cells.items():
+        least[method] = min(one.experiments, least.get(method, one.experiments))
+    if len(set(least.values())) <= 1:
+        return str(next(iter(least.values()), 0))
+    return ", ".join(f"{n} ({method})" for method, n in least.items())
 
 
 def _head(many: str) -> Iterable[str]:
@@ -40,14 +48,15 @@ def _head(many: str) -> Iterable[str]:
         "A 95 % interval holds the truth in 95 of 100 experiments, or it is not one. Here is how "
         f"often each kind does: six models, six situations, four methods, {many} simulated "
         "experiments in each cell. Numbers are per cent of the intervals of all unknowns that "
-        "hold the truth, then the unknown that is furthest from 95 %. The share of 400 scatters "
-        f"by 1.1: {LEAST:g} to {MOST:g} counts as 95, and {WORST_LEAST:g} to {WORST_MOST:g} for "
-        "the unknown that is furthest. *Italic* cells lie outside, and their results say so in a "
-        "sentence; **bold** ones do not say it."
+        "hold the truth, then the unknown that is furthest from 95 %. "
+        f"The share of {FULL} scatters by 1.1: {95 - OFF:g} to {95 + OFF:g} counts as 95, and {95 - WORST_OFF:g} to "
+        f"{95 + WORST_OFF:g} for the unknown that is furthest; a share of 100 scatters "
+        f"{wider(100):g} times as much, and the limits are as much wider. *Italic* cells lie "
+        "outside, and their results say so in a sentence; **bold** ones do not say it."
     )
     yield from ("```console", f"$ {COMMAND}", "```", "")
     yield from _filled(
-        "repeats it in about 25 minutes and writes this page and "
+        "repeats it, in some two hours of one processor, and writes this page and "
         "[coverage_table.json](assets/coverage_table.json). `--only circuit,unbalanced,profile` "
         "does one cell."
     )
