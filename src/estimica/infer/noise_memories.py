@@ -30,11 +30,11 @@ ALTERNATING = (0.4, 0.8)  # γ(l) = (−r)^l of noise that alternates
 #: with 1 white noise is covered by 96 to 99 % and slow noise of a tenth of its variance by 85 to
 #: 94 % in 200 samples; with 0 the latter loses 3 %
 FIRST, SECOND = 1.0, 0.0
-#: information on the logarithm of each weight that is taken as given: an error by a factor of e², so
-#: that a weight the data say nothing of does not make all others uncertain
+#: information on the logarithm of each weight that is taken as given, an error by a factor of e²: a
+#: weight that the data say nothing of would otherwise make all others uncertain
 GIVEN = 0.25
-#: steps of the multiplicative ascent and its exponent: what it leaves is far below the scatter of
-#: the spectrum it is fitted to, so that more would follow chance
+#: steps of the multiplicative ascent and its exponent; chosen on the noises of
+#: tests/infer/colour_coverage.py, not measured one against the other
 STEPS, EXPONENT = 60, 0.75
 SINGLE = 64  # frequencies that are looked at one by one; above, in bands
 BAND = 1.05  # ratio of the ends of a band
