@@ -52,7 +52,8 @@ def _head(many: str) -> Iterable[str]:
         f"The share of {FULL} scatters by 1.1: {95 - OFF:g} to {95 + OFF:g} counts as 95, and "
         f"{95 - WORST_OFF:g} to {95 + WORST_OFF:g} for the unknown that is furthest; "
         f"a share of 100 scatters {wider(100):g} times as much, and the limits are as much wider. "
-        "*Italic* cells lie outside, and their results say so in a sentence; **bold** ones do not say it."
+        "*Italic* cells lie outside, and their results say so in a sentence; "
+        "**bold** ones do not say it."
     )
     yield from ("```console", f"$ {COMMAND}", "```", "")
     yield from _filled(
