@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from experiments import Laboratory
@@ -83,9 +83,9 @@ def doubt_in(texts: list[str]) -> str:
     return ""
 
 
-def _told(fit: es.Fit, ends: object, texts: list[str]) -> Told:
+def _told(fit: es.Fit, ends: Iterable[Sequence[float]], texts: list[str]) -> Told:
     names = [u.name for u in fit.unknowns.items]
-    pairs = [(float(low), float(high)) for low, high in ends]  # type: ignore[attr-defined]
+    pairs = [(float(low), float(high)) for low, high in ends]
     return Told(dict(zip(names, pairs, strict=True)), doubt_in(texts))
 
 

@@ -34,6 +34,6 @@ class DetectionLimits:
     def __post_init__(self) -> None:
         if self.min is None and self.max is None:
             raise wrong("C071", "give min, max or both")
-        numbers = isinstance(self.min, float) and isinstance(self.max, float)
-        if numbers and self.min >= self.max:  # type: ignore[operator]
-            raise wrong("C071", f"min {self.min:g} is not below max {self.max:g}; swap them")
+        low, high = self.min, self.max
+        if isinstance(low, float) and isinstance(high, float) and low >= high:
+            raise wrong("C071", f"min {low:g} is not below max {high:g}; swap them")
