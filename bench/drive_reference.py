@@ -15,8 +15,8 @@ import numpy as np
 from scipy.optimize import differential_evolution
 
 import estimica as es
+from estimica.optimise.criteria.score import FailedDesign
 from estimica.optimise.design import prepare_design
-from estimica.optimise.score import FailedDesign
 
 STUDY = Path(__file__).parents[1] / "examples" / "drive" / "drive.toml"
 DESIGNS = 3000  # 50 times the 60 designs that the search from the start is given

@@ -16,7 +16,7 @@ from scipy.integrate import odeint, solve_ivp
 from scipy.optimize import least_squares
 
 import estimica as es
-from estimica.estimate.estimator import fit
+from estimica.estimate.run.fit import fit
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Solver
 from estimica.study.study import Study

@@ -14,8 +14,8 @@ from fit_cases import FitCase
 
 SCRIPT = """
 import sys
-from estimica.estimate.estimator import fit
-from estimica.study.study_file import read_study
+from estimica.estimate.run.fit import fit
+from estimica.study.file.read import read_study
 found = fit(read_study(sys.argv[1]))
 assert found.outcome.ok, found.outcome.message
 """

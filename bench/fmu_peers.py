@@ -15,10 +15,10 @@ from fmu_cases import UnitCase, Vector
 from scipy.optimize import least_squares
 
 import estimica as es
-from estimica.simulate.fmu_experiment import FmuExperiment, FmuPoint, FmuRun
-from estimica.simulate.fmu_layout import BY_DIFFERENCES
-from estimica.simulate.fmu_model import FmuModel
-from estimica.simulate.fmu_process import FmuProcess
+from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun
+from estimica.simulate.fmu.loop.layout import BY_DIFFERENCES
+from estimica.simulate.fmu.model import FmuModel
+from estimica.simulate.fmu.process import FmuProcess
 
 DIFFERENCE = 1e-4  # relative step of the finite differences
 

@@ -22,9 +22,9 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import estimica as es
-from estimica.optimise.assess import sampled_study
+from estimica.optimise.assess.run import sampled_study
+from estimica.optimise.criteria.score import DesignPoint
 from estimica.optimise.design import Design, prepare_design
-from estimica.optimise.score import DesignPoint
 
 STUDY = Path(__file__).parents[1] / "examples" / "drive" / "assessment.toml"
 NAMES = ("mLoad", "c", "fCoulomb", "kp", "ks", "Ts")

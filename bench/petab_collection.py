@@ -22,8 +22,8 @@ import numpy.typing as npt
 from estimica.base.errors import EstimicaError
 from estimica.study.estimation import Solver
 from estimica.study.petab.build import Built, build
+from estimica.study.petab.convert import model_of
 from estimica.study.petab.likelihood import Judge, compared
-from estimica.study.petab.opened import model_of
 from estimica.study.petab.problem import read_problem
 
 #: `implicit`, because some of the models are stiff and none is hurt by it

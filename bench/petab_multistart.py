@@ -72,13 +72,13 @@ def starts_of(folder: Path, count: int) -> dict[str, list[float]]:
 
 def estimica(folder: Path, starts: Starts, builds: Path, limit: float) -> Said:
     """Every start of Estimica."""
-    from estimica.estimate.estimator import find
+    from estimica.estimate.run.fit import find
     from estimica.estimate.setup import prepare
+    from estimica.study.file.read import read_study
     from estimica.study.petab.build import build
+    from estimica.study.petab.convert import model_of
     from estimica.study.petab.likelihood import Judge, jacobian_of
-    from estimica.study.petab.opened import model_of
     from estimica.study.petab.problem import read_problem
-    from estimica.study.study_file import read_study
 
     path = yaml_of(folder)
     problem = build(read_problem(path))

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 Vector = npt.NDArray[np.float64]
 LIMIT = 3.0  # how much longer than NumPy by hand it may take

@@ -37,8 +37,8 @@ from statistics import median
 
 import numpy as np
 
-from estimica.estimate.objective import Point, scored
-from estimica.execute.store import Store
+from estimica.estimate.objective.cost import Point, scored
+from estimica.execute.runs.store import Store
 
 ROD = """
 model Rod "Heat in a rod of pieces"
@@ -122,9 +122,9 @@ def serve(folder: Path, port: int) -> None:
     import uvicorn
     from starlette.applications import Starlette
 
-    from estimica.apps.web.bench import Benches
-    from estimica.apps.web.feed import Feed, routes
-    from estimica.apps.web.folder import Folder
+    from estimica.apps.web.files.folder import Folder
+    from estimica.apps.web.live.feed import Feed, routes
+    from estimica.apps.web.worker.client import Benches
 
     served = Folder(folder)
     benches = Benches(served.root)
@@ -169,7 +169,7 @@ def served(folder: Path) -> Iterator[tuple[int, int]]:
 def work(study: Path) -> None:
     """A run of equal iterations, until it is stopped."""
     from estimica.estimate.setup import prepare
-    from estimica.study.study_file import read_study
+    from estimica.study.file.read import read_study
 
     objective = scored(prepare(read_study(study)).calibration(), {})
     unknowns = objective.unknowns

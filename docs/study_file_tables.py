@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from estimica.study.schema import study_schema
+from estimica.study.tables.schema import study_schema
 
 PAGE = Path(__file__).with_name("study-file.md")
 MARK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

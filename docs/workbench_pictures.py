@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.apps.web.browser import CHROMIUM, FLAGS, served  # noqa: E402
 
-from estimica.apps.cli.demo.boiler_data import write_boiler  # noqa: E402
+from estimica.apps.cli.demo.boiler import write_boiler  # noqa: E402
 
 OUT = ROOT / "docs" / "assets" / "workbench"
 #: a study that runs code

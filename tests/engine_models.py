@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.kernel import Kernel, build_kernel
-from estimica.simulate.engine import Options, Pieces, Run, Start, integrate
+from estimica.simulate.engine.run import Options, Pieces, Run, Start, integrate
 
 Reals = npt.NDArray[np.float64]
 t = ca.SX.sym("t")

@@ -39,11 +39,11 @@ HOMES = {
     "rich": ("report", "apps/cli"),
     "typer": ("apps/cli",),
     "matplotlib": ("report",),
-    "rumoca": ("source",),
-    "numba": ("compiled/numba_door.py",),
+    "rumoca": ("source/rumoca",),
+    "numba": ("compiled/llvm/numba.py",),
     "llvmlite": ("compiled", "simulate"),
     "lark": ("source", "study"),
-    "fmpy": ("compiled",),
+    "fmpy": ("simulate/fmu",),
     "distributed": ("execute",),
     "nutpie": ("infer/posterior",),
     "emcee": ("infer/posterior",),
@@ -268,4 +268,4 @@ def test_code_of_others_is_executed_in_one_place_only() -> None:
                 found.add(name_of(path))
             if isinstance(called, ast.Attribute) and called.attr in loading:
                 found.add(name_of(path))
-    assert found == {"base/user_code.py"}
+    assert found == {"base/code/run.py"}

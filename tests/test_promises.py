@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

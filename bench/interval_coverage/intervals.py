@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from experiments import Laboratory
 
 import estimica as es
-from estimica.base.show import Table
-from estimica.infer.covariance import KINDS
+from estimica.base.view import Table
+from estimica.infer.covariance.run import KINDS
 
 #: bootstrap replicates: by the (B + 1)α rule the ends lie at the outermost of 40, and what is
 #: covered is 95 % on the average whatever B is; more of them only make widths steadier

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 Outputs = tuple[np.ndarray, np.ndarray]
 CIRCUIT = """model Circuit

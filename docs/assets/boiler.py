@@ -12,11 +12,11 @@ from pathlib import Path
 from drawing import draw
 
 import estimica as es
-from estimica.apps.cli.demo.boiler_data import write_boiler
-from estimica.base.show import Curve, Curves, Panel, sensitivities
-from estimica.estimate.fit import Fit
-from estimica.estimate.pictures import picture
-from estimica.report.plots import figure
+from estimica.apps.cli.demo.boiler import write_boiler
+from estimica.base.view import Curve, Curves, Panel, sensitivities
+from estimica.estimate.fit.pictures import picture
+from estimica.estimate.fit.result import Fit
+from estimica.report.plotly.curves import figure
 
 HERE = Path(__file__).resolve().parent
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from drawing import draw
 
 import estimica as es
-from estimica.base.show import Curves
-from estimica.estimate.pictures import picture
-from estimica.report.plots import figure
+from estimica.base.view import Curves
+from estimica.estimate.fit.pictures import picture
+from estimica.report.plotly.curves import figure
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"

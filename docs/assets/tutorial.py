@@ -14,11 +14,11 @@ import numpy as np
 from drawing import draw
 
 import estimica as es
-from estimica.base.show import Curve, Curves, Heat, Panel
-from estimica.experiment.input_design_show import picture as design_picture
-from estimica.infer.criterion_map_show import picture as map_picture
-from estimica.report.heat import figure as heat_figure
-from estimica.report.plots import figure
+from estimica.base.view import Curve, Curves, Heat, Panel
+from estimica.experiment.design.present import picture as design_picture
+from estimica.infer.criterion_map.present import picture as map_picture
+from estimica.report.plotly.curves import figure
+from estimica.report.plotly.heat import figure as heat_figure
 from examples import thinned
 
 HERE = Path(__file__).resolve().parent

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import estimica as es
-from estimica.experiment.waveform import Waveform
+from estimica.experiment.waveforms.base import Waveform
 
 DISC = 0.5 * 2.5e3 * np.pi * 0.1**4 * 0.002  # kg m², aluminium, radius 0.1 m, 2 mm thick
 TRUTH = {"R": 1.2, "K": 0.030, "J": 8e-5 + DISC, "B": 5e-5}

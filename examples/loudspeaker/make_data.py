@@ -6,7 +6,7 @@ import numpy as np
 
 import estimica as es
 from estimica.experiment.simulated_data import SimulatedData
-from estimica.experiment.waveform import Waveform
+from estimica.experiment.waveforms.base import Waveform
 
 TRUTH = {"m": 0.0125, "r": 5.2, "k": 12e3, "R": 5.0, "Bl": 10.0}
 NONLINEAR = TRUTH | {"c1": 1e6, "c2": 2e-4}

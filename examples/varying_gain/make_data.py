@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import estimica as es
-from estimica.simulate.function_model import function_model_of_file
+from estimica.simulate.function.model import function_model_of_file
 
 TRUTH = {"k0": 1.5, "k1": 4.0, "tau": 2.0}
 SIGMA = 0.1

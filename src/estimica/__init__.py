@@ -32,57 +32,57 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from estimica.base.signals import Signal
-    from estimica.compiled.linear_frequency_function import frequency_function
-    from estimica.compiled.model import Model
+    from estimica.compiled.model.interface import Model
     from estimica.data.readers import read_data
     from estimica.estimate.by_hand import by_hand
-    from estimica.estimate.estimator import fit
-    from estimica.estimate.fit import Fit
-    from estimica.estimate.prefilter_weighting import prefilter_weighting
+    from estimica.estimate.fit.result import Fit
+    from estimica.estimate.fit.weighting import prefilter_weighting
+    from estimica.estimate.run.fit import fit
     from estimica.experiment import signals
-    from estimica.experiment.bode_guess import bode_guess
-    from estimica.experiment.first_guess import first_guess
-    from estimica.experiment.frequency_estimate import frequency_estimate
-    from estimica.experiment.input_design import design_input
-    from estimica.experiment.simulated import simulate_experiment
-    from estimica.infer.back_calculation import backcalculate
-    from estimica.infer.back_calculation_result import BackCalculation
+    from estimica.experiment.design_input import design_input
+    from estimica.experiment.frequency.run import frequency_estimate
+    from estimica.experiment.guess.bode import bode_guess
+    from estimica.experiment.guess.step_response import first_guess
+    from estimica.experiment.simulate import simulate_experiment
+    from estimica.infer.backcalculation.result import BackCalculation
+    from estimica.infer.backcalculation.run import backcalculate
     from estimica.infer.bands import bands
-    from estimica.infer.bootstrap import bootstrap
-    from estimica.infer.covariance import covariance
-    from estimica.infer.criterion_map import criterion_map
-    from estimica.infer.cross_validation import crossvalidate
-    from estimica.infer.identifiability import identifiability
-    from estimica.infer.likelihood_ratio import likelihood_ratio
-    from estimica.infer.measures import measures
+    from estimica.infer.bootstrap.run import bootstrap
+    from estimica.infer.covariance.run import covariance
+    from estimica.infer.criterion_map.run import criterion_map
+    from estimica.infer.crossvalidation.run import crossvalidate
+    from estimica.infer.identifiability.run import identifiability
+    from estimica.infer.likelihood_ratio.run import likelihood_ratio
     from estimica.infer.posterior.result import Posterior
     from estimica.infer.posterior.run import sample
-    from estimica.infer.profile import profile
-    from estimica.infer.regions import region
-    from estimica.infer.release import release
-    from estimica.infer.residuals import residuals
-    from estimica.infer.second_model import second_model
-    from estimica.optimise.assessment import Assessment
-    from estimica.optimise.montecarlo import montecarlo
-    from estimica.optimise.optimised import Optimised
-    from estimica.optimise.optimiser import optimise
-    from estimica.optimise.pareto import pareto
-    from estimica.optimise.pareto_result import Front
-    from estimica.optimise.sweep import sweep
-    from estimica.simulate.engine import Options
-    from estimica.simulate.function_model import function_model
-    from estimica.simulate.linear import Linearisation
-    from estimica.simulate.linear_models import state_space, transfer_function
-    from estimica.simulate.modelica_model import ModelicaModel, load_model
+    from estimica.infer.profile.run import profile
+    from estimica.infer.region import region
+    from estimica.infer.release.run import release
+    from estimica.infer.residuals.run import residuals
+    from estimica.infer.second_model.run import second_model
+    from estimica.infer.sensitivity.run import measures
+    from estimica.optimise.assess.montecarlo import montecarlo
+    from estimica.optimise.assess.result import Assessment
+    from estimica.optimise.assess.sweep import sweep
+    from estimica.optimise.optimum.result import Optimised
+    from estimica.optimise.optimum.run import optimise
+    from estimica.optimise.pareto.result import Front
+    from estimica.optimise.pareto.run import pareto
+    from estimica.simulate.engine.run import Options
+    from estimica.simulate.function.model import function_model
+    from estimica.simulate.linear.constructors import state_space, transfer_function
+    from estimica.simulate.linear.frequency_function import frequency_function
+    from estimica.simulate.modelica.linearisation import Linearisation
+    from estimica.simulate.modelica.model import ModelicaModel, load_model
     from estimica.simulate.response import Response
     from estimica.simulate.trajectory import Sensitivities, Trajectory
     from estimica.study.case import Case, InputColumn, OutputColumn, StartValue
     from estimica.study.design_criterion import Criterion
     from estimica.study.estimation import Estimation, Solver
+    from estimica.study.file.read import read_study
     from estimica.study.indicator import Indicator
     from estimica.study.petab.export import write_petab
     from estimica.study.study import Study
-    from estimica.study.study_file import read_study
     from estimica.study.tuner import Prior, Tuner
 
 try:
@@ -92,8 +92,8 @@ except PackageNotFoundError:  # a source tree that was not installed
 
 #: where each public name lives; it is imported when it is first asked for
 _HOMES = {
-    "Assessment": "optimise.assessment",
-    "BackCalculation": "infer.back_calculation_result",
+    "Assessment": "optimise.assess.result",
+    "BackCalculation": "infer.backcalculation.result",
     "Case": "study.case",
     "CaseError": "base.errors",
     "Criterion": "study.design_criterion",
@@ -102,18 +102,18 @@ _HOMES = {
     "Estimation": "study.estimation",
     "EstimicaError": "base.errors",
     "ExperimentError": "base.errors",
-    "Fit": "estimate.fit",
+    "Fit": "estimate.fit.result",
     "FitError": "base.errors",
-    "Front": "optimise.pareto_result",
+    "Front": "optimise.pareto.result",
     "Indicator": "study.indicator",
     "InferError": "base.errors",
     "InputColumn": "study.case",
-    "Linearisation": "simulate.linear",
-    "Model": "compiled.model",
+    "Linearisation": "simulate.modelica.linearisation",
+    "Model": "compiled.model.interface",
     "ModelError": "base.errors",
-    "ModelicaModel": "simulate.modelica_model",
-    "Optimised": "optimise.optimised",
-    "Options": "simulate.engine",
+    "ModelicaModel": "simulate.modelica.model",
+    "Optimised": "optimise.optimum.result",
+    "Options": "simulate.engine.run",
     "OutputColumn": "study.case",
     "Posterior": "infer.posterior.result",
     "Prior": "study.tuner",
@@ -131,41 +131,41 @@ _HOMES = {
     "Tuner": "study.tuner",
     "TunerError": "base.errors",
     "UnsupportedError": "base.errors",
-    "backcalculate": "infer.back_calculation",
+    "backcalculate": "infer.backcalculation.run",
     "bands": "infer.bands",
-    "bode_guess": "experiment.bode_guess",
-    "bootstrap": "infer.bootstrap",
+    "bode_guess": "experiment.guess.bode",
+    "bootstrap": "infer.bootstrap.run",
     "by_hand": "estimate.by_hand",
-    "covariance": "infer.covariance",
-    "criterion_map": "infer.criterion_map",
-    "crossvalidate": "infer.cross_validation",
-    "design_input": "experiment.input_design",
-    "first_guess": "experiment.first_guess",
-    "fit": "estimate.estimator",
-    "frequency_estimate": "experiment.frequency_estimate",
-    "frequency_function": "compiled.linear_frequency_function",
-    "function_model": "simulate.function_model",
-    "identifiability": "infer.identifiability",
-    "likelihood_ratio": "infer.likelihood_ratio",
-    "load_model": "simulate.modelica_model",
-    "measures": "infer.measures",
-    "montecarlo": "optimise.montecarlo",
-    "optimise": "optimise.optimiser",
-    "pareto": "optimise.pareto",
-    "prefilter_weighting": "estimate.prefilter_weighting",
-    "profile": "infer.profile",
+    "covariance": "infer.covariance.run",
+    "criterion_map": "infer.criterion_map.run",
+    "crossvalidate": "infer.crossvalidation.run",
+    "design_input": "experiment.design_input",
+    "first_guess": "experiment.guess.step_response",
+    "fit": "estimate.run.fit",
+    "frequency_estimate": "experiment.frequency.run",
+    "frequency_function": "simulate.linear.frequency_function",
+    "function_model": "simulate.function.model",
+    "identifiability": "infer.identifiability.run",
+    "likelihood_ratio": "infer.likelihood_ratio.run",
+    "load_model": "simulate.modelica.model",
+    "measures": "infer.sensitivity.run",
+    "montecarlo": "optimise.assess.montecarlo",
+    "optimise": "optimise.optimum.run",
+    "pareto": "optimise.pareto.run",
+    "prefilter_weighting": "estimate.fit.weighting",
+    "profile": "infer.profile.run",
     "read_data": "data.readers",
-    "read_study": "study.study_file",
-    "region": "infer.regions",
-    "release": "infer.release",
-    "residuals": "infer.residuals",
+    "read_study": "study.file.read",
+    "region": "infer.region",
+    "release": "infer.release.run",
+    "residuals": "infer.residuals.run",
     "sample": "infer.posterior.run",
-    "second_model": "infer.second_model",
+    "second_model": "infer.second_model.run",
     "signals": "experiment",
-    "simulate_experiment": "experiment.simulated",
-    "state_space": "simulate.linear_models",
-    "sweep": "optimise.sweep",
-    "transfer_function": "simulate.linear_models",
+    "simulate_experiment": "experiment.simulate",
+    "state_space": "simulate.linear.constructors",
+    "sweep": "optimise.assess.sweep",
+    "transfer_function": "simulate.linear.constructors",
     "write_petab": "study.petab.export",
 }
 

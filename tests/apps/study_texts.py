@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from estimica.study.schema import study_schema
+from estimica.study.tables.schema import study_schema
 
 Place = tuple[str | int, ...]
 NAME = "<name>"  # the last step of a place: the name of an entry itself

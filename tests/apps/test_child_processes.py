@@ -108,13 +108,13 @@ EVERY_KIND = """
 import asyncio, os, subprocess, sys
 import mine
 from pathlib import Path
-from estimica.apps.web.bench import Bench
-from estimica.apps.web.job_process import JobProcess
-from estimica.base.python_child import python_command, python_environment
-from estimica.execute.context import Context
-from estimica.execute.executor import executor
-from estimica.simulate.fmu_child import Nursery, StartedChild
-from estimica.source.flattener import flatten, stop_flatteners
+from estimica.apps.web.worker.client import Bench
+from estimica.apps.web.jobs.process import JobProcess
+from estimica.base.process import python_command, python_environment
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import executor
+from estimica.simulate.fmu.child import Nursery, StartedChild
+from estimica.source.rumoca.process import flatten, stop_flatteners
 
 here = Path.cwd()
 
@@ -153,7 +153,7 @@ async def bench():
     return sorted(found)
 
 def unit():
-    command = python_command("-m", "estimica.simulate.unit_compiler", str(os.getpid()), "estimica.simulate.driver", "x")
+    command = python_command("-m", "estimica.simulate.engine.compiler", str(os.getpid()), "estimica.simulate.engine.loop", "x")
     return subprocess.run(command, env=python_environment(), capture_output=True).stderr
 
 print(workers())
@@ -173,13 +173,13 @@ def test_no_module_of_the_current_folder_runs_in_any_child(hostile: Path) -> Non
     assert first == "[1, 4, 9]"
     assert second == "0 0 True 0"
     assert "problems" in third
-    assert "module estimica.simulate.driver has no unit x" in fourth
+    assert "module estimica.simulate.engine.loop has no unit x" in fourth
 
 
 DASK = """
 import mine
-from estimica.execute.context import Context
-from estimica.execute.executor import executor
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import executor
 
 if __name__ == "__main__":
     with executor("dask", 2) as crew:
@@ -224,7 +224,7 @@ def test_python_m_looks_in_the_current_folder_only_until_the_command_begins(host
 
 PATHS = """
 import json, os, sys
-from estimica.base.python_child import leave_current_folder, python_environment
+from estimica.base.process import leave_current_folder, python_environment
 leave_current_folder()
 print(json.dumps([sys.path, python_environment()["PYTHONPATH"].split(os.pathsep)]))
 """
@@ -251,8 +251,8 @@ def test_what_is_named_in_full_stays_though_it_is_the_current_folder(tmp_path: P
 
 PROMPT = """
 import mine
-from estimica.execute.context import Context
-from estimica.execute.executor import executor
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import executor
 with executor("local", 2) as crew:
     print([o.result() for o in crew.map(mine.square, [2, 3], context=Context(mine.nothing))])
     print([o.result() for o in crew.map(mine.program, {folders!r}, context=Context(mine.nothing))])
@@ -287,11 +287,11 @@ def test_the_interpreter_is_named_in_one_place_only() -> None:
             imported = isinstance(node, ast.ImportFrom) and node.module == "sys"
             if named or (imported and any(a.name == "executable" for a in node.names)):
                 found.add(path.relative_to(SOURCES).as_posix())
-    assert found == {"estimica/base/python_child.py"}
+    assert found == {"estimica/base/process.py"}
 
 
 NUMBA = """
-from estimica.compiled.numba_door import VERSIONS, njit
+from estimica.compiled.llvm.numba import VERSIONS, njit
 from numba.core import config
 print(config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES)
 print(njit(lambda x: x + 1)(1))

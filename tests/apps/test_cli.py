@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 DECAY = """
 model Decay "First-order decay"
@@ -238,9 +238,9 @@ def test_demo_names_a_folder_that_cannot_be(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 def test_interrupt_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
     script = (
-        "import sys, time, estimica.apps.cli.app as a, estimica.apps.cli as cli\n"
+        "import sys, time, estimica.apps.cli.commands.app as a, estimica.apps.cli as cli\n"
         "def wait(*args, **kwargs):\n    print('ready', flush=True); time.sleep(60)\n"
-        "import estimica.apps.cli.inspect_command as i\n"
+        "import estimica.apps.cli.commands.study.inspect as i\n"
         "i.load = wait\n"
         "sys.argv = ['estimica', 'inspect', 'x.mo']\n"
         "cli.main()\n"
@@ -266,7 +266,7 @@ def test_an_interrupt_that_python_would_only_print_ends_the_command() -> None:
     code = (
         "import signal, sys, time\n"
         "import estimica.apps.cli as cli\n"
-        "import estimica.apps.cli.app as commands\n"
+        "import estimica.apps.cli.commands.app as commands\n"
         "class Callback:\n"
         "    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
         "def app():\n"

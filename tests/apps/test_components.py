@@ -11,7 +11,7 @@ import pytest
 from tests.components import SOURCE
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 
 @pytest.fixture

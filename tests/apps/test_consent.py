@@ -21,10 +21,10 @@ from typer.testing import CliRunner
 sys.path.insert(0, str(Path(__file__).parent))
 from study_texts import NAME, Place, study_with, text_places, written
 
-from estimica.apps.cli.app import app
-from estimica.apps.web.bench_process import answer
-from estimica.base.consent import Code
-from estimica.study.trust import Trust, untrusted
+from estimica.apps.cli.commands.app import app
+from estimica.apps.web.worker.main import answer
+from estimica.base.code.consent import Code
+from estimica.study.file.trust import Trust, untrusted
 
 PLAIN = "model plain parameter Real k = 1; Real x(start = 1, fixed = true);"
 PLAIN += " equation der(x) = -k*x; end plain;"

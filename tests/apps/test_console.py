@@ -16,10 +16,10 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 import estimica.apps.cli as cli
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.apps.cli.console import VisibleConsole, VisibleStream, print_json, print_text, say
-from estimica.execute.run import Status
-from estimica.execute.store import Store
+from estimica.execute.runs.record import Status
+from estimica.execute.runs.store import Store
 
 ESC = "\x1b[2J\x1b]8;;http://evil.example\x07"
 NAMES = (f"a{ESC}b", "a\0b", "a\u202eb", "a\x9bb", "a\u200bb", "a\rb", "a\x07\x08b")

@@ -17,8 +17,8 @@ from tests.fuzz.warm_cli import Ended, run_command
 
 from estimica.base.problems import Problem
 from estimica.study.case import Case
-from estimica.study.record import Record, examine
-from estimica.study.study_file import examine_tables
+from estimica.study.file.read import examine_tables
+from estimica.study.record.samples import Record, examine
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="commands run in forks")
 MODEL = """model M
@@ -213,7 +213,7 @@ def test_broken_json_in_a_store_is_told_and_the_run_can_be_deleted(
     tmp_path: Path, store: bytes, place: str
 ) -> None:
     from estimica.base.errors import StoreError
-    from estimica.execute.store import Store
+    from estimica.execute.runs.store import Store
 
     path = tmp_path / "runs.sqlite"
     table, _, column = place.partition(".")
@@ -251,7 +251,7 @@ def test_a_store_that_is_none_is_told(tmp_path: Path, store: bytes) -> None:
 def test_a_fault_of_our_own_is_one_honest_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from estimica.apps.cli.unexpected import FAULT, tell
+    from estimica.apps.cli.internal_error import FAULT, tell
 
     monkeypatch.delenv("ESTIMICA_DEBUG", raising=False)
     assert tell(_raised(ZeroDivisionError("oh\nno")), ["fit", "s.toml", "--json"]) == FAULT
@@ -269,7 +269,7 @@ def test_a_fault_of_our_own_is_one_honest_line(
 
 
 def test_want_of_memory_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    from estimica.apps.cli.unexpected import tell
+    from estimica.apps.cli.internal_error import tell
 
     tell(_raised(MemoryError()), ["sweep"])
     err = capsys.readouterr().err

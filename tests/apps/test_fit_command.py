@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.apps.cli.progress import ProgressLine, TimeLeft
-from estimica.base.show import ended
+from estimica.base.view import ended
 from estimica.data.readers import read_data
-from estimica.estimate.estimator import Progress
-from estimica.estimate.search import Iteration
+from estimica.estimate.run.fit import Progress
+from estimica.estimate.search.run import Iteration
 from estimica.study.estimation import Estimation
 
 BROKEN = Path(__file__).resolve().parent.parent / "study" / "broken"

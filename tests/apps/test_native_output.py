@@ -63,8 +63,8 @@ COMMANDS = (
     + """
 import json, pathlib
 import estimica.apps.cli as cli
-import estimica.apps.cli.app as commands
-import estimica.estimate.estimator, estimica.infer.bootstrap, estimica.infer.profile
+import estimica.apps.cli.commands.app as commands
+import estimica.estimate.run.fit, estimica.infer.bootstrap.run, estimica.infer.profile.run
 
 plain = commands.app
 

@@ -19,12 +19,12 @@ import pytest
 from typer.models import OptionInfo
 from typer.testing import CliRunner, Result
 
-from estimica.apps.cli.app import app
-from estimica.apps.cli.runs_command import runs_app
+from estimica.apps.cli.commands.app import app
+from estimica.apps.cli.commands.runs import runs_app
 from estimica.apps.cli.streams import SafeStream
-from estimica.base import output_file
+from estimica.base.files import write as output_file
 from estimica.data.writers import write_csv
-from estimica.execute.store import Store
+from estimica.execute.runs.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 ESTIMICA = (sys.executable, "-c", "from estimica.apps.cli import main; main()")
@@ -231,7 +231,7 @@ def test_one_output_that_cannot_be_written_stops_no_other(here: Path) -> None:
 def test_what_cannot_be_made_of_a_result_does_not_swallow_it(here: Path) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(
-            "estimica.estimate.fitted_model.isinstance", lambda *_: False, raising=False
+            "estimica.estimate.fit.modelica.isinstance", lambda *_: False, raising=False
         )
         done = estimica("fit", "line.toml", "--modelica", "M.mo")
     assert done.exit_code == NOT_WRITTEN, done.output

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.study.petab_problems import written
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 
 def run(*arguments: object) -> tuple[int, dict[str, object]]:

@@ -14,13 +14,13 @@ from tests.optimise.formula_studies import formula_study
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.apps.cli.run_tables import comparison, comparison_object
+from estimica.apps.cli.commands.app import app
+from estimica.apps.cli.commands.run_tables import comparison, comparison_object
 from estimica.apps.run_facts import cautions, facts
 from estimica.apps.web.pages.compare import _quality, intervals
-from estimica.compiled.formula import formula_model
-from estimica.execute.run import RunSummary, Status, StoredRun
-from estimica.execute.store import Store
+from estimica.execute.runs.record import RunSummary, Status, StoredRun
+from estimica.execute.runs.store import Store
+from estimica.simulate.formula import formula_model
 
 
 def design(x: float = 0.3, limit: float = 1.0) -> es.Study:

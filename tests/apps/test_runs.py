@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from estimica.apps.cli.app import app
-from estimica.execute.run import Status
-from estimica.execute.store import Store
+from estimica.apps.cli.commands.app import app
+from estimica.execute.runs.record import Status
+from estimica.execute.runs.store import Store
 
 
 def estimica(*arguments: str, answer: str | None = None) -> Result:

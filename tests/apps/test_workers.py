@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
-from estimica.execute import executor as room
-from estimica.execute import growing
-from estimica.execute.context import NOTHING
-from estimica.execute.executor import executor
-from estimica.execute.growing import Growing
-from estimica.execute.serial import Serial
-from estimica.optimise import assess
+from estimica.apps.cli.commands.app import app
+from estimica.execute.workers import executor as room
+from estimica.execute.workers import growing
+from estimica.execute.workers.context import NOTHING
+from estimica.execute.workers.executor import executor
+from estimica.execute.workers.growing import Growing
+from estimica.execute.workers.serial import Serial
+from estimica.optimise.assess import run as assess
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "execute"))  # workers are given the path of their parent

@@ -13,13 +13,13 @@ import pytest
 
 import estimica
 from estimica.base.errors import EstimicaError, SourceError
-from estimica.base.files import open_file, read_bytes, read_text
-from estimica.compiled.fmu_archive import unpack_fmu
+from estimica.base.files.read import open_file, read_bytes, read_text
 from estimica.data.readers import read_data
+from estimica.simulate.fmu.archive import unpack_fmu
 from estimica.source.load import load_flat
-from estimica.study.form_labels import FILE_NAME, read_labels
-from estimica.study.study_file import examine_file, read_study
-from estimica.study.trust import Trust, untrusted
+from estimica.study.file.read import examine_file, read_study
+from estimica.study.file.trust import Trust, untrusted
+from estimica.study.form.labels import FILE_NAME, read_labels
 
 LINUX = sys.platform.startswith("linux")
 SRC = Path(estimica.__file__).parent
@@ -128,17 +128,16 @@ def test_lines_end_alike(tmp_path: Path) -> None:
 def test_files_of_users_have_one_door() -> None:
     """Other reads are of files that Estimica has written or brings along."""
     own = {
-        "apps/cli/demo/boiler_data.py",  # comes with the package
-        "apps/cli/live_page.py",  # written by the run
+        "apps/cli/demo/boiler.py",  # comes with the package
+        "apps/cli/commands/design/live_page.py",  # written by the run
         "apps/web/downloads.py",  # written a moment before
-        "apps/web/job.py",  # printed by a run
-        "base/regular_file.py",  # the lock of the door
-        "compiled/fmu_archive.py",  # what it has unpacked itself
-        "execute/process_identity.py",  # of the system
-        "report/document.py",  # comes with the package
-        "simulate/calls.py",  # its own code
-        "simulate/fmu_unit.py",
-        "source/base_modelica_parser.py",  # comes with the package
+        "apps/web/jobs/job.py",  # printed by a run
+        "base/files/regular.py",  # the lock of the door
+        "simulate/fmu/archive.py",  # what it has unpacked itself
+        "execute/runs/process_identity.py",  # of the system
+        "report/html.py",  # comes with the package
+        "simulate/engine/units.py",  # its own code
+        "source/base_modelica/parser.py",  # comes with the package
         "source/cache.py",
         "source/limits.py",  # of the system
     }
@@ -149,4 +148,4 @@ def test_files_of_users_have_one_door() -> None:
         for line in file.read_text(encoding="utf-8").splitlines()
         if reads.search(line)
     }
-    assert found - own - {"base/toml_text.py"} == set()
+    assert found - own - {"base/files/toml.py"} == set()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from estimica.base import output_file
 from estimica.base.errors import ReportError, WriteError
-from estimica.base.output_file import (
+from estimica.base.files import write as output_file
+from estimica.base.files.write import (
     replaced,
     require_writable,
     require_writable_folder,
@@ -73,7 +73,7 @@ def test_a_file_larger_than_allowed_leaves_the_old_one(tmp_path: Path) -> None:
     path.write_text("before", encoding="utf-8")
     script = (
         "import resource, signal, sys\n"
-        "from estimica.base.output_file import write_text\n"
+        "from estimica.base.files.write import write_text\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "write_text(sys.argv[1], 'x' * 100_000)\n"
@@ -93,7 +93,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path, moment: str) -> Non
     path.write_text("before", encoding="utf-8")
     script = (
         "import os, signal, sys\n"
-        "from estimica.base import output_file\n"
+        "from estimica.base.files import write as output_file\n"
         "kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "if sys.argv[2] == 'whole': output_file.os.replace = kill\n"
         "with output_file.replaced(sys.argv[1]) as draft:\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimica.base import show
-from estimica.base.show import Curve, Curves, Form, Panel, Table
+from estimica.base import view as show
+from estimica.base.view import Curve, Curves, Form, Panel, Table
 
 TIME = np.linspace(0.0, 1.0, 5)
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import estimica.report  # noqa: F401  # registers how pages are drawn
-from estimica.base import show
+from estimica.base import view as show
 from estimica.base.errors import ReportError
-from estimica.base.show import (
+from estimica.base.thinning import MOST_IN_FIGURE, MOST_POINTS, scattered, thinned, thinned_page
+from estimica.base.view import (
     Across,
     Band,
     Bar,
@@ -31,8 +32,7 @@ from estimica.base.show import (
     Table,
     Upright,
 )
-from estimica.base.show_json import page_from_json, page_to_json
-from estimica.base.thin import MOST_IN_FIGURE, MOST_POINTS, scattered, thinned, thinned_page
+from estimica.base.view_json import page_from_json, page_to_json
 
 LONG = np.linspace(0.0, 1e4, 1_000_000)
 

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from estimica.base.toml_text import DEPTH, ENTRIES, TOML_LIMIT, load_toml
+from estimica.base.files.toml import DEPTH, ENTRIES, TOML_LIMIT, load_toml
 
 BEYOND = {
     "50,000 dots": ("x = 1\n" + "a." * 50_000 + "a = 1", "a name has more than 32 parts .*line 2"),

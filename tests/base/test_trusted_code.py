@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from estimica.base.code_reference import CodeRefusedError, code_reference, means_code
-from estimica.base.consent import Code, guarded
+from estimica.base.code.consent import Code, guarded
+from estimica.base.code.reference import CodeRefusedError, code_reference, means_code
+from estimica.base.code.run import run_code
+from estimica.base.code.trusted import CodeMissingError, TrustedCode, trusted_code
 from estimica.base.errors import StudyError
-from estimica.base.trusted_code import CodeMissingError, TrustedCode, trusted_code
-from estimica.base.user_code import run_code
 
 WHY = "is not part of what was agreed to"
 
@@ -107,7 +107,7 @@ def test_long_texts_are_looked_at_in_no_time() -> None:
 def test_a_folder_that_leads_to_a_large_tree_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("estimica.base.trusted_code.LOOKED_AT", 50)
+    monkeypatch.setattr("estimica.base.code.trusted.LOOKED_AT", 50)
     write(tmp_path, own=main("from big.n3 import N"))
     write(tmp_path, **{f"big__in__d{k}__in__n{k}": "N = 1\n" for k in range(100)})
     assert len(trusted_code("own.py", tmp_path).files) <= 51

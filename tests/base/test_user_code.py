@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from estimica.base import user_code
-from estimica.base.trusted_code import trusted_code
-from estimica.base.user_code import Ran, run_code
+from estimica.base.code import run as user_code
+from estimica.base.code.run import Ran, run_code
+from estimica.base.code.trusted import trusted_code
 
 MAIN = "import helper\n\ndef value():\n    return helper.NUMBER\n"
 

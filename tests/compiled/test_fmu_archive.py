@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from estimica.base.consent import Code, guarded
+from estimica.base.code.consent import Code, guarded
 from estimica.base.errors import ModelError, StudyError
-from estimica.compiled import fmu_archive
-from estimica.compiled.fmu_archive import FmuArchive, require_intact, unpack_fmu
+from estimica.simulate.fmu import archive as fmu_archive
+from estimica.simulate.fmu.archive import FmuArchive, require_intact, unpack_fmu
 
 LIBRARY = "binaries/linux64/room.so"
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="links and owners differ there")

@@ -9,8 +9,8 @@ from tests.fmus.build import builder, built
 
 import estimica as es
 from estimica.base.errors import ModelError
-from estimica.compiled.fmu_archive import FmuArchive, unpack_fmu
-from estimica.compiled.fmu_description import FmuDescription, quantities_of, read_description
+from estimica.simulate.fmu.archive import FmuArchive, unpack_fmu
+from estimica.simulate.fmu.description import FmuDescription, quantities_of, read_description
 
 pytest.importorskip("fmpy")
 pytestmark = pytest.mark.skipif(not builder.compiler(), reason="no C compiler")

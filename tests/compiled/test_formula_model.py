@@ -13,8 +13,8 @@ from tests.nist import FORMULAS, Problem, read_problem
 
 from estimica.base.errors import ModelError, SourceError
 from estimica.base.signals import Signal
-from estimica.compiled.formula import FormulaModel, formula_model
-from estimica.compiled.formula_response import FormulaResponse
+from estimica.compiled.model.formulas import FormulaResponse
+from estimica.simulate.formula import FormulaModel, formula_model
 
 MISRA = "b1*(1 - exp(-b2*x))"
 

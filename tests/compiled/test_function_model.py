@@ -13,8 +13,8 @@ import pytest
 from scipy.signal import lfilter
 
 import estimica as es
-from estimica.compiled.function_differences import Differences
-from estimica.simulate.function_model import FunctionModel, function_model_of_file
+from estimica.simulate.function.differences import Differences
+from estimica.simulate.function.model import FunctionModel, function_model_of_file
 
 T = np.arange(300) * 0.1
 U = np.where(np.mod(T + 1e-9, 8.0) < 4.0, 1.0, -1.0)

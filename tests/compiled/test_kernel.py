@@ -9,7 +9,7 @@ from tests import engine_models as models
 
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.kernel import ARGUMENTS, FUNCTIONS, build_kernel
-from estimica.simulate import layout as at
+from estimica.simulate.engine import layout as at
 
 
 def test_tables_of_kernel_and_engine_agree() -> None:

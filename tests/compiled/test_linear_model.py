@@ -11,8 +11,8 @@ from scipy import signal
 from scipy.integrate import solve_ivp
 
 import estimica as es
-from estimica.compiled.linear_steps import exponentials
-from estimica.simulate.linear_model import LinearModel
+from estimica.simulate.linear.model import LinearModel
+from estimica.simulate.linear.steps import exponentials
 
 t_uniform = np.arange(200) * 0.1
 

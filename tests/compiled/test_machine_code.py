@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from estimica.compiled.machine_code import _PART, SETUP, compile_functions, evaluate
+from estimica.compiled.llvm.machine_code import _PART, SETUP, compile_functions, evaluate
 
 x, y = ca.SX.sym("x"), ca.SX.sym("y")
 OPERATIONS = {

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from estimica.compiled import machine_code, object_code
+from estimica.compiled.llvm import machine_code, object_code
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.data.readers import as_data, read_data
 from estimica.data.table import Data
-from estimica.study.record import examine
+from estimica.study.record.samples import examine
 
 ROWS = ["1,2", "inf,3", "1e999,4", "-,5", "6,n/a", "7,8", "8,", "9,nan", "-inf,10", "11,-"]
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 Vector = np.ndarray
 POWER = formula_model({"y": "a*x^b"}, inputs=["x"])

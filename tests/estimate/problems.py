@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from estimica.compiled.formula import formula_model
-from estimica.simulate.engine import Options
-from estimica.simulate.modelica_model import ModelicaModel, load_model
+from estimica.simulate.engine.run import Options
+from estimica.simulate.formula import formula_model
+from estimica.simulate.modelica.model import ModelicaModel, load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

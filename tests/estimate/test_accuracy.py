@@ -17,10 +17,10 @@ from tests.estimate.problems import (
     steps,
 )
 
-from estimica.estimate.estimator import fit
-from estimica.estimate.fit import Fit
-from estimica.simulate.engine import Options
-from estimica.simulate.modelica_model import load_model
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.run.fit import fit
+from estimica.simulate.engine.run import Options
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.study import Study

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from tests.estimate.problems import curve
 
-from estimica.estimate.estimator import fit
-from estimica.estimate.multistart import _noted, _search
+from estimica.estimate.run.fit import fit
+from estimica.estimate.run.multistart import _noted, _search
 from estimica.estimate.setup import prepare
-from estimica.simulate.modelica_model import load_model
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

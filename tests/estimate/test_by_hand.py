@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.base.show import text
+from estimica.base.view import text
 from estimica.estimate.by_hand import ByHand
 from estimica.estimate.plain_prediction import PlainPredictor
 from estimica.simulate.response import Response

@@ -11,9 +11,9 @@ from tests.estimate.test_output_formulas import DECAY, STAMPS, TIGHT, jacobian_e
 import estimica as es
 from estimica.base.errors import EstimicaError
 from estimica.data.table import Data
-from estimica.simulate.linear_models import model_in_s
+from estimica.simulate.linear.constructors import model_in_s
 from estimica.study.case import OutputColumn
-from estimica.study.check import check_file
+from estimica.study.check.run import check_file
 
 
 def curve(k: float, start: float, seed: int) -> np.ndarray:

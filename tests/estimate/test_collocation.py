@@ -26,11 +26,11 @@ from tests.estimate.transcribed import (
 
 from estimica.base.errors import FitError
 from estimica.base.signals import Hold, Signal
-from estimica.estimate.elements import Radau, divided, elements, intervals
-from estimica.estimate.estimator import Progress, fit
-from estimica.estimate.fit import Fit
-from estimica.estimate.search import Status
-from estimica.simulate.modelica_model import load_model
+from estimica.estimate.collocation.elements import Radau, divided, elements, intervals
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.run.fit import Progress, fit
+from estimica.estimate.search.run import Status
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -12,7 +12,7 @@ from tests.estimate.problems import curve, rc_table
 
 import estimica as es
 from estimica.base.errors import FitError
-from estimica.estimate.estimator import fit
+from estimica.estimate.run.fit import fit
 from estimica.study.case import Case, OutputColumn, Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -21,13 +21,13 @@ from tests.estimate.circuits import (
 )
 
 from estimica.base.errors import InferError
-from estimica.estimate.estimator import fit
-from estimica.estimate.fit import Fit
-from estimica.estimate.search import Status
-from estimica.infer.bootstrap import bootstrap
-from estimica.infer.covariance import covariance
-from estimica.infer.profile import profile
-from estimica.simulate.modelica_model import ModelicaModel, load_model
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.run.fit import fit
+from estimica.estimate.search.run import Status
+from estimica.infer.bootstrap.run import bootstrap
+from estimica.infer.covariance.run import covariance
+from estimica.infer.profile.run import profile
+from estimica.simulate.modelica.model import ModelicaModel, load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -15,11 +15,11 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import FitError, ReportError, WriteError
-from estimica.compiled.formula import formula_model
-from estimica.estimate.fit_json import finite
-from estimica.estimate.fit_tables import rounded
-from estimica.estimate.pictures import KINDS, picture
-from estimica.simulate.engine import Options
+from estimica.estimate.fit.as_json import finite
+from estimica.estimate.fit.pictures import KINDS, picture
+from estimica.estimate.fit.tables import rounded
+from estimica.simulate.engine.run import Options
+from estimica.simulate.formula import formula_model
 
 EXACT = Options(rtol=1e-11, atol=1e-12)
 
@@ -241,7 +241,7 @@ def test_path_ends_at_zero_and_cost_falls(plain: es.Fit) -> None:
 
 
 def test_waterfall_is_in_order_and_counts_failures(plain: es.Fit) -> None:
-    from estimica.estimate.fit import StartResult
+    from estimica.estimate.fit.result import StartResult
 
     starts = tuple(
         StartResult(n, {}, {}, cost, "converged", "")

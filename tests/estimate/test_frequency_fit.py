@@ -280,7 +280,7 @@ def test_angular_frequencies_in_any_order_give_the_same_fit() -> None:
 
 
 def test_pictures_are_bode_and_nyquist_plots() -> None:
-    from estimica.estimate.pictures import picture
+    from estimica.estimate.fit.pictures import picture
 
     fit = es.fit(study(spectrum(response())))
     panels = picture(fit).panels

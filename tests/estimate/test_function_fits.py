@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.study.check import check_file
+from estimica.study.check.run import check_file
 
 LAWS = """package Laws "correlations"
   record Pars

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 Vector = npt.NDArray[np.float64]
 SOURCE = """

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import lognorm, norm
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 X = np.linspace(0.0, 1.0, 25)
 MODEL = formula_model({"y": "a*exp(b*x)"}, inputs=["x"])

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 H, N = 0.1, 1000
 TIME = np.arange(N) * H

@@ -13,9 +13,9 @@ import pytest
 from scipy.signal import lfilter
 
 import estimica as es
-from estimica.base.show_json import page_to_json
+from estimica.base.view_json import page_to_json
 from estimica.data.writers import write_table
-from estimica.report.document import page_html
+from estimica.report.html import page_html
 
 COLUMNS = 10
 MORE = 1.5  # times the memory of a fit that is neither stored nor reported

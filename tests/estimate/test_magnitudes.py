@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from tests.estimate.problems import curve
 
-from estimica.estimate.estimator import fit
-from estimica.simulate.modelica_model import ModelicaModel, load_model
+from estimica.estimate.run.fit import fit
+from estimica.simulate.modelica.model import ModelicaModel, load_model
 from estimica.study.case import Case, OutputColumn, Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -21,14 +21,14 @@ from tests.estimate.transcribed import (
 )
 
 from estimica.base.errors import FitError
-from estimica.estimate.continuity import information
-from estimica.estimate.estimator import Progress, fit
-from estimica.estimate.objective import Point, scored
-from estimica.estimate.search import Status
-from estimica.estimate.segments import SegmentedCase
+from estimica.estimate.objective.cost import Point, scored
+from estimica.estimate.run.fit import Progress, fit
+from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
-from estimica.estimate.stitching import Stitched, Stitching
-from estimica.simulate.modelica_model import load_model
+from estimica.estimate.shooting.continuity import information
+from estimica.estimate.shooting.segments import SegmentedCase
+from estimica.estimate.shooting.stitching import Stitched, Stitching
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
@@ -295,7 +295,7 @@ def test_models_that_cannot_be_cut_are_told_so(text: str, message: str) -> None:
 
 
 def test_a_static_study_has_nothing_to_cut() -> None:
-    from estimica.compiled.formula import formula_model
+    from estimica.simulate.formula import formula_model
 
     line = formula_model({"y": "a*x"}, inputs=["x"])
     data = Frame({"x": [1.0, 2.0], "y": [1.0, 2.0]})

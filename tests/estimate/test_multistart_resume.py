@@ -17,13 +17,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.data.writers import write_csv
-from estimica.estimate.multistart import _search, start_points
+from estimica.estimate.run.multistart import _search, start_points
+from estimica.estimate.run.start_checkpoint import noted_start, start_note
 from estimica.estimate.setup import prepare
-from estimica.estimate.start_note import noted_start, start_note
-from estimica.execute.payload import read, written
-from estimica.execute.store import Store
+from estimica.execute.runs.payload import read, written
+from estimica.execute.runs.store import Store
 
 ESTIMICA = (sys.executable, "-c", "from estimica.apps.cli import main; main()")
 STARTS = 6
@@ -170,7 +170,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_can_be_gone_on_with(
             raise KeyboardInterrupt
         return _search(workplace, numbered)
 
-    monkeypatch.setattr("estimica.estimate.multistart._search", stopping)
+    monkeypatch.setattr("estimica.estimate.run.multistart._search", stopping)
     stopped = fit(study)
     monkeypatch.undo()
     assert stopped.exit_code == 1

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from tests.nist import FORMULAS, Problem, read_problem
 
-from estimica.compiled.formula import formula_model
-from estimica.estimate.estimator import fit
-from estimica.estimate.fit import Fit
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.run.fit import fit
+from estimica.simulate.formula import formula_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -22,12 +22,12 @@ from tests.estimate.noise_studies import (
 )
 
 import estimica as es
-from estimica.estimate.fit_tables import quality
-from estimica.estimate.noise_law import Reach, normal
-from estimica.estimate.objective import Point, scored
+from estimica.estimate.criteria.noise_law import Reach, normal
+from estimica.estimate.fit.tables import quality
+from estimica.estimate.objective.cost import Point, scored
 from estimica.estimate.setup import prepare
 from estimica.study.limits import DetectionLimits
-from estimica.study.sigma import Sigma
+from estimica.study.noise import Sigma
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -284,7 +284,7 @@ def test_the_gradient_is_exact_with_everything_at_once() -> None:
 
 
 def test_a_misspelt_tuner_in_a_formula_is_named() -> None:
-    from estimica.study.check import check
+    from estimica.study.check.run import check
 
     study = points(growing(), [*MEAN, level("noise", 0.3)], sigma="nosie + 0.1*y")
     told = [p.text for p in check(study) if p.code == "C073"]
@@ -310,7 +310,7 @@ def test_a_misspelt_tuner_in_a_formula_is_named() -> None:
 def test_what_does_not_go_together_is_refused(
     estimation: dict[str, object], output: dict[str, object], code: str
 ) -> None:
-    from estimica.study.check import check
+    from estimica.study.check.run import check
 
     tuners = [*MEAN, level("s", 0.3)] if output.get("sigma") == "s" else MEAN
     study = points(growing(), tuners, es.Estimation(**estimation), **output)  # type: ignore[arg-type]

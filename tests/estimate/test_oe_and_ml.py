@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.estimate.problems import TWO_STATES, TWO_STATES_TRUTH, simulated, steps
 
-from estimica.estimate.estimator import fit
-from estimica.simulate.modelica_model import load_model
+from estimica.estimate.run.fit import fit
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

@@ -13,14 +13,14 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import EstimicaError
-from estimica.compiled.formula import formula_model
-from estimica.compiled.observed import ObservedModel
+from estimica.compiled.model.observed import ObservedModel
 from estimica.data.table import Data
-from estimica.estimate.prediction import Failure
+from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.setup import prepare
-from estimica.simulate.linear_models import model_in_s
+from estimica.simulate.formula import formula_model
+from estimica.simulate.linear.constructors import model_in_s
 from estimica.study.case import OutputColumn
-from estimica.study.check import check_file
+from estimica.study.check.run import check_file
 
 DECAY = """
 model Decay

@@ -11,17 +11,17 @@ import pytest
 from tests.study.petab_problems import CASES, RICH, judged, solution, written
 
 from estimica.base.errors import StudyError
-from estimica.estimate.estimator import fit
-from estimica.estimate.objective import Point, scored
+from estimica.estimate.objective.cost import Point, scored
+from estimica.estimate.run.fit import fit
 from estimica.estimate.setup import prepare
-from estimica.simulate.modelica_model import load_model
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case, OutputColumn
+from estimica.study.file.read import read_study
+from estimica.study.petab.convert import open_problem
 from estimica.study.petab.export import write_petab
 from estimica.study.petab.likelihood import jacobian_of
-from estimica.study.petab.opened import open_problem
-from estimica.study.petab.written import write_petab_study
+from estimica.study.petab.write import write_petab_study
 from estimica.study.study import Study
-from estimica.study.study_file import read_study
 from estimica.study.tuner import Prior, Tuner
 
 pytest.importorskip("libsbml")

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.base.show import Curves, Panel
-from estimica.compiled.formula import formula_model
+from estimica.base.view import Curves, Panel
 from estimica.data.table import Data
-from estimica.estimate.pictures import picture
-from estimica.estimate.point_pictures import parity_curves, residual_panels
+from estimica.estimate.fit.pictures import picture
+from estimica.estimate.fit.point_pictures import parity_curves, residual_panels
+from estimica.simulate.formula import formula_model
 
 X = np.linspace(1.0, 3.0, 9)
 NOISE = 0.02 * np.sin(7 * np.arange(9))
@@ -160,7 +160,7 @@ def test_sensitivity_ellipses_have_axes_of_one_scale_that_are_named() -> None:
 
 
 def test_what_the_outputs_do_not_tell_apart_has_no_ellipse_and_says_so() -> None:
-    from estimica.infer.measures import of_hessian
+    from estimica.infer.sensitivity.run import of_hessian
 
     ring = of_hessian([[1.0, 1.0], [1.0, 1.0]], ["a", "b"]).ellipse("a", "b")
     assert np.isnan(ring).any()

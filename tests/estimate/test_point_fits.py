@@ -13,9 +13,9 @@ from tests.components import SOURCE
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.estimate.fitted_model import write_modelica
-from estimica.study.check import check
+from estimica.apps.cli.commands.app import app
+from estimica.estimate.fit.modelica import write_modelica
+from estimica.study.check.run import check
 
 RESISTOR = """
 [model]
@@ -136,7 +136,7 @@ def test_a_class_and_an_expression_give_the_same_fit() -> None:
     inputs = {"m": "m", "b.p": 0.0}
     case = es.Case("points", data, inputs=inputs, outputs={"dp": "dp"})
     found = es.fit(es.Study(model, [es.Tuner("K", 0.02), es.Tuner("c", 1.0)], [case]))
-    from estimica.compiled.formula import formula_model
+    from estimica.simulate.formula import formula_model
 
     formula = formula_model({"dp": "(m/K)^2 + c*m"}, inputs=["m"])
     case = es.Case("points", data, inputs={"m": "m"}, outputs={"dp": "dp"})

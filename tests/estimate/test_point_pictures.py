@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.compiled.formula import formula_model
-from estimica.estimate.fit_page import page
-from estimica.estimate.pictures import picture
-from estimica.estimate.point_groups import groups
-from estimica.estimate.point_pictures import residual_panels
-from estimica.study.check import check_file
+from estimica.apps.cli.commands.app import app
+from estimica.estimate.fit.page import page
+from estimica.estimate.fit.pictures import picture
+from estimica.estimate.fit.point_groups import groups
+from estimica.estimate.fit.point_pictures import residual_panels
+from estimica.simulate.formula import formula_model
+from estimica.study.check.run import check_file
 
 FORMULA = "((p0 - p)/(p0 - 1))^2*(a0 + a1*n)"
 

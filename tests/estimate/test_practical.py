@@ -11,12 +11,12 @@ import pytest
 from tests.estimate.problems import curve
 
 import estimica.report  # noqa: F401 - registers how results show themselves
-from estimica.base import show
-from estimica.estimate.estimator import fit
-from estimica.estimate.fit import Fit
-from estimica.estimate.practical import Standing, practical
+from estimica.base import view as show
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.identify.practical import Standing, practical
+from estimica.estimate.run.fit import fit
 from estimica.estimate.unknowns import Unknown
-from estimica.infer.identifiability import identifiability
+from estimica.infer.identifiability.run import identifiability
 from estimica.study.tuner import Tuner
 
 X = np.linspace(0.001, 0.02, 40)

@@ -9,10 +9,10 @@ from scipy import signal
 from scipy.optimize import least_squares
 
 import estimica as es
-from estimica.estimate.prefilter import ErrorFilter, error_filter
-from estimica.study.check import check
+from estimica.estimate.criteria.prefilter import ErrorFilter, error_filter
+from estimica.study.check.run import check
 from estimica.study.prefilter import Prefilter
-from estimica.study.prefilter_system import prefilter_system
+from estimica.study.record.prefilter import prefilter_system
 
 RNG = np.random.default_rng(0)
 EVEN = 0.1 * np.arange(240)

@@ -12,7 +12,7 @@ from tests.nist import read_problem
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 REACTOR = """model Reactor "A stirred tank, A to B to C and twice A to D, at rest"
   parameter Real k1 = 5/6 "A to B";

@@ -14,20 +14,20 @@ from scipy.optimize import least_squares
 from tests.estimate.problems import rc_table
 from tests.estimate.test_multiple_shooting import cut, notorious
 
-from estimica.compiled.formula import formula_model
-from estimica.estimate.criterion import Criterion, Unscaled
-from estimica.estimate.disagreement import Disagreement
-from estimica.estimate.estimator import fit
-from estimica.estimate.fit import Fit
-from estimica.estimate.scales import Settling
-from estimica.estimate.search import Status
+from estimica.estimate.criteria.scoring import Criterion, Unscaled
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.run.fit import fit
+from estimica.estimate.search.robust_scales import Settling
+from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
-from estimica.infer.bootstrap import bootstrap
-from estimica.infer.covariance import covariance
-from estimica.infer.criterion_map import criterion_map
-from estimica.infer.cross_validation import crossvalidate
-from estimica.infer.noted_fit import noted, restored
-from estimica.infer.profile import profile
+from estimica.infer.bootstrap.run import bootstrap
+from estimica.infer.covariance.run import covariance
+from estimica.infer.criterion_map.run import criterion_map
+from estimica.infer.crossvalidation.run import crossvalidate
+from estimica.infer.fit_checkpoint import noted, restored
+from estimica.infer.profile.run import profile
+from estimica.simulate.formula import formula_model
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -11,21 +11,21 @@ from scipy.optimize import linprog
 from tests.estimate.problems import curve, rc_table
 
 from estimica.base.errors import DesignError, FitError, InferError
-from estimica.compiled.formula import formula_model
-from estimica.estimate.criterion import Criterion
-from estimica.estimate.estimator import Progress, fit
-from estimica.estimate.roughness import Shape
-from estimica.estimate.search import Status
+from estimica.estimate.criteria.roughness import Shape
+from estimica.estimate.criteria.scoring import Criterion
+from estimica.estimate.run.fit import Progress, fit
+from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
-from estimica.infer.bootstrap import bootstrap
-from estimica.infer.covariance import covariance
-from estimica.infer.criterion_map import criterion_map
-from estimica.infer.cross_validation import crossvalidate
-from estimica.infer.noted_fit import noted, restored
-from estimica.infer.profile import profile
-from estimica.optimise.montecarlo_source import source_of
-from estimica.simulate.function_model import function_model
-from estimica.simulate.modelica_model import load_model
+from estimica.infer.bootstrap.run import bootstrap
+from estimica.infer.covariance.run import covariance
+from estimica.infer.criterion_map.run import criterion_map
+from estimica.infer.crossvalidation.run import crossvalidate
+from estimica.infer.fit_checkpoint import noted, restored
+from estimica.infer.profile.run import profile
+from estimica.optimise.assess.tuner_distribution import source_of
+from estimica.simulate.formula import formula_model
+from estimica.simulate.function.model import function_model
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

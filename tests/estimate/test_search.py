@@ -11,10 +11,10 @@ from scipy.optimize import least_squares, lsq_linear
 from tests.estimate.problems import curve, rc_table, simulated
 
 from estimica.base.errors import TunerError
-from estimica.compiled.formula import formula_model
-from estimica.estimate.estimator import Progress, fit
-from estimica.estimate.search import Status
-from estimica.simulate.modelica_model import load_model
+from estimica.estimate.run.fit import Progress, fit
+from estimica.estimate.search.run import Status
+from estimica.simulate.formula import formula_model
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

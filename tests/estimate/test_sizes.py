@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimica.compiled.formula import formula_model
-from estimica.estimate.objective import scored
+from estimica.estimate.objective.cost import scored
 from estimica.estimate.setup import prepare
+from estimica.simulate.formula import formula_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -21,7 +21,7 @@ SCRIPT = """
 import json, resource, sys, time
 import numpy as np
 import estimica as es
-from estimica.estimate.estimator import fit
+from estimica.estimate.run.fit import fit
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

@@ -11,9 +11,9 @@ from tests.estimate.test_output_formulas import TIGHT, jacobian_error
 import estimica as es
 from estimica.base.errors import EstimicaError
 from estimica.data.table import Data
-from estimica.estimate.prediction import Failure
+from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.setup import prepare
-from estimica.study.check import check_file
+from estimica.study.check.run import check_file
 from estimica.study.stages import Beginning, Change, Steady
 
 DRUG = """

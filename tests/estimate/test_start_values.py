@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.integrate import solve_ivp
 
-from estimica.estimate.estimator import fit
-from estimica.estimate.fit import Fit
-from estimica.simulate.modelica_model import load_model
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.run.fit import fit
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.compiled.formula import formula_model
-from estimica.estimate.total_least_elimination import Linearised, eliminate
-from estimica.study.check import check
+from estimica.estimate.objective.true_inputs import Linearised, eliminate
+from estimica.simulate.formula import formula_model
+from estimica.study.check.run import check
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -11,14 +11,14 @@ import pytest
 from tests.estimate.problems import curve, rc_table
 
 import estimica.report  # noqa: F401 - registers how results show themselves
-from estimica.base import show
-from estimica.estimate.estimator import fit
-from estimica.estimate.fit import Fit
-from estimica.infer.bootstrap import bootstrap
-from estimica.infer.identifiability import identifiability
-from estimica.infer.noted_fit import noted, restored
-from estimica.infer.profile import profile
-from estimica.simulate.modelica_model import load_model
+from estimica.base import view as show
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.run.fit import fit
+from estimica.infer.bootstrap.run import bootstrap
+from estimica.infer.fit_checkpoint import noted, restored
+from estimica.infer.identifiability.run import identifiability
+from estimica.infer.profile.run import profile
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -12,7 +12,7 @@ from tests.examples.test_calibration_examples import EXAMPLES, run_script, scrip
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 #: study file, where its truth stands
 STUDIES = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.study.check import check_file
+from estimica.study.check.run import check_file
 
 
 def test_the_cell_is_found_from_its_spectrum(examples: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from estimica.base.errors import SimulationError
 
 if TYPE_CHECKING:
-    from estimica.simulate.modelica_model import ModelicaModel
+    from estimica.simulate.modelica.model import ModelicaModel
 
 
 class Model:
@@ -114,7 +114,7 @@ def noted_sleep(context: object, folder: str) -> None:
 
 
 def nested(context: object, item: int) -> str:
-    from estimica.execute.executor import executor
+    from estimica.execute.workers.executor import executor
 
     return type(executor("local", 4)).__name__
 
@@ -141,7 +141,7 @@ def loud(context: object, item: int) -> int:
 
 
 def modelica(path: str) -> ModelicaModel:
-    from estimica.simulate.modelica_model import load_model  # takes a second: not for every worker
+    from estimica.simulate.modelica.model import load_model  # takes a second: not for every worker
 
     return load_model(path)
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.data.writers import write_csv
-from estimica.execute.context import Context
-from estimica.execute.executor import executor
 from estimica.execute.outcome import Outcome
 from estimica.execute.pieces import do_pieces
-from estimica.execute.run import Status
-from estimica.execute.store import Store
+from estimica.execute.runs.record import Status
+from estimica.execute.runs.store import Store
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import executor
 
 WHOLE = {f"piece {k}": {"value": [0.1 * k, "text", None]} for k in range(4)}
 HURT = "piece 2"

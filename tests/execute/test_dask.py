@@ -13,12 +13,12 @@ import pytest
 pytest.importorskip("distributed")
 
 from estimica.base.errors import ExecuteError
-from estimica.execute import executor as room
-from estimica.execute.context import NOTHING, Context
-from estimica.execute.executor import Executor, executor
 from estimica.execute.outcome import Kind, Outcome
 from estimica.execute.seeds import seeds
-from estimica.execute.serial import Serial
+from estimica.execute.workers import executor as room
+from estimica.execute.workers.context import NOTHING, Context
+from estimica.execute.workers.executor import Executor, executor
+from estimica.execute.workers.serial import Serial
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE))  # workers are given the path of their parent
@@ -97,7 +97,7 @@ def test_a_running_cluster_is_joined_by_its_address() -> None:
 
 
 def test_an_address_where_nobody_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimica.execute.dask_cluster.PATIENCE", "1s")
+    monkeypatch.setattr("estimica.execute.workers.dask_cluster.PATIENCE", "1s")
     with (
         executor("dask=tcp://127.0.0.1:9") as made,
         pytest.raises(ExecuteError, match=r"X015: executor 'dask=tcp://127.0.0.1:9': no Dask sch"),

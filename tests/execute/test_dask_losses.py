@@ -18,10 +18,10 @@ import pytest
 pytest.importorskip("distributed")
 
 from estimica.base.errors import ExecuteError, LostWorkersError
-from estimica.execute.context import NOTHING
-from estimica.execute.dask_presence import SECONDS, patience
-from estimica.execute.executor import executor
 from estimica.execute.outcome import Outcome
+from estimica.execute.workers.context import NOTHING
+from estimica.execute.workers.dask_presence import SECONDS, patience
+from estimica.execute.workers.executor import executor
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE))  # workers are given the path of their parent

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from estimica.base.errors import ExecuteError, SimulationError
-from estimica.execute.context import NOTHING, Context
-from estimica.execute.executor import Executor, executor, processors
 from estimica.execute.outcome import Kind, Outcome
-from estimica.execute.processes import DEATHS, LocalProcesses
 from estimica.execute.seeds import seeds
-from estimica.execute.serial import Serial
+from estimica.execute.workers.context import NOTHING, Context
+from estimica.execute.workers.executor import Executor, executor, processors
+from estimica.execute.workers.local import DEATHS, LocalProcesses
+from estimica.execute.workers.serial import Serial
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE))  # workers are given the path of their parent
@@ -320,8 +320,8 @@ def script(folder: Path, text: str) -> Path:
 
 SLEEPERS = """
 import execute_tasks as tasks
-from estimica.execute.context import NOTHING
-from estimica.execute.executor import executor
+from estimica.execute.workers.context import NOTHING
+from estimica.execute.workers.executor import executor
 with executor("local", 2) as local:
     try:
         local.map(tasks.noted_sleep, [{folder!r}] * 10, context=NOTHING)
@@ -381,8 +381,8 @@ def run_script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
 HEAD = """
 import execute_tasks as tasks
 from estimica.base.errors import EstimicaError
-from estimica.execute.context import NOTHING
-from estimica.execute.executor import executor
+from estimica.execute.workers.context import NOTHING
+from estimica.execute.workers.executor import executor
 print("top")
 def square(context, item):
     return item * item

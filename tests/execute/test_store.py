@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 from estimica.base.errors import SimulationError, StoreError
-from estimica.execute import store as store_module
-from estimica.execute.environment import environment
-from estimica.execute.process_identity import ProcessIdentity, this_process
-from estimica.execute.run import Status
-from estimica.execute.run_id import is_run_id, new_run_id
-from estimica.execute.run_writer import RunWriter
-from estimica.execute.store import Store
+from estimica.execute.runs import store as store_module
+from estimica.execute.runs.environment import environment
+from estimica.execute.runs.identifier import is_run_id, new_run_id
+from estimica.execute.runs.process_identity import ProcessIdentity, this_process
+from estimica.execute.runs.record import Status
+from estimica.execute.runs.store import Store
+from estimica.execute.runs.writer import RunWriter
 
 
 @pytest.fixture
@@ -232,8 +232,8 @@ def test_interrupted_run_is_taken_up_again(store: Store) -> None:
 
 WRITES = """
 import sys
-from estimica.execute.store import Store
-from estimica.execute.run import Status
+from estimica.execute.runs.store import Store
+from estimica.execute.runs.record import Status
 store = Store(sys.argv[1])
 for k in range(5):
     with store.begin("fit", name=sys.argv[2], study={}, settings={}) as run:
@@ -266,7 +266,7 @@ def test_several_processes_write_at_once_without_loss(tmp_path: Path) -> None:
 
 WORKS = """
 import sys, time
-from estimica.execute.store import Store
+from estimica.execute.runs.store import Store
 run = Store(sys.argv[1]).begin("fit", name="a", study={"x": 1}, settings={})
 run.iteration(0, 1.0, {"parameters": {"k": 2.0}})
 run.flush()
@@ -397,7 +397,7 @@ def test_folder_that_is_read_only_is_told_and_can_be_read(tmp_path: Path) -> Non
 def test_store_locked_by_another_is_told_and_stops_no_work(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("estimica.execute.database.PATIENCE", 0.1)
+    monkeypatch.setattr("estimica.execute.runs.database.PATIENCE", 0.1)
     begin(store).close()
     with begin(store) as run:
         raw = sqlite3.connect(store.path, isolation_level=None)

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.apps.first_guesses import with_first_guesses
 from estimica.data.table import Data
-from estimica.experiment.step_remarks import step_remarks
+from estimica.experiment.guess.step_remarks import step_remarks
 
 MODEL = """
 model Lag "First order"

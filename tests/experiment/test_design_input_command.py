@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.execute.store import Store
+from estimica.apps.cli.commands.app import app
+from estimica.execute.runs.store import Store
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "input_design"
 
@@ -163,7 +163,7 @@ def test_values_of_a_stored_fit(folder: Path) -> None:
 def test_an_interrupted_run_is_taken_up_where_it_ended(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from estimica.experiment import input_design_class
+    from estimica.experiment.design import signal_class as input_design_class
 
     path = folder / "square_wave.toml"
     whole = told(run(path, "--json", "--no-store"))

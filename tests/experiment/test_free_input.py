@@ -15,17 +15,17 @@ import pytest
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.base.errors import ExperimentError
-from estimica.experiment.free_input import FreeInput, Progress, free_input
-from estimica.experiment.free_input_criterion import Measure
-from estimica.experiment.free_input_equations import Equations
-from estimica.experiment.free_input_plan import Information
-from estimica.experiment.free_input_search import Scenario, Transcription
-from estimica.experiment.free_input_show import gains
-from estimica.experiment.free_input_transcription import transcribed
-from estimica.experiment.free_input_work import Work
-from estimica.study.input_design_table import input_design_table
+from estimica.experiment.free_input.derivatives.equations import Equations
+from estimica.experiment.free_input.derivatives.transcription import transcribed
+from estimica.experiment.free_input.present import gains
+from estimica.experiment.free_input.problem.criterion import Measure
+from estimica.experiment.free_input.problem.plan import Information
+from estimica.experiment.free_input.problem.search import Scenario, Transcription
+from estimica.experiment.free_input.run import FreeInput, Progress, free_input
+from estimica.experiment.free_input.work import Work
+from estimica.study.tables.input_design import input_design_table
 
 SPEAKER = """
 model Speaker "Loudspeaker whose force factor falls with the displacement"

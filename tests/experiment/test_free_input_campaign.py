@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.experiment.free_input import FreeInput, free_input
-from estimica.study.input_design_table import input_design_table
+from estimica.experiment.free_input.run import FreeInput, free_input
+from estimica.study.tables.input_design import input_design_table
 
 SPEAKER = """
 model Speaker "Loudspeaker whose force factor falls with the displacement"

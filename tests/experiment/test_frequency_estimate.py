@@ -180,7 +180,7 @@ def test_command_writes_table_json_page_and_data(tmp_path):
 
     from typer.testing import CliRunner
 
-    from estimica.apps.cli.app import app
+    from estimica.apps.cli.commands.app import app
 
     record(periodic(5), 0.1, 0).to_csv(tmp_path / "a.csv", index=False)
     command = ["frequency-response", str(tmp_path / "a.csv"), "--input", "u", "--output", "y"]

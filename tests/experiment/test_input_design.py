@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.experiment.input_design_result import InputDesign
-from estimica.infer.measures import of_hessian
-from estimica.study.input_design_table import Span, input_design_table, values_of
+from estimica.experiment.design.result import InputDesign
+from estimica.infer.sensitivity.run import of_hessian
+from estimica.study.tables.input_design import Span, input_design_table, values_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "input_design"
 FREQUENCIES = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]
@@ -487,7 +487,7 @@ def test_formulas_have_no_course_of_an_input() -> None:
 
 
 def _formula() -> es.Model:
-    from estimica.compiled.formula import formula_model
+    from estimica.simulate.formula import formula_model
 
     return formula_model({"y": "a*x"}, inputs=["x"])
 

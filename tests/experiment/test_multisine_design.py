@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 import estimica as es
-from estimica.experiment.input_design_result import InputDesign
-from estimica.experiment.multisine_design_power import Shared, is_informative, share_power
+from estimica.experiment.design.line_power import Shared, is_informative, share_power
+from estimica.experiment.design.result import InputDesign
 
 SETTINGS = {"kind": "multisine", "criterion": "D", "step": 0.1, "duration": 100, "sigma": 0.02}
 FIRST = "K/(1 + tau*s)"

@@ -11,8 +11,8 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import ExperimentError, SimulationError
-from estimica.compiled.formula import formula_model
-from estimica.simulate.modelica_model import ModelicaModel
+from estimica.simulate.formula import formula_model
+from estimica.simulate.modelica.model import ModelicaModel
 
 SOURCE = """
 model FirstOrder "K/(1 + s*tau)"

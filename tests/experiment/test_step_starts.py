@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.experiment.start_quantities import Start
-from estimica.experiment.step_starts import StepSetting, step_starts
+from estimica.apps.cli.commands.app import app
+from estimica.experiment.guess.quantities import Start
+from estimica.experiment.guess.step_starts import StepSetting, step_starts
 
 TIMES = np.arange(801) * 0.05
 MODELICA = """

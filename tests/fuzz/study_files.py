@@ -146,7 +146,7 @@ def _other_letters(text: str, chance: random.Random) -> str:
 
 
 def _known_keys() -> list[tuple[str, list[str]]]:
-    from estimica.study.schema import study_schema
+    from estimica.study.tables.schema import study_schema
 
     schema: dict[str, Any] = study_schema()
     found = []

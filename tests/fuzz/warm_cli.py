@@ -90,12 +90,12 @@ def _warm_up() -> None:
     import scipy.io  # noqa: F401
 
     import estimica as es
-    from estimica.simulate.algebraic import algebraic_unit, projection_unit
-    from estimica.simulate.driver import drive
-    from estimica.simulate.events import events_unit
-    from estimica.simulate.history import history_unit
-    from estimica.simulate.point_driver import points_unit
-    from estimica.simulate.rosenbrock import stiff_unit
+    from estimica.simulate.engine.algebraic import algebraic_unit, projection_unit
+    from estimica.simulate.engine.events import events_unit
+    from estimica.simulate.engine.history import history_unit
+    from estimica.simulate.engine.loop import drive
+    from estimica.simulate.engine.rosenbrock import stiff_unit
+    from estimica.simulate.points.loop import points_unit
 
     for unit in (drive, algebraic_unit, projection_unit, events_unit, history_unit, points_unit,
                  stiff_unit):  # fmt: skip

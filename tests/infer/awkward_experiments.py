@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import binom
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 Intervals = Callable[[es.Fit, int], np.ndarray]  # (n, 2) of a fit and the number of its experiment
 OUTPUTS = {

@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 
 import estimica as es
-from estimica.execute.context import Context
-from estimica.execute.executor import executor
 from estimica.execute.outcome import Outcome
 from estimica.execute.seeds import seeds
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import executor
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "src" / "estimica" / "apps" / "cli" / "demo" / "DrumBoiler.mo"

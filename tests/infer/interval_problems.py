@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

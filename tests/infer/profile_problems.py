@@ -13,7 +13,7 @@ from tests.infer.interval_problems import CONCENTRATION, VELOCITY
 from tests.nist import read_problem
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 #: two valleys: residuals of u are those of b = ±1, z prefers b = 1 a little, v ties a to b
 SPREADS = {"u": 0.3, "v": 0.6, "z": 2.0}

@@ -117,7 +117,7 @@ def four_pair(known: tuple[str, ...], seed: int) -> tuple[es.Study, es.Study]:
 
 @cache
 def _formula(several: bool) -> object:
-    from estimica.compiled.formula import formula_model
+    from estimica.simulate.formula import formula_model
 
     one = {"y": "a*exp(-b*x) + c*x"}
     three = {"y1": "a*x + b", "y2": "a*x + c*x*x", "y3": "d*x + a"}

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.integrate import solve_ivp
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TRUTH = {

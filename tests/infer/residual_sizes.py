@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 import estimica as es
-from estimica.compiled.formula import formula_model
-from estimica.infer import residual_tests as tests
+from estimica.infer.residuals import hypothesis_tests as tests
+from estimica.simulate.formula import formula_model
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "docs" / "assets" / "residual_sizes.json"

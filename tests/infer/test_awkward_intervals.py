@@ -19,10 +19,10 @@ from tests.infer.awkward_experiments import (
 )
 
 import estimica as es
-from estimica.compiled.formula import formula_model
-from estimica.estimate.freedom import effective
-from estimica.infer.bootstrap_intervals import widened
-from estimica.infer.covariance_rows import linearised
+from estimica.estimate.conclusion.freedom import effective
+from estimica.infer.bootstrap.intervals import widened
+from estimica.infer.covariance.linearisation import linearised
+from estimica.simulate.formula import formula_model
 
 
 def points(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -283,8 +283,8 @@ def test_bootstrap_intervals_are_as_wide_as_t_and_stay_within_bounds() -> None:
 def test_monte_carlo_from_a_fit_stays_within_bounds_and_says_what_they_do() -> None:
     found = decay(max=decay()["b"] * 0.999)
     study = found.study.with_(criteria=[])
-    from estimica.optimise.montecarlo_source import source_of
-    from estimica.study.montecarlo_table import montecarlo_table
+    from estimica.optimise.assess.tuner_distribution import source_of
+    from estimica.study.tables.montecarlo import montecarlo_table
 
     source = source_of(study, found)
     drawn = source.drawn(montecarlo_table({"samples": 200, "source": "fit"}, {}))

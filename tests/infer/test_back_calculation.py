@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.base.errors import EstimicaError, InferError, StructureError
-from estimica.study.check import check_file
+from estimica.study.check.run import check_file
 
 OHM = Path(__file__).parents[2] / "examples" / "ohm" / "Ohm.mo"
 MOTOR = """

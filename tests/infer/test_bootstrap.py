@@ -11,14 +11,14 @@ from scipy import stats
 from tests.infer.interval_problems import boiler, curve, line, puromycin
 
 import estimica as es
-from estimica.execute.executor import executor
-from estimica.execute.processes import LocalProcesses
+from estimica.execute.runs.store import Store
 from estimica.execute.seeds import seeds
-from estimica.execute.store import Store
-from estimica.infer.bootstrap_intervals import bca_interval, percentile_interval
-from estimica.infer.bootstrap_length import block_length
-from estimica.infer.bootstrap_noise import resampler
-from estimica.infer.bootstrap_show import estimates
+from estimica.execute.workers.executor import executor
+from estimica.execute.workers.local import LocalProcesses
+from estimica.infer.bootstrap.intervals import bca_interval, percentile_interval
+from estimica.infer.bootstrap.present import estimates
+from estimica.infer.bootstrap.resampling import resampler
+from estimica.infer.covariance.block_length import block_length
 from estimica.infer.refit import refit, workplace_of
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
-from estimica.execute.store import Store
+from estimica.apps.cli.commands.app import app
+from estimica.execute.runs.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = ROOT / "examples" / "drum_boiler" / "drum_boiler.toml"

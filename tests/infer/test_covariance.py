@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.compiled.formula import formula_model
-from estimica.infer.bands_spread import parameter_spread
-from estimica.infer.covariance_rows import linearised
+from estimica.infer.covariance.linearisation import linearised
+from estimica.infer.covariance.output_spread import parameter_spread
+from estimica.simulate.formula import formula_model
 
 RC = """
 model RC "A resistor loads a capacitor"

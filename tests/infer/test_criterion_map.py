@@ -11,9 +11,9 @@ from tests.estimate.problems import EXACT, curve, rc_table
 
 import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base.errors import FitError
-from estimica.estimate.estimator import fit
-from estimica.infer.criterion_map import CriterionMap, criterion_map
-from estimica.simulate.modelica_model import load_model
+from estimica.estimate.run.fit import fit
+from estimica.infer.criterion_map.run import CriterionMap, criterion_map
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.compiled.formula import formula_model
-from estimica.estimate.search import Searched, Status
-from estimica.execute.run import Status as RunStatus
-from estimica.execute.store import Store
-from estimica.infer import cross_validation_folds
-from estimica.infer.cross_validation import Progress
+from estimica.apps.cli.commands.app import app
+from estimica.estimate.search.run import Searched, Status
+from estimica.execute.runs.record import Status as RunStatus
+from estimica.execute.runs.store import Store
+from estimica.infer.crossvalidation import folds as cross_validation_folds
+from estimica.infer.crossvalidation.run import Progress
+from estimica.simulate.formula import formula_model
 
 ROOT = Path(__file__).resolve().parents[2]
 

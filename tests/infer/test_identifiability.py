@@ -14,13 +14,13 @@ from tests.estimate.problems import RC, TWO_STATES, curve, rc_table, simulated, 
 from typer.testing import CliRunner
 
 import estimica.report  # noqa: F401 - registers how results show themselves
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.base.errors import FitError
-from estimica.estimate.estimator import fit
-from estimica.estimate.identifiability import in_words
-from estimica.estimate.invariants import Group, Place, groups
-from estimica.infer.identifiability import correlated, identifiability
-from estimica.simulate.modelica_model import load_model
+from estimica.estimate.conclusion.identifiability import in_words
+from estimica.estimate.identify.invariants import Group, Place, groups
+from estimica.estimate.run.fit import fit
+from estimica.infer.identifiability.run import correlated, identifiability
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

@@ -18,9 +18,9 @@ from tests.infer.interval_problems import curve, puromycin
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.base.show import text
-from estimica.execute.store import Store
+from estimica.apps.cli.commands.app import app
+from estimica.base.view import text
+from estimica.execute.runs.store import Store
 
 ESTIMICA = (sys.executable, "-c", "from estimica.apps.cli import main; main()")
 
@@ -124,7 +124,7 @@ def test_ctrl_c_in_the_fit_ends_the_command(
     def pressed(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("estimica.estimate.descent.Descent._iterate", pressed)
+    monkeypatch.setattr("estimica.estimate.search.descent.Descent._iterate", pressed)
     ended = CliRunner().invoke(app, [command, str(study), "--quiet"])
     assert ended.exit_code == 130
     (run,) = Store.of(study, None).runs()
@@ -134,12 +134,12 @@ def test_ctrl_c_in_the_fit_ends_the_command(
 def test_monte_carlo_does_not_draw_from_half_a_fit(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from estimica.optimise.montecarlo_source import source_of
+    from estimica.optimise.assess.tuner_distribution import source_of
 
     def pressed(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("estimica.estimate.descent.Descent._iterate", pressed)
+    monkeypatch.setattr("estimica.estimate.search.descent.Descent._iterate", pressed)
     with pytest.raises(KeyboardInterrupt):
         source_of(es.read_study(study), "fit")
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import curve_fit
 
 from estimica.base.errors import InferError
-from estimica.infer.laws import fit_laws
+from estimica.infer.backcalculation.ranking import fit_laws
 from estimica.source.formula import parse_formula
 
 X = np.geomspace(1, 100, 25)

@@ -13,7 +13,7 @@ from scipy.stats import binom, chi2, f
 from tests.infer.ratio_level import EXPERIMENTS, level, unbalanced_pair
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "docs" / "assets" / "ratio_level.json"

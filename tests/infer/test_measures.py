@@ -11,13 +11,13 @@ from tests.estimate.problems import EXACT
 
 import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base.errors import FitError
-from estimica.estimate.estimator import fit, limits_of
-from estimica.estimate.fit import Fit
-from estimica.estimate.methods import METHODS
-from estimica.estimate.objective import scored
-from estimica.estimate.search import search
-from estimica.infer.measures import SensitivityMeasures, measures, noise_level, of_hessian
-from estimica.simulate.modelica_model import ModelicaModel, load_model
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import scored
+from estimica.estimate.run.fit import fit, limits_of
+from estimica.estimate.search.methods import METHODS
+from estimica.estimate.search.run import search
+from estimica.infer.sensitivity.run import SensitivityMeasures, measures, noise_level, of_hessian
+from estimica.simulate.modelica.model import ModelicaModel, load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

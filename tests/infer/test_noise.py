@@ -14,14 +14,14 @@ from tests.estimate.noise_studies import MEAN, growing, level, points
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.estimate.fit import Compared
-from estimica.infer.bootstrap_noise import resampler
-from estimica.infer.covariance_rows import linearised
-from estimica.infer.lack_of_fit import lack_of_fit
-from estimica.infer.quantile_residuals import quantile_residuals
+from estimica.apps.cli.commands.app import app
+from estimica.estimate.fit.result import Compared
+from estimica.infer.bootstrap.resampling import resampler
+from estimica.infer.covariance.linearisation import linearised
 from estimica.infer.refit import workplace_of
-from estimica.infer.residual_series import series_of
+from estimica.infer.residuals.lack_of_fit import lack_of_fit
+from estimica.infer.residuals.quantiles import quantile_residuals
+from estimica.infer.residuals.series import series_of
 
 X = np.repeat(np.linspace(1, 5, 8), 3)
 

@@ -13,11 +13,11 @@ from scipy.signal import lfilter, square
 from tests.infer.interval_problems import curve
 
 import estimica as es
-from estimica.compiled.formula import formula_model
-from estimica.infer.covariance_rows import linearised
-from estimica.infer.noise_colour import colours
-from estimica.infer.noise_grid import gridded
-from estimica.infer.residual_words import errors_in_words
+from estimica.infer.covariance.grid import gridded
+from estimica.infer.covariance.linearisation import linearised
+from estimica.infer.covariance.noise_colour import colours
+from estimica.infer.residuals.verdict import errors_in_words
+from estimica.simulate.formula import formula_model
 
 MODEL = formula_model({"y": "K*u + D*v + c"}, inputs=["u", "v"])
 Noise = tuple[np.ndarray, np.ndarray]  # a draw of variance one, and its autocovariance

@@ -15,16 +15,16 @@ from tests.infer.interval_problems import curve, line
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.base.errors import InferError
-from estimica.compiled.formula import formula_model
-from estimica.execute.store import Store
+from estimica.execute.runs.store import Store
 from estimica.infer.posterior.density import Density, density_around
 from estimica.infer.posterior.diagnosis import Spread
 from estimica.infer.posterior.unbounded import Unbounded
 from estimica.infer.refit import workplace_of
+from estimica.simulate.formula import formula_model
 from estimica.study.limits import DetectionLimits
-from estimica.study.sigma import Sigma
+from estimica.study.noise import Sigma
 
 ML = {"criterion": "ml"}
 SIGMA = 0.5
@@ -461,7 +461,7 @@ def test_every_picture_can_be_drawn_and_a_wrong_name_is_told() -> None:
 
 
 def test_a_missing_library_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from estimica.infer.posterior import extra
+    from estimica.infer.posterior import libraries as extra
 
     def missing(name: str) -> Any:
         raise ImportError(f"No module named '{name}'")

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 EXPERIMENTS = 100
 THIN, KEPT = 4, 99  # ranks from 0 to 99: ten bins of ten

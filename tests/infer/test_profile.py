@@ -12,10 +12,10 @@ from scipy.stats import chi2, norm, t
 from tests.infer.interval_problems import CONCENTRATION, VELOCITY, boiler, curve, line, puromycin
 
 import estimica as es
-from estimica.compiled.formula import formula_model
-from estimica.estimate.objective import scored
-from estimica.execute.store import Store
-from estimica.infer.profile_branch import Ending
+from estimica.estimate.objective.cost import scored
+from estimica.execute.runs.store import Store
+from estimica.infer.profile.branch import Ending
+from estimica.simulate.formula import formula_model
 
 
 @pytest.mark.parametrize("criterion", ["oe", "ml"])

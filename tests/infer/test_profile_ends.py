@@ -20,8 +20,8 @@ from tests.infer.profile_problems import (
 )
 
 import estimica as es
-from estimica.execute.store import Store
-from estimica.infer.profile_branch import Ending
+from estimica.execute.runs.store import Store
+from estimica.infer.profile.branch import Ending
 
 LIMIT = float(chi2.ppf(0.95, 1))
 #: of the threshold: how close fits from outside have to come

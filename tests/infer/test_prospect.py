@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimica.infer.identifiability import Identifiability, identifiability
-from estimica.simulate.modelica_model import load_model
+from estimica.infer.identifiability.run import Identifiability, identifiability
+from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

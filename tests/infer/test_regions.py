@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2, f
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 X = np.linspace(0, 1, 60)
 

@@ -13,11 +13,11 @@ from scipy.stats import chi2, f
 from tests.infer.release_problems import EXAMPLES, TRUTH, boiler, boiler_cost, boiler_data, line
 
 import estimica as es
-from estimica.base.show import text
-from estimica.compiled.formula import formula_model
-from estimica.execute.run_writer import NoRunWriter
-from estimica.infer.release import Progress
-from estimica.infer.release_result import Release, Step
+from estimica.base.view import text
+from estimica.execute.runs.writer import NoRunWriter
+from estimica.infer.release.result import Release, Step
+from estimica.infer.release.run import Progress
+from estimica.simulate.formula import formula_model
 
 START_AND_NOISE = [
     "start of P in run 1",

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
-from estimica.execute.store import Store
+from estimica.apps.cli.commands.app import app
+from estimica.execute.runs.store import Store
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 runner = CliRunner()

@@ -11,8 +11,8 @@ import pytest
 from tests.infer.release_problems import boiler, boiler_data, line
 
 import estimica as es
-from estimica.infer.release_result import Release
-from estimica.infer.release_search import Job
+from estimica.infer.release.result import Release
+from estimica.infer.release.search import Job
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_what_is_no_likelihood_is_refused(estimation: es.Estimation, message: st
 
 
 def test_candidate_that_fails_is_shown_and_cannot_be_chosen(monkeypatch: pytest.MonkeyPatch):
-    module = importlib.import_module("estimica.infer.release")
+    module = importlib.import_module("estimica.infer.release.run")
     original = module.do
 
     def failing(place: object, job: Job) -> object:

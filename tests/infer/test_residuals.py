@@ -15,15 +15,15 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.compiled.formula import formula_model
-from estimica.infer import residual_tests as tests
-from estimica.infer.residual_autocorrelation import autocorrelation
-from estimica.infer.residual_crosscorrelation import crosscorrelations
-from estimica.infer.residual_output import asked
-from estimica.infer.residual_series import DELAYS, Series
-from estimica.infer.residual_shape import two_levels
-from estimica.infer.residual_spacing import spacing
+from estimica.apps.cli.commands.app import app
+from estimica.infer.covariance.spacing import spacing
+from estimica.infer.residuals import hypothesis_tests as tests
+from estimica.infer.residuals.autocorrelation import autocorrelation
+from estimica.infer.residuals.crosscorrelation import crosscorrelations
+from estimica.infer.residuals.output import asked
+from estimica.infer.residuals.series import DELAYS, Series
+from estimica.infer.residuals.shape import two_levels
+from estimica.simulate.formula import formula_model
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

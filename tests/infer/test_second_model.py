@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.compiled.formula import formula_model
+from estimica.apps.cli.commands.app import app
+from estimica.simulate.formula import formula_model
 
 X = np.linspace(1, 3, 20)
 

@@ -15,15 +15,15 @@ import pytest
 from tests.estimate.problems import curve, rc_table
 
 from estimica.base.errors import FitError
-from estimica.estimate.disagreement import Disagreement
+from estimica.estimate.objective.residuals import Disagreement
 from estimica.estimate.setup import Setup, prepare
-from estimica.infer import structural_probe
-from estimica.infer.series import Loop
-from estimica.infer.structural import Structural, structural
-from estimica.infer.structural_probe import SimulationProbe
-from estimica.infer.taylor import Experiment, TaylorModel
-from estimica.simulate.engine import Options
-from estimica.simulate.modelica_model import ModelicaModel, load_model
+from estimica.infer.identifiability.structural import probe as structural_probe
+from estimica.infer.identifiability.structural.probe import SimulationProbe
+from estimica.infer.identifiability.structural.run import Structural, structural
+from estimica.infer.identifiability.structural.series import Loop
+from estimica.infer.identifiability.structural.taylor import Experiment, TaylorModel
+from estimica.simulate.engine.run import Options
+from estimica.simulate.modelica.model import ModelicaModel, load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -369,7 +369,7 @@ def test_simulations_with_random_inputs_come_to_the_same_verdict(
     def simulated(setup: Setup, objective: Disagreement) -> tuple[SimulationProbe, str]:
         return SimulationProbe(setup, objective), "as a test"
 
-    monkeypatch.setattr("estimica.infer.structural.probe_of", simulated)
+    monkeypatch.setattr("estimica.infer.identifiability.structural.run.probe_of", simulated)
     found = structural(study_of(MODELS[name]))
     assert (found.method, found.exact) == ("simulation", False)
     assert found.text.startswith("numerically, near these values: whatever the data, only")
@@ -390,7 +390,7 @@ def draws_agree(
         return SimulationProbe(setup, objective), "as a test"
 
     if numerical:
-        monkeypatch.setattr("estimica.infer.structural.probe_of", simulated)
+        monkeypatch.setattr("estimica.infer.identifiability.structural.run.probe_of", simulated)
     for seed in seeds:
         check(structural(study_of(drawn(MODELS[name], seed)), seed=seed), MODELS[name])
 

@@ -13,11 +13,11 @@ from tests.infer.interval_problems import curve
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.base.errors import EstimicaError
-from estimica.base.show import text
-from estimica.compiled.formula import formula_model
-from estimica.infer.bootstrap_intervals import open_interval, percentile_interval, spread
+from estimica.base.view import text
+from estimica.infer.bootstrap.intervals import open_interval, percentile_interval, spread
+from estimica.simulate.formula import formula_model
 
 X = np.linspace(0, 1, 60)
 NOISE = 0.02 * np.random.default_rng(1).standard_normal(60)

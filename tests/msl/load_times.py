@@ -52,7 +52,7 @@ def measure(name: str) -> dict[str, float]:
     import resource
 
     import estimica as es
-    from estimica.source.flattener import stop_flatteners
+    from estimica.source.rumoca.process import stop_flatteners
 
     load = es.load_model  # imports what it needs
     begun, cpu = time.perf_counter(), time.process_time()

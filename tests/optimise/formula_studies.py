@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import estimica as es
-from estimica.compiled.formula import formula_model
+from estimica.simulate.formula import formula_model
 
 
 def formula_study(

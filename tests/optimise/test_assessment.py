@@ -12,14 +12,14 @@ import pytest
 from scipy import stats
 
 import estimica as es
-from estimica.base.show import Parallel, Upright, figure, text
-from estimica.base.thin import MOST_LINES, thinned_lines
-from estimica.compiled.formula import formula_model
-from estimica.optimise.assess import PIECE, Progress, _Board, assess
-from estimica.optimise.assessment import share_of
-from estimica.optimise.assessment_pictures import maps, parallel, picture, scatter
-from estimica.optimise.assessment_show import local_table, sensitivity_table
-from estimica.optimise.samples import Samples, grid
+from estimica.base.thinning import MOST_LINES, thinned_lines
+from estimica.base.view import Parallel, Upright, figure, text
+from estimica.optimise.assess.pictures import maps, parallel, picture, scatter
+from estimica.optimise.assess.present import local_table, sensitivity_table
+from estimica.optimise.assess.result import share_of
+from estimica.optimise.assess.run import PIECE, Progress, _Board, assess
+from estimica.optimise.assess.samples import Samples, grid
+from estimica.simulate.formula import formula_model
 
 PI = math.pi
 DECAY = """model Decay
@@ -297,7 +297,7 @@ def test_where_every_sample_fails_the_sweep_has_failed(decay: es.Study, tmp_path
 def test_two_workers_give_the_same_bits_as_one(
     decay: es.Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("estimica.optimise.assess.TRIAL", 0.0)  # leave work for the workers
+    monkeypatch.setattr("estimica.optimise.assess.run.TRIAL", 0.0)  # leave work for the workers
     draw = {"k": normal(1, 0.1), "a": uniform(1, 2)}
     one = es.montecarlo(decay, draw=draw, samples=80)
     two = es.montecarlo(decay, draw=draw, samples=80, workers=2)

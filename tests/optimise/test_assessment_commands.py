@@ -17,8 +17,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.execute.store import Store
+from estimica.apps.cli.commands.app import app
+from estimica.execute.runs.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 ESTIMICA = (sys.executable, "-c", "from estimica.apps.cli import main; main()")

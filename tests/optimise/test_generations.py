@@ -86,7 +86,7 @@ def test_a_killed_genetic_search_goes_on_to_the_same_design(folder: Path) -> Non
 
 
 def _wait_for_generations(folder: Path, count: int, process: subprocess.Popen[bytes]) -> int:
-    from estimica.execute.store import Store
+    from estimica.execute.runs.store import Store
 
     for _ in range(600):
         time.sleep(0.05)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimica.optimise.dense_signal import DenseSignal
-from estimica.optimise.graded import Graded
-from estimica.optimise.kept import ENTRIES, MARGIN, BandKept, PeaksKept
-from estimica.optimise.panels import Panels
+from estimica.optimise.criteria.dense_signal import DenseSignal
+from estimica.optimise.criteria.panels import Panels
+from estimica.optimise.criteria.smooth_constraint import ENTRIES, MARGIN, BandKept, PeaksKept
+from estimica.optimise.criteria.value_with_gradient import Graded
 
 END = 12.0
 

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.base.show_json import page_to_json
-from estimica.execute.payload import written
-from estimica.execute.store import Store
-from estimica.optimise.assessment_pictures import _crossed
-from estimica.optimise.samples import grid
+from estimica.base.view_json import page_to_json
+from estimica.execute.runs.payload import written
+from estimica.execute.runs.store import Store
+from estimica.optimise.assess.pictures import _crossed
+from estimica.optimise.assess.samples import grid
 
 MODEL = """model Lag
   parameter Real T = 2;

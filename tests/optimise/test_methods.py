@@ -9,9 +9,9 @@ from tests.optimise.hock_schittkowski import PROBLEMS, Problem
 
 import estimica as es
 from estimica.base.errors import DesignError
-from estimica.compiled.formula import formula_model
-from estimica.optimise.optimised import Optimised
-from estimica.optimise.optimiser import optimise
+from estimica.optimise.optimum.result import Optimised
+from estimica.optimise.optimum.run import optimise
+from estimica.simulate.formula import formula_model
 from estimica.study.design_criterion import Criterion
 
 

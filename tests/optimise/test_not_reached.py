@@ -17,17 +17,17 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import DesignError
-from estimica.base.show import Curves, text
-from estimica.execute.run_writer import NoRunWriter
-from estimica.optimise.assessment_pictures import distributions, maps, parallel, picture, scatter
-from estimica.optimise.assessment_show import local_table, sensitivity_table
-from estimica.optimise.censored import CensoredColumn
+from estimica.base.view import Curves, text
+from estimica.execute.runs.writer import NoRunWriter
+from estimica.optimise.assess.pictures import distributions, maps, parallel, picture, scatter
+from estimica.optimise.assess.present import local_table, sensitivity_table
+from estimica.optimise.batch import plain, restored
+from estimica.optimise.criteria.censored import CensoredColumn
+from estimica.optimise.criteria.score import DesignPoint, Place
 from estimica.optimise.design import prepare_design
-from estimica.optimise.generations import plain, restored
-from estimica.optimise.optimised_show import progress_curves, scenario_table
+from estimica.optimise.optimum.present import progress_curves, scenario_table
 from estimica.optimise.robust import combined
-from estimica.optimise.score import DesignPoint, Place
-from estimica.study.optimise_table import RobustTable
+from estimica.study.tables.optimise import RobustTable
 
 LAG = """model Lag
   parameter Real k = 2;

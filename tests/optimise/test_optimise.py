@@ -9,7 +9,7 @@ import pytest
 from tests.optimise.formula_studies import formula_study
 
 import estimica as es
-from estimica.optimise.optimiser import Progress
+from estimica.optimise.optimum.run import Progress
 
 #: Charalambous and Conn (1978), the second and third problem: smooth functions, largest one least
 CB2 = ("x1^2 + x2^4", "(2 - x1)^2 + (2 - x2)^2", "2*exp(x2 - x1)")

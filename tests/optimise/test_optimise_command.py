@@ -11,8 +11,8 @@ from tests.optimise.test_generations import MASS, STUDY
 from typer.testing import CliRunner, Result
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.execute.store import Store
+from estimica.apps.cli.commands.app import app
+from estimica.execute.runs.store import Store
 
 SQP = STUDY.replace('method = "genetic"', 'method = "sqp"').replace(
     "max_iterations = 6", "max_iterations = 50"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 STUDY = """[tune]
 x = { start = 1, min = 0, max = 2 }

@@ -10,11 +10,11 @@ import pytest
 from tests.optimise.formula_studies import formula_study
 
 import estimica as es
-from estimica.execute.run import Status
-from estimica.execute.store import Store
-from estimica.optimise.pareto import FrontProgress
-from estimica.optimise.pareto_epsilon import BESIDE
-from estimica.optimise.pareto_result import not_dominated, well_spread
+from estimica.execute.runs.record import Status
+from estimica.execute.runs.store import Store
+from estimica.optimise.pareto.epsilon_constraints import BESIDE
+from estimica.optimise.pareto.result import not_dominated, well_spread
+from estimica.optimise.pareto.run import FrontProgress
 
 
 def zdt(second: str, count: int = 10, low: float = 0.0) -> es.Study:

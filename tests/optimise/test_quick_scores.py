@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.estimate.links import Links
+from estimica.estimate.objective.parameter_map import Links
+from estimica.optimise.criteria.measures import MEASURES
+from estimica.optimise.criteria.score import Place
+from estimica.optimise.criteria.trajectory import Experiment, TrajectoryScorer
+from estimica.optimise.criteria.value_only.measures import KINDS
+from estimica.optimise.criteria.value_only.scores import QuickScorer, quick_scorer
 from estimica.optimise.design import prepare_design
-from estimica.optimise.quick_measures import KINDS
-from estimica.optimise.quick_scores import QuickScorer, quick_scorer
-from estimica.optimise.score import Place
-from estimica.optimise.trajectory_measures import MEASURES
-from estimica.optimise.trajectory_scores import Experiment, TrajectoryScorer
 from estimica.study.design_criterion import Criterion
 from estimica.study.tuner import Tuner
 

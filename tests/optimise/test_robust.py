@@ -9,11 +9,11 @@ import pytest
 from tests.optimise.formula_studies import formula_study
 
 import estimica as es
+from estimica.optimise.criteria.score import DesignPoint
 from estimica.optimise.design import prepare_design
 from estimica.optimise.robust import tail
 from estimica.optimise.scenarios import designed, in_scenario, scenarios_of
-from estimica.optimise.score import DesignPoint
-from estimica.study.optimise_table import Distribution, RobustTable, optimise_table
+from estimica.study.tables.optimise import Distribution, RobustTable, optimise_table
 
 MISS = es.Criterion("miss", "(x - a)^2")
 

@@ -10,12 +10,12 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import estimica as es
+from estimica.base.code.trusted import trusted_code
 from estimica.base.errors import DesignError
-from estimica.base.trusted_code import trusted_code
-from estimica.estimate.links import Links
-from estimica.optimise.score import Place
-from estimica.optimise.trajectory_measures import MEASURES
-from estimica.optimise.trajectory_scores import Experiment, TrajectoryScorer
+from estimica.estimate.objective.parameter_map import Links
+from estimica.optimise.criteria.measures import MEASURES
+from estimica.optimise.criteria.score import Place
+from estimica.optimise.criteria.trajectory import Experiment, TrajectoryScorer
 from estimica.study.design_criterion import Criterion
 from estimica.study.tuner import Tuner
 

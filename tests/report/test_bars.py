@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import estimica.report  # noqa: F401 - registers how things are shown
-from estimica.base.show import Bar, Bars, Page, Section, figure, html, text, write
+from estimica.base.view import Bar, Bars, Page, Section, figure, html, text, write
 
 BARS = Bars(
     (

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimica.base.show import Curve, Curves, Page, Panel, Section, Table
-from estimica.report.document import write_html
+from estimica.base.view import Curve, Curves, Page, Panel, Section, Table
+from estimica.report.html import write_html
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimica.base import show
+from estimica.base import view as show
 from estimica.base.errors import ReportError
-from estimica.base.show import (
+from estimica.base.view import (
     Curve,
     Curves,
     Heat,
@@ -23,8 +23,8 @@ from estimica.base.show import (
     Table,
     trajectories,
 )
-from estimica.report.document import curves_fragment, page_html, table_fragment, write_page
-from estimica.report.figure_json import figure_json
+from estimica.report.html import curves_fragment, page_html, table_fragment, write_page
+from estimica.report.plotly.compact_json import figure_json
 
 TIME = np.linspace(0.0, 1.0, 11)
 

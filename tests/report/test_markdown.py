@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from estimica.base import show
+from estimica.base import view as show
 from estimica.base.errors import ReportError
-from estimica.base.show import Curve, Listing, Page, Rounded, Section, Table, trajectories
+from estimica.base.view import Curve, Listing, Page, Rounded, Section, Table, trajectories
 from estimica.report.markdown import table_markdown
 
 TIME = np.linspace(0.0, 1.0, 11)

@@ -13,12 +13,12 @@ import pytest
 from tests.optimise.formula_studies import formula_study
 
 import estimica as es
-from estimica.base import show
-from estimica.base.show import Listing, Page, Table
-from estimica.base.show_json import page_from_json, page_to_json
-from estimica.execute.repeat import ANSWER, HEADING
-from estimica.report.document import page_html
-from estimica.study.asked import HEADING as ASKED
+from estimica.base import view as show
+from estimica.base.view import Listing, Page, Table
+from estimica.base.view_json import page_from_json, page_to_json
+from estimica.execute.reproduction import ANSWER, HEADING
+from estimica.report.html import page_html
+from estimica.study.summary import HEADING as ASKED
 
 STUDY = """# Gain and time constant.
 [model]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimica.base.show import Band, Curve, Curves, Panel, Table, trajectories
-from estimica.base.thin import MOST_IN_FIGURE, MOST_POINTS, scattered, thinned
-from estimica.report.plots import PALETTE, figure, mixed, table_figure
+from estimica.base.thinning import MOST_IN_FIGURE, MOST_POINTS, scattered, thinned
+from estimica.base.view import Band, Curve, Curves, Panel, Table, trajectories
+from estimica.report.plotly.curves import PALETTE, figure, mixed, table_figure
 
 TIME = np.linspace(0.0, 10.0, 101)
 

@@ -9,9 +9,9 @@ import pytest
 from tests.report.test_pages import STUDY, folder  # noqa: F401
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
-from estimica.base.show import Page, Section, Table
-from estimica.execute.store import Store
+from estimica.apps.cli.commands.app import app
+from estimica.base.view import Page, Section, Table
+from estimica.execute.runs.store import Store
 from estimica.report.joined import joined
 
 
@@ -92,7 +92,7 @@ def test_trouble_with_a_page_does_not_fail_the_run(
     def broken(*_: object, **__: object) -> Page:
         raise ValueError("no page today")
 
-    monkeypatch.setattr("estimica.estimate.fit_page.page", broken)
+    monkeypatch.setattr("estimica.estimate.fit.page.page", broken)
     done = CliRunner().invoke(app, ["fit", str(lag), "--quiet"])
     assert done.exit_code == 0
     assert "warning: the run is stored without its page: no page today" in done.stderr

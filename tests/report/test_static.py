@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimica.base import show
+from estimica.base import view as show
 from estimica.base.errors import ReportError
-from estimica.base.show import (
+from estimica.base.view import (
     Across,
     Band,
     Bar,
@@ -25,9 +25,9 @@ from estimica.base.show import (
     Table,
     Upright,
 )
-from estimica.report.bars import figure
-from estimica.report.plots import PALETTE
-from estimica.report.static import drawn
+from estimica.report.matplotlib.files import drawn
+from estimica.report.plotly.bars import figure
+from estimica.report.plotly.curves import PALETTE
 
 TIME = np.linspace(0.0, 1.0, 11)
 CURVES = Curves(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimica.base.show import Curve, Rounded, Table, trajectories
+from estimica.base.view import Curve, Rounded, Table, trajectories
 from estimica.report.text import curves_text, printed, sparkline, table_text
 
 

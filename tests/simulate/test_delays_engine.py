@@ -7,8 +7,9 @@ import pytest
 from tests import engine_models as models
 from tests.engine_models import Problem, errors
 
-from estimica.simulate import engine, status
-from estimica.simulate.engine import Options, Pieces
+from estimica.simulate.engine import run as engine
+from estimica.simulate.engine import status
+from estimica.simulate.engine.run import Options, Pieces
 
 
 @pytest.mark.parametrize("problem", [models.delayed_decay(), models.delayed_input()])

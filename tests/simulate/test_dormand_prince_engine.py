@@ -10,8 +10,8 @@ import pytest
 from tests import engine_models as models
 from tests.engine_models import HybridSystem, Problem, errors, sym, t, witness
 
-from estimica.simulate import status
-from estimica.simulate.engine import Options, Pieces, integrate
+from estimica.simulate.engine import status
+from estimica.simulate.engine.run import Options, Pieces, integrate
 
 FINE = Options(rtol=1e-8, atol=1e-10)
 

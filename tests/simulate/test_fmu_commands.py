@@ -11,7 +11,7 @@ import pytest
 from tests.fmus.build import builder, built
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 
 pytest.importorskip("fmpy")
 pytestmark = pytest.mark.skipif(not builder.compiler(), reason="no C compiler")

@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 
 import estimica as es
 from estimica.base.errors import EstimicaError
-from estimica.compiled.true_residual import true_residual
-from estimica.simulate.point_model import PointModel
+from estimica.simulate.modelica.operating_points import PointModel
+from estimica.simulate.roots.residual import true_residual
 
 Vector = npt.NDArray[np.float64]
 SOURCE = """

@@ -14,8 +14,8 @@ from tests.components import SOURCE
 
 import estimica as es
 from estimica.base.errors import EstimicaError
-from estimica.simulate.point_model import PointModel
-from estimica.simulate.point_response import PointResponse
+from estimica.simulate.modelica.operating_points import PointModel
+from estimica.simulate.points.response import PointResponse
 
 Vector = npt.NDArray[np.float64]
 

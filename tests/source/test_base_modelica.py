@@ -15,8 +15,8 @@ import pytest
 import estimica as es
 from estimica.base.errors import EstimicaError, SourceError, UnsupportedError
 from estimica.flat.system import StateSelect, Variability
-from estimica.source.base_modelica import base_modelica_system
-from estimica.source.base_modelica_text import base_text
+from estimica.source.base_modelica.load import base_modelica_system
+from estimica.source.base_modelica.text import base_text
 from estimica.source.load import load_flat
 
 Vector = npt.NDArray[np.float64]
@@ -243,7 +243,7 @@ def test_the_second_load_comes_from_the_cache(
 ) -> None:
     monkeypatch.setenv("ESTIMICA_CACHE", str(tmp_path))
     first = load_flat(FOLDER / "decay.bmo")
-    monkeypatch.setattr("estimica.source.base_modelica.parse", None)
+    monkeypatch.setattr("estimica.source.base_modelica.load.parse", None)
     again = load_flat(FOLDER / "decay.bmo")
     assert again.equations == first.equations
 

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 
 import estimica as es
 from estimica.base.errors import EstimicaError
-from estimica.source.base_modelica_parser import parse
+from estimica.source.base_modelica.parser import parse
 
 _VARIABLE = "ESTIMICA_BASE_MODELICA_CORPUS"
 _FOLDER = os.environ.get(_VARIABLE, "")

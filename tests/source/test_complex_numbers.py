@@ -7,8 +7,8 @@ import operator
 import pytest
 
 from estimica.flat import expression as ex
-from estimica.source.operators import binary, unary
-from estimica.source.values import ValueMismatch
+from estimica.source.interpreter.operators import binary, unary
+from estimica.source.interpreter.values import ValueMismatch
 
 
 def value(z: complex) -> dict:

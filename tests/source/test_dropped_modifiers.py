@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.source.class_table import ClassTable
-from estimica.source.declarations import declarations
-from estimica.source.dropped_modifiers import losses
+from estimica.source.rumoca.class_table import ClassTable
+from estimica.source.rumoca.declarations import declarations
+from estimica.source.rumoca.dropped_modifiers import losses
 
 FORMS = Path(__file__).with_name("modifier_forms")
 #: each eighth of the forms that are kept runs with the quick tests
@@ -170,7 +170,7 @@ def test_a_library_class_is_refused_with_its_file_and_a_slight_loss_is_a_note(tm
 
 
 def _library(root: Path):
-    from estimica.source.libraries import Library
+    from estimica.source.libraries.search import Library
 
     return Library(root.name, root)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import SourceError
-from estimica.source import flattener
-from estimica.source.flattener import Refusal, flatten
 from estimica.source.limits import Watch
 from estimica.source.load import load_flat
+from estimica.source.rumoca import process as flattener
+from estimica.source.rumoca.process import Refusal, flatten
 
 MODEL = "model M\n  Real x(start=1);\nequation\n  der(x) = -x;\nend M;"
 

@@ -8,7 +8,7 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import EstimicaError
-from estimica.source.values import MOST_ELEMENTS, ValueMismatch, sizes_of
+from estimica.source.interpreter.values import MOST_ELEMENTS, ValueMismatch, sizes_of
 
 MODEL = "model M {} Real x(start = 1, fixed = true); equation der(x) = -x; {} end M;"
 

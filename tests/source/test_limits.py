@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import SourceError
-from estimica.source import flattener, limits
+from estimica.source import limits
 from estimica.source import load as load_module
-from estimica.source.flattener import Refusal, flatten
 from estimica.source.limits import Watch, look, resident_bytes, watched
 from estimica.source.load import load_flat
+from estimica.source.rumoca import process as flattener
+from estimica.source.rumoca.process import Refusal, flatten
 
 MODEL = "model M\n  Real x(start=1);\nequation\n  der(x) = -x;\nend M;"
 WORKER = """

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.base.consent import Code, guarded
+from estimica.base.code.consent import Code, guarded
 from estimica.base.errors import SourceError
-from estimica.source import openmodelica
 from estimica.source.load import load_flat
-from estimica.study.named_code import code_of
+from estimica.source.openmodelica import call as openmodelica
+from estimica.study.file.named_code import code_of
 
 FOLDER = Path(__file__).with_name("base_modelica")
 DECAY = (FOLDER / "decay.mo").read_text()

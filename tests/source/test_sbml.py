@@ -11,8 +11,8 @@ import pytest
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat.class_text import write_class
 from estimica.flat.system import FlatSystem
-from estimica.simulate.engine import Options
-from estimica.simulate.modelica_model import ModelicaModel, load_model
+from estimica.simulate.engine.run import Options
+from estimica.simulate.modelica.model import ModelicaModel, load_model
 from estimica.source.sbml.document import parse_document
 from estimica.source.sbml.translate import translate
 

@@ -8,9 +8,9 @@ import pytest
 
 from estimica.base.errors import SourceError
 from estimica.source import load as load_module
-from estimica.source.libraries import Library
+from estimica.source.libraries.search import Library
 from estimica.source.load import load_flat
-from estimica.source.selection import selected
+from estimica.source.rumoca.selection import selected
 
 FILES = {
     "package.mo": 'package Big "a large library"\nend Big;',

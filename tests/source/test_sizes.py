@@ -7,9 +7,9 @@ import time
 import pytest
 
 from estimica.base.errors import EstimicaError, ModelError, SourceError
-from estimica.simulate.linear_models import model_in_s
-from estimica.source import names
+from estimica.simulate.linear.constructors import model_in_s
 from estimica.source.formula import parse_formula
+from estimica.source.interpreter import names
 from estimica.source.load import load_flat
 
 MODEL = "model M\n  {}\n  Real x(start=1);\nequation\n  der(x) = -x;\n{}end M;"

@@ -11,7 +11,7 @@ from tests.components import SOURCE
 import estimica as es
 from estimica.base.errors import EstimicaError, StructureError
 from estimica.base.signals import Hold
-from estimica.simulate.modelica_model import ModelicaModel
+from estimica.simulate.modelica.model import ModelicaModel
 
 
 def load(name: str, *inputs: str, **options: object) -> ModelicaModel:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from estimica.structure.graph import decompose, match, strong_components
-from estimica.structure.index_reduction import Offsets, reduce_index
-from estimica.structure.state_selection import Wishes, select_states
-from estimica.structure.tearing import tear
+from estimica.structure.graph.matching import decompose, match, strong_components
+from estimica.structure.graph.tearing import tear
+from estimica.structure.index.pantelides import Offsets, reduce_index
+from estimica.structure.index.state_selection import Wishes, select_states
 
 
 def test_matching_is_complete_where_it_can_be() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from estimica.study.estimation import Solver
 from estimica.study.petab.build import Built, build
+from estimica.study.petab.convert import model_of
 from estimica.study.petab.likelihood import Judge
-from estimica.study.petab.opened import model_of
 from estimica.study.petab.problem import read_problem
 
 petabtests = pytest.importorskip("petabtests")

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.study.check import check, check_file
+from estimica.apps.cli.commands.app import app
+from estimica.study.check.run import check, check_file
 
 Write = Callable[..., Path]
 ESTIMATE = 'free_start = ["x"]\n[estimate]\ncriterion = '

@@ -14,14 +14,14 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
+from estimica.apps.cli.commands.app import app
 from estimica.base.errors import DesignError, ExecuteError, ExperimentError
-from estimica.execute.executor import executor
+from estimica.execute.workers.executor import executor
 from estimica.experiment.signals import Multisine
-from estimica.optimise.samples import grid, one_at_a_time, require_few, unit_samples
-from estimica.study import counts
-from estimica.study.schema import study_schema
-from estimica.study.study_file import examine_tables
+from estimica.optimise.assess.samples import grid, one_at_a_time, require_few, unit_samples
+from estimica.study.fields import counts
+from estimica.study.file.read import examine_tables
+from estimica.study.tables.schema import study_schema
 
 #: whole numbers without a limit, and why
 UNLIMITED = {

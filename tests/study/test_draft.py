@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import estimica as es
-from estimica.apps.cli.app import app
-from estimica.study.check import check_file
+from estimica.apps.cli.commands.app import app
+from estimica.study.check.run import check_file
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 from estimica.base.errors import StudyError
-from estimica.study.form import Field, Form, every_field, form_of, option_for
-from estimica.study.placed import problems_of_text
-from estimica.study.study_text import value_at, with_value
-from estimica.study.tables import StudyFile
+from estimica.study.file.edit import value_at, with_value
+from estimica.study.file.located import problems_of_text
+from estimica.study.form.tables import Field, Form, every_field, form_of, option_for
+from estimica.study.tables.study_file import StudyFile
 
 Pattern = tuple[str, ...]
 

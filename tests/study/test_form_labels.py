@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import StudyError
-from estimica.study.form import form_of
-from estimica.study.form_labels import FILE_NAME, FormLabels, apply, labels_of_text, read_labels
+from estimica.study.form.labels import FILE_NAME, FormLabels, apply, labels_of_text, read_labels
+from estimica.study.form.tables import form_of
 
 TEXT = """
 [labels]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from estimica.study.form import form_of
-from estimica.study.form_typed import typed, written
+from estimica.study.form.tables import form_of
+from estimica.study.form.values import typed, written
 
 START = ("tune", "*", "start")
 SHOW = ("indicator", "*", "show")

@@ -11,11 +11,11 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import CaseError, EstimicaError
-from estimica.study.check import check, check_file
-from estimica.study.draft import draft
-from estimica.study.draft_columns import Table
-from estimica.study.record import record
-from estimica.study.schema import study_schema
+from estimica.study.check.run import check, check_file
+from estimica.study.draft.columns import Table
+from estimica.study.draft.run import draft
+from estimica.study.record.samples import record
+from estimica.study.tables.schema import study_schema
 
 FREQUENCY = np.array([100.0, 1.0, 10.0])
 G = 1 / (1 + 1j * FREQUENCY)

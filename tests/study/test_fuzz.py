@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from estimica.study import study_file
-from estimica.study.check import check_file
+from estimica.study.check.run import check_file
+from estimica.study.file import read as study_file
 
 ODD: list[Any] = [
     None, True, -1, 0, 3.5, float("nan"), float("inf"), "", "x", "a.b", "…", [], [1], ["x", "y"],

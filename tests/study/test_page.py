@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from estimica.study.schema import study_schema
+from estimica.study.tables.schema import study_schema
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 PAGE = (DOCS / "study-file.md").read_text(encoding="utf-8")

@@ -10,11 +10,11 @@ import pytest
 from tests.study.petab_problems import CASES, RICH, judged, solution, written
 
 from estimica.base.errors import EstimicaError, StudyError
-from estimica.study.check import check_file
+from estimica.study.check.run import check_file
+from estimica.study.file.read import read_study
 from estimica.study.petab.build import build
 from estimica.study.petab.files import read_files
 from estimica.study.petab.problem import read_problem
-from estimica.study.study_file import read_study
 from estimica.study.tuner import Prior
 
 VERSIONS = {"v1.0.0": 18, "v2.0.0": 19}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from estimica.base.problems import Problem
-from estimica.study.check import check_file
-from estimica.study.placed import Placed, as_placed, placed, problems_of_text
+from estimica.study.check.run import check_file
+from estimica.study.file.located import Placed, as_placed, placed, problems_of_text
 
 BROKEN = Path(__file__).parent / "broken"
 TEXT = """

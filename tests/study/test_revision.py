@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import StudyError
-from estimica.study.revision import MOST, Revision
-from estimica.study.study_save import fingerprint, read_text, write_text_if_unchanged
+from estimica.study.file.revision import MOST, Revision
+from estimica.study.file.save import fingerprint, read_text, write_text_if_unchanged
 
 
 def test_undo_and_redo_go_through_the_edits() -> None:

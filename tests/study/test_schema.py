@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
-from estimica.study.schema import study_schema
+from estimica.apps.cli.commands.app import app
+from estimica.study.tables.schema import study_schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STUDIES = sorted(p for p in (ROOT / "examples").rglob("*.toml") if p.stem != "rcThermal")

@@ -10,8 +10,8 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import CaseError
-from estimica.study.record import record
-from estimica.study.study_file import examine_file
+from estimica.study.file.read import examine_file
+from estimica.study.record.samples import record
 
 Write = Callable[..., Path]
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from estimica.base.errors import StudyError
-from estimica.study.study_text import appended, moved, renamed, value_at, with_value, without
-from estimica.study.toml_write import same, toml_value
+from estimica.study.file.edit import appended, moved, renamed, value_at, with_value, without
+from estimica.study.toml.write import same, toml_value
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.toml"))
@@ -348,7 +348,7 @@ def invented(dice: random.Random) -> object:
 
 def wide(data: dict[str, Any]) -> dict[str, Any]:
     """The study with its short forms written out, so that either form compares equal."""
-    from estimica.study.short_forms import widened
+    from estimica.study.toml.short_forms import widened
 
     def walk(value: Any, place: tuple[str | int, ...]) -> Any:
         value = widened(place, value, {}) if widened(place, value, {}) is not None else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from estimica.base.toml_text import load_toml
+from estimica.base.files.toml import load_toml
 from estimica.data.table import Data
 
 MOST = 6  # remarks for one case
@@ -25,7 +25,7 @@ def with_first_guesses(text: str, tables: Sequence[Data]) -> str:
 
 
 def _remarks(case: Mapping[str, object], data: Data) -> Iterator[str]:
-    from estimica.experiment.step_remarks import step_remarks
+    from estimica.experiment.guess.step_remarks import step_remarks
 
     found = step_remarks(data, _columns(case.get("inputs")), _columns(case.get("outputs")))
     yield from (f"# {' '.join(sentence.split())}" for sentence in found[:MOST])

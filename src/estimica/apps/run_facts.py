@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from estimica.base.show import labelled
-from estimica.execute.run import StoredRun
+from estimica.base.view import labelled
+from estimica.execute.runs.record import StoredRun
 from estimica.report.text import printed
 from estimica.study.design_criterion import open_word
 

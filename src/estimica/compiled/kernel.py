@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from estimica.compiled.hybrid import HybridSystem
-from estimica.compiled.machine_code import MachineCode, compile_functions
+from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
 
 #: the argument table; k and Wk (a direction, [x; z] and its sensitivities) serve the stiff method
 ARGUMENTS = (

@@ -10,8 +10,8 @@ import numpy as np
 
 from estimica.base.signals import Vector
 from estimica.data.cells import MARKS, MISSING, shown
+from estimica.data.complex_columns import halves, split_names
 from estimica.data.dates import NotADate, is_date, read_dates, seconds_of
-from estimica.data.frequency_numbers import halves, split_names
 from estimica.data.gaps import Gaps
 from estimica.data.headers import column_names
 from estimica.data.table import Data

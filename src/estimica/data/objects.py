@@ -10,6 +10,7 @@ import numpy as np
 
 from estimica.base.errors import DataError
 from estimica.base.signals import Signal, Vector
+from estimica.data.complex_columns import split_names
 from estimica.data.dates import NotADate
 from estimica.data.frames import (
     NotNumeric,
@@ -18,7 +19,6 @@ from estimica.data.frames import (
     marks_of,
     numbers_of,
 )
-from estimica.data.frequency_numbers import split_names
 from estimica.data.headers import column_names
 from estimica.data.table import Data, time_among
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import DataError
-from estimica.base.files import open_file
+from estimica.base.files.read import open_file
 from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean, did_you_mean_file
-from estimica.data.frequency_files import SUFFIXES, read_frequency_file
+from estimica.data.formats.impedance import SUFFIXES, read_frequency_file
 from estimica.data.table import Data
 
 if TYPE_CHECKING:
@@ -90,22 +90,22 @@ def _reader(
 ) -> Callable[[Path], Data]:
     suffix = path.suffix.lower()
     if suffix in (*TEXTS, *SUFFIXES) or not suffix:
-        from estimica.data.delimited import read_delimited
+        from estimica.data.formats.delimited import read_delimited
 
         plain = suffix not in SUFFIXES
         return lambda p: (
             (None if plain else read_frequency_file(p)) or read_delimited(p, separator, decimal)
         )
     if suffix in (".parquet", ".pq"):
-        from estimica.data.parquet import read_parquet
+        from estimica.data.formats.parquet import read_parquet
 
         return read_parquet
     if suffix in (".xlsx", ".xlsm", ".xls"):
-        from estimica.data.excel import read_excel
+        from estimica.data.formats.excel import read_excel
 
         return lambda p: read_excel(p, sheet)
     if suffix == ".mat":
-        from estimica.data.matlab import read_mat
+        from estimica.data.formats.matlab import read_mat
 
         return read_mat
     open_file(path).close()  # a missing file is told before a strange ending

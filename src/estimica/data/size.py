@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimica.base.errors import DataError
-from estimica.base.files import size_text
+from estimica.base.files.read import size_text
 
 #: what the user may set: cells of the tables of a study, rows times columns
 SETTING = "ESTIMICA_MAX_CELLS"

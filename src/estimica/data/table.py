@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from estimica.base.errors import DataError
-from estimica.base.show import labelled
 from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean
+from estimica.base.view import labelled
 from estimica.data.gaps import Gaps
 from estimica.data.headers import split_unit
 

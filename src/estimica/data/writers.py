@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import DataError
-from estimica.base.output_file import replaced
+from estimica.base.files.write import replaced
 from estimica.data.extras import needed
 from estimica.data.headers import split_unit
 

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base import show
+from estimica.base import view as show
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
-from estimica.base.thin import thinned_shown
-from estimica.estimate.accuracy import Accuracy
-from estimica.estimate.comparison import calibrated
-from estimica.estimate.disagreement import Disagreement, Evaluations
-from estimica.estimate.fit import CaseFit, Fit, Identifiability, Outcome
-from estimica.estimate.objective import Objective, Point, scored_by
-from estimica.estimate.pictures import picture
+from estimica.base.thinning import thinned_shown
+from estimica.estimate.conclusion.comparison import calibrated
+from estimica.estimate.fit.pictures import picture
+from estimica.estimate.fit.result import CaseFit, Fit, Identifiability, Outcome
+from estimica.estimate.identify.accuracy import Accuracy
+from estimica.estimate.objective.cost import Objective, Point, scored_by
+from estimica.estimate.objective.predictor import Failure
+from estimica.estimate.objective.residuals import Disagreement, Evaluations
 from estimica.estimate.plain_prediction import without_derivatives
-from estimica.estimate.prediction import Failure
-from estimica.estimate.search import Status
+from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.execute.threads import one_thread

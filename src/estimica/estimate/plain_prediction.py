@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import SimulationError
-from estimica.compiled.model import Evaluation, Model
-from estimica.estimate.disagreement import Disagreement
-from estimica.estimate.prediction import CasePredictor, Prediction, Predictor, split
+from estimica.compiled.model.interface import Evaluation, Model
+from estimica.estimate.objective.predictor import CasePredictor, Prediction, Predictor, split
+from estimica.estimate.objective.residuals import Disagreement
 from estimica.simulate.failure import explained
 from estimica.simulate.response import Response, numbers
 from estimica.study.study import Study

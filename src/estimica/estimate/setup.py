@@ -13,26 +13,26 @@ from estimica.base.errors import FitError, TunerError
 from estimica.base.problems import raise_all
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.model import Model
-from estimica.estimate.criterion import Outputs, blocks_of, criterion_of
-from estimica.estimate.disagreement import Disagreement
-from estimica.estimate.frequency_prediction import FrequencyPredictor
-from estimica.estimate.links import Links
-from estimica.estimate.prediction import CasePredictor, Places, Predictor, split
-from estimica.estimate.prefilter_refusal import require_filterable
-from estimica.estimate.total_least_squares import (
+from estimica.compiled.model.interface import Model
+from estimica.estimate.criteria.prefilter_refusal import require_filterable
+from estimica.estimate.criteria.scoring import Outputs, blocks_of, criterion_of
+from estimica.estimate.objective.frequency import FrequencyPredictor
+from estimica.estimate.objective.parameter_map import Links
+from estimica.estimate.objective.predictor import CasePredictor, Places, Predictor, split
+from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.total_least_squares import (
     TotalPredictor,
     require_possible,
     total_weights,
     with_inputs,
 )
 from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
-from estimica.simulate.engine import Options
+from estimica.simulate.engine.run import Options
 from estimica.study.case import StartValue
+from estimica.study.check.names import formula_problems
+from estimica.study.check.noise import check_noise
 from estimica.study.estimation import Solver
-from estimica.study.names import formula_problems
-from estimica.study.noise_check import check_noise
-from estimica.study.record import Record, record
+from estimica.study.record.samples import Record, record
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from estimica.execute.context import Context
-from estimica.execute.executor import Executor
 from estimica.execute.outcome import Kind, Outcome
-from estimica.execute.payload import read, written
-from estimica.execute.run_writer import RunWriter
+from estimica.execute.runs.payload import read, written
+from estimica.execute.runs.writer import RunWriter
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import Executor
 
 C = TypeVar("C")
 T = TypeVar("T")

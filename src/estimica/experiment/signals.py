@@ -15,11 +15,11 @@ import numpy as np
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean
-from estimica.experiment.binary import PRBS
-from estimica.experiment.corners import Square, SquareRamp, Staircase, Step
-from estimica.experiment.noise import Noise
-from estimica.experiment.sines import Chirp, Multisine, Sine
-from estimica.experiment.waveform import Waveform
+from estimica.experiment.waveforms.base import Waveform
+from estimica.experiment.waveforms.noise import Noise
+from estimica.experiment.waveforms.prbs import PRBS
+from estimica.experiment.waveforms.sines import Chirp, Multisine, Sine
+from estimica.experiment.waveforms.straight import Square, SquareRamp, Staircase, Step
 
 __all__ = [
     "Chirp",

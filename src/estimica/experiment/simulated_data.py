@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
 
-from estimica.base import show
+from estimica.base import view as show
 from estimica.base.signals import Vector
 from estimica.data.table import Data
 from estimica.data.writers import write_csv

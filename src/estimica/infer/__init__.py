@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from estimica.base import show
+from estimica.base import view as show
 
 
 def _residual_verdict(fit: object) -> Iterable[show.Section]:
-    from estimica.estimate.fit import Fit
-    from estimica.infer.residual_page import fit_section
+    from estimica.estimate.fit.result import Fit
+    from estimica.infer.residuals.present import fit_section
 
     assert isinstance(fit, Fit)
     return fit_section(fit)
 
 
 def _remarks(fit: object) -> Iterable[str]:
-    from estimica.estimate.fit import Fit
-    from estimica.infer.colour_remark import colour_remark
+    from estimica.estimate.fit.result import Fit
+    from estimica.infer.residuals.fit_remark import colour_remark
 
     assert isinstance(fit, Fit)
     return colour_remark(fit)

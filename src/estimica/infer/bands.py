@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base import show
+from estimica.base import view as show
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.fit import CaseFit, Compared, Fit
-from estimica.estimate.fit_json import finite
-from estimica.estimate.fit_tables import percent, short, without_empty
-from estimica.estimate.frequency_pictures import across
-from estimica.estimate.invariant import listed
-from estimica.execute.repeat import framed
-from estimica.infer.bands_spread import (
+from estimica.estimate.fit.as_json import finite
+from estimica.estimate.fit.frequency_pictures import across
+from estimica.estimate.fit.result import CaseFit, Compared, Fit
+from estimica.estimate.fit.tables import percent, short, without_empty
+from estimica.estimate.identify.invariant import listed
+from estimica.execute.reproduction import framed
+from estimica.infer.covariance.linearisation import Linearised, linearised
+from estimica.infer.covariance.output_spread import (
     Part,
     freedoms,
     noise_of,
@@ -28,10 +29,9 @@ from estimica.infer.bands_spread import (
     slopes_of,
     unbounded,
 )
-from estimica.infer.covariance import require_kind
-from estimica.infer.covariance_rows import Linearised, linearised
+from estimica.infer.covariance.run import require_kind
 from estimica.infer.input_errors import refuse_input_errors
-from estimica.study.asked import asked
+from estimica.study.summary import asked
 
 Vector = npt.NDArray[np.float64]
 

@@ -9,19 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.estimate.accuracy import moving, remaining, undetermined
-from estimica.estimate.criterion import Scales
-from estimica.estimate.disagreement import Disagreement
-from estimica.estimate.estimator import find
-from estimica.estimate.fit import Fit
-from estimica.estimate.freedom import Freedom, freedom
-from estimica.estimate.methods import LevenbergMarquardt
-from estimica.estimate.minimise import minimise
-from estimica.estimate.objective import Objective, Point, as_seen, judge_of, scored
-from estimica.estimate.scales import with_scales
-from estimica.estimate.search import Limits, OnIteration, Searched, Status
+from estimica.estimate.conclusion.freedom import Freedom, freedom
+from estimica.estimate.criteria.scoring import Scales
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.identify.accuracy import moving, remaining, undetermined
+from estimica.estimate.identify.twins import beside_twins
+from estimica.estimate.objective.cost import Objective, Point, as_seen, judge_of, scored
+from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.run.fit import find
+from estimica.estimate.search.methods import LevenbergMarquardt
+from estimica.estimate.search.minimise import minimise
+from estimica.estimate.search.robust_scales import with_scales
+from estimica.estimate.search.run import Limits, OnIteration, Searched, Status
 from estimica.estimate.setup import Setup, prepare
-from estimica.estimate.twins import beside_twins
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]

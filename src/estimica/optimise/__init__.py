@@ -9,7 +9,7 @@ class _Room(ModuleType):
     """`es.optimise(study)` works whether or not the room of that name was imported before."""
 
     def __call__(self, *given: Any, **settings: Any) -> Any:
-        from estimica.optimise.optimiser import optimise
+        from estimica.optimise.optimum.run import optimise
 
         return optimise(*given, **settings)
 

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.links import Links
+from estimica.estimate.objective.parameter_map import Links
 from estimica.estimate.setup import linked
 from estimica.estimate.unknowns import Unknown, Unknowns
-from estimica.optimise.experiments import bare_case, experiment_of
-from estimica.optimise.quick_scores import quick_scorer
-from estimica.optimise.score import (
+from estimica.optimise.criteria.experiments import bare_case, experiment_of
+from estimica.optimise.criteria.formulas import ValueScorer
+from estimica.optimise.criteria.score import (
     DesignPoint,
     FailedDesign,
     Measure,
@@ -24,8 +24,8 @@ from estimica.optimise.score import (
     known_least,
     places_of,
 )
-from estimica.optimise.trajectory_scores import TrajectoryScorer
-from estimica.optimise.value_scores import ValueScorer
+from estimica.optimise.criteria.trajectory import TrajectoryScorer
+from estimica.optimise.criteria.value_only.scores import quick_scorer
 from estimica.study.design_criterion import Criterion
 from estimica.study.study import Study
 

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from estimica.optimise.criteria.score import DesignPoint, FailedDesign, Place
 from estimica.optimise.design import Design
-from estimica.optimise.score import DesignPoint, FailedDesign, Place
-from estimica.study.optimise_table import RobustTable
+from estimica.study.tables.optimise import RobustTable
 
 Vector = npt.NDArray[np.float64]
 CORNER = 1e-3  # width over which the corner of a tail is rounded, in units of the demand

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from estimica.base.errors import DesignError
-from estimica.optimise.assess import require_parameters
+from estimica.optimise.assess.run import require_parameters
+from estimica.optimise.assess.samples import Samples, drawn, drawn_jointly, grid
+from estimica.optimise.assess.tuner_distribution import Source
 from estimica.optimise.design import Design, prepare_design
-from estimica.optimise.montecarlo_source import Source
 from estimica.optimise.robust import RobustDesign
-from estimica.optimise.samples import Samples, drawn, drawn_jointly, grid
 from estimica.study.case import Case
-from estimica.study.optimise_table import Distribution, OptimiseTable, RobustTable
 from estimica.study.study import Study
+from estimica.study.tables.optimise import Distribution, OptimiseTable, RobustTable
 
 MOST = 1000  # scenarios of one design
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from estimica.base.show import (
+from estimica.base.view import (
     Bars,
     Curves,
     Form,
@@ -30,23 +30,23 @@ def _on_use(module: str, function: str) -> Callable[..., Any]:
     return call
 
 
-register(Curves, Form.FIGURE, _on_use("estimica.report.plots", "figure"))
-register(Curves, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
+register(Curves, Form.FIGURE, _on_use("estimica.report.plotly.curves", "figure"))
+register(Curves, Form.HTML, _on_use("estimica.report.html", "curves_fragment"))
 register(Curves, Form.TEXT, _on_use("estimica.report.text", "curves_text"))
-register(Table, Form.FIGURE, _on_use("estimica.report.plots", "table_figure"))
-register(Table, Form.HTML, _on_use("estimica.report.document", "table_fragment"))
+register(Table, Form.FIGURE, _on_use("estimica.report.plotly.curves", "table_figure"))
+register(Table, Form.HTML, _on_use("estimica.report.html", "table_fragment"))
 register(Table, Form.TEXT, _on_use("estimica.report.text", "table_text"))
-register(Heat, Form.FIGURE, _on_use("estimica.report.heat", "figure"))
-register(Heat, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
-register(Heat, Form.TEXT, _on_use("estimica.report.heat", "heat_text"))
-register(Bars, Form.FIGURE, _on_use("estimica.report.bars", "figure"))
-register(Bars, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
-register(Bars, Form.TEXT, _on_use("estimica.report.bars", "bars_text"))
-register(Parallel, Form.FIGURE, _on_use("estimica.report.parallel", "figure"))
-register(Parallel, Form.HTML, _on_use("estimica.report.document", "curves_fragment"))
-register(Parallel, Form.TEXT, _on_use("estimica.report.parallel", "parallel_text"))
-register(Listing, Form.FIGURE, _on_use("estimica.report.plots", "listing_figure"))
-register(Listing, Form.HTML, _on_use("estimica.report.document", "listing_fragment"))
+register(Heat, Form.FIGURE, _on_use("estimica.report.plotly.heat", "figure"))
+register(Heat, Form.HTML, _on_use("estimica.report.html", "curves_fragment"))
+register(Heat, Form.TEXT, _on_use("estimica.report.plotly.heat", "heat_text"))
+register(Bars, Form.FIGURE, _on_use("estimica.report.plotly.bars", "figure"))
+register(Bars, Form.HTML, _on_use("estimica.report.html", "curves_fragment"))
+register(Bars, Form.TEXT, _on_use("estimica.report.plotly.bars", "bars_text"))
+register(Parallel, Form.FIGURE, _on_use("estimica.report.plotly.parallel", "figure"))
+register(Parallel, Form.HTML, _on_use("estimica.report.html", "curves_fragment"))
+register(Parallel, Form.TEXT, _on_use("estimica.report.plotly.parallel", "parallel_text"))
+register(Listing, Form.FIGURE, _on_use("estimica.report.plotly.curves", "listing_figure"))
+register(Listing, Form.HTML, _on_use("estimica.report.html", "listing_fragment"))
 register(Listing, Form.TEXT, _on_use("estimica.report.text", "listing_text"))
-register_writer(Page, _on_use("estimica.report.written", "write_shown"))
-register_figures(_on_use("estimica.report.static", "write_figures"))
+register_writer(Page, _on_use("estimica.report.write", "write_shown"))
+register_figures(_on_use("estimica.report.matplotlib.files", "write_figures"))

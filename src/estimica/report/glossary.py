@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from estimica.base.show import Bars, Curves, Heat, Page, Parallel, Section, Table
+from estimica.base.view import Bars, Curves, Heat, Page, Parallel, Section, Table
 
 #: word, how it is recognised, what it means; the order is that in which they are explained
 WORDS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from estimica.base.show import Listing, Page, Section, Shown, Table
+from estimica.base.view import Listing, Page, Section, Shown, Table
 
 #: results are read in this order: first what was found, then how far to trust it, then its use
 ORDER = (

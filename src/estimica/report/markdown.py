@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from estimica.base.output_file import write_text
-from estimica.base.show import Listing, Page, Shown, Table
-from estimica.base.thin import thinned_page
+from estimica.base.files.write import write_text
+from estimica.base.thinning import thinned_page
+from estimica.base.view import Listing, Page, Shown, Table
 from estimica.base.visible import visible
 from estimica.report.glossary import words_by_section
-from estimica.report.made import made
-from estimica.report.static import Figures
+from estimica.report.matplotlib.files import Figures
+from estimica.report.provenance import made
 from estimica.report.text import printed
 
 

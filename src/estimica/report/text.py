@@ -12,7 +12,7 @@ import rich.table
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from estimica.base.show import Curve, Curves, Listing, Rounded, Table
+from estimica.base.view import Curve, Curves, Listing, Rounded, Table
 from estimica.base.visible import visible
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from estimica.compiled.equations import Equations
-from estimica.compiled.model import Evaluation, Respond
+from estimica.compiled.model.interface import Evaluation, Respond
 from estimica.compiled.tuning import Constant
-from estimica.simulate import status
-from estimica.simulate.engine import Run
+from estimica.simulate.engine import status
+from estimica.simulate.engine.run import Run
 from estimica.simulate.response import Response
 from estimica.structure.sorted_system import Assignment, Block
 

@@ -21,8 +21,8 @@ from estimica.compiled.equations import Equations, translate
 from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
-from estimica.simulate import newton
-from estimica.simulate.root_search import NESTED, SEARCHED, Found, RootSearch, unknowns_of
+from estimica.simulate.roots import newton
+from estimica.simulate.roots.search import NESTED, SEARCHED, Found, RootSearch, unknowns_of
 
 Vector = npt.NDArray[np.float64]
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from estimica.base.errors import ModelError
 from estimica.base.signals import Hold, Signal, as_signal
 from estimica.base.suggest import did_you_mean
-from estimica.simulate.engine import Pieces
+from estimica.simulate.engine.run import Pieces
 
 Vector = npt.NDArray[np.float64]
 _NO_SLOPES: Mapping[str, str] = {}

@@ -18,8 +18,8 @@ from estimica.compiled.equations import Equations
 from estimica.compiled.kernel import Kernel, build_kernel
 from estimica.compiled.tuning import Constant, Tuning, find_constant, require_tunable, tune
 from estimica.flat.system import Variable
-from estimica.simulate import engine
-from estimica.simulate.engine import Options, Pieces, Run, integrate
+from estimica.simulate.engine import run as engine
+from estimica.simulate.engine.run import Options, Pieces, Run, integrate
 from estimica.simulate.initial import Initialiser
 
 Vector = npt.NDArray[np.float64]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base import show
+from estimica.base import view as show
 from estimica.base.errors import ModelError
-from estimica.base.output_file import replaced
+from estimica.base.files.write import replaced
 from estimica.base.suggest import did_you_mean
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from estimica import flat
 from estimica.base.collector import collector_paused
 from estimica.flat.serialise import FORMAT, from_json, to_json
 from estimica.flat.system import FlatSystem
-from estimica.source.flattener import RUMOCA_VERSION
+from estimica.source.rumoca.process import RUMOCA_VERSION
 
 #: entries beyond this number, or beyond so many bytes, are dropped: those not used for longest
 MAX_ENTRIES = 400
@@ -54,7 +54,7 @@ def content_key(text: str) -> str:
 def code_version(*rooms: Path) -> str:
     """Changes whenever the code in these folders does."""
     digest = hashlib.sha256()
-    for path in sorted(f for room in rooms for f in room.glob("*.py")):
+    for path in sorted(f for room in rooms for f in room.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

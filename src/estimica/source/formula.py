@@ -19,9 +19,9 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_expression
 from estimica.flat.vectorised import Program
-from estimica.source.nodes import BUILTINS, argument_name, span_of
-from estimica.source.outline import Token, tokenise
-from estimica.source.parser import ParseFailure, Parser
+from estimica.source.syntax.nodes import BUILTINS, argument_name, span_of
+from estimica.source.syntax.outline import Token, tokenise
+from estimica.source.syntax.parser import ParseFailure, Parser
 
 Vector = npt.NDArray[np.float64]
 

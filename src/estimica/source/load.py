@@ -11,22 +11,22 @@ from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem, Variability
-from estimica.source.attempt import Attempt
-from estimica.source.base_modelica_text import base_text
+from estimica.source.base_modelica.text import base_text
 from estimica.source.cache import key_of, store, stored
-from estimica.source.decode import decode
-from estimica.source.derivative_functions import mark_derivatives
-from estimica.source.diagnostics import explained, may_lack_files, unknown_names
-from estimica.source.dropped_modifiers import checked
-from estimica.source.flattener import Refusal, flatten
-from estimica.source.function_wrapper import is_function, wrapped
-from estimica.source.hidden import OuterNames
+from estimica.source.decode.origins import SourceFiles, source_number
+from estimica.source.decode.system import decode
+from estimica.source.function_model import is_function, wrapped
 from estimica.source.limits import Watch, load_seconds, watched
 from estimica.source.modifiers import Fixed, check_names
-from estimica.source.origins import SourceFiles, source_number
-from estimica.source.outline import experiment_of, outline
 from estimica.source.request import Request, check_class, read_request
-from estimica.source.selection import Selection, selected, whole
+from estimica.source.rumoca.attempt import Attempt
+from estimica.source.rumoca.derivative_functions import mark_derivatives
+from estimica.source.rumoca.diagnostics import explained, may_lack_files, unknown_names
+from estimica.source.rumoca.dropped_modifiers import checked
+from estimica.source.rumoca.hidden import OuterNames
+from estimica.source.rumoca.process import Refusal, flatten
+from estimica.source.rumoca.selection import Selection, selected, whole
+from estimica.source.syntax.outline import experiment_of, outline
 
 
 def load_flat(
@@ -54,11 +54,11 @@ def load_flat(
     """
     base = base_text(source)
     if base is not None:
-        from estimica.source.base_modelica import load_base_modelica
+        from estimica.source.base_modelica.load import load_base_modelica
 
         return load_base_modelica(base, class_name, fix=fix, cache=cache)
     if frontend == "openmodelica":
-        from estimica.source.openmodelica import load_with_openmodelica
+        from estimica.source.openmodelica.call import load_with_openmodelica
 
         folders = [Path(p) for p in libraries]
         return load_with_openmodelica(

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean, did_you_mean_file
-from estimica.source.libraries import (
+from estimica.source.libraries.package_text import Piece, read_package, read_text
+from estimica.source.libraries.search import (
     Library,
     class_file,
     enclosing_package,
@@ -21,8 +22,7 @@ from estimica.source.libraries import (
     needed_libraries,
     package_name,
 )
-from estimica.source.outline import CLASS_WORDS, Outline, experiment_of, outline
-from estimica.source.package_text import Piece, read_package, read_text
+from estimica.source.syntax.outline import CLASS_WORDS, Outline, experiment_of, outline
 
 #: packages with no more files than this are read as one text
 SMALL_PACKAGE = 300

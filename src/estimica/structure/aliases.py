@@ -10,8 +10,8 @@ from estimica.flat import expression as ex
 from estimica.flat.calculus import partial
 from estimica.flat.expression import Expression
 from estimica.flat.system import Action, Branch, Equation, StateSelect, Variability, When
-from estimica.structure.draft import Draft
 from estimica.structure.linear import Safety, solve_for
+from estimica.structure.working_system import Draft
 
 #: equations with more nodes than this are never looked at as a pair of variables
 _SMALL = 12

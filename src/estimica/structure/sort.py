@@ -11,17 +11,17 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import FlatSystem, Kind
 from estimica.structure.aliases import remove_aliases
-from estimica.structure.blocks import sort_blocks
-from estimica.structure.causality import Causality, redefine
-from estimica.structure.draft import Draft
-from estimica.structure.events import EventSystem, extract_events
+from estimica.structure.causality.redefinition import Causality, redefine
+from estimica.structure.events.extract import EventSystem, extract_events
+from estimica.structure.events.past import with_known_past
 from estimica.structure.free_parameters import bind_free_parameters
+from estimica.structure.graph.blocks import sort_blocks
+from estimica.structure.index.reduction import Continuous, reduce
 from estimica.structure.linear import Safety
 from estimica.structure.parameters import Parameters, is_parameter, order_parameters
-from estimica.structure.past import with_known_past
-from estimica.structure.reduction import Continuous, reduce
 from estimica.structure.redundancy import part_redundant
 from estimica.structure.sorted_system import Assignment, Block, Reinit, SortedSystem
+from estimica.structure.working_system import Draft
 
 
 def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem:

@@ -11,10 +11,10 @@ from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
 from estimica.base.signals import Hold
-from estimica.compiled.model import OperatingPoint
-from estimica.compiled.staging import Staging
-from estimica.study.counts import CHANGES
-from estimica.study.fields import (
+from estimica.compiled.model.interface import OperatingPoint
+from estimica.simulate.staged.plan import Staging
+from estimica.study.fields.counts import CHANGES
+from estimica.study.fields.kinds import (
     LIST,
     NUMBER,
     STRICT,
@@ -30,7 +30,7 @@ from estimica.study.fields import (
     spoken,
     wrong,
 )
-from estimica.study.form_offer import (
+from estimica.study.fields.offer import (
     SECONDS,
     ColumnName,
     InputName,
@@ -40,10 +40,10 @@ from estimica.study.form_offer import (
     StateName,
 )
 from estimica.study.frequency_case import require_frequency, require_time
-from estimica.study.frequency_columns import RESPONSE, ResponseColumns, kind_of_output
 from estimica.study.limits import DetectionLimits as DetectionLimits
+from estimica.study.noise import Sigma as Sigma
 from estimica.study.prefilter import PrefilterField
-from estimica.study.sigma import Sigma as Sigma
+from estimica.study.response_columns import RESPONSE, ResponseColumns, kind_of_output
 from estimica.study.stages import Begin, Beginning, Change, Fixed, staging_of
 from estimica.study.tuner import Prior
 

@@ -8,7 +8,7 @@ from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import DesignError
-from estimica.study.fields import (
+from estimica.study.fields.kinds import (
     NUMBER,
     STRICT,
     TABLE,
@@ -21,7 +21,7 @@ from estimica.study.fields import (
     spoken,
     wrong,
 )
-from estimica.study.form_offer import CaseName, VariableName
+from estimica.study.fields.offer import CaseName, VariableName
 
 Kind = Literal[
     "overshoot",

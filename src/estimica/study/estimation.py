@@ -9,12 +9,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import StudyError
-from estimica.study.counts import ELEMENTS, ITERATIONS, SEED, SEGMENTS, SOLVER_STEPS, STARTS
-from estimica.study.fields import REAL, STRICT, WHOLE, Positive, called, spoken
-from estimica.study.form_offer import SECONDS
+from estimica.study.fields.counts import ELEMENTS, ITERATIONS, SEED, SEGMENTS, SOLVER_STEPS, STARTS
+from estimica.study.fields.kinds import REAL, STRICT, WHOLE, Positive, called, spoken
+from estimica.study.fields.offer import SECONDS
 
 if TYPE_CHECKING:
-    from estimica.simulate.engine import Options
+    from estimica.simulate.engine.run import Options
 
 Loss = Literal["squared", "huber", "soft-l1", "cauchy"]
 Method = Literal["levenberg-marquardt", "gauss-newton", "steepest-descent"]
@@ -97,7 +97,7 @@ class Solver:
     @property
     def options(self) -> Options:
         """The same as a simulation takes it."""
-        from estimica.simulate.engine import Options
+        from estimica.simulate.engine.run import Options
 
         return Options(
             rtol=self.rtol,

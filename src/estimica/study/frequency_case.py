@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from estimica.study.fields import wrong
-from estimica.study.frequency_columns import ResponseColumns
+from estimica.study.fields.kinds import wrong
+from estimica.study.response_columns import ResponseColumns
 
 if TYPE_CHECKING:
     from estimica.study.case import Case

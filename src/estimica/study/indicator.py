@@ -8,8 +8,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import DesignError
-from estimica.study.fields import STRICT, Finite, called, spoken, wrong
-from estimica.study.form_offer import CaseName, VariableName
+from estimica.study.fields.kinds import STRICT, Finite, called, spoken, wrong
+from estimica.study.fields.offer import CaseName, VariableName
 
 
 @spoken(DesignError, "O001", called("indicator", "name"))

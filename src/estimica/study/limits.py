@@ -8,8 +8,8 @@ from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
-from estimica.study.fields import NUMBER, STRICT, TEXT, Finite, called, either, spoken, wrong
-from estimica.study.form_offer import ColumnName
+from estimica.study.fields.kinds import NUMBER, STRICT, TEXT, Finite, called, either, spoken, wrong
+from estimica.study.fields.offer import ColumnName
 
 Limit = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[ColumnName, Tag(TEXT)],

@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
-from estimica.study.fields import STRICT, WHOLE, Positive, called, spoken, wrong
-from estimica.study.form_offer import HERTZ
+from estimica.study.fields.kinds import STRICT, WHOLE, Positive, called, spoken, wrong
+from estimica.study.fields.offer import HERTZ
 
 MOST = 8  # order of a Butterworth filter
 KINDS = ("band", "lowpass", "highpass", "transfer")
@@ -87,7 +87,7 @@ def _written_out(given: object) -> object:
 
 
 def _is_control(given: object) -> bool:
-    from estimica.compiled.linear_control import is_state_space, is_transfer_function
+    from estimica.simulate.linear.control import is_state_space, is_transfer_function
 
     return is_state_space(given) or is_transfer_function(given)
 

@@ -8,18 +8,9 @@ from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
-from estimica.compiled.staging import Rest, Stage, Staging, pairs
-from estimica.study.fields import (
-    NUMBER,
-    STRICT,
-    TABLE,
-    TEXT,
-    Finite,
-    called,
-    either,
-    spoken,
-)
-from estimica.study.form_offer import SECONDS, InputName, ParameterName, VariableName
+from estimica.simulate.staged.plan import Rest, Stage, Staging, pairs
+from estimica.study.fields.kinds import NUMBER, STRICT, TABLE, TEXT, Finite, called, either, spoken
+from estimica.study.fields.offer import SECONDS, InputName, ParameterName, VariableName
 
 Fixed = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[str, Tag(TEXT)],

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from estimica.base.code_reference import CodeRefusedError, means_code
+from estimica.base.code.reference import CodeRefusedError, means_code
+from estimica.base.code.trusted import TrustedCode, trusted_code
 from estimica.base.problems import Problem, raise_all
-from estimica.base.trusted_code import TrustedCode, trusted_code
-from estimica.compiled.model import Model
-from estimica.compiled.observations import Observations
+from estimica.compiled.model.interface import Model
+from estimica.compiled.model.observations import Observations
 from estimica.study.case import Case
 from estimica.study.design_criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
+from estimica.study.formulas import names_in_cases, unreadable_formulas
 from estimica.study.indicator import Indicator
 from estimica.study.noise_tuners import names_in_sigmas
-from estimica.study.output_formulas import names_in_cases, unreadable_formulas
 from estimica.study.tuner import Tuner
 
 FIXED = ("parameter", "constant")
@@ -158,7 +158,7 @@ class Study:
         driven = model.driven_by(tuple(case.inputs))
         if not case.staging:
             return driven
-        from estimica.simulate.staged_model import staged
+        from estimica.simulate.staged.model import staged
 
         return staged(driven, case.staging)
 

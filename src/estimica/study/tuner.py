@@ -9,7 +9,7 @@ from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import TunerError
-from estimica.study.fields import (
+from estimica.study.fields.kinds import (
     LIST,
     NUMBER,
     STRICT,
@@ -24,7 +24,7 @@ from estimica.study.fields import (
     spoken,
     wrong,
 )
-from estimica.study.form_offer import ParameterName
+from estimica.study.fields.offer import ParameterName
 
 Scale = Annotated[
     Annotated[Literal["auto", "log"], Tag(TEXT)] | Annotated[Positive, Tag(NUMBER)],

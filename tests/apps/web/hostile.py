@@ -15,11 +15,11 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from estimica.base import show
-from estimica.base.show_json import _KINDS, page_to_json
-from estimica.execute.run_id import new_run_id
-from estimica.execute.store import Store
-from estimica.study.schema import study_schema
+from estimica.base import view as show
+from estimica.base.view_json import _KINDS, page_to_json
+from estimica.execute.runs.identifier import new_run_id
+from estimica.execute.runs.store import Store
+from estimica.study.tables.schema import study_schema
 
 #: each calls __pwned with its number where it is taken for a program
 PAYLOADS = (

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from estimica.apps.web import agreement, bench
-from estimica.apps.web.agreement import ASKED, LASTS, TRIES, WRONG, Agreements
-from estimica.apps.web.bench import Bench
-from estimica.apps.web.code_listing import SETTLED, CodeListing
+from estimica.apps.web.files.code_listing import SETTLED, CodeListing
+from estimica.apps.web.session import agreement
+from estimica.apps.web.session.agreement import ASKED, LASTS, TRIES, WRONG, Agreements
+from estimica.apps.web.worker import client as bench
+from estimica.apps.web.worker.client import Bench
 from estimica.base.errors import WebError
-from estimica.study.trust import Code, Trust
+from estimica.study.file.trust import Code, Trust
 
 
 @pytest.fixture(autouse=True)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from estimica.apps.cli.app import app
-from estimica.apps.web import bench as module
-from estimica.apps.web.bench import Bench, Benches
-from estimica.apps.web.bench_tasks import export
+from estimica.apps.cli.commands.app import app
+from estimica.apps.web.worker import client as module
+from estimica.apps.web.worker.client import Bench, Benches
+from estimica.apps.web.worker.tasks import export
 from estimica.base.errors import EstimicaError, WebError
 
 TANK = """

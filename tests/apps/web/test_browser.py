@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.apps.web.browser import CHROMIUM, FLAGS, Address, served
 
-from estimica.apps.cli.demo.boiler_data import write_boiler
+from estimica.apps.cli.demo.boiler import write_boiler
 
 pytestmark = [
     pytest.mark.browser,

@@ -8,16 +8,16 @@ import pytest
 
 pytest.importorskip("nicegui", reason="the workbench needs estimica[web]")
 
-from estimica.apps.web.bench import Benches
-from estimica.apps.web.desk import Desk
-from estimica.apps.web.folder import Folder
+from estimica.apps.web.files.folder import Folder
+from estimica.apps.web.files.recent_runs import compare_address, runs_in
 from estimica.apps.web.pages.overview import in_words
 from estimica.apps.web.pages.run import is_modelica
 from estimica.apps.web.parts.form import turned
-from estimica.apps.web.recent import compare_address, runs_in
-from estimica.apps.web.shell import study_address, tree_of
+from estimica.apps.web.parts.frame import study_address, tree_of
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.worker.client import Benches
 from estimica.base.errors import StudyError
-from estimica.study.form import form_of
+from estimica.study.form.tables import form_of
 
 TEXT = """# of the boiler
 [tune]
@@ -111,6 +111,6 @@ def test_only_modelica_is_offered_as_modelica(source: object, is_one: bool) -> N
                                    {"start": 1, "min": 1, "max": 1, "scale": "log"}])  # fmt: skip
 def test_bounds_that_leave_no_room_do_not_end_the_page_of_sliders(tuner: dict[str, object]) -> None:
     pytest.importorskip("nicegui", reason="the workbench needs estimica[web]")
-    from estimica.apps.web.pages.hand import Scale
+    from estimica.apps.web.pages.by_hand import Scale
 
     assert Scale.of(tuner, {}).position(1.0) == 0.0

@@ -14,14 +14,14 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from estimica.apps.web import feed as feed_module
-from estimica.apps.web import live_run
-from estimica.apps.web.feed import Feed, routes
-from estimica.apps.web.live_reader import LiveReader
+from estimica.apps.web.live import feed as feed_module
+from estimica.apps.web.live import watched_run as live_run
+from estimica.apps.web.live.feed import Feed, routes
+from estimica.apps.web.live.reader import LiveReader
 from estimica.base.errors import StoreError, WebError
-from estimica.execute.run import RunSummary, Status, StoredIteration, StoredProgress
-from estimica.execute.run_writer import RunWriter
-from estimica.execute.store import Store
+from estimica.execute.runs.record import RunSummary, Status, StoredIteration, StoredProgress
+from estimica.execute.runs.store import Store
+from estimica.execute.runs.writer import RunWriter
 
 STUDY = '[model]\nsource = "Tank.mo"\n'
 

@@ -14,14 +14,18 @@ from typing import Any
 
 import pytest
 
-from estimica.apps.web import folder as folder_module
-from estimica.apps.web.feed import Feed
-from estimica.apps.web.folder import Folder, is_code
-from estimica.apps.web.inside import require_safe, require_safe_tables, study_stays_inside
-from estimica.apps.web.jobs import Jobs
-from estimica.apps.web.recent import recent_runs, store_in
+from estimica.apps.web.files import folder as folder_module
+from estimica.apps.web.files.containment import (
+    require_safe,
+    require_safe_tables,
+    study_stays_inside,
+)
+from estimica.apps.web.files.folder import Folder, is_code
+from estimica.apps.web.files.recent_runs import recent_runs, store_in
+from estimica.apps.web.jobs.queue import Jobs
+from estimica.apps.web.live.feed import Feed
 from estimica.base.errors import StoreError, WebError
-from estimica.execute.store import Store
+from estimica.execute.runs.store import Store
 
 STUDY = '[model]\nsource = "Boiler.mo"\n[tune]\na = 1\n'
 CSV = b"time,y\n0,1\n1,2\n"
@@ -432,7 +436,7 @@ def test_studies_of_subfolders_may_use_the_whole_folder(root: Path) -> None:
 
 
 def test_no_job_begins_for_a_study_that_points_outside(folder: Folder, root: Path) -> None:
-    from estimica.apps.web.jobs import Jobs
+    from estimica.apps.web.jobs.queue import Jobs
 
     (root / "evil.toml").write_text(POINTING[0])
     before = everything(root.parent)
@@ -455,7 +459,7 @@ def test_no_job_begins_for_a_study_that_points_outside(folder: Folder, root: Pat
 def test_code_of_a_served_study_runs_after_agreement_only(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from estimica.study.trust import Trust, code_of
+    from estimica.study.file.trust import Trust, code_of
 
     monkeypatch.delenv("ESTIMICA_TRUST")
     monkeypatch.setenv("ESTIMICA_STATE", str(tmp_path / "state"))
@@ -498,8 +502,8 @@ def test_texts_of_a_stored_page_are_shown_and_not_run(tmp_path: Path) -> None:
     import numpy as np
 
     import estimica.report  # noqa: F401
-    from estimica.base.show import Curve, Curves, Page, Panel, Section, Table, html, write
-    from estimica.base.show_json import page_from_json, page_to_json
+    from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, html, write
+    from estimica.base.view_json import page_from_json, page_to_json
 
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     x = np.arange(3.0)

@@ -15,9 +15,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from estimica.apps.web import gate as gate_module
-from estimica.apps.web.gate import FOREIGN_PAGE, HEADERS, Gate
-from estimica.apps.web.settings import Settings, settings_for
+from estimica.apps.web import guard as gate_module
+from estimica.apps.web.guard import FOREIGN_PAGE, HEADERS, Gate
+from estimica.apps.web.session.settings import Settings, settings_for
 from estimica.base.errors import WebError
 
 with warnings.catch_warnings():

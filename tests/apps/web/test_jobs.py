@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 import typer.main
 
-from estimica.apps.cli.app import app
-from estimica.apps.web.job import Job, State
-from estimica.apps.web.job_options import COMMANDS, Kind, arguments
-from estimica.apps.web.job_process import JobProcess, ending
-from estimica.apps.web.jobs import Jobs
+from estimica.apps.cli.commands.app import app
+from estimica.apps.web.jobs.job import Job, State
+from estimica.apps.web.jobs.options import COMMANDS, Kind, arguments
+from estimica.apps.web.jobs.process import JobProcess, ending
+from estimica.apps.web.jobs.queue import Jobs
 from estimica.base.errors import WebError
-from estimica.execute.run import Status
-from estimica.execute.store import Store
+from estimica.execute.runs.record import Status
+from estimica.execute.runs.store import Store
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import estimica.apps.web as web
-from estimica.apps.web.wire import outgoing
+from estimica.apps.web.live.outgoing import outgoing
 
 FOLDER = Path(web.__file__).parent
 HELPER = "markup.py"

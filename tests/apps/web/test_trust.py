@@ -18,9 +18,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from estimica.apps.cli import trusted
-from estimica.apps.cli.app import app
-from estimica.study.trust import Code, Trust, code_of, state_folder, untrusted
+from estimica.apps.cli import consent as trusted
+from estimica.apps.cli.commands.app import app
+from estimica.study.file.trust import Code, Trust, code_of, state_folder, untrusted
 
 MARK = "import pathlib; pathlib.Path(__file__).with_name('ran').touch()\n"
 LINE = f"{MARK}def line(x, t, a=1.0):\n    return a*x\n"
@@ -295,7 +295,7 @@ def test_every_command_about_a_study_asks() -> None:
 
 def test_a_file_of_the_folder_does_not_stand_in_for_a_module(folder: Path) -> None:
     """A job begins in the folder of its study: `python -m` alone would import from there."""
-    from estimica.apps.web.job_process import JobProcess
+    from estimica.apps.web.jobs.process import JobProcess
 
     for name in ("typer", "tomllib", "numpy", "estimica"):
         (folder / f"{name}.py").write_text(MARK)
@@ -307,7 +307,7 @@ def test_a_file_of_the_folder_does_not_stand_in_for_a_module(folder: Path) -> No
 
 
 def test_a_bench_refuses_code_and_imports_nothing_of_the_folder(folder: Path) -> None:
-    from estimica.apps.web.bench import Bench
+    from estimica.apps.web.worker.client import Bench
     from estimica.base.errors import WebError
 
     for name in ("json", "pydantic", "numpy", "estimica"):
@@ -412,7 +412,7 @@ def test_an_edit_after_the_reading_does_not_run(
     known: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once it was read and agreed to, the very texts run, and nothing is read again."""
-    from estimica.study import study_file
+    from estimica.study.file import read as study_file
 
     admit = study_file.admit
 
@@ -469,7 +469,7 @@ def test_a_queued_study_is_checked_when_it_is_run(
     known: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server looks before it queues; the run itself decides, in its own process."""
-    from estimica.apps.web import jobs
+    from estimica.apps.web.jobs import queue as jobs
 
     begun: list[tuple[Any, ...]] = []
 
@@ -502,7 +502,7 @@ class Served:
 
 
 def test_a_run_gets_the_served_folder_in_its_environment(known: Path) -> None:
-    from estimica.apps.web.job_process import JobProcess
+    from estimica.apps.web.jobs.process import JobProcess
 
     named_another(known)
     output = known / "printed"
@@ -515,7 +515,7 @@ def test_a_run_gets_the_served_folder_in_its_environment(known: Path) -> None:
 @pytest.mark.parametrize("edit", [*EDITS, moved_out, code_moved_out])
 @pytest.mark.parametrize("task", ["model", "check", "by_hand"])
 def test_a_bench_decides_about_the_texts_that_it_reads(known: Path, edit: Edit, task: str) -> None:
-    from estimica.apps.web.bench_process import answer
+    from estimica.apps.web.worker.main import answer
 
     question = {"task": task, "args": {}}
     assert "found" in answer(known / "study.toml", question, known)
@@ -536,7 +536,7 @@ def test_a_bench_decides_about_the_texts_that_it_reads(known: Path, edit: Edit, 
 def test_what_a_bench_is_asked_about_is_looked_at_there_too(
     known: Path, task: str, args: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from estimica.apps.web.bench_process import answer
+    from estimica.apps.web.worker.main import answer
 
     monkeypatch.chdir(known)
     (known / "other.py").write_text(LINE)

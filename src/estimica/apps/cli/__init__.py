@@ -8,7 +8,7 @@ from threading import Timer
 from typing import Any
 
 from estimica.apps.cli.native_output import keep_results_apart
-from estimica.base.python_child import leave_current_folder
+from estimica.base.process import leave_current_folder
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     keep_results_apart()
     out = guard()
     try:
-        from estimica.apps.cli.app import app
+        from estimica.apps.cli.commands.app import app
 
         app()
     except KeyboardInterrupt:
@@ -37,7 +37,7 @@ def main() -> None:
             sys.exit(NOT_WRITTEN)
         raise
     except Exception as error:
-        from estimica.apps.cli.unexpected import tell
+        from estimica.apps.cli.internal_error import tell
 
         sys.exit(tell(error, sys.argv[1:]))
 

@@ -11,7 +11,7 @@ from estimica.base.errors import ModelError
 from estimica.data.readers import read_signal
 
 if TYPE_CHECKING:
-    from estimica.simulate.modelica_model import ModelicaModel
+    from estimica.simulate.modelica.model import ModelicaModel
 
 Value = float | int | bool | str
 MOST_DIGITS = 18  # of an integer of 64 bits; longer ones are taken as real numbers
@@ -69,7 +69,7 @@ def load(
 
     A parameter that shapes the equations (a size, a switch) is set before the model is compiled.
     """
-    from estimica.simulate.modelica_model import load_model
+    from estimica.simulate.modelica.model import load_model
 
     model = load_model(source, class_, libraries=libraries)
     table = model.parameters

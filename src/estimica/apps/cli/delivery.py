@@ -11,7 +11,7 @@ import typer
 
 from estimica.apps.cli.console import FAILED, NOT_WRITTEN, one_object, print_json, print_text, say
 from estimica.base.errors import EstimicaError
-from estimica.base.output_file import require_writable, require_writable_folder
+from estimica.base.files.write import require_writable, require_writable_folder
 
 Writer = Callable[[Path], object]
 
@@ -69,7 +69,7 @@ def asked_for(*outputs: tuple[Path | None, Writer]) -> tuple[Output, ...]:
 def require_outputs(*files: Path | None, page: Path | None = None) -> None:
     """What is asked for can be written: better known before the work than after."""
     if page is not None:
-        from estimica.report.written import require_ending
+        from estimica.report.write import require_ending
 
         require_ending(page)
     for path in (*files, page):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from estimica.apps.cli.console import say
 
 if TYPE_CHECKING:
-    from estimica.execute.run_writer import RunWriter
+    from estimica.execute.runs.writer import RunWriter
 
 
 def keep_page(found: Any, writer: RunWriter) -> None:
@@ -15,7 +15,7 @@ def keep_page(found: Any, writer: RunWriter) -> None:
     if not writer.id:  # no store
         return
     try:
-        from estimica.base.show_json import page_to_json
+        from estimica.base.view_json import page_to_json
 
         writer.keep_page(page_to_json(found.page()))
     except KeyboardInterrupt:  # an impatient second Ctrl-C must not lose the result itself

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 from estimica.apps.cli.console import Renewed, say
 
 if TYPE_CHECKING:
-    from estimica.estimate.estimator import Progress
-    from estimica.execute.run_writer import RunWriter
+    from estimica.estimate.run.fit import Progress
+    from estimica.execute.runs.writer import RunWriter
     from estimica.study.estimation import Estimation
 
 SHOWN = 4  # unknowns whose values are told

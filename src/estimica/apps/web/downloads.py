@@ -15,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from estimica.apps.web.files.recent_runs import store_in
 from estimica.apps.web.parts.figure import figure_data
-from estimica.apps.web.recent import store_in
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
-from estimica.base.show import Bars, Curves, Heat, Page, Parallel, write
-from estimica.base.show_json import page_from_json
+from estimica.base.view import Bars, Curves, Heat, Page, Parallel, write
+from estimica.base.view_json import page_from_json
 from estimica.base.visible import visible
-from estimica.execute.store import Store
+from estimica.execute.runs.store import Store
 
 FOREVER = {"Cache-Control": "private, max-age=86400"}  # the page of an ended run does not change
 

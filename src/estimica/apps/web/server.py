@@ -8,9 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import estimica.report  # noqa: F401  (registers how results are drawn)
-from estimica.apps.web.settings import Settings
-from estimica.apps.web.wire import guard_pages
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.live.outgoing import guard_pages
+from estimica.apps.web.session.settings import Settings
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
 
 STATIC = Path(str(files("estimica.apps.web").joinpath("static")))
@@ -45,8 +45,8 @@ def build(settings: Settings) -> Workbench:
     from plotly import __file__ as plotly
 
     from estimica.apps.web.downloads import routes as downloads
-    from estimica.apps.web.feed import routes as streams
-    from estimica.apps.web.gate import Gate
+    from estimica.apps.web.guard import Gate
+    from estimica.apps.web.live.feed import routes as streams
     from estimica.apps.web.pages import compare, new, run, start, study
 
     guard_pages()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from estimica.estimate.fit_json import finite
+from estimica.estimate.fit.as_json import finite
 from estimica.infer.posterior.diagnosis import Spread
 from estimica.infer.posterior.result import Posterior
-from estimica.infer.posterior.words import troubles
+from estimica.infer.posterior.verdict import troubles
 
 
 def as_object(found: Posterior) -> dict[str, object]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.estimate.objective import Objective, Point
+from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.posterior.unbounded import Unbounded
 

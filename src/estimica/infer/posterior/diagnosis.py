@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.infer.posterior.extra import arviz
+from estimica.infer.posterior.libraries import arviz
 
 Vector = npt.NDArray[np.float64]
 #: chains agree below this R-hat, and are worth something from so many effective draws a chain on

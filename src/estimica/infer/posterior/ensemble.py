@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.infer.posterior.counting import Counting
 from estimica.infer.posterior.density import Density
-from estimica.infer.posterior.nuts import Drawn, begun
+from estimica.infer.posterior.samplers import Drawn, begun
 
 Vector = npt.NDArray[np.float64]
 #: walkers an unknown, and at least: emcee's authors advise many more than twice the unknowns
@@ -31,7 +31,7 @@ def ensemble(density: Density, counting: Counting, seed: int, *, warmup: int, dr
     So a stretch of the chain is a stretch of one walker, whose memory can be seen in it, and the
     halves of a chain are halves of the ensemble, which must agree.
     """
-    from estimica.infer.posterior.extra import emcee
+    from estimica.infer.posterior.libraries import emcee
 
     library = emcee()
     random = np.random.default_rng(seed)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from estimica.base.errors import InferError
-from estimica.base.output_file import replaced
-from estimica.infer.posterior.extra import arviz
+from estimica.base.files.write import replaced
+from estimica.infer.posterior.libraries import arviz
 from estimica.infer.posterior.result import Posterior
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.criterion import Block
-from estimica.estimate.noise_law import LAWS, LOG_2PI
-from estimica.estimate.noise_likelihood import reach_of
-from estimica.estimate.objective import Objective
-from estimica.estimate.prediction import Failure
+from estimica.estimate.criteria.noise_law import LAWS, LOG_2PI
+from estimica.estimate.criteria.noise_likelihood import reach_of
+from estimica.estimate.criteria.scoring import Block
+from estimica.estimate.objective.cost import Objective
+from estimica.estimate.objective.predictor import Failure
 from estimica.infer.posterior.chain import Chain
-from estimica.study.frequency_transfer import Transfer
+from estimica.study.record.transfer import Transfer
 
 Vector = npt.NDArray[np.float64]
 #: draws that are simulated once more: the ends of a 95 % band are quantiles of ten draws on either

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.base.show import (
+from estimica.base.suggest import did_you_mean
+from estimica.base.view import (
     Curve,
     Curves,
     Page,
@@ -23,15 +24,14 @@ from estimica.base.show import (
     ended,
     labelled,
 )
-from estimica.base.suggest import did_you_mean
-from estimica.estimate.fit_tables import percent, rounded, short, without_empty
-from estimica.estimate.frequency_pictures import across
-from estimica.execute.repeat import ANSWER, framed
+from estimica.estimate.fit.frequency_pictures import across
+from estimica.estimate.fit.tables import percent, rounded, short, without_empty
+from estimica.execute.reproduction import ANSWER, framed
 from estimica.infer.posterior.diagnosis import DOUBTFUL, Spread
 from estimica.infer.posterior.predictive import PredictedOutput
 from estimica.infer.posterior.result import Posterior
-from estimica.infer.posterior.words import outcome
-from estimica.study.asked import asked
+from estimica.infer.posterior.verdict import outcome
+from estimica.study.summary import asked
 
 Vector = npt.NDArray[np.float64]
 PICTURES = ("pairs", "distribution", "chains", "predictive")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from estimica.base.errors import InferError
-from estimica.estimate.criterion import MaximumLikelihood
-from estimica.estimate.fit import Fit
-from estimica.estimate.invariant import listed
-from estimica.estimate.objective import Objective
+from estimica.estimate.criteria.scoring import MaximumLikelihood
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.identify.invariant import listed
+from estimica.estimate.objective.cost import Objective
 from estimica.infer.refit import require_estimate
 from estimica.study.case import Sigma
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base import show
-from estimica.estimate.fit import Fit
+from estimica.base import view as show
+from estimica.estimate.fit.result import Fit
 from estimica.infer.posterior.chain import Chain
 from estimica.infer.posterior.diagnosis import Comparison, Spread, comparison, spread
 from estimica.infer.posterior.predictive import Predictive
@@ -114,7 +114,7 @@ class Posterior:
 
     def outcome(self) -> tuple[str, str]:
         """(status, message): how it went."""
-        from estimica.infer.posterior.words import outcome
+        from estimica.infer.posterior.verdict import outcome
 
         return outcome(self)
 

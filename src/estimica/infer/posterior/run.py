@@ -13,25 +13,25 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.fit import Fit
-from estimica.estimate.objective import Objective
-from estimica.estimate.prediction import Failure
-from estimica.execute.context import Context
-from estimica.execute.executor import Executor, crew
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import Objective
+from estimica.estimate.objective.predictor import Failure
 from estimica.execute.outcome import Outcome
 from estimica.execute.pieces import do_pieces
-from estimica.execute.run_writer import NoRunWriter, RunWriter
+from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.seeds import seeds
 from estimica.execute.threads import one_thread
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import Executor, crew
 from estimica.infer.posterior.chain import Chain
 from estimica.infer.posterior.counting import Counting
 from estimica.infer.posterior.density import Density, Impossible, density_around
 from estimica.infer.posterior.ensemble import ensemble
-from estimica.infer.posterior.extra import arviz
-from estimica.infer.posterior.nuts import nuts
+from estimica.infer.posterior.libraries import arviz
 from estimica.infer.posterior.predictive import predictive
 from estimica.infer.posterior.refusal import require_posterior
 from estimica.infer.posterior.result import FailedChain, Posterior
+from estimica.infer.posterior.samplers import nuts
 from estimica.infer.refit import Estimate, Workplace, estimate_of, workplace, workplace_of
 from estimica.study.study import Study
 

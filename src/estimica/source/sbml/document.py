@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base.errors import SourceError, UnsupportedError
-from estimica.base.files import read_text
+from estimica.base.files.read import read_text
 from estimica.base.suggest import did_you_mean_file
 from estimica.source.sbml.library import libsbml
 from estimica.source.sbml.mathematics import Definition

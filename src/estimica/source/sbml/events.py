@@ -11,7 +11,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import Action, Branch, Origin, Variability, Variable, When
 from estimica.source.sbml.document import Document, listed
 from estimica.source.sbml.mathematics import Reader
-from estimica.source.sbml.roles import Role, Symbol
+from estimica.source.sbml.symbols import Role, Symbol
 
 #: when an event is due that nothing has triggered yet: later than any simulation ends
 NEVER = 1e100

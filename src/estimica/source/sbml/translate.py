@@ -17,7 +17,7 @@ from estimica.source.cache import content_key
 from estimica.source.sbml.document import Document, listed, read_document
 from estimica.source.sbml.events import whens_of
 from estimica.source.sbml.mathematics import Reader
-from estimica.source.sbml.roles import Role, Symbol, symbols_of
+from estimica.source.sbml.symbols import Role, Symbol, symbols_of
 from estimica.source.sbml.values import Values
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from estimica.base.errors import SourceError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.source.sbml.roles import Role, Symbol
+from estimica.source.sbml.symbols import Role, Symbol
 
 
 class Values:

@@ -14,7 +14,7 @@ from estimica.flat.system import FlatSystem, Variability, Variable
 from estimica.source.sbml.document import read_document
 from estimica.source.sbml.mathematics import parse
 from estimica.source.sbml.translate import translate
-from estimica.study.petab.observed import Noise, Observed, Output
+from estimica.study.petab.observables import Noise, Observed, Output
 from estimica.study.petab.periods import Course, Periods, Targets, texts_of
 from estimica.study.petab.problem import Measurement, Problem
 from estimica.study.stages import SETTLING

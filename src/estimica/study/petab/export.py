@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.errors import StudyError
-from estimica.base.output_file import make_folder, write_text
+from estimica.base.files.write import make_folder, write_text
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.source.formula import parse_formula
-from estimica.source.sbml.written import Rules, write_formula, write_sbml
+from estimica.source.sbml.write import Rules, write_formula, write_sbml
 from estimica.structure.sorted_system import Assignment, Relation, SortedSystem
-from estimica.study.noise_model import SigmaFormula
-from estimica.study.record import Measured, record
-from estimica.study.sigma import Sigma
+from estimica.study.noise import Sigma
+from estimica.study.record.noise import SigmaFormula
+from estimica.study.record.samples import Measured, record
 
 if TYPE_CHECKING:
     from estimica.study.case import Case
@@ -62,7 +62,7 @@ class _Export:
     """Collects the tables; every name is an identifier of SBML."""
 
     def __init__(self, study: Study) -> None:
-        from estimica.simulate.modelica_model import ModelicaModel
+        from estimica.simulate.modelica.model import ModelicaModel
 
         if not isinstance(study.model, ModelicaModel):
             raise StudyError(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base.errors import StudyError
-from estimica.base.files import read_text
+from estimica.base.files.read import read_text
 from estimica.base.suggest import did_you_mean_file
 
 #: bytes of a table; the largest of the benchmark collection (27,132 measurements) has 3 MB

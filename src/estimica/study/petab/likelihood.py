@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import SimulationError, StudyError
-from estimica.compiled.model import Model
+from estimica.compiled.model.interface import Model
 from estimica.flat import calculus
 from estimica.flat import expression as ex
 from estimica.flat.evaluate import evaluate

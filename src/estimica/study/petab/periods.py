@@ -24,7 +24,7 @@ from estimica.flat.system import (
     Variable,
     When,
 )
-from estimica.source.sbml.roles import Role
+from estimica.source.sbml.symbols import Role
 from estimica.source.sbml.translate import Translated
 from estimica.study.petab.problem import Experiment, Problem
 from estimica.study.stages import SETTLING

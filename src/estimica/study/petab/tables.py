@@ -17,7 +17,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_expression
 from estimica.flat.system import FlatSystem
 from estimica.study.petab.build import Built, Sample
-from estimica.study.petab.observed import Output
+from estimica.study.petab.observables import Output
 from estimica.study.petab.priors import known_before
 from estimica.study.petab.problem import Parameter
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
+from estimica.apps.web.parts.columns import Mapping
 from estimica.apps.web.parts.figure import Figure
 from estimica.apps.web.parts.form import FormView
-from estimica.apps.web.parts.mapping import Mapping
-from estimica.apps.web.parts.names import model_note, nearby, quantities, suggestions
-from estimica.apps.web.parts.trusting import trust_card
-from estimica.apps.web.shell import study_address
-from estimica.apps.web.telling import attempted, told
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.frame import study_address
+from estimica.apps.web.parts.notifications import attempted, told
+from estimica.apps.web.parts.suggestions import model_note, nearby, quantities, suggestions
+from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
-from estimica.apps.web.parts.names import nearby
-from estimica.apps.web.shell import study_address
-from estimica.apps.web.telling import attempted, told
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.frame import study_address
+from estimica.apps.web.parts.notifications import attempted, told
+from estimica.apps.web.parts.suggestions import nearby
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
 

@@ -7,14 +7,14 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.run_facts import cautions, facts, objects, outcome, unknowns
-from estimica.apps.web.guarded import guarded
+from estimica.apps.web.files.recent_runs import FolderRun, runs_in, store_in, when
+from estimica.apps.web.parts.error_page import guarded
 from estimica.apps.web.parts.figure import Figure, figure_data
-from estimica.apps.web.recent import FolderRun, runs_in, store_in, when
-from estimica.apps.web.shell import frame
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.frame import frame
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
-from estimica.base.show import Bar, Bars
-from estimica.execute.run import StoredRun
+from estimica.base.view import Bar, Bars
+from estimica.execute.runs.record import StoredRun
 
 
 def register(workbench: Workbench) -> None:

@@ -7,14 +7,14 @@ from itertools import count
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.form import FormView
-from estimica.apps.web.parts.names import suggestions
-from estimica.apps.web.shell import study_address
-from estimica.apps.web.telling import attempted
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.frame import study_address
+from estimica.apps.web.parts.notifications import attempted
+from estimica.apps.web.parts.suggestions import suggestions
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
-from estimica.study.form_typed import written
+from estimica.study.form.values import written
 
 TITLES = {"criterion": ("Criteria", "criterion"), "indicator": ("Indicators", "indicator")}
 

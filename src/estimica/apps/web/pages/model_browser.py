@@ -8,15 +8,15 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
-from estimica.apps.web.markup import indented
 from estimica.apps.web.pages.tuners import start_of
 from estimica.apps.web.parts.form import FormView
-from estimica.apps.web.parts.names import suggestions
-from estimica.apps.web.parts.trusting import trust_card
-from estimica.apps.web.shell import at_work
-from estimica.apps.web.telling import told
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.frame import at_work
+from estimica.apps.web.parts.markup import indented
+from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.parts.suggestions import suggestions
+from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
 MOST = 300  # lines drawn at once; more are found by searching

@@ -9,15 +9,15 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import UploadEventArguments
 
-from estimica.apps.web.folder import CODE, DATA, MODELS
-from estimica.apps.web.guarded import guarded
-from estimica.apps.web.markup import accepts
-from estimica.apps.web.parts.trusting import ask_first
-from estimica.apps.web.shell import frame, study_address
-from estimica.apps.web.telling import told
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.files.folder import CODE, DATA, MODELS
+from estimica.apps.web.parts.error_page import guarded
+from estimica.apps.web.parts.frame import frame, study_address
+from estimica.apps.web.parts.markup import accepts
+from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.parts.trust import ask_first
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
-from estimica.study.trust import Code, code_of, not_trusted
+from estimica.study.file.trust import Code, code_of, not_trusted
 
 #: a click of the mouse meets the field for files itself, one of the keyboard does not
 PICK = (

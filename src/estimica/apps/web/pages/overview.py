@@ -6,13 +6,13 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.commands import commands
+from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.problems import problems_card
 from estimica.apps.web.parts.runs import runs_table
-from estimica.apps.web.parts.trusting import trust_card
-from estimica.apps.web.shell import study_address
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 
 
 async def show(workbench: Workbench, desk: Desk, rest: str) -> None:

@@ -7,21 +7,21 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import guarded
-from estimica.apps.web.markup import downloads
+from estimica.apps.web.files.recent_runs import lasting, store_in, when
 from estimica.apps.web.parts.commands import DESIGNING, FITTING
 from estimica.apps.web.parts.commands import run as run_command
+from estimica.apps.web.parts.error_page import guarded
+from estimica.apps.web.parts.frame import frame
 from estimica.apps.web.parts.live import Live
-from estimica.apps.web.parts.page_view import page_view
-from estimica.apps.web.recent import lasting, store_in, when
-from estimica.apps.web.shell import frame
-from estimica.apps.web.telling import told
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.markup import downloads
+from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.parts.stored_page import page_view
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
-from estimica.base.show_json import page_from_json
-from estimica.execute.run import RunSummary, Status
-from estimica.execute.store import Store
+from estimica.base.view_json import page_from_json
+from estimica.execute.runs.record import RunSummary, Status
+from estimica.execute.runs.store import Store
 
 WORDS = {command: word for command, word, *_ in (*FITTING, *DESIGNING)}
 #: what is one click away from a result

@@ -6,14 +6,14 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.folder import Listed
-from estimica.apps.web.guarded import guarded
+from estimica.apps.web.files.folder import Listed
+from estimica.apps.web.files.recent_runs import FolderRun, folder_of, recent_runs
+from estimica.apps.web.parts.error_page import guarded
+from estimica.apps.web.parts.frame import frame, study_address
 from estimica.apps.web.parts.runs import runs_table
-from estimica.apps.web.recent import FolderRun, folder_of, recent_runs
-from estimica.apps.web.shell import frame, study_address
-from estimica.apps.web.workbench import Workbench
-from estimica.base.files import read_text
-from estimica.base.toml_text import TOML_LIMIT, load_toml
+from estimica.apps.web.session.workbench import Workbench
+from estimica.base.files.read import read_text
+from estimica.base.files.toml import TOML_LIMIT, load_toml
 
 LONGEST = 48  # characters of a model's name on a card
 

@@ -7,13 +7,11 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
-from estimica.apps.web.guarded import guarded, loaded
+from estimica.apps.web.pages import by_hand as hand
 from estimica.apps.web.pages import (
     case,
     cases,
     entries,
-    hand,
     model_browser,
     overview,
     study_file,
@@ -22,8 +20,10 @@ from estimica.apps.web.pages import (
     tuner,
     tuners,
 )
-from estimica.apps.web.shell import frame
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.error_page import guarded, loaded
+from estimica.apps.web.parts.frame import frame
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
 
 View = Callable[[Workbench, Desk, str], Awaitable[None] | None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
-from estimica.apps.web.telling import told
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.commands import commands
 from estimica.apps.web.parts.runs import runs_table
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 
 
 def show(workbench: Workbench, desk: Desk, rest: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.form import FormView
-from estimica.apps.web.parts.names import suggestions
-from estimica.apps.web.shell import COMMAND_TABLES
-from estimica.apps.web.telling import attempted
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.frame import COMMAND_TABLES
+from estimica.apps.web.parts.notifications import attempted
+from estimica.apps.web.parts.suggestions import suggestions
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 
 TABLES = ("estimate", "solver", "static", *COMMAND_TABLES)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.cell import choice_cell, number_cell
-from estimica.apps.web.parts.names import model_note, quantities
-from estimica.apps.web.parts.trusting import trust_card
-from estimica.apps.web.shell import study_address
-from estimica.apps.web.telling import attempted, told
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.frame import study_address
+from estimica.apps.web.parts.notifications import attempted, told
+from estimica.apps.web.parts.suggestions import model_note, quantities
+from estimica.apps.web.parts.trust import trust_card
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
-from estimica.study.form import Form
+from estimica.study.form.tables import Form
 
 MOST = 50  # lines drawn at first
 FIELDS = ("start", "min", "max", "scale")  # where the team's forms show them

@@ -6,12 +6,12 @@ import contextlib
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk, Place
 from estimica.apps.web.parts.form import understood
-from estimica.apps.web.telling import told
+from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.session.study import Desk, Place
 from estimica.base.errors import EstimicaError
-from estimica.study.form import Form
-from estimica.study.form_typed import written
+from estimica.study.form.tables import Form
+from estimica.study.form.values import written
 
 
 def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> None:

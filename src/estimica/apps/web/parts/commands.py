@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk
 from estimica.apps.web.parts.runs import submit
-from estimica.apps.web.parts.trusting import when_trusted
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.parts.trust import when_trusted
+from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.workbench import Workbench
 
 #: commands of a fit: their button, icon, and what they answer
 FITTING = (

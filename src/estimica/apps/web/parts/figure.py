@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui.element import Element
 
-from estimica.base.show import Bars, Curves, Heat, Parallel, figure
+from estimica.base.view import Bars, Curves, Heat, Parallel, figure
 
 
 class Figure(Element, component="figure.js"):

@@ -9,11 +9,11 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk, Place
-from estimica.apps.web.telling import told
+from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.session.study import Desk, Place
 from estimica.base.errors import EstimicaError
-from estimica.study.form import Field, Form, Option, option_for
-from estimica.study.form_typed import typed, written
+from estimica.study.form.tables import Field, Form, Option, option_for
+from estimica.study.form.values import typed, written
 
 #: names that a page can offer for a kind of field: columns, variables, parameters, paths
 Suggestions = Mapping[str, Sequence[str]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from estimica.apps.web.desk import Desk, Place
-from estimica.apps.web.shell import study_address
+from estimica.apps.web.parts.frame import study_address
+from estimica.apps.web.session.study import Desk, Place
 from estimica.base.errors import EstimicaError
-from estimica.study.placed import Placed
+from estimica.study.file.located import Placed
 
 
 def problems_card(desk: Desk) -> None:

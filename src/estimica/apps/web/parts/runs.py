@@ -6,8 +6,7 @@ import asyncio
 
 from nicegui import ui
 
-from estimica.apps.web.job import Job
-from estimica.apps.web.recent import (
+from estimica.apps.web.files.recent_runs import (
     FolderRun,
     compare_address,
     folder_of,
@@ -16,8 +15,9 @@ from estimica.apps.web.recent import (
     run_address,
     when,
 )
-from estimica.apps.web.telling import told
-from estimica.apps.web.workbench import Workbench
+from estimica.apps.web.jobs.job import Job
+from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
 SHOWN = 25

@@ -1,0 +1,1 @@
+"""The commands of the terminal, one a file; `app` puts them together."""

@@ -1,0 +1,1 @@
+"""Commands that fit a study and judge its estimates."""

@@ -1,0 +1,91 @@
+"""`estimica crossvalidate`: leave out data in turn and predict them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from estimica.apps.cli.commands.study.check import StudyPath
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.session import (
+    ExecutorName,
+    Line,
+    NoStore,
+    Quiet,
+    ReportPath,
+    Resume,
+    StorePath,
+    Workers,
+    begun,
+    checked,
+    estimate,
+    finished,
+    shown,
+    stored,
+)
+
+if TYPE_CHECKING:
+    from estimica.infer.crossvalidation.run import Progress
+
+
+def crossvalidate(
+    study: StudyPath,
+    by: Annotated[str | None, typer.Option(help="Leave out whole cases, or time: case, time.")] = (
+        None
+    ),
+    folds: Annotated[
+        int | None, typer.Option(help="How many fits; one for each case, or five, unless told.")
+    ] = None,
+    report: ReportPath = None,
+    workers: Workers = None,
+    executor: ExecutorName = "local",
+    store: StorePath = None,
+    no_store: NoStore = False,
+    resume: Resume = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Leave out cases or stretches of time in turn, fit without them, and predict them."""
+    with reported("crossvalidate", as_json):
+        from estimica.infer.crossvalidation.run import crossvalidate as validate
+        from estimica.study.tables.crossvalidate import crossvalidate_table
+
+        require_outputs(page=report)
+        asked = checked(study, "crossvalidate", as_json)
+        given = {n: v for n, v in {"by": by, "folds": folds}.items() if v is not None}
+        table = asked.tables.get("crossvalidate", {})
+        run = begun(
+            "crossvalidate",
+            asked,
+            study,
+            store=store,
+            no_store=no_store,
+            resume=resume,
+            given=given,
+            settings=asdict(crossvalidate_table(table if isinstance(table, dict) else {}, given)),
+        )
+        settings = crossvalidate_table(run.settings)
+        with run.writer as writer, Line(quiet, writer=run.writer) as line:
+            fit = estimate(asked, writer, workers)
+
+            def tell(p: Progress) -> None:
+                failed = f", {p.failed} failed" if p.failed else ""
+                line.tell(f"{p.done} of {p.count} folds{failed}", p.done / p.count)
+
+            found = validate(
+                fit,
+                settings.folds,
+                by=settings.by,
+                workers=workers,
+                executor=executor,
+                progress=tell,
+                run=writer,
+            )
+            found = finished(found, writer)
+        stored(run.writer)
+    files = asked_for((report, found.report))
+    shown(found, [repr(found)], files, as_json=as_json, quiet=quiet)

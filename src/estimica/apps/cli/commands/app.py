@@ -1,0 +1,113 @@
+"""The commands and what they share: help, version."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from estimica.apps.cli.commands.analysis.backcalculate import backcalculate
+from estimica.apps.cli.commands.analysis.bootstrap import bootstrap
+from estimica.apps.cli.commands.analysis.crossvalidate import crossvalidate
+from estimica.apps.cli.commands.analysis.fit import fit
+from estimica.apps.cli.commands.analysis.identifiability import identifiability
+from estimica.apps.cli.commands.analysis.map import map_
+from estimica.apps.cli.commands.analysis.profile import profile
+from estimica.apps.cli.commands.analysis.release import release
+from estimica.apps.cli.commands.analysis.residuals import residuals
+from estimica.apps.cli.commands.analysis.sample import sample
+from estimica.apps.cli.commands.demo import demo
+from estimica.apps.cli.commands.design.montecarlo import montecarlo
+from estimica.apps.cli.commands.design.optimise import optimise
+from estimica.apps.cli.commands.design.sweep import sweep
+from estimica.apps.cli.commands.experiment.design_input import design_input
+from estimica.apps.cli.commands.experiment.frequency_response import frequency_response
+from estimica.apps.cli.commands.experiment.signal import signal
+from estimica.apps.cli.commands.experiment.simulate import simulate
+from estimica.apps.cli.commands.report import report
+from estimica.apps.cli.commands.runs import runs_app
+from estimica.apps.cli.commands.serve import serve
+from estimica.apps.cli.commands.study.check import check
+from estimica.apps.cli.commands.study.export import export
+from estimica.apps.cli.commands.study.inspect import inspect
+from estimica.apps.cli.commands.study.new import new
+from estimica.apps.cli.commands.study.schema import schema
+from estimica.apps.cli.commands.study.trust import trust
+from estimica.apps.cli.consent import asking
+from estimica.apps.cli.console import print_json
+
+#: of the library that parses arguments, whose name typer does not export
+WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+class Commands(TyperGroup):
+    """The commands; arguments that cannot be are told in JSON too where that is wanted."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except WrongUsage as error:
+            if "--json" in sys.argv:
+                told = str(error)[:300]  # it may quote whatever was typed
+                outcome = {"status": "wrong input", "code": "M055", "message": told}
+                print_json({"command": ctx.invoked_subcommand, "outcome": outcome})
+            raise
+
+
+app = typer.Typer(
+    name="estimica",
+    cls=Commands,
+    help="Fit Modelica models to data, simulate them, and differentiate what comes out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(asking(backcalculate))
+app.command()(asking(bootstrap))
+app.command()(asking(check))
+app.command()(asking(crossvalidate))
+app.command()(demo)
+app.command("design-input")(asking(design_input))
+app.command()(asking(export))
+app.command()(asking(fit))
+app.command("frequency-response")(frequency_response)
+app.command()(asking(identifiability))
+app.command()(inspect)
+app.command("map")(asking(map_))
+app.command()(asking(montecarlo))
+app.command()(new)
+app.command()(asking(optimise))
+app.command()(asking(profile))
+app.command()(asking(release))
+app.command()(report)
+app.command()(asking(residuals))
+app.add_typer(runs_app, name="runs")
+app.command()(asking(sample))
+app.command()(schema)
+app.command()(serve)
+app.command()(signal)
+app.command()(simulate)
+app.command()(asking(sweep))
+app.command()(trust)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"estimica {version('estimica')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and end."
+        ),
+    ] = False,
+) -> None:
+    """Fit Modelica models to data, simulate them, and differentiate what comes out."""

@@ -1,0 +1,1 @@
+"""Commands that search and assess designs."""

@@ -1,0 +1,103 @@
+"""`estimica sweep`: the criteria of a design over grids, corners or samples of its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from estimica.apps.cli.arguments import assignments
+from estimica.apps.cli.commands.design.assessment import Table, as_stored, assessed, given_of, told
+from estimica.apps.cli.commands.study.check import StudyPath
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import require_outputs
+from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.session import (
+    ExecutorName,
+    NoStore,
+    Quiet,
+    ReportPath,
+    Resume,
+    StorePath,
+    Workers,
+    begun,
+    checked,
+)
+from estimica.base.errors import DesignError
+
+
+def sweep(
+    study: StudyPath,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=FROM:TO[:COUNT], or NAME=VALUE,VALUE,…; in place of the table's."),
+    ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(help="grid, factorial, one-at-a-time, latin-hypercube or sobol."),
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="How many, of latin-hypercube and sobol.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the samples.")] = None,
+    csv: Table = None,
+    report: ReportPath = None,
+    workers: Workers = None,
+    executor: ExecutorName = "local",
+    store: StorePath = None,
+    no_store: NoStore = False,
+    resume: Resume = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a design at many values of its parameters: which of them satisfy the demands?"""
+    with reported("sweep", as_json):
+        from estimica.optimise.assess.sweep import sweep as sweep_
+        from estimica.study.tables.sweep import sweep_table
+
+        require_outputs(csv, page=report)
+        asked = checked(study, "sweep", as_json)
+        given = given_of(
+            {
+                "vary": ranges(vary) if vary else None,
+                "design": design,
+                "samples": samples,
+                "seed": seed,
+            }
+        )
+        table = asked.tables.get("sweep", {})
+        settings = asdict(sweep_table(table if isinstance(table, dict) else {}, given))
+        run = begun(
+            "sweep",
+            asked,
+            study,
+            store=store,
+            no_store=no_store,
+            resume=resume,
+            given={n: as_stored(settings[n]) for n in given},
+            settings=settings,
+        )
+        work = partial(sweep_, asked, workers=workers, executor=executor)
+        found = assessed(run, quiet, partial(work, **run.settings))
+    told(found, csv, report, as_json=as_json, quiet=quiet)
+
+
+def ranges(texts: list[str]) -> dict[str, object]:
+    """`NAME=FROM:TO[:COUNT]` and `NAME=VALUE,…` as the table `vary` has them."""
+    found: dict[str, object] = {}
+    for name, text in assignments("--vary", texts).items():
+        try:
+            if ":" in text:
+                low, high, *count = text.split(":")
+                found[name] = {"from": float(low), "to": float(high)}
+                if count:
+                    found[name] = {"from": float(low), "to": float(high), "count": int(count[0])}
+            else:
+                found[name] = [float(v) for v in text.split(",")]
+        except ValueError:
+            raise DesignError(
+                "O078", f"--vary {name}={text}: write {name}=0:10:11, or {name}=1,2,5"
+            ) from None
+    return found

@@ -1,0 +1,1 @@
+"""Commands before and beside a fit: simulations, signals, frequency responses, input designs."""

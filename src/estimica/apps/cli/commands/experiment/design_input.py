@@ -1,0 +1,150 @@
+"""`estimica design-input`: which input would tell most about the tuners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from estimica.apps.cli.commands.study.check import StudyPath
+from estimica.apps.cli.console import reported, say
+from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.session import (
+    ExecutorName,
+    Line,
+    NoStore,
+    Quiet,
+    ReportPath,
+    Resume,
+    StorePath,
+    Workers,
+    begun,
+    finished,
+    shown,
+    stored,
+)
+from estimica.base.errors import StoreError
+from estimica.base.view import text
+
+if TYPE_CHECKING:
+    from estimica.experiment.design.signal_class import Progress
+    from estimica.study.study import Study
+
+
+def design_input(
+    study: StudyPath,
+    kind: Annotated[
+        str | None, typer.Option(help="class, multisine or free; as in the study unless told.")
+    ] = None,
+    criterion: Annotated[
+        str | None, typer.Option(help="What chooses: R, S_min, D, A or E.")
+    ] = None,
+    refine: Annotated[
+        bool, typer.Option("--refine", help="Search on between the values that are tried.")
+    ] = False,
+    values_of: Annotated[
+        str | None,
+        typer.Option("--fit", metavar="RUN", help="Take the values of this fit, or the `last`."),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the designed input to this CSV file.")
+    ] = None,
+    report: ReportPath = None,
+    workers: Workers = None,
+    executor: ExecutorName = "local",
+    store: StorePath = None,
+    no_store: NoStore = False,
+    resume: Resume = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the input that would tell most about the tuners, before the experiment is made."""
+    with reported("design-input", as_json):
+        from estimica.experiment.design_input import design_input as design
+
+        require_outputs(csv, page=report)
+        asked = _readable(study)
+        given: dict[str, Any] = {"kind": kind, "criterion": criterion, "refine": refine or None}
+        given = {n: v for n, v in given.items() if v is not None}
+        values = None if values_of is None else _fitted(study, store, values_of, asked)
+        run = begun(
+            "design-input",
+            asked,
+            study,
+            store=store,
+            no_store=no_store,
+            resume=resume,
+            given={**given, **({} if values is None else {"values": values})},
+            settings={**_noted(asked, given), "values": values},
+        )
+        with run.writer as writer, Line(quiet, writer=run.writer) as line:
+
+            def tell(p: Progress) -> None:
+                line.tell(f"{p.done} of {p.count}  {p.text}".strip(), p.done / max(p.count, 1))
+
+            found = design(
+                asked,
+                {n: v for n, v in run.settings.items() if n in ("kind", "criterion", "refine")},
+                values=run.settings.get("values"),
+                workers=workers,
+                executor=executor,
+                progress=tell,
+                run=writer,
+            )
+            found = finished(found, writer)
+        stored(run.writer)
+    table = None if found.outcome()[0] == "failed" else csv
+    files = asked_for((table, found.write_csv), (report, found.report))
+    shown(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
+
+
+def _readable(path: Path) -> Study:
+    """The study; it needs no data, but what it has must be right."""
+    from estimica.base.problems import raise_all
+    from estimica.study.check.names import check_names
+    from estimica.study.check.run import check
+    from estimica.study.file.read import read_study
+
+    study = read_study(path)
+    problems = check(study) if study.active_cases else check_names(study)
+    raise_all([p for p in problems if p.code != "Q008"])  # an experiment may only validate
+    for problem in problems:
+        if problem.warning:
+            say(f"warning {problem.code}: {problem.text}")
+    return study
+
+
+def _noted(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a run goes by, as the store can keep them."""
+    from estimica.study.tables.input_design import input_design_table
+
+    own = study.tables.get("input_design", {})
+    table = input_design_table(own if isinstance(own, Mapping) else {}, given)
+    return {"kind": table.kind, "criterion": table.criterion, "refine": table.refine}
+
+
+def _fitted(path: Path, store: Path | None, which: str, study: Study) -> dict[str, float]:
+    """The estimates of a stored fit."""
+    from estimica.execute.runs.store import Store
+
+    where = Store.of(path, store)
+    if which == "last":
+        runs = where.runs(1, "fit")
+        if not runs:
+            raise StoreError("B010", f"there is no run of 'fit' in '{where.path}' to take up")
+        which = runs[0].id
+    run = where.run(which)
+    if run.summary.command != "fit":
+        raise StoreError("B021", f"run '{run.id}' is of '{run.summary.command}', not of 'fit'")
+    known = run.result.get("parameters", {})
+    names = [t.name for t in study.active_tuners]
+    found = {n: known[n]["value"] for n in names if n in known}
+    missing = [n for n in names if n not in found]
+    if missing:
+        raise StoreError(
+            "B023", f"run '{run.id}' has no value of tuner '{missing[0]}'; was it fitted there?"
+        )
+    return {n: float(v) for n, v in found.items()}

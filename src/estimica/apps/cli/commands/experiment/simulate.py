@@ -1,0 +1,102 @@
+"""`estimica simulate`: run a model, with sensitivities where they are asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from estimica.apps.cli import arguments
+from estimica.apps.cli.commands.experiment.trajectory import as_object, curves_of, page
+from estimica.apps.cli.console import reported
+from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
+from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
+from estimica.base.errors import ModelError
+from estimica.base.view import text, write
+from estimica.study.fields.counts import SIMULATED
+
+if TYPE_CHECKING:
+    from estimica.simulate.modelica.model import ModelicaModel
+    from estimica.simulate.trajectory import Trajectory
+
+
+def simulate(
+    source: Source,
+    class_: ClassName = None,
+    stop: Annotated[float | None, typer.Option(help="Last time; the model may suggest it.")] = None,
+    start: Annotated[float | None, typer.Option(help="First time; by default 0.")] = None,
+    points: Annotated[
+        int, typer.Option(min=2, max=SIMULATED, help="Number of output times.")
+    ] = 500,
+    fix: Fix = None,
+    start_value: Annotated[
+        list[str] | None, typer.Option("--start-value", help="Start a state from: NAME=VALUE.")
+    ] = None,
+    input_: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Give an input: NAME=NUMBER or NAME=FILE.csv[:COLUMN]."),
+    ] = None,
+    hold: Annotated[
+        str, typer.Option(help="What inputs do between samples: previous, linear or spline.")
+    ] = "previous",
+    output: Annotated[
+        list[str] | None, typer.Option(help="Variable to show; by default outputs and states.")
+    ] = None,
+    sensitivity: Annotated[
+        list[str] | None, typer.Option(help="Differentiate by this parameter or start value.")
+    ] = None,
+    rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-6,
+    method: Annotated[str, typer.Option(help="Integration method.")] = "auto",
+    library: Libraries = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the curves to this HTML page.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the samples to this CSV file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a model and show, draw or write its outputs and their sensitivities."""
+    with reported("simulate", as_json):
+        from estimica.simulate.engine.run import Options
+
+        require_outputs(csv, page=plot)
+        given = arguments.values("--set", fix or [])
+        start_values = arguments.numbers("--start-value", start_value or [])
+        signals = arguments.inputs(input_ or [], hold)
+        model, parameters = arguments.load(source, class_, given, library or [])
+        times = _times(model, start, stop, points)
+        options = Options(rtol=rtol, method=method)
+        point = (times, signals, parameters, start_values)
+        trajectory: Trajectory
+        if sensitivity:
+            trajectory = model.sensitivities(
+                *point, wrt=sensitivity, outputs=output or None, options=options
+            )
+        else:
+            trajectory = model.simulate(*point, outputs=output or None, options=options)
+    _deliver(trajectory, str(source), plot, csv, as_json)
+
+
+def _times(
+    model: ModelicaModel, start: float | None, stop: float | None, points: int
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    first = model.experiment.start if start is None else start
+    last = model.experiment.stop if stop is None else stop
+    if last is None:
+        raise ModelError("M053", f"'{model.name}' does not say how long to simulate; give --stop")
+    if not last > first:
+        raise ModelError("M054", f"--stop {last:g} is not after --start {first:g}")
+    return np.linspace(first, last, points)
+
+
+def _deliver(
+    trajectory: Trajectory, source: str, plot: Path | None, csv: Path | None, as_json: bool
+) -> None:
+    delivery = Delivery(
+        result=lambda: as_object("simulate", trajectory),
+        texts=lambda: map(text, curves_of(trajectory)),
+        outputs=asked_for(
+            (csv, trajectory.to_csv),
+            (plot, lambda path: write(page(trajectory, source), path)),
+        ),
+    )
+    deliver(delivery, as_json=as_json, quiet=False)

@@ -1,0 +1,1 @@
+"""Commands about models and study files: look into, draft, check, trust, export."""

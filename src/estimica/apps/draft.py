@@ -1,0 +1,85 @@
+"""Drafted: the text of a study from a model and data files, as `estimica new` writes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estimica.apps.first_guesses import with_first_guesses
+
+if TYPE_CHECKING:
+    from estimica.compiled.model.interface import Model
+    from estimica.study.draft.columns import Table
+
+
+def drafted(
+    source: str, class_: str | None, files: Sequence[Path], folder: Path, libraries: Sequence[Path]
+) -> str:
+    """The commented text of a study file in `folder`, with what the data suggest."""
+    from estimica.data.readers import read_data
+    from estimica.experiment.guess.case_starts import case_starts
+    from estimica.study.draft.columns import Table
+    from estimica.study.draft.run import draft, relative, require_one_class
+
+    tables = [Table(relative(f, folder), read_data(f)) for f in files]
+    if class_ is None and not source.lower().endswith(".fmu"):
+        require_one_class(source)
+    columns = [name for t in tables for name in t.data.names]
+    model, named = _loaded(source, class_, libraries, folder, columns)
+    mode = _mode(model, tables)
+    text = draft(
+        model if not mode else _at_points(model, mode),
+        named,
+        class_,
+        tables,
+        [relative(f, folder) for f in libraries],
+        None if mode else lambda *given: case_starts(model, *given),
+        mode=mode,
+    )
+    return with_first_guesses(text, [t.data for t in tables])
+
+
+def _loaded(
+    source: str,
+    class_: str | None,
+    libraries: Sequence[Path],
+    folder: Path,
+    columns: Sequence[str],
+) -> tuple[Model, str]:
+    """The model, and how a study file in `folder` names it."""
+    from estimica.simulate.fmu.model import is_fmu, load_fmu
+    from estimica.simulate.function.file import code_of_source, is_function_source
+    from estimica.simulate.function.model import function_model_of_code
+    from estimica.simulate.linear.constructors import is_transfer_function_text, model_in_s
+    from estimica.simulate.modelica.component import load_component
+    from estimica.study.draft.run import relative
+
+    if is_transfer_function_text(source):
+        return model_in_s(source), source
+    if is_function_source(source):
+        code = code_of_source(source, Path())
+        name = f":{code.function}" if code.function else ""
+        return function_model_of_code(code), f"{relative(code.spelt, folder)}{name}"
+    named = relative(source, folder) if os.path.exists(source) else source
+    if is_fmu(source):
+        return load_fmu(source), named
+    return load_component(source, class_, libraries=libraries, measured=columns), named
+
+
+def _mode(model: Model, tables: Sequence[Table]) -> str:
+    """How points are computed, where the data of a Modelica class have no time."""
+    from estimica.simulate.modelica.model import ModelicaModel
+    from estimica.study.draft.columns import has_time
+
+    if not isinstance(model, ModelicaModel) or not tables or any(map(has_time, tables)):
+        return ""
+    return "steady" if model.system.states else "static"
+
+
+def _at_points(model: Model, mode: str) -> Model:
+    from estimica.simulate.modelica.model import ModelicaModel
+
+    assert isinstance(model, ModelicaModel)
+    return model.at_points(mode)

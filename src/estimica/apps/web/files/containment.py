@@ -1,0 +1,144 @@
+"""Inside: a study runs here if all it names is in the served folder and its code is trusted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimica.apps.web.files.code_listing import LISTING, tables_of
+from estimica.base.code.consent import Code
+from estimica.base.code.reference import CodeRefusedError, code_reference, means_code
+from estimica.base.errors import WebError
+from estimica.base.problems import Problem
+from estimica.execute.runs.store import Store
+from estimica.study.file.named_code import code_of, in_words, texts
+from estimica.study.file.trust import not_trusted
+
+SERVED = "ESTIMICA_SERVED"  # in the environment of a run: the folder that it must stay in
+
+
+class Served:
+    """The guard of the workbench's processes: asked when a study was read, and before code runs.
+
+    What the server looked at before it began a process may have changed since.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def admit(self, study: Path, tables: Mapping[str, Any], codes: Sequence[Code]) -> None:
+        """A study that was just read stays inside the folder, and its code is trusted."""
+        _require_place(study, self._root)
+        _require_tables(tables, study.parent, self._root, codes)
+
+    def require_agreed(self, codes: Sequence[Code]) -> None:
+        """This very content is trusted."""
+        _require_codes(codes, self._root)
+
+
+def require_safe(study: Path, root: Path) -> None:
+    """A study file of the served folder may be read and run; asked before every task and job.
+
+    What is no TOML passes: it names nothing, and whoever reads it says what is wrong.
+    """
+    _require_place(study, root)
+    _require_tables(tables_of(study), study.parent, root, LISTING.all(study))
+
+
+def require_safe_tables(tables: Mapping[str, Any], folder: Path, root: Path) -> None:
+    """The same for tables that are no file yet, as of a study that is being drafted in `folder`."""
+    _require_tables(tables, folder, root, code_of(tables, folder))
+
+
+def require_safe_task(task: str, study: Path, arguments: Mapping[str, Any], root: Path) -> None:
+    """What a bench is asked about is inside too, and no code that nobody has agreed to."""
+    data = arguments.get("data", [])
+    cases = [{"data": name} for name in ([data] if isinstance(data, str) else data)]
+    tables: dict[str, Any] = {"case": cases}
+    if task == "propose":
+        tables["model"] = {"source": arguments["source"]}
+    require_safe_tables(tables, study.parent, root)
+
+
+def _require_place(study: Path, root: Path) -> None:
+    served = os.path.realpath(root)
+    if not Path(os.path.realpath(study)).is_relative_to(served):
+        raise WebError("G020", f"study '{study.name}' is outside the served folder")
+    Store.beside(study).require_within()  # where its runs are read and written
+
+
+def _require_tables(
+    tables: Mapping[str, Any], folder: Path, root: Path, codes: Sequence[Code]
+) -> None:
+    outside = study_stays_inside(tables, folder, root)
+    if outside:
+        raise WebError("G020", "; ".join(p.text for p in outside))
+    _require_codes(codes, root)
+
+
+def _require_codes(codes: Sequence[Code], root: Path) -> None:
+    served = os.path.realpath(root)
+    for code in codes:
+        if not code.path.is_relative_to(served):  # an import may lead out by a link
+            raise WebError("G020", f"{code.text} is outside the served folder")
+    unknown = not_trusted(codes)
+    if unknown:
+        named = ", ".join(code.text for code in unknown)
+        raise WebError(
+            "G021", f"the study runs code on the machine of the workbench: {named}; agree first"
+        )
+
+
+def study_stays_inside(tables: Mapping[str, Any], folder: Path, root: Path) -> tuple[Problem, ...]:
+    """What a study in `folder` names outside the served folder `root`, links followed.
+
+    Model, libraries and data must lie inside, be they there or not; of all other texts, those that
+    lead to a file that exists. Libraries of MODELICAPATH are this machine's own and are not asked.
+    """
+    real = Path(os.path.realpath(root))
+    found = {}
+    for where, name, must in _names(tables):
+        if not _is_inside(folder, name, real, must):
+            message = f"'{name}' is outside the served folder"
+            found[where, name] = Problem("G020", where, message, "copy it into the folder")
+    return tuple(found.values())
+
+
+def _names(tables: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
+    """(where, name, whether it is a path for certain) of all that may be a path."""
+    for place, text in texts(tables):
+        where = in_words(place, tables)
+        certain = place[:2] in (("model", "source"), ("model", "libraries")) or (
+            place[0] == "case" and place[2:3] == ("data",)
+        )
+        file = _python_file(text)
+        yield where, file or text, bool(file) or certain
+
+
+def _python_file(text: str) -> str:
+    """The file of "file.py:function"; "" for all that cannot run as Python."""
+    try:
+        return code_reference(text).file if means_code(text) else ""
+    except CodeRefusedError:
+        return ""
+
+
+def _is_inside(folder: Path, name: str, root: Path, must: bool) -> bool:
+    try:
+        path = Path(os.path.realpath(folder / name))
+        inside = path.is_relative_to(root)
+        hidden = inside and any(p.startswith(".") for p in path.relative_to(root).parts)
+        there = os.path.exists(path) and not path.is_dir()
+    except (OSError, ValueError):  # too long for a path, or a NUL within
+        return not must
+    if "\\" in name and must and os.name != "nt" and _is_foreign(name):
+        return False
+    return (inside and not hidden) or not (must or there)
+
+
+def _is_foreign(name: str) -> bool:
+    """A path of Windows that leaves its folder, on another system a strange name only."""
+    parts = name.split("\\")
+    return ".." in parts or name.startswith("\\") or name[1:2] == ":"

@@ -1,0 +1,1 @@
+"""Commands that the browser started, as processes in a queue."""

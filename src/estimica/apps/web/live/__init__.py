@@ -1,0 +1,1 @@
+"""What a running command tells, passed on to all who watch it."""

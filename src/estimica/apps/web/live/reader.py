@@ -1,0 +1,110 @@
+"""Live reader: what the store says of a run that goes on, as plain values for a page."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from estimica.apps.cli.progress import TimeLeft
+from estimica.execute.runs.record import RunSummary, Status, StoredIteration, StoredProgress
+from estimica.execute.runs.store import Store
+
+MOST = 400  # iterations that a page is given
+LARGEST = 60_000  # bytes of them
+FEWEST = 20
+DIGITS = 8
+
+
+@dataclass
+class LiveReader:
+    """Reads a run again and again, each time only what has come since."""
+
+    store: Store
+    run: str
+    _steps: list[dict[str, Any]] = field(default_factory=list)
+    _last: int = -1  # number of the newest iteration
+    _at: float = 0.0  # when the newest news was noted
+    _left: TimeLeft = field(default_factory=TimeLeft)
+    _progress: StoredProgress | None = None
+    _eta: float | None = None
+
+    def state(self) -> dict[str, Any]:
+        """All there is to know of the run now, without its curves."""
+        summary, news, steps = self.store.news(self.run, self._last)
+        for one in steps:
+            self._steps.append(_step(one))
+            self._last, self._at = one.number, max(self._at, one.at)
+        self._look(summary, news)
+        progress = self._progress
+        running = summary.status is Status.RUNNING
+        return {
+            "run": summary.id,
+            "command": summary.command,
+            "name": summary.name,
+            "status": str(summary.status),
+            "message": summary.message,
+            "started": summary.started,
+            "ended": summary.ended,
+            "share": progress.share if progress else None,
+            "text": progress.text if progress else "",
+            "eta": self._eta if running else None,
+            "at": self._at or summary.started,
+            "iterations": _thinned(self._steps),
+        }
+
+    def values(self) -> dict[str, float] | None:
+        """The values of which curves tell most: the newest; of several starts the best."""
+        if not self._steps:
+            return None
+        newest = self._steps[-1]
+        if "start" in newest:
+            known = [s for s in self._steps if s["cost"] is not None]
+            newest = min(known, key=lambda s: s["cost"]) if known else newest
+        values = newest["values"]
+        return values if values and None not in values.values() else None
+
+    def _look(self, summary: RunSummary, news: StoredProgress | None) -> None:
+        """Take up how far the run says it is, and guess the seconds that are left."""
+        if news is None or (self._progress is not None and news.at == self._progress.at):
+            return
+        self._progress, self._at = news, max(self._at, news.at)
+        if news.share is None or summary.status is not Status.RUNNING:
+            self._eta = None
+            return
+        left = self._left.seconds(news.at, news.share)
+        if not left and 0 < news.share < 1:  # seen for the first time
+            left = (news.at - summary.started) * (1 - news.share) / news.share
+        self._eta = round(max(left - (time.time() - news.at), 0.0), 1) if left else None
+
+
+def _step(one: StoredIteration) -> dict[str, Any]:
+    values = one.payload.get("values")
+    found: dict[str, Any] = {
+        "number": one.number,
+        "cost": _number(one.cost),
+        "values": {str(n): _number(v) for n, v in values.items()} if values else {},
+    }
+    if "start" in one.payload:
+        found["start"] = one.payload["start"]
+    return found
+
+
+def _number(value: Any) -> float | None:
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _thinned(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most so many that a page can take them, with the first and the newest."""
+    if not steps:
+        return []
+    most = max(FEWEST, min(MOST, LARGEST // len(json.dumps(steps[-1]))))
+    if len(steps) <= most:
+        return list(steps)
+    stride = math.ceil(len(steps) / (most - 1))
+    kept = steps[::stride]
+    return kept if (len(steps) - 1) % stride == 0 else [*kept, steps[-1]]

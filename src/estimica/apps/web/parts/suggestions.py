@@ -1,0 +1,69 @@
+"""Names: what a study's model and data offer for fields, asked once and kept by the desk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+
+from estimica.apps.web.session.study import Desk
+from estimica.base.errors import EstimicaError
+
+
+async def quantities(desk: Desk) -> list[dict[str, Any]]:
+    """Parameters and variables of the model; none where it cannot be loaded."""
+    try:
+        found: list[dict[str, Any]] = (await desk.model())["quantities"]
+        return found
+    except EstimicaError:
+        return []
+
+
+async def model_note(desk: Desk) -> None:
+    """Say so where the model cannot be loaded, since its names cannot be offered then."""
+    try:
+        await desk.model()
+    except EstimicaError as error:
+        with ui.row().classes("est-card items-start no-wrap gap-2"):
+            ui.icon("warning", size="20px").classes("est-warn")
+            with ui.column().classes("gap-0"):
+                ui.label("The model cannot be loaded, so this page cannot offer its names.")
+                ui.label(error.message).classes("est-soft est-pre")
+
+
+async def quantity_of(desk: Desk, name: str) -> dict[str, Any]:
+    """What the model says of a name; nothing where it does not know it."""
+    return next((q for q in await quantities(desk) if q["name"] == name), {})
+
+
+async def suggestions(desk: Desk, columns: list[str] | None = None) -> dict[str, list[str]]:
+    """What fields offer: names of the model, columns, files, and names of the study itself."""
+    known = await quantities(desk)
+
+    def names(*roles: str) -> list[str]:
+        return [q["name"] for q in known if q["role"] in roles]
+
+    return {
+        "parameter": names("parameter", "constant"),
+        "variable": [q["name"] for q in known if q["role"] not in ("parameter", "constant")],
+        "input": names("input"),
+        "state": names("state"),
+        "output": [q["name"] for q in known if q.get("output")],
+        "column": columns or [],
+        "data": nearby(desk, [f.name for f in desk.folder.data_files()]),
+        "model": nearby(desk, [f.name for f in desk.folder.models()]),
+        "tuner": list(desk.table(("tune",))),
+        "case": _named(desk, "case"),
+        "criterion": _named(desk, "criterion"),
+    }
+
+
+def nearby(desk: Desk, files: list[str]) -> list[str]:
+    """Files beside a study or below, as the study names them."""
+    folder = desk.name.rpartition("/")[0]
+    inside = [n for n in files if not folder or n.startswith(f"{folder}/")]
+    return [n.removeprefix(f"{folder}/") for n in inside]
+
+
+def _named(desk: Desk, table: str) -> list[str]:
+    return [str(e["name"]) for e in desk.entries((table,)) if "name" in e]

@@ -1,0 +1,1 @@
+"""What one browser works on: its workbench, its study, its settings."""

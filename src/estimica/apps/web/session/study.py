@@ -1,0 +1,228 @@
+"""Desk: one open study, shared by all who look at it: its text, its history and its problems."""
+
+from __future__ import annotations
+
+import contextlib
+import tomllib
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from estimica.apps.web.files.folder import Folder
+from estimica.apps.web.worker.client import Benches
+from estimica.base.errors import EstimicaError
+from estimica.base.files.toml import load_toml
+from estimica.base.problems import Problem
+from estimica.study.file import edit as study_text
+from estimica.study.file.located import Placed, as_placed, problems_of_text
+from estimica.study.file.revision import Revision
+from estimica.study.file.save import fingerprint, read_text, write_text_if_unchanged
+from estimica.study.form.labels import FormLabels, apply, read_labels
+from estimica.study.form.tables import Form, form_of
+
+Place = tuple[str | int, ...]
+
+
+@lru_cache(maxsize=16)  # a page asks for many values of one text
+def _tables(text: str) -> dict[str, Any] | None:
+    try:
+        return load_toml(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+class Desk:
+    """A study file that pages read and write; every edit is written at once.
+
+    The file stays the truth: what another program writes into it is taken over, and an edit that
+    was made on an older text is refused.
+    """
+
+    def __init__(self, name: str, path: Path, folder: Folder, benches: Benches) -> None:
+        self.name = name  # as in addresses
+        self.path = path
+        self.folder = folder
+        self._benches = benches
+        self._listeners: list[Callable[[], None]] = []
+        text, self._seen = read_text(path)
+        self.revision = Revision(text)
+        self.problems: tuple[Placed, ...] = ()
+        self.checked: tuple[Placed, ...] | None = None  # what the whole check found, if it is new
+        self._model: tuple[object, dict[str, Any]] | None = None
+        self._changed()
+
+    # --- the text -----------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The study file as it is now."""
+        return self.revision.text
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The study file as values, not to be changed; empty where it is no TOML."""
+        return _tables(self.text) or {}
+
+    def value(self, place: Place, default: Any = None) -> Any:
+        """What stands at a place, also inside a short form."""
+        if self.is_broken:
+            return default
+        found = study_text.value_at(self.text, place)
+        return default if found is None else found
+
+    def table(self, place: Place) -> dict[str, Any]:
+        """The table at a place; empty where there is none, or something else."""
+        found = self.value(place)
+        return found if isinstance(found, dict) else {}
+
+    def entries(self, place: Place) -> list[dict[str, Any]]:
+        """The tables of a list of tables; empty ones for what is none."""
+        found = self.value(place)
+        listed = found if isinstance(found, list) else []
+        return [e if isinstance(e, dict) else {} for e in listed]
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the text is no TOML, so that there is nothing to edit but the text."""
+        return _tables(self.text) is None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the file was moved or removed while it was open."""
+        return not self.path.is_file()
+
+    def set(self, place: Place, value: object, *, tables: Collection[Place] = ()) -> None:
+        """Write a value; None takes the entry out, and those of `tables` that it leaves empty."""
+        text = study_text.with_value(self.text, place, value)
+        while value is None and len(place) > 1:
+            place = place[:-1]
+            if place not in tables or study_text.value_at(text, place) not in ({}, []):
+                break
+            text = study_text.without(text, place)
+        self._write(text)
+
+    def remove(self, place: Place) -> None:
+        """Take an entry out."""
+        self._write(study_text.without(self.text, place))
+
+    def rename(self, place: Place, new: str) -> None:
+        """Give an entry another name."""
+        self._write(study_text.renamed(self.text, place, new))
+
+    def append(self, place: Place, value: dict[str, Any]) -> int:
+        """Add a table to a list of tables; its number."""
+        self._write(study_text.appended(self.text, place, value))
+        return len(self.entries(place)) - 1
+
+    def replace(self, text: str) -> None:
+        """Write another text."""
+        self._write(text)
+
+    def undo(self) -> None:
+        """Take the last edit back."""
+        self._store(self.revision.undo())
+
+    def redo(self) -> None:
+        """Make the last edit that was taken back again."""
+        self._store(self.revision.redo())
+
+    def look(self) -> bool:
+        """Take over what another program has written; whether there was something."""
+        with contextlib.suppress(EstimicaError):
+            if not self.is_gone and fingerprint(self.path) != self._seen:
+                text, self._seen = read_text(self.path)
+                if text != self.text:
+                    self.revision = self.revision.edit(text)
+                    self._changed()
+                    return True
+        return False
+
+    def _write(self, text: str) -> None:
+        if text != self.text:
+            self._store(self.revision.edit(text))
+
+    def _store(self, revision: Revision) -> None:
+        if revision.text != self.text:
+            self._seen = write_text_if_unchanged(self.path, revision.text, self._seen)
+        self.revision = revision
+        self._changed()
+
+    def _changed(self) -> None:
+        self.problems = problems_of_text(self.text)
+        self.checked = None
+        for listener in list(self._listeners):
+            listener()
+
+    # --- who looks ----------------------------------------------------------------------------
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after every change; what is returned ends that."""
+        self._listeners.append(listener)
+
+        def end() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return end
+
+    # --- what is wrong ------------------------------------------------------------------------
+
+    def wrong_at(self, place: Place) -> str:
+        """What is wrong with the entry at exactly this place."""
+        found = self.problems or self.checked or ()
+        return "; ".join(p.text for p in found if p.place == place and not p.warning)
+
+    def wrong_below(self, place: Place) -> int:
+        """How many problems there are at a place and below."""
+        return sum(p.place[: len(place)] == place for p in self.everything_wrong)
+
+    @property
+    def everything_wrong(self) -> tuple[Placed, ...]:
+        """What is wrong with the text, and what the last check of model and data found."""
+        found = self.problems or self.checked or ()
+        return tuple(p for p in found if not p.warning)
+
+    async def check(self) -> tuple[Placed, ...]:
+        """Everything that is wrong with study, model and data together."""
+        if self.checked is not None:
+            return self.checked
+        text = self.text
+        keys = ("code", "where", "message", "suggestion", "warning")
+        answer = await self.ask("check")
+        told = [Problem(**{k: p[k] for k in keys}) for p in answer["problems"]]
+        found = tuple(as_placed(problem, text) for problem in told)
+        if text == self.text:
+            self.checked = found
+        return found
+
+    # --- the model ----------------------------------------------------------------------------
+
+    async def ask(self, task: str, /, **args: Any) -> dict[str, Any]:
+        """Have the study's own process do something."""
+        return await self._benches.of(self.path).ask(task, **args)
+
+    async def model(self) -> dict[str, Any]:
+        """What the model consists of; asked again when the study names another model."""
+        key = repr((self.tables.get("model"), self.tables.get("static"), self._cases_inputs()))
+        if self._model is None or self._model[0] != key:
+            found = await self.ask("model")
+            for q in found["quantities"]:
+                q["output"] = q["name"] in found["outputs"]
+            self._model = (key, found)
+        return self._model[1]
+
+    def _cases_inputs(self) -> list[Sequence[str]]:
+        cases = range(len(self.entries(("case",))))
+        return [sorted(self.table(("case", k, "inputs"))) for k in cases]
+
+    # --- forms --------------------------------------------------------------------------------
+
+    def form(self, pattern: tuple[str, ...]) -> Form:
+        """The form of a table, with the labels of the folder's own file."""
+        return apply(form_of(pattern), self.labels)
+
+    @property
+    def labels(self) -> FormLabels:
+        """The folder's own labels; none where there is no such file."""
+        return read_labels(self.folder.root)

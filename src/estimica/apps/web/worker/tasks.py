@@ -1,0 +1,303 @@
+"""What a bench can be asked about its study; arguments and answers are plain JSON values."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimica.base.errors import EstimicaError, WebError
+from estimica.base.files.read import read_text
+from estimica.base.files.toml import load_toml
+from estimica.base.thinning import thinned_shown
+from estimica.base.view import Curve, Curves, Panel, figure, labelled
+
+if TYPE_CHECKING:
+    from estimica.base.quantities import Quantity
+    from estimica.compiled.model.interface import Model
+    from estimica.data.table import Data
+    from estimica.estimate.by_hand import ByHand
+    from estimica.study.study import Study
+
+Answer = dict[str, Any]
+CURVES = 4000  # points of all curves of a figure together
+FEWEST = 60  # of one of them
+DRAWN = 12  # columns of a file
+DRIVEN = ("input", "state", "algebraic", "alias")
+
+
+def model(study: Path) -> Answer:
+    """What the model consists of, also where the rest of the study is not complete."""
+    found = _model(study)
+    return {
+        "name": found.name,
+        "description": found.description,
+        "has_time": found.has_time,
+        "outputs": list(found.output_names()),
+        "notes": list(getattr(found, "notes", ())),
+        "quantities": [_quantity(q, found) for q in found.quantities()],
+    }
+
+
+def check(study: Path) -> Answer:
+    """Everything that is wrong with study, model and data together."""
+    from estimica.optimise.check import check_design
+    from estimica.study.check.run import check_file
+    from estimica.study.file.read import examine_file
+
+    problems = check_file(study)
+    asked = examine_file(study).study
+    if asked is not None:
+        known = {p.text for p in problems}
+        problems += [p for p in check_design(asked) if p.text not in known]
+    keys = ("code", "where", "message", "suggestion", "warning", "text")
+    return {"problems": [{k: getattr(p, k) for k in keys} for p in problems]}
+
+
+def preview(study: Path, data: str, sheet: str | None = None, time: str | None = None) -> Answer:
+    """The columns of a data file, and a picture of them."""
+    found = _data(study, data, sheet)
+    stamps = _stamps(found, time)
+    columns = [
+        {
+            "name": name,
+            "unit": found.units.get(name, ""),
+            "kind": "date" if name in found.origins else "number",
+            "time": name == stamps,
+            **_range(found, name),
+        }
+        for name in found.names
+    ]
+    columns += [{"name": n, "unit": "", "kind": "text", "why": w} for n, w in found.texts.items()]
+    return {
+        "rows": len(found),
+        "columns": columns,
+        "constants": _plain(found.constants),
+        "notes": list(found.notes),
+        "figure": _figure(_picture(found, stamps)),
+    }
+
+
+def match(study: Path, data: str, sheet: str | None = None) -> Answer:
+    """The entries of a case that the names and units of a file's columns suggest."""
+    from estimica.study.draft.columns import Table
+    from estimica.study.draft.run import draft
+
+    text = draft(_model(study), "Model.mo", None, [Table(data, _data(study, data, sheet))])
+    (case,) = load_toml(text)["case"]
+    return {"case": {k: v for k, v in case.items() if k not in ("name", "data")}}
+
+
+def propose(study: Path, source: str, class_: str | None, data: list[str]) -> Answer:
+    """The text of a new study from a model and data files."""
+    from estimica.apps.draft import drafted
+
+    return {"text": drafted(source, class_, [Path(d) for d in data], study.parent, [])}
+
+
+def by_hand(study: Path, values: dict[str, float] | None = None) -> Answer:
+    """Measured and simulated curves at any values of the tuners, errors and cost."""
+    hand = _hand(study, _state(study))
+    look = hand.at(values or {})
+    shown = None if look.failure else _figure(look.curves)
+    return look.to_dict() | {"figure": shown, "unknowns": [_unknown(u) for u in hand.unknowns]}
+
+
+def export(study: Path, run: str, what: str, out: str) -> Answer:
+    """Write the curves of a stored fit as CSV, or the fitted model as Modelica, into a folder."""
+    from estimica.execute.runs.store import Store
+
+    stored = Store.beside(study).run(run)
+    if stored.summary.command != "fit" or "parameters" not in stored.result:
+        raise WebError("G065", f"run '{run}' has no fit to be written")
+    if stored.study != read_text(study, "utf-8-sig"):
+        raise WebError(
+            "G066", f"the study has changed since run '{run}'; fit it again to write its curves"
+        )
+    fit = _hand(study, _state(study)).fit(_estimates(stored.result))
+    folder = Path(out)
+    if what == "curves":
+        wrote = fit.write_csv(folder / f"{study.stem}.csv")
+    else:
+        wrote = (fit.write_modelica(folder / f"{study.stem.capitalize()}Fitted.mo"),)
+    return {"files": [path.name for path in wrote]}
+
+
+TASKS: Mapping[str, Callable[..., Answer]] = {
+    "model": model,
+    "check": check,
+    "preview": preview,
+    "match": match,
+    "propose": propose,
+    "by_hand": by_hand,
+    "export": export,
+}
+
+
+# --- studies, models, data -----------------------------------------------------------------------
+
+
+def _state(study: Path) -> tuple[object, ...]:
+    """What tells that a study is still the one that was read: its text, its code, files' times."""
+    from estimica.study.file.named_code import code_in
+
+    text = read_text(study, "utf-8-sig")
+    try:
+        tables = load_toml(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return (text,)
+    cases, table = tables.get("case"), tables.get("model")
+    names = [c.get("data") for c in cases if isinstance(c, dict)] if isinstance(cases, list) else []
+    if isinstance(table, dict):
+        libraries = table.get("libraries")
+        names += [table.get("source"), *(libraries if isinstance(libraries, list) else [])]
+    files = [f for one in code_in(tables, study.parent).values() for f in one.files]
+    code = tuple((str(f.path), f.sha256) for f in files)
+    return text, code, *(_changed(study.parent / n) for n in names if isinstance(n, str))
+
+
+def _changed(path: Path) -> object:
+    try:
+        if path.is_dir():
+            return max(((p.stat().st_mtime_ns, str(p)) for p in path.rglob("*.mo")), default=())
+        found = path.stat()
+    except (OSError, ValueError):  # what is no path
+        return ()
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=1)
+def _examined(study: Path, state: tuple[object, ...]) -> Any:
+    from estimica.study.file.read import examine_file
+
+    return examine_file(study)
+
+
+def _model(study: Path) -> Model:
+    found = _examined(study, _state(study))
+    if found.study is not None:
+        model: Model = found.study.model
+        return model
+    told = [p for p in found.problems if p.where in ("[model]", "[static]", "")]
+    worst = (told or found.problems)[0]
+    raise WebError(worst.code, worst.text) if worst.code.startswith("G") else _as_error(worst)
+
+
+def _as_error(problem: Any) -> EstimicaError:
+    from estimica.base.problems import raise_all
+
+    try:
+        raise_all([problem])
+    except EstimicaError as error:
+        return error
+    return WebError("G060", problem.text)
+
+
+@lru_cache(maxsize=1)
+def _hand(study: Path, state: tuple[object, ...]) -> ByHand:
+    from estimica.base.problems import raise_all
+    from estimica.estimate.by_hand import ByHand
+
+    found = _examined(study, state)
+    raise_all(found.problems)
+    asked: Study = found.study
+    return ByHand(asked, points=_points(len([o for c in asked.active_cases for o in c.outputs])))
+
+
+def _points(outputs: int) -> int:
+    return max(FEWEST, CURVES // max(2 * outputs, 1))
+
+
+def _data(study: Path, data: str, sheet: str | None) -> Data:
+    from estimica.data.readers import read_data
+
+    return read_data(study.parent / data, sheet=sheet)
+
+
+def _estimates(result: Mapping[str, Any]) -> dict[str, float]:
+    """The values of a stored fit by the labels of its unknowns."""
+    found = {n: p["value"] for n, p in result["parameters"].items()}
+    for kind, word in (("start_values", "start"), ("disturbances", "disturbance")):
+        for case, own in result.get(kind, {}).items():
+            found |= {f"{word} of {n} in {case}": p["value"] for n, p in own.items()}
+    return found
+
+
+# --- as JSON -------------------------------------------------------------------------------------
+
+
+def _quantity(q: Quantity, model: Model) -> Answer:
+    from estimica.simulate.modelica.model import ModelicaModel
+
+    drives = q.role == "input" or (isinstance(model, ModelicaModel) and q.role in DRIVEN)
+    return {
+        "name": q.name,
+        "value": _plain(q.value),
+        "unit": q.unit,
+        "description": q.description,
+        "role": q.role,
+        "kind": q.kind,
+        "min": _plain(q.min),
+        "max": _plain(q.max),
+        "nominal": _plain(q.nominal),
+        "tunable": q.tunable,
+        "structural": q.role == "parameter" and not q.tunable,
+        "why_not": q.why_not,
+        "can_drive": drives,
+    }
+
+
+def _unknown(u: Any) -> Answer:
+    keys = ("label", "name", "kind", "case", "start", "min", "max", "unit", "log", "description")
+    return {k: _plain(getattr(u, k)) for k in keys}
+
+
+def _plain(value: Any) -> Any:
+    """The same with None for numbers that are not finite, which JSON does not know."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _range(data: Data, name: str) -> Answer:
+    import numpy as np
+
+    known = data.columns[name][np.isfinite(data.columns[name])]
+    ends = (float(known.min()), float(known.max())) if len(known) else (None, None)
+    return {"min": ends[0], "max": ends[1], "missing": int(len(data) - len(known))}
+
+
+def _stamps(data: Data, time: str | None) -> str | None:
+    try:
+        return data.time_name(time)
+    except EstimicaError:
+        return None
+
+
+def _picture(data: Data, stamps: str | None) -> Curves:
+    """Every column over the time, or over the number of its row."""
+    import numpy as np
+
+    x = data.columns[stamps] if stamps else np.arange(1.0, len(data) + 1)
+    names = [n for n in data.names if n != stamps][:DRAWN]
+    panels = []
+    for name in names:
+        unit = data.units.get(name, "")
+        curve = Curve(name, x, data.columns[name], unit, dotted=stamps is None)
+        panels.append(Panel(labelled(name, unit), (curve,)))
+    label = labelled(stamps, data.units.get(stamps, "")) if stamps else "row"
+    shown = Curves(tuple(panels), "", label, panel_height=120)
+    return thinned_shown(shown, max(FEWEST, 2 * CURVES // max(len(names), 1)))
+
+
+def _figure(curves: Curves) -> Answer:
+    from estimica.report.plotly.compact_json import figure_json
+
+    found: Answer = json.loads(figure_json(figure(curves)))
+    return found

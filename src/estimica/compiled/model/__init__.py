@@ -1,0 +1,1 @@
+"""What every kind of model offers, and outputs that are formulas of its outputs."""

@@ -1,0 +1,1 @@
+"""File formats, one a file: from bytes to named columns."""

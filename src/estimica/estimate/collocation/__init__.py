@@ -1,0 +1,1 @@
+"""Collocation: states are unknowns too, equations are constraints, Ipopt solves it all."""

@@ -1,0 +1,1 @@
+"""What disagreement costs: criteria with their scales, losses, noise laws, prefilters."""

@@ -1,0 +1,502 @@
+"""Criterion: scores the residuals of all outputs, and says how they enter a Gauss-Newton step.
+
+Residuals are simulated − measured. With multipliers m and scored residuals ρ the gradient of the
+cost is 2 Jᵀ(m ρ) and its Gauss-Newton Hessian 2 Jᵀ m² J, J the derivatives of the residuals.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.code.trusted import TrustedCode
+from estimica.estimate.criteria.loss import BENDS, Kind, Loss, Robust, spread
+from estimica.estimate.criteria.roughness import Shape
+from estimica.study.case import Sigma
+from estimica.study.estimation import Estimation
+from estimica.study.record.noise import SigmaFormula
+from estimica.study.record.samples import Measured
+
+if TYPE_CHECKING:
+    from estimica.estimate.criteria.prefilter import ErrorFilter
+
+Vector = npt.NDArray[np.float64]
+#: least standard deviation that `ml` believes, relative to how much the signal varies: data
+#: without noise
+QUIET = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One output of one case: its samples and how they are weighed."""
+
+    case: str
+    measured: Measured
+    weight: float
+    sigma: float | Sigma | SigmaFormula | None
+    filter: ErrorFilter | None = None
+
+    @property
+    def name(self) -> str:
+        """The output."""
+        return self.measured.name
+
+    @property
+    def level(self) -> str:
+        """What outputs with one noise level have in common: the name that they share, or their own.
+
+        A shared name is set apart from those of outputs.
+        """
+        shared = self.sigma.shared if isinstance(self.sigma, Sigma) else None
+        return self.name if shared is None else f"shared {shared}"
+
+    @property
+    def scaling(self) -> float | Vector:
+        """What residuals are multiplied by: the weight, over the relative σ of each sample."""
+        relative = self.measured.relative
+        return self.weight if relative is None else self.weight / relative
+
+    @property
+    def mean_relative(self) -> float:
+        """The mean square of the relative σ."""
+        relative = self.measured.relative
+        return 1.0 if relative is None else float(np.mean(relative**2))
+
+    def own_sigmas(self, level: Vector | None) -> Vector | None:
+        """σ of what is compared, where samples have their own; `level` is what a formula gives."""
+        if level is not None:
+            return level / self.weight
+        own = self.measured.relative is not None or self.measured.is_modelled
+        if not own or not isinstance(self.sigma, float):
+            return None
+        relative = 1.0 if self.measured.relative is None else self.measured.relative
+        # the weight of `oe` holds 1/σ, that of `ml` is beside it
+        return np.full(len(self.measured.value), self.sigma) * relative
+
+    @property
+    def log_relative(self) -> float:
+        """2 Σ log of the relative σ: what the likelihood has of them."""
+        relative = self.measured.relative
+        return 0.0 if relative is None else 2 * float(np.log(relative).sum())
+
+    @property
+    def count(self) -> float:
+        """Samples that count; of filtered ones the share of white noise that passes."""
+        return len(self.measured.value) if self.filter is None else self.filter.count
+
+    @property
+    def independent(self) -> float:
+        """Independent samples that tell as much of the noise level; censored ones hardly do."""
+        if self.filter is not None:
+            return self.filter.independent
+        return len(self.measured.value) - int(self.measured.censored.sum())
+
+    def filtered(self, errors: Vector) -> Vector:
+        """Errors (N,) or the columns of (N, m) behind the prefilter, if there is one."""
+        return errors if self.filter is None else self.filter.filtered(errors)
+
+    def returned(self, rows: Vector) -> Vector:
+        """The transpose of `filtered`."""
+        return rows if self.filter is None else self.filter.returned(rows)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of one output: its variance, whether it was estimated, and whether at a bound.
+
+    Where single samples have their own it is the mean. `shared` is the name of a level that other
+    outputs have too, and `formula` the one that gives it: its tuners are unknowns like others.
+    """
+
+    variance: float
+    estimated: bool
+    at_bound: bool = False
+    shared: str = ""
+    formula: str = ""
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the data have told it, beside the unknowns or through tuners of a formula."""
+        return self.estimated or bool(self.formula)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelRows:
+    """How log σ of a block enters a step, L its derivatives: rows `share` L with ρ = `scored`.
+
+    `mixed` L adds to the rows of the residuals: what a censored sample tells of the mean it tells
+    of σ too.
+    """
+
+    scored: Vector
+    share: Vector
+    mixed: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """Cost, and for each block the scored residuals and their multiplier."""
+
+    cost: float
+    scored: Sequence[Vector]
+    multipliers: Sequence[float | Vector]
+    noise: Mapping[str, Noise] = field(default_factory=dict)
+    #: by the number of its block, where σ moves with the unknowns
+    levels: Mapping[int, LevelRows] = field(default_factory=dict)
+
+
+#: by output, the spread of its weighted residuals that a robust criterion goes by; none for others
+Scales = Mapping[str, float]
+#: σ of each block at its samples, where a formula gives it
+Sigmas = Sequence[Vector | None]
+
+
+class Criterion(ABC):
+    """How disagreement is scored; it has everything that it needs for that."""
+
+    name: str
+    #: whether scored residuals have variance one at the optimum
+    has_unit_variance: ClassVar[bool] = False
+    may_be_rough: ClassVar[bool] = False  # whether it may have kinks or steps
+    has_only_residuals: ClassVar[bool] = True  # whether nothing but residuals has to be small
+    is_alike: ClassVar[bool] = False  # whether it treats all samples of a block alike
+
+    @abstractmethod
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
+        """Score the residuals of all blocks; `sigmas` where formulas give them."""
+
+    @abstractmethod
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks, in the same order."""
+
+    @property
+    def counts_squares(self) -> bool:
+        """Whether residuals count by their squares, so that each output has one mean of them."""
+        return False
+
+    @property
+    def scales(self) -> Scales:
+        """The scales that it was made with."""
+        return {}
+
+    def shape(self, residuals: Sequence[Vector]) -> Shape:
+        """How it looks to a search at these residuals."""
+        return Shape.SMOOTH
+
+    def judge(self, residuals: Sequence[Vector]) -> Criterion | str:
+        """The criterion that accuracy is judged by at these residuals, or why there is none.
+
+        Its curvature is that of the expected cost, which kinks have as well.
+        """
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Unscaled(ABC):
+    """A robust criterion whose scales follow from residuals: before that it cannot score."""
+
+    name: ClassVar[str]
+    blocks: tuple[Block, ...]
+    kind: Kind
+
+    @abstractmethod
+    def scaled(self, scales: Scales) -> Criterion:
+        """The criterion with these scales, one for each of `open_outputs`."""
+
+    def of(self, blocks: Sequence[Block]) -> Unscaled:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
+
+    @property
+    def open_outputs(self) -> tuple[str, ...]:
+        """The outputs that need a scale: a noise level of theirs is not known."""
+        found = (b.name for b in self.blocks if not isinstance(b.sigma, float))
+        return tuple(dict.fromkeys(found))
+
+    def scales_of(self, residuals: Sequence[Vector]) -> Scales:
+        """A robust standard deviation of weighted residuals, common to the cases of one output."""
+        by_name: dict[str, list[Vector]] = {}
+        for b, v in zip(self.blocks, residuals, strict=True):
+            by_name.setdefault(b.name, []).append(b.scaling * v)
+        return {n: spread(np.concatenate(by_name[n])) for n in self.open_outputs}
+
+
+@dataclass(frozen=True, eq=False)
+class OutputError(Criterion):
+    """Σ w²(simulated − measured)², or the sum of a robust loss of w(simulated − measured)."""
+
+    blocks: tuple[Block, ...]
+    losses: tuple[Loss, ...] = ()  # one for each block; none: squares
+    taken: Scales = field(default_factory=dict)  # what their bends were taken from
+    name: str = "oe"
+    is_alike: ClassVar[bool] = True
+
+    @property
+    def counts_squares(self) -> bool:
+        """Whether there is no robust loss."""
+        return not self.losses
+
+    @property
+    def scales(self) -> Scales:
+        """The spread of each output, where the losses follow it."""
+        return self.taken
+
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
+
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
+        """Score the residuals of all blocks."""
+        weights = [b.scaling for b in self.blocks]
+        weighted = [w * v for w, v in zip(weights, residuals, strict=True)]
+        if not self.losses:
+            return Scoring(sum(float(r @ r) for r in weighted), weighted, weights)
+        return _with_losses(weighted, weights, self.losses)
+
+
+@dataclass(frozen=True, eq=False)
+class MaximumLikelihood(Criterion):
+    """Σ [v²/r + log r] over all samples, r the variance of each output, shared by its cases.
+
+    Samples with a σ of their own have v over it in place of v, and outputs may share one r.
+
+    A variance that is not known is the best one for the residuals at hand, r = Σv²/N, within its
+    bounds: it is concentrated out.
+    """
+
+    blocks: tuple[Block, ...]
+    name: str = "ml"
+    has_unit_variance: ClassVar[bool] = True
+
+    @property
+    def counts_squares(self) -> bool:
+        """They do."""
+        return True
+
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
+
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
+        """Score the residuals of all blocks."""
+        weighted = [b.scaling * v for b, v in zip(self.blocks, residuals, strict=True)]
+        squares = [float(v @ v) for v in weighted]
+        noise = self._noise(squares)
+        cost = 0.0
+        multipliers: list[float | Vector] = []
+        for block, square in zip(self.blocks, squares, strict=True):
+            # known in one case, it may be estimated in another
+            r = block.sigma**2 if isinstance(block.sigma, float) else noise[block.name].variance
+            n = block.count
+            # the weight stands for 1/unit: without it the variance would be in weighted units
+            cost += square / r + n * np.log(r) + block.log_relative
+            multipliers.append(block.scaling / np.sqrt(r))
+        scored = [m * v for m, v in zip(multipliers, residuals, strict=True)]
+        return Scoring(cost, scored, multipliers, noise)
+
+    def _noise(self, squares: Sequence[float]) -> dict[str, Noise]:
+        found = {}
+        for b in self.blocks:
+            if isinstance(b.sigma, float):
+                found[b.name] = Noise(b.sigma**2 * b.mean_relative, False)
+        free = [k for k, b in enumerate(self.blocks) if not isinstance(b.sigma, float)]
+        for level in dict.fromkeys(self.blocks[k].level for k in free):
+            own = [k for k in free if self.blocks[k].level == level]
+            r = sum(squares[k] for k in own) / sum(self.blocks[k].count for k in own)
+            low, high = _variance_bounds([self.blocks[k] for k in own])
+            held = min(max(r, low), high)
+            for name in dict.fromkeys(self.blocks[k].name for k in own):
+                found[name] = Noise(held, True, held != r, "" if level == name else level)
+        return {name: found[name] for name in dict.fromkeys(b.name for b in self.blocks)}
+
+
+@dataclass(frozen=True, eq=False)
+class RobustLikelihood(Criterion):
+    """Σ [φ(v/σ) + log σ²] with a robust φ and held σ, one for each block."""
+
+    blocks: tuple[Block, ...]
+    kind: Kind
+    bend: float
+    sigmas: tuple[float, ...]
+    taken: Scales  # what the sigmas that are not known were taken from
+    name: str = "ml"
+    is_alike: ClassVar[bool] = True
+
+    def of(self, blocks: Sequence[Block]) -> Criterion:
+        """The same criterion for other blocks."""
+        return replace(self, blocks=tuple(blocks))
+
+    def score(self, residuals: Sequence[Vector], sigmas: Sigmas = ()) -> Scoring:
+        """Score the residuals of all blocks."""
+        multipliers = [b.scaling / s for b, s in zip(self.blocks, self.sigmas, strict=True)]
+        weighted = [m * v for m, v in zip(multipliers, residuals, strict=True)]
+        losses = (Robust(self.kind, self.bend),) * len(self.blocks)
+        found = _with_losses(weighted, multipliers, losses)
+        extra = sum(
+            2 * len(b.measured.value) * float(np.log(s)) + b.log_relative
+            for b, s in zip(self.blocks, self.sigmas, strict=True)
+        )
+        noise = {
+            b.name: Noise(s**2, not isinstance(b.sigma, float))
+            for b, s in zip(self.blocks, self.sigmas, strict=True)
+        }
+        return replace(found, cost=found.cost + extra, noise=noise)
+
+    @property
+    def scales(self) -> Scales:
+        """The spread of each output."""
+        return self.taken
+
+
+@dataclass(frozen=True, eq=False)
+class UnscaledLikelihood(Unscaled):
+    """The robust likelihood before its σ are known."""
+
+    bend: float
+    name: ClassVar[str] = "ml"
+
+    def scaled(self, scales: Scales) -> Criterion:
+        """With σ from the scales, where it is not known, within its bounds."""
+        sigmas = (_allowed(b, scales) for b in self.blocks)
+        return RobustLikelihood(self.blocks, self.kind, self.bend, tuple(sigmas), dict(scales))
+
+
+@dataclass(frozen=True, eq=False)
+class UnscaledOutputError(Unscaled):
+    """A robust output error before it is known where its loss bends."""
+
+    name: ClassVar[str] = "oe"
+
+    def scaled(self, scales: Scales) -> Criterion:
+        """With a bend that follows the spread of the weighted residuals, or their known σ."""
+        bend = BENDS[self.kind]
+        # the weight holds 1/σ already
+        sigmas = (
+            b.weight * b.sigma if isinstance(b.sigma, float) else scales[b.name]
+            for b in self.blocks
+        )
+        losses = tuple(Robust(self.kind, bend * s) for s in sigmas)
+        return OutputError(self.blocks, losses, taken=dict(scales))
+
+
+def criterion_of(
+    estimation: Estimation,
+    blocks: Sequence[Block],
+    code_for: Callable[[str], TrustedCode] | None = None,
+) -> Criterion | Unscaled:
+    """The criterion that a study asks for; `code_for` gives the code of its Python files."""
+    blocks = tuple(blocks)
+    kind, scale = estimation.loss, estimation.loss_scale
+    if estimation.criterion == "oe":
+        if kind == "squared":
+            return OutputError(blocks)
+        if scale is None:
+            return _ready_if_known(UnscaledOutputError(blocks, kind))
+        return OutputError(blocks, (Robust(kind, scale),) * len(blocks))
+    if estimation.criterion == "ml":
+        if kind == "squared":
+            return _likelihood(blocks)
+        return _ready_if_known(UnscaledLikelihood(blocks, kind, scale or BENDS[kind]))
+    from estimica.estimate.criteria.custom import own_criterion
+
+    return own_criterion(estimation.criterion, blocks, code_for)
+
+
+def _likelihood(blocks: tuple[Block, ...]) -> Criterion:
+    """Of normal noise with one level for each output, or of what the study says of the noise."""
+    from estimica.estimate.criteria.noise_likelihood import KinkedLikelihood, NoiseLikelihood
+
+    if not any(b.measured.is_modelled for b in blocks):
+        return MaximumLikelihood(blocks)
+    kinked = any(b.measured.distribution == "laplace" for b in blocks)
+    return KinkedLikelihood(blocks) if kinked else NoiseLikelihood(blocks)
+
+
+def _ready_if_known(criterion: Unscaled) -> Criterion | Unscaled:
+    """With all noise levels given there are no scales to be found."""
+    return criterion if criterion.open_outputs else criterion.scaled({})
+
+
+Outputs = Sequence[tuple[str, Sequence[Measured]]]  # of cases, by name
+
+
+def blocks_of(records: Outputs, criterion: str, calibrating: Outputs | None = None) -> list[Block]:
+    """The outputs of all cases with their weights.
+
+    A weight that is not given is 1/σ where σ is known, and else 1/RMS of the measured signal over
+    all cases, so that signals of different size count alike; `ml` weighs by itself. The outputs of
+    a validating case count as those of the `calibrating` ones do: a scale of theirs means the same.
+    """
+    pooled = _sizes(records) | _sizes(calibrating or ())
+    found = []
+    for case, outputs in records:
+        for m in outputs:
+            weight = 1.0 if m.weight is None else m.weight
+            if criterion != "ml":
+                if isinstance(m.sigma, float):
+                    weight /= m.sigma
+                elif m.weight is None:
+                    weight /= pooled[m.name]
+            found.append(Block(case, m, weight, m.sigma, _filter(case, m)))
+    return found
+
+
+def estimated_levels(noise: Mapping[str, Noise]) -> int:
+    """How many noise levels were estimated beside the unknowns; a shared one counts once."""
+    return len({n.shared or name for name, n in noise.items() if n.estimated})
+
+
+def _sizes(records: Outputs) -> dict[str, float]:
+    """RMS of every measured signal, over all cases."""
+    found: dict[str, float] = {}
+    for name in {m.name for _, outputs in records for m in outputs}:
+        own = [m for _, outputs in records for m in outputs if m.name == name]
+        n = sum(len(m.value) for m in own)
+        found[name] = float(np.sqrt(sum(len(m.value) * m.rms**2 for m in own) / max(n, 1)))
+    return found
+
+
+def _filter(case: str, m: Measured) -> ErrorFilter | None:
+    if m.prefilter is None:
+        return None
+    from estimica.estimate.criteria.prefilter import error_filter
+
+    return error_filter(m.prefilter, m.time, f"case '{case}': output '{m.name}'")
+
+
+def _with_losses(
+    weighted: Sequence[Vector], multipliers: Sequence[float | Vector], losses: Sequence[Loss]
+) -> Scoring:
+    cost = 0.0
+    scored, factors = [], []
+    for r, m, loss in zip(weighted, multipliers, losses, strict=True):
+        found = loss.score(r)
+        cost += found.cost
+        root = np.sqrt(found.curvature / 2)
+        scored.append(found.slope / (2 * root))
+        factors.append(m * root)
+    return Scoring(cost, scored, factors)
+
+
+def _allowed(block: Block, scales: Scales) -> float:
+    """The noise level of a block: known, or the spread of its output within its bounds."""
+    if isinstance(block.sigma, float):
+        return block.sigma
+    sigma = scales[block.name]
+    if isinstance(block.sigma, Sigma):
+        return min(max(sigma, block.sigma.min), block.sigma.max)
+    return sigma
+
+
+def _variance_bounds(blocks: Sequence[Block]) -> tuple[float, float]:
+    low = max((QUIET * b.weight * b.measured.variation) ** 2 for b in blocks)
+    high = np.inf
+    for b in blocks:
+        if isinstance(b.sigma, Sigma):
+            low, high = max(low, b.sigma.min**2), min(high, b.sigma.max**2)
+    return low, max(low, high)

@@ -1,0 +1,1 @@
+"""The fit: a frozen value that shows, draws and writes itself."""

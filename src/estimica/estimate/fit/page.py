@@ -1,0 +1,375 @@
+"""The page of a fit: what was asked, what came out, and how far to trust it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from estimica.base.view import Curves, Page, Section, Table, added_sections
+from estimica.estimate.fit.as_json import ranked
+from estimica.estimate.fit.pictures import picture
+from estimica.estimate.fit.point_pictures import chosen, residual_panels
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.fit.tables import estimates, quality, short
+from estimica.estimate.fit.weighting import WORDS, prefilter_weighting
+from estimica.estimate.identify.practical import Practical, Standing
+from estimica.estimate.identify.twins import twin_advice
+from estimica.estimate.unknowns import Unknown
+from estimica.execute.reproduction import ANSWER, framed
+from estimica.study.record.axis import input_along
+from estimica.study.summary import asked
+
+MOST_FAILURES = 10
+MOST_TOLD = 8  # unknowns and outputs that are told in words
+
+
+def page(fit: Fit, against: str | None = None, by: str | None = None) -> Page:
+    """Everything about a fit on one page; `against` what and `by` what the outputs are drawn."""
+    more = added_sections("fit", fit) if any(c.outputs for c in fit.cases) else []
+    told = Page(f"Fit: {fit.study.name}", tuple(_sections(fit, against, by, more)), _lead(fit))
+    first = (asked(fit.study, "fit"), Section(ANSWER, answer(fit, more)))
+    seed = fit.study.estimation.seed
+    return framed(told, "fit", fit.study, first=first, seed=seed, run=fit.run)
+
+
+def _sections(
+    fit: Fit, against: str | None, by: str | None, more: list[Section]
+) -> Iterator[Section]:
+    yield Section("Outcome", outcome_in_words(fit))
+    yield Section(
+        "Estimates", _estimates_in_words(fit), (replace(estimates(fit), title="", note=""),)
+    )
+    notes = [f"Case '{r.case.name}': {n}." for r in fit.setup.records for n in r.notes]
+    if notes:
+        yield Section("Cells that do not count", "\n\n".join(notes))
+    yield Section("Quality", _QUALITY, tuple(_quality(fit)))
+    if any(c.outputs for c in fit.cases):
+        shown = replace(picture(fit, "fit", None, against, by), title="")
+        yield Section("Measured and simulated", _CURVES, (shown,))
+        filtered = any(o.prefilter for c in fit.cases for o in c.outputs)
+        words = _RESIDUALS + (_FILTERED if filtered else "")
+        yield Section("Residuals", words, tuple(_residuals(fit, against, by)))
+        if not fit.study.model.has_time:
+            parity = replace(picture(fit, "parity", None, None, by), title="")
+            yield Section("Simulated against measured", _PARITY, (parity,))
+        if any(o.prefilter for c in fit.cases for o in c.outputs if c.role == "calibrate"):
+            weighting = prefilter_weighting(fit)
+            shown = replace(weighting.curves(), title="")
+            yield Section("Prefilters", WORDS, (replace(weighting.table(), title=""), shown))
+        yield from more
+    if len(fit.iterations) > 1:
+        yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))
+    if len(fit.starts) > 1:
+        yield Section("Starts", _STARTS, tuple(_starts(fit)))
+    if fit.twins:
+        yield Section("Twins", _TWINS, (_twins(fit),))
+    yield Section("Identifiability", identifiability_in_words(fit), tuple(_directions(fit)))
+    if fit.discretisation is not None:
+        yield Section("Communication step", fit.discretisation.text)
+    if fit.evaluations.failed:
+        yield Section("Failed simulations", _failures_in_words(fit), (_failures(fit),))
+    yield Section("Settings of the search", "", (_settings(fit),))
+
+
+_QUALITY = "How close the simulated outputs come to the measured ones, output by output."
+_CURVES = (
+    "Points are measurements, lines the simulation with the estimates. Drag to zoom into a part, "
+    "double-click to see all again."
+)
+_RESIDUALS = (
+    "Simulated − measured. Where the model explains the data, residuals look like noise within the "
+    "band and have no course of their own."
+)
+_FILTERED = (
+    " Those of filtered outputs are drawn behind the prefilter, which makes neighbours alike; they "
+    "are tested before it."
+)
+_PARITY = "Where the model is right, points lie about the line of equal values all along it."
+_STARTS = (
+    "Final costs of all starts in order: a step at the left that several starts share is the best "
+    "optimum found; the steps above it are local optima."
+)
+
+
+_TWINS = (
+    "Other values of the unknowns that fit the data as well as the estimate. No error or interval "
+    "of this page speaks of them: those hold in the neighbourhood of one optimum alone. A bound, a "
+    "prior or another output tells which of them is meant."
+)
+
+
+def _lead(fit: Fit) -> str:
+    cases = sum(c.role == "calibrate" for c in fit.cases)
+    seconds = f"{fit.seconds:.2g}" if fit.seconds < 10 else f"{fit.seconds:.0f}"
+    return (
+        f"Model {fit.study.model.name}, {_plural(fit.n_free, 'unknown')}, {fit.n_samples} samples "
+        f"of {_plural(cases, 'case')}; {seconds} s."
+    )
+
+
+def answer(fit: Fit, more: list[Section]) -> str:
+    """What came out, in plain words; `more` is what other rooms say of it."""
+    if fit.outcome.status == "failed":
+        return f"There is no estimate: {fit.outcome.message}."
+    twin = [f"{a[:1].upper()}{a[1:]}." for a in twin_advice(fit)]
+    words = [_found(fit), _met(fit), _determined(fit), *twin]
+    words += [s.text.split("\n\n")[0] for s in more if s.heading == "Residual verdict"]
+    return "\n\n".join(w[:1].upper() + w[1:] for w in words if w)
+
+
+def _found(fit: Fit) -> str:
+    if not fit.outcome.ok:
+        return f"The search has not ended well: {fit.outcome.message}. These are the best values."
+    told = [
+        f"{u.label} = {v:.5g}{f' {u.unit}' if u.unit not in ('', '1') else ''}"
+        f"{f' ± {e:.2g}' if math.isfinite(e) else ''}"
+        for u, v, e in zip(fit.unknowns.items, fit.values, fit.accuracy.stderr, strict=True)
+    ]
+    some = f"{', '.join(told[:MOST_TOLD])}{' and more below' if len(told) > MOST_TOLD else ''}"
+    return f"The best values were found: {some} (± one standard error)." if told else ""
+
+
+def _met(fit: Fit) -> str:
+    parts = []
+    for role, word in (("calibrate", "fitted"), ("validate", "not fitted, only compared")):
+        own = [(c, o) for c in fit.cases if c.role == role for o in c.outputs if not o.is_input]
+        own = [(c, o) for c, o in own if math.isfinite(o.fit_percent)]
+        percent = [f"{o.name} {o.fit_percent:.1f} %" for _, o in own]
+        if percent and len(percent) <= MOST_TOLD:
+            parts.append(f"{', '.join(percent)} ({word})")
+        elif percent:
+            worst = min(own, key=lambda co: co[1].fit_percent)
+            parts.append(
+                f"{worst[1].fit_percent:.1f} % or more in all {len(percent)} outputs ({word})"
+            )
+    if not parts:
+        return ""
+    scale = "where 100 % is a perfect match and 0 % no better than a constant"
+    return f"The simulation meets the measurements with a fit of {'; '.join(parts)}, {scale}."
+
+
+def _determined(fit: Fit) -> str:
+    if not fit.n_free:
+        return ""
+    i = fit.identifiability
+    if i.rank < i.n:
+        return (
+            f"The data determine only {i.rank} of {_plural(i.n, 'unknown')} or combinations of "
+            "them; see “Identifiability” below."
+        )
+    lost = [u.label for u, p in _practical(fit) if p.standing is Standing.LOST]
+    if lost:
+        be = "is" if len(lost) == 1 else "are"
+        return (
+            f"{_listed(lost[:MOST_TOLD])} {be} practically not determined: the errors leave "
+            "nothing of the values; see “Identifiability” below."
+        )
+    sizes = np.abs(fit.values) > 0
+    share = np.where(sizes, fit.accuracy.stderr / np.where(sizes, np.abs(fit.values), 1.0), np.nan)
+    known = np.where(np.isfinite(share), share, -1.0)
+    said = f"The data determine all {i.n} unknowns" if i.n > 1 else "The data determine it"
+    if known.max() <= 0:
+        return f"{said}."
+    near = [u.label for u, p in _practical(fit) if p.standing is Standing.NEAR_ZERO]
+    if near:
+        be = "is" if len(near) == 1 else "are"
+        return f"{said}; {_listed(near[:MOST_TOLD])} {be} not told from zero."
+    worst = fit.unknowns.items[int(known.argmax())].label
+    return f"{said}, the least certain of them {worst} to {100 * known.max():.2g} %."
+
+
+def _practical(fit: Fit) -> Iterator[tuple[Unknown, Practical]]:
+    """Unknowns that the rank calls determined, with what their errors say."""
+    pairs = zip(fit.unknowns.items, fit.practical, fit.accuracy.identifiable, strict=True)
+    return ((u, p) for u, p, seen in pairs if seen)
+
+
+def outcome_in_words(fit: Fit) -> str:
+    """How it went, in a few sentences."""
+    iterations = _plural(max(len(fit.iterations) - 1, 0), "iteration")
+    simulations = _plural(fit.evaluations.simulations, "simulation")
+    text = (
+        f"{str(fit.outcome.status).capitalize()}: {fit.outcome.message}. The {fit.criterion} cost "
+        f"is {fit.cost:.8g} after {iterations} with {simulations}"
+    )
+    few = f", AICc {fit.aicc:.7g}" if math.isfinite(fit.aicc) else ""
+    known = f"; log L {fit.log_likelihood:.7g}, AIC {fit.aic:.7g}{few}, BIC {fit.bic:.7g}."
+    text += known if math.isfinite(fit.aic) else "."
+    for said in fit.remarks:
+        text += f"\n\n{said[:1].upper()}{said[1:]}."
+    held = [u.label for u, b in zip(fit.unknowns.items, fit.at_bound, strict=True) if b]
+    if held:
+        text += (
+            f"\n\n{_listed(held)} ended at a bound: widen it if that is not a true limit; "
+            f"{_held(fit)}."
+        )
+    return text
+
+
+def _held(fit: Fit) -> str:
+    """What the other intervals say of an unknown at a bound."""
+    fixed = dict.fromkeys(n for k in range(fit.n_free) for n in fit.conditions(k))
+    if fixed:
+        names = _listed(list(fixed))
+        return f"the other intervals hold for {names} staying there, and are wider if not"
+    return "the other intervals are as wide as if it could move on"
+
+
+def _estimates_in_words(fit: Fit) -> str:
+    return (
+        "The interval holds the true value with 95 % probability if the model is right and the "
+        "noise white."
+        if fit.n_free
+        else "Nothing was free."
+    )
+
+
+def identifiability_in_words(fit: Fit) -> str:
+    """Which unknowns the data determine, and what to do about the others."""
+    i = fit.identifiability
+    if fit.outcome.status == "failed":
+        return "There is no estimate to judge."
+    if i.rank >= i.n:
+        s = i.singular_values
+        spread = f" (condition number {s[0] / s[-1]:.3g})" if len(s) and s[-1] > 0 else ""
+        said = f"The data determine all {_plural(i.n, 'unknown')}{spread}."
+        if fit.practical_advice:
+            said = f"The rank is full{spread}, but errors leave nothing of some values."
+    else:
+        said = f"The data determine {i.rank} directions of {_plural(i.n, 'unknown')}."
+    return "\n\n".join([said, *map(_sentence, fit.advice)])
+
+
+def _directions(fit: Fit) -> Iterator[Table]:
+    if fit.identifiability.null_directions:
+        rows = tuple(
+            (k, name, short(share))
+            for k, direction in enumerate(fit.identifiability.null_directions, start=1)
+            for name, share in direction.items()
+        )
+        note = "Relative changes that leave every output as it is."
+        yield Table(("direction", "unknown", "relative change"), rows, "", note)
+
+
+def _quality(fit: Fit) -> Iterator[Table]:
+    yield replace(quality(fit), title="")
+    own = [
+        (c.name, u.label, float(v), u.unit)
+        for c in fit.cases
+        for u, v in zip(c.unknowns, c.values, strict=True)
+    ]
+    if own:
+        title = "Found for validation alone, with the tuners as above"
+        yield Table(("case", "unknown", "value", "unit"), tuple(own), title)
+
+
+def _untitled(fit: Fit, kind: str) -> Curves:
+    return replace(picture(fit, kind), title="")
+
+
+def _iterations_in_words(fit: Fit) -> str:
+    rejected = sum(i.rejected for i in fit.iterations)
+    return (
+        f"{_plural(len(fit.iterations) - 1, 'iteration')}, {_plural(rejected, 'rejected step')}. "
+        "The simulation goes from faint to strong; the last one is the estimate."
+    )
+
+
+def _residuals(fit: Fit, against: str | None, by: str | None) -> Iterator[Curves]:
+    """Against every input where there is no time, or as asked."""
+    against, by = chosen(fit, against, by)
+    along = residual_panels(fit, by) if not fit.study.model.has_time else None
+    if along is None or not along.panels or not _is_input(fit, against):
+        yield replace(picture(fit, "residuals", None, against, by), title="")
+    if along is not None and along.panels:
+        yield replace(along, title="")
+
+
+def _is_input(fit: Fit, against: str | None) -> bool:
+    """Whether residuals against it are drawn anyway."""
+    return against is None or any(input_along(r, against) for r in fit.setup.records)
+
+
+def _iterations(fit: Fit) -> Iterator[Curves]:
+    yield _untitled(fit, "iterations")
+    if fit.n_free:
+        yield replace(picture(fit, "path"), title="Tuners relative to their final values")
+    yield replace(picture(fit, "cost"), title="Cost")
+
+
+def _starts(fit: Fit) -> Iterator[Curves | Table]:
+    if any(math.isfinite(s.cost) for s in fit.starts):
+        yield _untitled(fit, "starts")
+    rows = []
+    for rank, s in enumerate(ranked(fit.starts), start=1):
+        cost = s.cost if math.isfinite(s.cost) else None
+        values = ", ".join(f"{n} = {v:.4g}" for n, v in list(s.values.items())[:6])
+        again = f", drawn again {s.drawn_again} ×" if s.drawn_again else ""
+        rows.append((rank, s.number, cost, s.status + again, values))
+    yield Table(("rank", "start", "cost", "outcome", "values"), tuple(rows[:50]))
+
+
+def _twins(fit: Fit) -> Table:
+    """A column for each optimum, the estimate first."""
+    names = [u.label for u in fit.unknowns.items]
+    columns = ("unknown", "estimate", *(f"twin {k}" for k in range(1, len(fit.twins) + 1)))
+    rows: list[tuple[object, ...]] = [
+        (n, short(float(v)), *(short(t.values[n]) for t in fit.twins))
+        for n, v in zip(names, fit.values, strict=True)
+    ]
+    rows.append(("cost", fit.cost, *(t.cost for t in fit.twins)))
+    rows.append(("what leads there", "", *(t.text for t in fit.twins)))
+    return Table(columns, tuple(rows))
+
+
+def _failures_in_words(fit: Fit) -> str:
+    return (
+        f"{_plural(fit.evaluations.failed, 'simulation')} failed on the way. Such a point is "
+        "passed over; where there are many, bounds that keep the tuners where the model works help."
+    )
+
+
+def _failures(fit: Fit) -> Table:
+    rows = tuple(
+        (f.case, f.message, ", ".join(f"{n} = {v:.4g}" for n, v in f.values.items()))
+        for f in fit.evaluations.failures[:MOST_FAILURES]
+    )
+    return Table(("case", "what happened", "at"), rows)
+
+
+def _settings(fit: Fit) -> Table:
+    e, solver = fit.study.estimation, fit.study.solver
+    rows: list[tuple[object, ...]] = [
+        ("criterion", e.criterion),
+        ("loss", e.loss),
+        ("method", e.method),
+        ("transcription", e.transcription),
+        ("starts", e.starts),
+        ("tolerance of the search", e.tolerance),
+        ("tolerance of the simulation", solver.rtol),
+    ]
+    if fit.derivatives:
+        rows.append(("derivatives", fit.derivatives))
+    return Table(("what", "is"), tuple((name, str(value)) for name, value in rows))
+
+
+def _sentence(advice: str) -> str:
+    """With a capital and a full stop; a name at the beginning stays as it is."""
+    plain = advice.startswith(("only ", "these "))
+    return f"{advice[0].upper() if plain else advice[0]}{advice[1:]}."
+
+
+def _bound(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _listed(names: list[str]) -> str:
+    quoted = [f"'{n}'" for n in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

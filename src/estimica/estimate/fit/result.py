@@ -1,0 +1,520 @@
+"""Fit: the result of an estimation."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import view as show
+from estimica.base.errors import FitError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.criteria.roughness import SMOOTH, Rough
+from estimica.estimate.criteria.scoring import Noise, Scales
+from estimica.estimate.identify.accuracy import Accuracy
+from estimica.estimate.identify.invariants import Group
+from estimica.estimate.identify.practical import Practical, Standing, practical
+from estimica.estimate.identify.twins import Twin, is_moved, twin_advice
+from estimica.estimate.objective.residuals import Evaluations
+from estimica.estimate.search.run import Iteration, Status
+from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.study.case import Case
+from estimica.study.record.transfer import Transfer
+from estimica.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from estimica.estimate.conclusion.discretisation import Discretisation
+    from estimica.estimate.setup import Setup
+
+Vector = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
+ROUNDING = 8 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the estimation ended, and what to try where it did not go well."""
+
+    status: Status
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether an optimum was found."""
+        return self.status is Status.CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One output of one case: what was measured and what the fitted model says."""
+
+    name: str
+    column: str
+    unit: str
+    time: Vector
+    measured: Vector
+    simulated: Vector
+    weight: float  # by which residuals were multiplied
+    compared: Vector = field(repr=False)  # residuals as scored: transformed where the study says so
+    reference: Vector = field(repr=False)  # measured values, transformed likewise
+    is_input: bool = False  # an input with errors, as measured and as estimated
+    #: of a frequency response, whose values are real and imaginary parts of c·G in turn
+    transfer: Transfer | None = None
+    prefilter: str = ""  # in words; residuals as scored and measured values are behind it
+    passed: float = 1.0  # share of white noise that passes the prefilter, in variance
+    transform: str = ""  # what is compared instead of the values, in words: log(y)
+    #: σ of what is compared, where samples have their own
+    sigma: Vector | None = field(default=None, repr=False)
+    #: −1 where the value is only known to be at or below what was measured, 1 where above
+    beyond: npt.NDArray[np.int8] | None = field(default=None, repr=False)
+    distribution: str = "normal"  # of the noise
+
+    @property
+    def censored(self) -> npt.NDArray[np.bool_]:
+        """Which samples are only known to lie beyond a detection limit."""
+        return np.zeros(len(self.time), bool) if self.beyond is None else self.beyond != 0
+
+    @property
+    def residual(self) -> Vector:
+        """Simulated − measured."""
+        return self.simulated - self.measured
+
+    @property
+    def measured_response(self) -> Complex:
+        """The measured frequency response, one complex number for each frequency."""
+        return self._transfer.response(self.measured)
+
+    @property
+    def simulated_response(self) -> Complex:
+        """The frequency response of the fitted model."""
+        return self._transfer.response(self.simulated)
+
+    @property
+    def _transfer(self) -> Transfer:
+        if self.transfer is None:
+            raise FitError("F105", f"output '{self.name}' was measured over time; use measured")
+        return self.transfer
+
+    @property
+    def rmse(self) -> float:
+        """Root mean square of the residuals; of a frequency response √mean|ΔG|².
+
+        Like the percentages it is one of the values themselves, whatever was compared of them.
+        """
+        missed, _ = self._judged
+        return float(np.sqrt(np.mean(np.abs(missed) ** 2)))
+
+    @property
+    def fit_percent(self) -> float:
+        """100 (1 − |residual| / |measured − mean|): 100 is perfect, 0 no better than the mean."""
+        return _explained(*self._judged)
+
+    @property
+    def explained_percent(self) -> float:
+        """The same of what was compared: of logarithms where the study says so."""
+        return _explained(self.compared, self.reference) if self.transform else self.fit_percent
+
+    @property
+    def errn_percent(self) -> float:
+        """100 |residual| / |measured|: the normed error."""
+        residual, reference = self._judged
+        size = float(np.linalg.norm(reference))
+        return 100 * float(np.linalg.norm(residual)) / size if size else math.inf
+
+    @property
+    def _judged(self) -> tuple[Vector | Complex, Vector | Complex]:
+        """Residuals and measured values by which the fit is judged; responses as they are.
+
+        A transform is a matter of the search: nobody knows what 3 % of a logarithm are.
+        """
+        if self.transfer is None and self.transform:
+            return self.residual, self.measured
+        if self.transfer is None:
+            return self.compared, self.reference
+        return self.transfer.response(self.compared), self.transfer.response(self.reference)
+
+
+def _explained(residual: Vector | Complex, reference: Vector | Complex) -> float:
+    spread = float(np.linalg.norm(reference - reference.mean()))
+    missed = float(np.linalg.norm(residual))
+    # the mean of equal numbers differs from them by rounding
+    if spread <= ROUNDING * float(np.linalg.norm(reference)):
+        return 100.0 if missed == 0 else -math.inf
+    return 100 * (1 - missed / spread)
+
+
+@dataclass(frozen=True, eq=False)
+class CaseFit:
+    """One case: its outputs, and its own unknowns where it validates."""
+
+    name: str
+    role: str
+    outputs: tuple[Compared, ...]
+    unknowns: tuple[Unknown, ...] = ()  # of a validating case; the others are in the fit
+    values: Vector = field(default_factory=lambda: np.zeros(0))
+    failure: str = ""  # why it could not be simulated
+
+    def __getitem__(self, name: str) -> Compared:
+        """One output."""
+        for one in self.outputs:
+            if one.name == name:
+                return one
+        names = [o.name for o in self.outputs]
+        raise FitError(
+            "F010",
+            f"case '{self.name}' has no output '{name}'"
+            + (did_you_mean(name, names) or f" (there are {', '.join(names)})"),
+        )
+
+
+@dataclass(frozen=True)
+class StartResult:
+    """One start of a multistart."""
+
+    number: int
+    start: Mapping[str, float]
+    values: Mapping[str, float]
+    cost: float  # infinite where it failed
+    status: str
+    message: str
+    drawn_again: int = 0  # times, since it could not be simulated
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability:
+    """Which combinations of the unknowns the data determine."""
+
+    rank: int
+    n: int
+    singular_values: Vector
+    threshold: float
+    null_directions: tuple[Mapping[str, float], ...]
+    advice: tuple[str, ...]
+    groups: tuple[Group, ...] = ()  # unknowns that cannot be told apart
+    fix: tuple[str, ...] = ()  # what to fix so that the rest is determined
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What was found, how well it fits, and how far to trust it."""
+
+    study: Study
+    outcome: Outcome
+    criterion: str
+    cost: float
+    unknowns: Unknowns
+    values: Vector
+    at_bound: tuple[str, ...]  # for each unknown: "", "min" or "max"
+    accuracy: Accuracy
+    noise: Mapping[str, Noise]
+    n_samples: int
+    aic: float
+    bic: float
+    identifiability: Identifiability
+    cases: tuple[CaseFit, ...]
+    iterations: tuple[Iteration, ...]
+    evaluations: Evaluations
+    starts: tuple[StartResult, ...]
+    seconds: float
+    setup: Setup = field(repr=False)
+    run: str = ""  # its number in the run store
+    n_independent: float = math.nan  # samples that tell of the noise, fewer behind a prefilter
+    derivatives: str = ""  # how they were computed, where there is something to tell
+    discretisation: Discretisation | None = None  # of Co-Simulation
+    rough: Rough = SMOOTH  # what derivatives do not tell of, and why
+    scales: Scales = field(default_factory=dict)  # of a robust loss, by output, as held at the end
+    twins: tuple[Twin, ...] = ()  # other values that fit as well
+    aicc: float = math.nan  # AIC corrected for few samples
+    log_likelihood: float = math.nan  # of the data as they stand in their files, with all constants
+
+    @property
+    def n_free(self) -> int:
+        """Number of unknowns, noise levels not counted."""
+        return len(self.unknowns)
+
+    @property
+    def held(self) -> npt.NDArray[np.bool_]:
+        """The unknowns at a bound or acting in steps, whose rank is not asked for."""
+        found = np.array([bool(b) for b in self.at_bound], bool)
+        found[list(self.rough.unknowns)] = True
+        return found
+
+    @property
+    def covariance(self) -> Vector:
+        """Covariance of all unknowns, in the order of `unknowns`."""
+        return self.accuracy.covariance
+
+    @cached_property
+    def estimates(self) -> dict[str, float]:
+        """Values of the tuners by name."""
+        return {
+            u.name: float(v)
+            for u, v in zip(self.unknowns.items, self.values, strict=True)
+            if u.kind == "tuner"
+        }
+
+    def __getitem__(self, tuner: str) -> float:
+        """The value of a tuner."""
+        try:
+            return self.estimates[tuner]
+        except KeyError:
+            raise FitError(
+                "F011",
+                f"the fit has no tuner '{tuner}'{did_you_mean(tuner, self.estimates)}",
+            ) from None
+
+    @property
+    def parameters(self) -> pd.DataFrame:
+        """A row for each tuner: value, stderr, ci95_low, ci95_high, at_bound, unit, …."""
+        return self._table("tuner")
+
+    @property
+    def start_values(self) -> pd.DataFrame:
+        """A row for each free start value."""
+        return self._table("start")
+
+    @property
+    def disturbances(self) -> pd.DataFrame:
+        """A row for each free disturbance."""
+        return self._table("disturbance")
+
+    def case(self, name: str) -> CaseFit:
+        """One case."""
+        for one in self.cases:
+            if one.name == name:
+                return one
+        names = [c.name for c in self.cases]
+        raise FitError("F012", f"the fit has no case '{name}'{did_you_mean(name, names)}")
+
+    def unit_of(self, output: Compared) -> str:
+        """The unit of an output: the model's, or where it has none that of the column."""
+        if output.transfer is not None and not output.unit:
+            above, below = (
+                self._units.get(n, "") for n in (output.transfer.output, output.transfer.input)
+            )
+            return f"{above}/{below}" if above and below not in ("", "1") else above
+        return self._units.get(output.name) or output.unit
+
+    def residual_label(self, output: Compared) -> str:
+        """What the residuals of an output are of, with its unit: logarithms have none."""
+        return output.transform or show.labelled(output.name, self.unit_of(output))
+
+    def residual_unit(self, output: Compared) -> str:
+        """The unit of its residuals as they are scored."""
+        return "" if output.transform else self.unit_of(output)
+
+    @cached_property
+    def _units(self) -> dict[str, str]:
+        return {q.name: q.unit for q in self.study.model.quantities() if q.unit}
+
+    def study_case(self, name: str) -> Case:
+        """The case as the study has it."""
+        return next(c for c in self.study.cases if c.name == name)
+
+    # -- how it shows itself --------------------------------------------------------------------
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of it: what of its source it leaves out, whether residuals are coloured."""
+        return (*self.study.notes, *show.added_remarks("fit", self))
+
+    def table(self) -> show.Table:
+        """Tuners, start values and disturbances with their intervals."""
+        from estimica.estimate.fit.tables import estimates
+
+        return estimates(self)
+
+    def quality(self) -> show.Table:
+        """How well each output of each case is met."""
+        from estimica.estimate.fit.tables import quality
+
+        return quality(self)
+
+    def plot(
+        self,
+        kind: str = "fit",
+        *,
+        iterations: int | None = None,
+        against: str | None = None,
+        by: str | None = None,
+    ) -> Any:
+        """A Plotly figure.
+
+        `kind` is "fit" (measured and simulated), "residuals", "parity" (simulated against
+        measured), "iterations" (the simulation after each of them), "path" (tuners over the
+        iterations), "cost", or "starts" (the waterfall of a multistart); `iterations` says how many
+        of them are drawn, with "residuals" the last ones. Fits and residuals are drawn `against`
+        any input, output or column instead of time, in groups of like values of another, `by`.
+        """
+        from estimica.estimate.fit.pictures import picture
+
+        return show.figure(picture(self, kind, iterations, against, by))
+
+    def page(self, *, against: str | None = None, by: str | None = None) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.estimate.fit.page import page
+
+        return page(self, against, by)
+
+    def report(
+        self, path: str | PathLike[str], *, against: str | None = None, by: str | None = None
+    ) -> Path:
+        """Write a self-contained HTML page with tables and plots; returns where it is.
+
+        Fits are drawn `against` a variable and in groups `by` another where these are given.
+        """
+        return show.write(self.page(against=against, by=by), path)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table()) + show.html(self.quality())
+
+    def __repr__(self) -> str:
+        return f"{show.text(self.table())}\n\n{show.text(self.quality())}"
+
+    def trouble(self, k: int) -> str:
+        """Why an unknown has no interval of its own on both sides; empty where it has."""
+        if self.at_bound[k]:
+            return f"at its {self.at_bound[k]}"
+        return "" if self.accuracy.identifiable[k] else "not determined by these data"
+
+    @cached_property
+    def practical(self) -> tuple[Practical, ...]:
+        """For each unknown, whether its error leaves anything of its value."""
+        found = zip(self.unknowns.items, self.values, self.accuracy.stderr, strict=True)
+        return tuple(practical(u, float(v), float(e)) for u, v, e in found)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What the data do not determine, or hardly, and what to do about it."""
+        return (*self.identifiability.advice, *self.practical_advice, *twin_advice(self))
+
+    @property
+    def practical_advice(self) -> tuple[str, ...]:
+        """Of unknowns that the rank calls determined, and their errors do not."""
+        return tuple(
+            f"'{u.label}' is {p.remark}; a profile shows what the data do say of it: "
+            f"estimica profile STUDY {shlex.quote(u.label)}"
+            for u, p, seen in zip(
+                self.unknowns.items, self.practical, self.accuracy.identifiable, strict=True
+            )
+            if seen and p.standing is Standing.LOST and p.reason
+        )
+
+    def remark(self, k: int) -> str:
+        """What to know about an unknown beyond its numbers."""
+        said = (self.trouble(k) or self._doubt(k), self._cut(k), self._condition(k))
+        return "; ".join(filter(None, said))
+
+    def _doubt(self, k: int) -> str:
+        """What its error leaves of its value, and with which others the data are met as well."""
+        label = self.unknowns.items[k].label
+        other = [f"{t.values[label]:.4g}" for t in self.twins if is_moved(self, t.values[label], k)]
+        also = f"fits as well with {' or '.join(dict.fromkeys(other))}" if other else ""
+        return "; ".join(filter(None, [self.practical[k].remark, also]))
+
+    def conditions(self, k: int) -> tuple[str, ...]:
+        """The unknowns at bounds that the error of unknown `k` takes as staying there.
+
+        They are those without which it would not be determined.
+        """
+        if self.accuracy.held[k] or not np.isfinite(self.accuracy.stderr[k]):
+            return ()
+        pairs = zip(self.unknowns.items, self.at_bound, self.accuracy.held, strict=True)
+        return tuple(u.label for u, bound, held in pairs if bound and held)
+
+    def vanished(self) -> tuple[str, ...]:
+        """Unknowns on a logarithm that have shrunk until they have no effect: zero is their bound.
+
+        Errors of the others take them as staying there.
+        """
+        alone = [np.flatnonzero(row) for row in self.accuracy.null_directions]
+        chosen = [int(places[0]) for places in alone if len(places) == 1]
+        items = self.unknowns.items
+        return tuple(
+            items[j].label for j in chosen if items[j].log and self.values[j] < items[j].start
+        )
+
+    def _condition(self, k: int) -> str:
+        at_bound = " and ".join(f"'{n}'" for n in self.conditions(k))
+        said = [f"its error holds for {at_bound} staying at a bound"] if at_bound else []
+        if np.isfinite(self.accuracy.stderr[k]) and self.vanished():
+            gone = " and ".join(f"'{n}'" for n in self.vanished())
+            said.append(f"its error holds for {gone} staying near zero; a profile tells more")
+        return "; ".join(said)
+
+    def _cut(self, k: int) -> str:
+        """Which ends of its interval a bound has cut off."""
+        ends = [w for w, cut in zip(("min", "max"), self.accuracy.clipped[k], strict=True) if cut]
+        ends = [w for w in ends if w != self.at_bound[k]]
+        return f"interval cut off at its {' and '.join(ends)}" if ends else ""
+
+    def _table(self, kind: str) -> pd.DataFrame:
+        import pandas as pd
+
+        chosen = [k for k, u in enumerate(self.unknowns.items) if u.kind == kind]
+        items, a = self.unknowns.items, self.accuracy
+        index: pd.Index
+        if kind == "tuner":
+            index = pd.Index([items[k].name for k in chosen], name="name", dtype=object)
+        else:
+            pairs = [(items[k].case, items[k].name) for k in chosen]
+            index = pd.MultiIndex.from_tuples(pairs, names=["case", "name"])
+        return pd.DataFrame(
+            {
+                "value": self.values[chosen],
+                "stderr": a.stderr[chosen],
+                "ci95_low": a.interval[chosen, 0],
+                "ci95_high": a.interval[chosen, 1],
+                "at_bound": [bool(self.at_bound[k]) for k in chosen],
+                "identifiable": a.identifiable[chosen],
+                "start": [items[k].start for k in chosen],
+                "min": [items[k].min for k in chosen],
+                "max": [items[k].max for k in chosen],
+                "unit": [items[k].unit for k in chosen],
+                "description": [items[k].description for k in chosen],
+            },
+            index=index,
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """The fit as plain values: the JSON of `estimica fit --json`."""
+        from estimica.estimate.fit.as_json import as_object
+
+        return as_object(self)
+
+    def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> Path:
+        """Write a class `name` that extends the model with the estimates as modifiers.
+
+        Load it together with the original: `es.load_model(path, libraries=[folder_of_original])`.
+        """
+        from estimica.estimate.fit.modelica import write_modelica
+
+        return write_modelica(self, path, name)
+
+    def write_ssv(self, path: str | PathLike[str], name: str | None = None) -> Path:
+        """Write the estimates and what the study fixes as a parameter set of SSP 1.0 (.ssv).
+
+        Tools that import FMUs apply it to one; its `name` is that of the study where none is given.
+        """
+        from estimica.estimate.fit.ssv import write_ssv
+
+        return write_ssv(self, path, name)
+
+    def write_csv(self, path: str | PathLike[str], case: str | None = None) -> tuple[Path, ...]:
+        """Write inputs, measured and simulated outputs and residuals over time.
+
+        Without `case`, each case of several gets its own file, with its name in the file's.
+        """
+        from estimica.estimate.fit.csv import write_csv
+
+        return write_csv(self, path, case)

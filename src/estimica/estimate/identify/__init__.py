@@ -1,0 +1,1 @@
+"""Which unknowns the data determine, from derivatives at the optimum."""

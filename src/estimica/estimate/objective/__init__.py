@@ -1,0 +1,1 @@
+"""The cost as a function of the unknowns: predictions, residuals, their derivatives."""

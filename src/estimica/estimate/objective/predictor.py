@@ -1,0 +1,193 @@
+"""Prediction: the simulated outputs of one case at the measured stamps, with their derivatives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import SimulationError
+from estimica.compiled.model.interface import Evaluation, Model, Respond
+from estimica.estimate.objective.noise_level import Level, LevelFormula, level_formulas
+from estimica.estimate.objective.parameter_map import Links
+from estimica.simulate.engine.run import Options
+from estimica.simulate.failure import explained
+from estimica.study.record.samples import Record
+
+Vector = npt.NDArray[np.float64]
+Rows = slice | npt.NDArray[np.int64]
+EVERY = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What the model says of one output at its stamps, a disturbance included.
+
+    `slope` holds the derivatives by the tuners and start values of the case, one column each.
+    """
+
+    value: Vector  # (N,)
+    slope: Vector  # (N, m)
+    level: Level | None = None  # of the noise, where a formula gives it
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A simulation that failed, with the values that it was tried at."""
+
+    case: str
+    message: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the unknowns of one case stand among all unknowns of the fit."""
+
+    tuners: tuple[int, ...]
+    starts: Mapping[str, int]
+    disturbances: Mapping[str, int]  # by output
+
+
+class Predictor(ABC):
+    """One case, set up once and evaluated at many points."""
+
+    times: Vector  # all stamps of the case; of frequency responses the frequencies in rad/s
+    response: Respond
+    runs: int = 1  # of the model, for the last point
+    accuracy: float = 1e-13  # relative, of the outputs: rounding, where nothing is integrated
+
+    def __init__(self, record: Record, links: Links, places: Places) -> None:
+        self.record = record
+        self.links = links
+        self.places = places
+        self._tuners = np.array(places.tuners, int)
+        self._starts = np.array(list(places.starts.values()), int)
+        self.columns: tuple[int, ...] = (*places.tuners, *places.starts.values())
+        self.extras = tuple(places.disturbances.get(m.name) for m in record.outputs)
+        self._direct = links.is_one_to_one
+        self.levels: tuple[LevelFormula | None, ...] = (None,) * len(record.outputs)
+
+    @abstractmethod
+    def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
+        """Values and slopes of output `k` at its own samples, or there of another variable."""
+
+    def replaced(self, measured: Sequence[Vector]) -> Predictor:
+        """The same for other measured values, on which most do not depend."""
+        return self
+
+    def at(self, values: Vector) -> list[Prediction] | str:
+        """Outputs of the case at values of all unknowns, or why there are none."""
+        parameters, chain = self.links.at(values[self._tuners])
+        try:
+            run = self.response.at(np.concatenate([parameters, values[self._starts]]))
+        except SimulationError as error:
+            return error.message
+        if not run.ok:
+            return explained(self.response, run)
+        found = []
+        for k, extra in enumerate(self.extras):
+            value, slope = self.picked(run, k)
+            if extra is not None:
+                value = value + values[extra]
+            found.append(Prediction(value, slope if self._direct else self._chained(slope, chain)))
+        return self.with_levels(found, values, run, chain)
+
+    def with_levels(
+        self, found: list[Prediction], values: Vector, run: Evaluation, chain: Vector
+    ) -> list[Prediction] | str:
+        """The predictions with the noise levels that formulas give, or why there are none."""
+        levelled = []
+        for k, (one, formula) in enumerate(zip(found, self.levels, strict=True)):
+            if formula is not None:
+                variables = {self.record.outputs[k].name: (one.value, one.slope)}
+                for name in formula.moving:
+                    if name not in variables:
+                        value, slope = self.picked(run, k, name)
+                        own = slope if self._direct else self._chained(slope, chain)
+                        variables[name] = value, own
+                disturbed = self.extras[k] is not None
+                level = formula.at(values[self._tuners], variables, disturbed)
+                if isinstance(level, str):
+                    return level
+                one = replace(one, level=level)
+            levelled.append(one)
+        return levelled
+
+    def _chained(self, slope: Vector, chain: Vector) -> Vector:
+        p = len(self.links.parameters)
+        return np.hstack([slope[:, :p] @ chain, slope[:, p:]])
+
+
+class CasePredictor(Predictor):
+    """A case over time, or of single points."""
+
+    def __init__(
+        self,
+        model: Model,
+        record: Record,
+        links: Links,
+        fixed: Mapping[str, float],
+        places: Places,
+        options: Options,
+    ) -> None:
+        super().__init__(record, links, places)
+        self.times, self._rows = _stamps(record)
+        self.levels = level_formulas(record, links, varying_names(model))
+        if model.has_time:
+            self.accuracy = options.rtol
+        self._respond(model, fixed, options)
+
+    def _respond(self, model: Model, fixed: Mapping[str, float], options: Options) -> None:
+        parameters, starts = split(model, fixed)
+        self.response = model.response(
+            self.times,
+            dict(self.record.inputs),
+            parameters,
+            starts,
+            outputs=self.simulated,
+            wrt=[*self.links.parameters, *self.places.starts],
+            begin=self.record.begin,
+            options=options,
+        )
+
+    @property
+    def simulated(self) -> list[str]:
+        """The outputs, and other variables that formulas of sigma speak of."""
+        others = [n for formula in self.levels if formula for n in formula.moving]
+        return list(dict.fromkeys([*(m.name for m in self.record.outputs), *others]))
+
+    def rows(self, k: int) -> Rows:
+        """Which of all stamps output `k` has."""
+        return self._rows[k]
+
+    def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
+        """Values and slopes of output `k` at its own stamps, or there of another variable."""
+        rows, place = self._rows[k], self.simulated.index(name) if name else k
+        return run.Y[rows, place], run.YS[rows, place, :]
+
+
+def varying_names(model: Model) -> frozenset[str]:
+    """What a model simulates: neither parameters nor inputs."""
+    held = ("parameter", "constant", "input")
+    return frozenset(q.name for q in model.quantities() if q.role not in held)
+
+
+def split(model: Model, fixed: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
+    """Fixed numbers as (parameters, start values of variables)."""
+    varying = {q.name for q in model.quantities() if q.role not in ("parameter", "constant")}
+    starts = {n: v for n, v in fixed.items() if n in varying}
+    return {n: v for n, v in fixed.items() if n not in starts}, starts
+
+
+def _stamps(record: Record) -> tuple[Vector, Sequence[Rows]]:
+    """All stamps of a case, and which of them each output has."""
+    own = [m.time for m in record.outputs]
+    alike = all(t is own[0] or np.array_equal(t, own[0]) for t in own)
+    if alike and (np.diff(own[0]) > 0).all():
+        return own[0], [EVERY] * len(own)
+    union = np.unique(np.concatenate(own))
+    return union, [np.searchsorted(union, t) for t in own]

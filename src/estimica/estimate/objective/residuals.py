@@ -1,0 +1,169 @@
+"""Disagreement: simulated − measured of all cases as a function of the unknowns, not yet scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.criteria.scoring import Block, Criterion, Unscaled
+from estimica.estimate.objective.predictor import Failure, Prediction, Predictor
+from estimica.estimate.unknowns import Unknowns
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass
+class Evaluations:
+    """What the search has cost so far."""
+
+    simulations: int = 0
+    sensitivities: int = 0
+    failed: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+    KEPT = 100  # failures that are remembered with their values
+
+    def fail(self, failure: Failure) -> None:
+        """Count a failed simulation and remember it."""
+        self.failed += 1
+        if len(self.failures) < self.KEPT:
+            self.failures.append(failure)
+
+    def add(self, others: Evaluations) -> None:
+        """Count those of another process along."""
+        self.simulations += others.simulations
+        self.sensitivities += others.sensitivities
+        self.failed += others.failed
+        self.failures += others.failures[: self.KEPT - len(self.failures)]
+
+
+@dataclass(eq=False)
+class Runs:
+    """What simulating has cost so far, and the outputs of the last point."""
+
+    evaluations: Evaluations = field(default_factory=Evaluations)
+    last: tuple[Vector, list[Prediction]] | None = None
+
+
+class Disagreement:
+    """Evaluates the cases of a study; `wanted` is the criterion, which may still need scales."""
+
+    def __init__(
+        self,
+        unknowns: Unknowns,
+        predictors: Sequence[Predictor],
+        blocks: Sequence[Block],
+        wanted: Criterion | Unscaled,
+        runs: Runs | None = None,
+    ) -> None:
+        self.unknowns = unknowns
+        self.predictors = tuple(predictors)
+        self.blocks = tuple(blocks)
+        self.wanted = wanted
+        self.runs = runs or Runs()
+
+    @property
+    def evaluations(self) -> Evaluations:
+        """What the search has cost so far."""
+        return self.runs.evaluations
+
+    def counted_anew(self) -> Disagreement:
+        """The same, of which nothing has been evaluated yet."""
+        return Disagreement(self.unknowns, self.predictors, self.blocks, self.wanted)
+
+    def with_blocks(self, blocks: Sequence[Block]) -> Disagreement:
+        """The same cases with outputs that are weighed otherwise; nothing is compiled anew."""
+        return Disagreement(self.unknowns, self.predictors, blocks, self.wanted.of(blocks))
+
+    def replaced(self, measured: Sequence[Vector]) -> Disagreement:
+        """The same with other measured values, one array a block; nothing is compiled anew.
+
+        Weights stay as they are, also those that were taken from the first data.
+        """
+        blocks = [
+            replace(b, measured=b.measured.with_values(v))
+            for b, v in zip(self.blocks, measured, strict=True)
+        ]
+        rest = list(measured)
+        predictors = []
+        for p in self.predictors:
+            own, rest = rest[: len(p.record.outputs)], rest[len(p.record.outputs) :]
+            predictors.append(p.replaced(own))
+        return Disagreement(self.unknowns, predictors, blocks, self.wanted.of(blocks))
+
+    def predict(self, values: Vector) -> list[Prediction] | Failure:
+        """Simulated outputs of all blocks at physical values of the unknowns."""
+        if self.runs.last is not None and np.array_equal(values, self.runs.last[0]):
+            return self.runs.last[1]
+        self.runs.last = None  # before the next: they may be large
+        found: list[Prediction] = []
+        for predictor in self.predictors:
+            own = predictor.at(values)
+            self.evaluations.simulations += predictor.runs
+            self.evaluations.sensitivities += predictor.runs * bool(len(self.unknowns))
+            if isinstance(own, str):
+                return self.failed(predictor.record.case.name, own, values)
+            found += own
+        self.runs.last = values.copy(), found
+        return found
+
+    def residuals(self, predictions: Sequence[Prediction]) -> list[Vector]:
+        """Simulated − measured for each block, transformed and filtered where the study says so."""
+        pairs = zip(self.blocks, self.errors(predictions), strict=True)
+        return [block.filtered(missed) for block, missed in pairs]
+
+    def errors(self, predictions: Sequence[Prediction]) -> list[Vector]:
+        """The residuals before a prefilter."""
+        found = []
+        for block, p in zip(self.blocks, predictions, strict=True):
+            transform = block.measured.transform
+            if transform is None:
+                found.append(p.value - block.measured.value)
+            else:
+                found.append(transform.value(p.value) - transform.value(block.measured.value))
+        return found
+
+    def sigmas(self, predictions: Sequence[Prediction]) -> list[Vector | None]:
+        """σ of each block at its samples, where a formula gives it."""
+        return [None if p.level is None else p.level.value for p in predictions]
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that count; those of inputs with errors only tell of these errors."""
+        return sum(len(b.measured.value) for b in self.blocks if not b.measured.is_input)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether an output has a prefilter."""
+        return any(b.filter is not None for b in self.blocks)
+
+    @property
+    def n_effective(self) -> float:
+        """Samples that count, those behind a prefilter by what it lets through of white noise."""
+        return sum(b.count for b in self.blocks if not b.measured.is_input)
+
+    @property
+    def n_independent(self) -> float:
+        """Independent samples that would tell as much of the noise level."""
+        return sum(b.independent for b in self.blocks if not b.measured.is_input)
+
+    @property
+    def has_input_errors(self) -> bool:
+        """Whether errors of inputs are estimated along."""
+        return any(b.measured.is_input for b in self.blocks)
+
+    def not_finite(self, residuals: Sequence[Vector], values: Vector) -> Failure | None:
+        """What failed where a residual is not finite."""
+        for block, residual in zip(self.blocks, residuals, strict=True):
+            if not np.isfinite(residual).all():
+                return self.failed(block.case, f"output '{block.name}' is not finite", values)
+        return None
+
+    def failed(self, case: str, message: str, values: Vector) -> Failure:
+        """Note that the cases cannot be evaluated at these values."""
+        failure = Failure(case, message, self.unknowns.named(values))
+        self.evaluations.fail(failure)
+        return failure

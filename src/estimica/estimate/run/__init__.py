@@ -1,0 +1,1 @@
+"""`es.fit`: one start or many, stored and taken up again."""

@@ -1,0 +1,243 @@
+"""Optimality: whether no neighbour of a point is better, also where neighbours cannot be simulated.
+
+A search that takes a failed simulation as a rejected step grows careful in front of a region that
+fails, and short steps look like the end of all progress. So the end is judged by the point itself:
+by what an undamped step promises there, and by trials along it and along single unknowns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.objective.cost import Point
+from estimica.estimate.objective.predictor import Failure
+from estimica.estimate.search.bounded_step import least_squares
+from estimica.estimate.unknowns import Unknowns
+
+Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Evaluate = Callable[[Vector], Point | Failure]
+#: share of Σρ² below which a gain is none: it is what a shift by 1e-3·√N standard errors costs, and
+#: simulations with the default tolerances show no less
+GAIN = 1e-6
+#: the same where residuals are as small as errors of the simulation, which make costs of their own
+GAIN_AT_RESOLUTION = 1e-2
+#: share of Σρ² up to which a promise that no trial keeps is an error of the gradient: derivatives
+#: are as accurate as the simulation, or as finite differences (relative 1e-2 at worst, squared)
+DENIED = 1e-3
+#: the shares of a step that are tried: a quadratic model that holds at all holds for the shortest
+SHARES = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+#: trials along one direction that are simulated and gain nothing, after which its promise is false
+REFUTED = 3
+#: share of a step below which what is left of it in front of a failure only creeps up to it
+CREEPING = 0.1
+#: singular values, relative to the largest of columns of length one, that a step leaves alone
+RCOND = 1e-10
+#: steps of one unknown in a poll, in shares of its coordinate and of its typical size: from a
+#: change that a linear model still describes to one that leaves the neighbourhood
+OF_VALUE, OF_SIZE = (0.01, 0.1, 0.5, 1.0), (0.1, 1.0)
+#: a coordinate is of size one at the start: one that is so large may have run away
+RUNAWAY = 1e3
+
+
+class Finding(Enum):
+    """What a point is."""
+
+    OPTIMAL = auto()  # nothing is promised around it
+    RESOLVED = auto()  # what is promised is within the accuracy of the simulation
+    BETTERED = auto()  # a neighbour is better
+    BLOCKED = auto()  # a gain is promised where simulations fail
+    RUN_AWAY = auto()  # an unknown is so far out that the cost hardly depends on it
+    DENIED = auto()  # a gain is promised, all trials deny it
+
+
+@dataclass(frozen=True, eq=False)
+class Blocked:
+    """A step that promises a gain, and whose simulation fails up to all but the last of it."""
+
+    unknown: int | None  # the only one that moves; None: several do
+    failure: Failure
+    nearer: Point | None = None  # better, but only because it is nearer to the failure
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a point is, and what that was seen by."""
+
+    finding: Finding
+    promise: float  # share of Σρ² that an undamped step gains by the linear model
+    better: Point | None = None
+    blocked: tuple[Blocked, ...] = ()
+    run_away: int | None = None  # the unknown
+
+    @property
+    def nearer(self) -> Point | None:
+        """The best point that is better because it is nearer to a failure."""
+        points = [b.nearer for b in self.blocked if b.nearer is not None]
+        return min(points, key=lambda p: p.cost, default=None)
+
+    def leading_to_failures(self, count: int) -> Flags:
+        """Which of so many unknowns lead to failures by themselves."""
+        named = np.zeros(count, bool)
+        named[[b.unknown for b in self.blocked if b.unknown is not None]] = True
+        return named
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """A point and its unknowns, of which those that are not free stay."""
+
+    unknowns: Unknowns
+    point: Point
+    free: Flags
+    evaluate: Evaluate
+    resolved: bool = False  # whether residuals are as small as errors of the simulation
+
+    def judged(self, last: Vector | None, *, doubtful: bool, thorough: bool) -> Judged:
+        """What the point is; `last` is the step that led there.
+
+        Where the way there gives reason to doubt, an optimum is one only if no single unknown leads
+        to a better point, whatever the gradient says; a thorough look takes no failure for the end
+        either before that is known.
+        """
+        seen = self._looked_along(last)
+        if seen.finding is Finding.BETTERED:
+            return seen
+        closely = thorough or seen.finding is not Finding.BLOCKED
+        if closely and not self.resolved and (doubtful or self._far().size):
+            better = self._polled()
+            if better is not None:
+                return replace(seen, finding=Finding.BETTERED, better=better)
+            for k in self._far():
+                if self._is_indifferent(int(k)):
+                    return replace(seen, finding=Finding.RUN_AWAY, run_away=int(k))
+        return seen
+
+    def _looked_along(self, last: Vector | None) -> Judged:
+        """By trials along the undamped step, the last one and single unknowns."""
+        promise = self.promise(self.free)
+        blocked: list[Blocked] = []
+        better: Point | None = None
+        for unknown, step in self._promising(promise, last):
+            if better is not None and unknown is None:
+                continue
+            trial = self._along(step, unknown)
+            if isinstance(trial, Blocked):
+                blocked.append(trial)
+            elif trial is not None and (better is None or trial.cost < better.cost):
+                better = trial
+        if better is not None:
+            return Judged(Finding.BETTERED, promise, better, tuple(blocked))
+        if promise <= GAIN:
+            return Judged(Finding.OPTIMAL, promise)
+        if blocked:
+            return Judged(Finding.BLOCKED, promise, blocked=tuple(blocked))
+        resolved = self.resolved or promise <= DENIED
+        return Judged(Finding.RESOLVED if resolved else Finding.DENIED, promise)
+
+    def _polled(self) -> Point | None:
+        """The best of the neighbours that differ in one unknown, if it is better."""
+        best: Point | None = None
+        for k in np.flatnonzero(self.free):
+            for sign in (1.0, -1.0):
+                for q in self._neighbours(int(k), sign):
+                    trial = self.evaluate(q)
+                    if isinstance(trial, Failure):
+                        break  # what lies behind is not reached by steps of this unknown
+                    if self._is_better(trial) and (best is None or trial.cost < best.cost):
+                        best = trial
+        return best
+
+    def _far(self) -> npt.NDArray[np.int64]:
+        """Free unknowns that may have run away."""
+        return np.flatnonzero(self.free & self.unknowns.is_beyond(self.point.q, RUNAWAY))
+
+    def _is_indifferent(self, k: int) -> bool:
+        """Whether the cost is the same with twice as much of an unknown."""
+        twice = self.point.q.copy()
+        twice[k] *= 2
+        trial = self.evaluate(self.unknowns.clipped(twice))
+        allowed = DENIED * self.point.square
+        return isinstance(trial, Point) and abs(trial.cost - self.point.cost) <= allowed
+
+    def promise(self, free: Flags) -> float:
+        """The share of Σρ² that the best step of these unknowns gains by the linear model."""
+        square = self.point.square
+        return max(self._foreseen(self._newton(free)), 0.0) / square if square > 0 else 0.0
+
+    def _newton(self, free: Flags) -> Vector:
+        """The undamped step within the bounds; directions that have no effect are left alone."""
+        point, unknowns = self.point, self.unknowns
+        step = np.zeros(len(free))
+        if free.any():
+            R = point.R[:, free]
+            scale = np.linalg.norm(R, axis=0)
+            scale[scale == 0] = 1.0
+            low = scale * (unknowns.lower - point.q)[free]
+            high = scale * (unknowns.upper - point.q)[free]
+            step[free] = least_squares(R / scale, -point.b, low, high, rcond=RCOND) / scale
+        return step
+
+    def _promising(
+        self, promise: float, last: Vector | None
+    ) -> Iterator[tuple[int | None, Vector]]:
+        """Steps that are worth a trial: (the only unknown that moves, step)."""
+        if promise > GAIN:
+            whole = self._newton(self.free)
+            yield None, whole
+            excess = float(np.max(np.abs(whole) / self.unknowns.reach(self.point.q)))
+            if excess > 1:  # as far as a linear model is believed
+                yield None, whole / excess
+        if last is not None:
+            step = np.where(self.free, last, 0.0)
+            yield None, step * self._best_length(step)
+        for k in np.flatnonzero(self.free):
+            step = np.zeros(len(self.free))
+            step[k] = 1.0
+            yield int(k), step * self._best_length(step)
+
+    def _best_length(self, step: Vector) -> float:
+        bend = float(np.sum((self.point.R @ step) ** 2))
+        return -float(self.point.gradient @ step) / bend if bend > 0 else 0.0
+
+    def _foreseen(self, step: Vector) -> float:
+        """The gain of a step by the linear model."""
+        point = self.point
+        return -float(2 * point.gradient @ step + np.sum((point.R @ step) ** 2))
+
+    def _along(self, step: Vector, unknown: int | None) -> Point | Blocked | None:
+        """A better point along a step; or what fails there as long as a gain would be seen."""
+        failure, refuted = None, 0
+        for share in SHARES:
+            q = self.unknowns.clipped(self.point.q + share * step)
+            if self._foreseen(q - self.point.q) <= GAIN * self.point.square:
+                continue
+            trial = self.evaluate(q)
+            if isinstance(trial, Failure):
+                failure = trial
+                continue
+            if self._is_better(trial):
+                return Blocked(unknown, failure, trial) if failure and share < CREEPING else trial
+            refuted += 1
+            if refuted == REFUTED:
+                break
+        return Blocked(unknown, failure) if failure and not refuted else None
+
+    def _neighbours(self, k: int, sign: float) -> Iterator[Vector]:
+        """Ever farther ones on one side."""
+        q = self.point.q
+        for length in sorted({*(share * abs(q[k]) for share in OF_VALUE), *OF_SIZE}):
+            moved = q.copy()
+            moved[k] += sign * length
+            moved = self.unknowns.clipped(moved)
+            if moved[k] != q[k]:
+                yield moved
+
+    def _is_better(self, trial: Point) -> bool:
+        least = GAIN_AT_RESOLUTION if self.resolved else GAIN
+        return trial.cost < self.point.cost - least * self.point.square

@@ -1,0 +1,1 @@
+"""Multiple shooting: segments with states of their own, joined at the optimum."""

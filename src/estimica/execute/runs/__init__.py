@@ -1,0 +1,1 @@
+"""Stored runs: the database, checkpoints, fingerprints of what was run."""

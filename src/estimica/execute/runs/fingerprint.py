@@ -1,0 +1,68 @@
+"""Fingerprint: what the result of a run depends on, so that a resumed run is still the same one."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import version
+
+import numpy as np
+
+from estimica.base.errors import EstimicaError, StoreError
+from estimica.data.table import Data
+from estimica.study.case import Case
+from estimica.study.record.samples import data_of
+from estimica.study.study import Study
+
+
+def fingerprint(study: Study) -> dict[str, str]:
+    """A short code for each part of a study, by the name of the part in the user's words."""
+    found = {"the model": _code(pickle.dumps(study.model, pickle.HIGHEST_PROTOCOL))}
+    found |= {f"tuner '{t.name}'": _code(repr(t)) for t in study.tuners}
+    for case in study.cases:
+        found[f"case '{case.name}'"] = _code(repr(replace(case, data="")))
+        if case.active:
+            found[f"the data of case '{case.name}'"] = _data(case)
+    found |= {f"criterion '{c.name}'": _code(repr(c)) for c in study.criteria}
+    found["[estimate]"] = _code(repr(study.estimation))
+    found["[solver]"] = _code(repr(study.solver))
+    found["the version of Estimica"] = version("estimica")
+    return found
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What is not as it was: names of parts, with those that came or went."""
+    told = [f"{name} has changed" for name in before if now.get(name, before[name]) != before[name]]
+    told += [f"{name} is gone" for name in before if name not in now]
+    told += [f"{name} is new" for name in now if name not in before]
+    return told
+
+
+def require_unchanged(run: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Refuse to go on with a run whose study is another one by now."""
+    told = changes(before, now)
+    if told:
+        raise StoreError(
+            "B014",
+            f"run '{run}' cannot be taken up again: since it began {', '.join(told)}; undo that, "
+            "or begin a new run without --resume",
+        )
+
+
+def _data(case: Case) -> str:
+    try:
+        data: Data = data_of(case)
+    except EstimicaError as error:
+        return error.message
+    digest = hashlib.sha256()
+    for name, column in data.columns.items():
+        digest.update(name.encode("utf-8", "replace"))
+        digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()[:16]
+
+
+def _code(content: str | bytes) -> str:
+    raw = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    return hashlib.sha256(raw).hexdigest()[:16]

@@ -1,0 +1,241 @@
+"""The pen of one run: iterations, checkpoints and the result, written while the work goes on."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from estimica.base.errors import EstimicaError, StoreError
+from estimica.execute.outcome import described
+from estimica.execute.runs.checkpoints import checkpoint_row, read_checkpoints
+from estimica.execute.runs.database import told, transaction
+from estimica.execute.runs.payload import clean, read, written
+from estimica.execute.runs.record import Status
+
+BATCH = 0.5  # s: what came in meanwhile is written together
+HEARTBEAT = 10.0  # s
+
+
+class RunWriter(ABC):
+    """Notes a run. As a context manager it ends the run: done, failed by an error, or interrupted.
+
+    Once a run has begun, trouble with the store stops no work: `trouble` says what it is.
+    """
+
+    def __init__(self, run_id: str, trouble: str = "") -> None:
+        self.id = run_id
+        self.trouble = trouble
+        self.damaged: tuple[str, ...] = ()  # checkpoints that were found so, and are left out
+        self.finished = False
+
+    @abstractmethod
+    def iteration(self, number: int, cost: float, payload: Mapping[str, object]) -> None:
+        """Note one step; it is written within half a second."""
+
+    @abstractmethod
+    def progress(self, share: float | None, text: str) -> None:
+        """Note how far the work is, for those who watch from elsewhere; the newest counts."""
+
+    @abstractmethod
+    def keep_page(self, page: Mapping[str, object]) -> None:
+        """Keep the page about the result, as data, so that it can be shown at any time."""
+
+    @abstractmethod
+    def checkpoint(self, key: str, payload: object) -> None:
+        """Note a part that need not be done again; the same key replaces. See `flush`."""
+
+    @abstractmethod
+    def checkpoints(self) -> dict[str, Any]:
+        """All checkpoints of the run by key, also those of before it was taken up again."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Write now what was noted so far."""
+
+    @abstractmethod
+    def finish(
+        self, status: Status, message: str = "", result: Mapping[str, object] | None = None
+    ) -> None:
+        """End the run. `result` is the JSON object of the command; its `cost` shows in lists."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file; a run that is not finished has been interrupted."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self.finished:
+            if error is None:
+                self.finish(Status.DONE)
+            elif isinstance(error, KeyboardInterrupt):
+                self.finish(Status.INTERRUPTED, "stopped by Ctrl-C")
+            else:
+                said = str(error) if isinstance(error, EstimicaError) else described(error)
+                self.finish(Status.FAILED, said)
+        self.close()
+
+
+class NoRunWriter(RunWriter):
+    """Notes nothing but checkpoints in memory; for work that goes on where no store can be."""
+
+    def __init__(self, trouble: str = "") -> None:
+        super().__init__("", trouble)
+        self._checkpoints: dict[str, Any] = {}
+
+    def iteration(self, number: int, cost: float, payload: Mapping[str, object]) -> None:
+        """Nothing is noted."""
+
+    def progress(self, share: float | None, text: str) -> None:
+        """Nothing is noted."""
+
+    def keep_page(self, page: Mapping[str, object]) -> None:
+        """Nothing is kept."""
+
+    def checkpoint(self, key: str, payload: object) -> None:
+        """Kept as long as this process lives."""
+        self._checkpoints[key] = read(written(payload))
+
+    def checkpoints(self) -> dict[str, Any]:
+        """Those of this process."""
+        return dict(self._checkpoints)
+
+    def flush(self) -> None:
+        """There is nothing to write."""
+
+    def finish(
+        self, status: Status, message: str = "", result: Mapping[str, object] | None = None
+    ) -> None:
+        """Only that it ended."""
+        self.finished = True
+
+    def close(self) -> None:
+        """There is no file."""
+
+
+class StoreRunWriter(RunWriter):
+    """Writes to the store in batches, from a thread that also keeps the heart beating."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, run_id: str) -> None:
+        super().__init__(run_id)
+        self._connection = connection
+        self._path = path
+        self._file = threading.Lock()  # one statement at a time
+        self._queue = threading.Lock()  # held for moments only: nobody waits for the disk
+        self._iterations: list[tuple[object, ...]] = []
+        self._checkpoints: list[tuple[object, ...]] = []
+        self._progress: list[tuple[object, ...]] = []  # the newest, or none
+        self._beaten = time.time()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name=f"run {run_id}", daemon=True)
+        self._thread.start()
+
+    def iteration(self, number: int, cost: float, payload: Mapping[str, object]) -> None:
+        """Note one step; it is written within half a second."""
+        shown = None if math.isnan(cost) else float(cost)  # SQLite has no NaN
+        row = (self.id, int(number), shown, time.time(), written(payload))
+        with self._queue:
+            self._iterations.append(row)
+
+    def progress(self, share: float | None, text: str) -> None:
+        """Note how far the work is; it is written within half a second."""
+        with self._queue:
+            self._progress = [(self.id, share, clean(text), time.time())]
+
+    def keep_page(self, page: Mapping[str, object]) -> None:
+        """Keep the page about the result; trouble with it is no trouble of the run."""
+        text = written(page)
+        try:
+            with self._file, told(self._path), transaction(self._connection):
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO page VALUES (?, ?)", (self.id, text)
+                )
+        except StoreError as error:
+            self.trouble = str(error)
+
+    def checkpoint(self, key: str, payload: object) -> None:
+        """Note a part that need not be done again; it is written within half a second."""
+        row = checkpoint_row(self.id, key, time.time(), payload)
+        with self._queue:
+            self._checkpoints.append(row)
+
+    def checkpoints(self) -> dict[str, Any]:
+        """All checkpoints of the run by key, in the order of their keys."""
+        self.flush()
+        with told(self._path), self._file:
+            found = read_checkpoints(self._connection, self.id)
+        self.damaged = found.damaged
+        return found.whole
+
+    def flush(self) -> None:
+        """Write now what was noted so far."""
+        self._write(None)
+
+    def finish(
+        self, status: Status, message: str = "", result: Mapping[str, object] | None = None
+    ) -> None:
+        """End the run with its result, in one transaction with what was not written yet."""
+        result = result or {}
+        cost = result.get("cost")
+        shown = float(cost) if isinstance(cost, (int, float)) and not math.isnan(cost) else None
+        self._ended.set()
+        self._thread.join()
+        text = written(result)
+        self._write((Status(status).value, clean(message), shown, time.time(), text, self.id))
+        self.finished = True
+
+    def close(self) -> None:
+        """Let go of the file; a run that is not finished has been interrupted."""
+        if not self.finished:
+            self.finish(Status.INTERRUPTED, "left before it was done")
+        with self._file:
+            self._connection.close()
+
+    def _keep(self) -> None:
+        while not self._ended.wait(BATCH):
+            waiting = self._iterations or self._checkpoints or self._progress
+            if waiting or time.time() - self._beaten > HEARTBEAT:
+                self._write(None)
+
+    def _write(self, end: tuple[object, ...] | None) -> None:
+        """Write all that waits, a heartbeat, and the end; on trouble it waits on."""
+        with self._file:
+            with self._queue:
+                iterations, self._iterations = self._iterations, []
+                checkpoints, self._checkpoints = self._checkpoints, []
+                progress, self._progress = self._progress, []
+            try:
+                with told(self._path), transaction(self._connection):
+                    run = self._connection.executemany
+                    run("INSERT OR REPLACE INTO iteration VALUES (?, ?, ?, ?, ?)", iterations)
+                    run("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?)", checkpoints)
+                    run("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", progress)
+                    run("UPDATE run SET heartbeat = ? WHERE id = ?", [(time.time(), self.id)])
+                    if end is not None:
+                        run(_END, [end])
+                self.trouble = ""
+                self._beaten = time.time()
+            except BaseException as error:
+                with self._queue:
+                    self._iterations[:0] = iterations
+                    self._checkpoints[:0] = checkpoints
+                    self._progress = self._progress or progress
+                if not isinstance(error, StoreError):
+                    raise
+                self.trouble = str(error)
+
+
+_END = "UPDATE run SET status = ?, message = ?, cost = ?, ended = ?, result = ? WHERE id = ?"

@@ -1,0 +1,1 @@
+"""Who does the work: this process, processes beside it, a Dask cluster."""

@@ -1,0 +1,127 @@
+"""The inside of a worker process: it prepares once, then does items until it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from estimica.base.errors import EstimicaError, ExecuteError
+from estimica.base.process import Variables, set_variables
+from estimica.execute.outcome import Outcome, described, failed
+from estimica.execute.threads import one_thread
+from estimica.execute.workers.context import prepared
+
+#: the index of the message by which a worker says whether it could prepare
+PREPARED = -1
+#: the exit code of a worker that began to run the user's script from its top
+NOT_GUARDED = 77
+
+_inside = False
+_here = threading.local()  # .working: a thread of another library that does our work
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Items with their indices, all pickled; `build` is None where the worker has the context."""
+
+    build: bytes | None
+    task: bytes
+    items: tuple[tuple[int, bytes], ...]
+
+
+def inside() -> bool:
+    """Whether this process is a worker, ours or another library's, and may not start its own.
+
+    One that runs an unguarded script from its top ends here, before it starts workers of its own.
+    """
+    process = multiprocessing.current_process()
+    if getattr(process, "_inheriting", False):
+        os._exit(NOT_GUARDED)
+    return _inside or process.daemon or getattr(_here, "working", False)
+
+
+@contextlib.contextmanager
+def working() -> Iterator[None]:
+    """This thread does the work of a worker, in whoever's process."""
+    _here.working = True
+    try:
+        yield
+    finally:
+        _here.working = False
+
+
+def serve(connection: Connection, variables: Variables) -> None:
+    """Do the jobs that come through `connection` until None comes, or the parent is gone.
+
+    `variables` are the parent's, which were others for the start.
+    """
+    global _inside
+    _inside = True
+    set_variables(variables)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # stdout is for the result of the command, which the parent prints
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    context: Any = None
+    with contextlib.suppress(EOFError, OSError), one_thread():
+        while (job := connection.recv()) is not None:
+            try:
+                if job.build is not None:
+                    context = None  # the last one may be large
+                    context = prepared(loaded(job.build, "the context"))
+                task = loaded(job.task, "the task")
+            except BaseException as error:
+                connection.send((PREPARED, sendable(error)))
+                continue
+            connection.send((PREPARED, None))
+            for index, item in job.items:
+                connection.send((index, done(task, context, item)))
+
+
+def _end_with_parent() -> None:
+    """A killed parent cannot end its workers; they must not go on without it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def loaded(pickled: bytes, what: str) -> Any:
+    """A value that has come to a worker; `what` is its name where it cannot be made here."""
+    try:
+        return pickle.loads(pickled)
+    except Exception as error:
+        raise ExecuteError(
+            "X003",
+            f"{what} cannot be made in a worker process: {described(error)}; define its functions "
+            "in a module that can be imported, not at a prompt or in a notebook, or use 1 worker",
+        ) from error
+
+
+def sendable(error: BaseException) -> EstimicaError:
+    """Why the work cannot begin, as an error that travels."""
+    if isinstance(error, EstimicaError):
+        return error
+    return ExecuteError("X004", f"the work cannot be prepared: {described(error)}")
+
+
+def done(task: Callable[[Any, Any], object], context: Any, item: bytes) -> bytes:
+    """The pickled outcome of one item."""
+    outcome: Outcome[object]
+    try:
+        outcome = Outcome(task(context, pickle.loads(item)))
+    except BaseException as error:
+        outcome = failed(error)
+    try:
+        return pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        text = f"the result cannot be sent back from a worker process: {described(error)}"
+        return pickle.dumps(failed(ExecuteError("X005", text)))

@@ -1,0 +1,197 @@
+"""Work done by processes on this machine, which may die without taking the rest along."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait
+from typing import Any, Generic, TypeVar
+
+from estimica.base.errors import ExecuteError
+from estimica.execute.outcome import Kind, Outcome
+from estimica.execute.workers.child import NOT_GUARDED, PREPARED
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import Executor
+from estimica.execute.workers.parcel import outcome_of, pickled
+from estimica.execute.workers.process import Worker, manner
+
+C = TypeVar("C")
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: so many workers may die before a first item is done; then the rest is not tried
+DEATHS = 8
+#: a worker is given about this share of its part of the work at once, and at most LARGEST items
+SHARES = 16
+LARGEST = 64
+PATIENCE = 5.0  # s, for a worker to end by itself
+
+
+class LocalProcesses(Executor):
+    """Spawned worker processes; they start with the first call and stay until `close`."""
+
+    def __init__(self, workers: int) -> None:
+        self._count = workers
+        self._with_main = False
+        self._crew: list[Worker] = []
+
+    @property
+    def workers(self) -> int:
+        """How many processes there are at most."""
+        return self._count
+
+    def map(
+        self,
+        task: Callable[[C, T], R],
+        items: Sequence[T],
+        *,
+        context: Context[C],
+        on_done: Callable[[int, Outcome[R]], None] | None = None,
+        batch: int | None = None,
+    ) -> list[Outcome[R]]:
+        """The outcomes in the order of `items`; see `Executor.map`.
+
+        An item whose worker dies is tried a second time when all others are done, alone.
+        """
+        if not items:
+            return []
+        work = _Work(task, items, context, on_done)
+        if work.needs_main and not self._with_main:
+            self.close()  # these workers do not know the script
+            self._with_main = True
+        share = min(LARGEST, len(items) // (SHARES * self._count))
+        try:
+            self._do(work, deque(range(len(items))), self._count, max(1, batch or share))
+            for index in sorted(work.suspects):
+                self._do(work, deque([index]), 1, 1)
+        except BaseException:
+            self._end(0.0)
+            raise
+        return [outcome for outcome in work.outcomes if outcome is not None]
+
+    def close(self) -> None:
+        """End the workers."""
+        self._end(PATIENCE)
+
+    def _do(self, work: _Work[R], todo: deque[int], width: int, batch: int) -> None:
+        width = min(width, len(todo))
+        while todo or any(w.busy for w in self._crew):
+            if work.hopeless:
+                while todo:
+                    work.give_up(todo.popleft())
+            while todo and len(self._crew) < width:
+                self._crew.append(Worker(self._with_main))
+            for worker in self._crew[:width]:
+                if todo and not worker.busy:
+                    given = [todo.popleft() for _ in range(min(batch, len(todo)))]
+                    worker.give(work.build, work.task, [(k, work.items[k]) for k in given])
+            for worker in self._ready():
+                if not self._hear(worker, work):
+                    width -= self._bury(worker, work, todo, width)
+
+    def _ready(self) -> list[Worker]:
+        listening = {w.connection: w for w in self._crew if w.busy}
+        # nobody listens to an empty list: `wait` would never return
+        return [listening[c] for c in wait(list(listening))] if listening else []  # type: ignore[index]
+
+    def _hear(self, worker: Worker, work: _Work[Any]) -> bool:
+        """Take one answer; False where the worker is dead."""
+        try:
+            index, content = worker.hear()
+        except EOFError:
+            return False
+        if index != PREPARED:
+            work.finish(index, outcome_of(content))
+        elif content is not None:
+            raise content
+        return True
+
+    def _bury(self, worker: Worker, work: _Work[Any], todo: deque[int], width: int) -> int:
+        """Return the items of a dead worker to the pile; how many workers fewer there may be."""
+        self._crew.remove(worker)
+        how = worker.end(PATIENCE)
+        if worker.preparing and (width == 1 or how == NOT_GUARDED):
+            raise _not_prepared(how)
+        todo.extendleft(k for k in reversed(worker.pending) if k != worker.item)
+        if worker.item is not None:
+            work.died(worker.item, manner(how))
+        return 1 if worker.preparing else 0  # perhaps the memory is enough for fewer of them
+
+    def _end(self, patience: float) -> None:
+        for worker in self._crew:
+            if patience:
+                worker.stop()
+            else:
+                worker.terminate()
+        for worker in self._crew:
+            worker.end(patience)
+        self._crew = []
+
+
+class _Work(Generic[R]):
+    """One call of `map`: what is sent, what has come back, which items killed their worker."""
+
+    def __init__(
+        self,
+        task: Callable[[C, T], R],
+        items: Sequence[T],
+        context: Context[C],
+        on_done: Callable[[int, Outcome[R]], None] | None,
+    ) -> None:
+        self.build = pickled(context.build, "the context")
+        self.task = pickled(task, "the task")
+        self.items = [pickled(item, f"item {k}") for k, item in enumerate(items)]
+        self.outcomes: list[Outcome[R] | None] = [None] * len(items)
+        self.suspects: dict[int, str] = {}
+        self._on_done = on_done
+        self._deaths = 0
+
+    @property
+    def needs_main(self) -> bool:
+        """Whether something sent is defined in the script that runs."""
+        return any(b"__main__" in sent for sent in (self.build, self.task, *self.items))
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether workers keep dying and nothing has ever been done."""
+        return self._deaths >= DEATHS and not any(o and o.done for o in self.outcomes)
+
+    def finish(self, index: int, outcome: Outcome[R]) -> None:
+        """Keep the outcome of an item and tell who wants to know."""
+        self.outcomes[index] = outcome
+        if self._on_done is not None:
+            self._on_done(index, outcome)
+
+    def died(self, index: int, how: str) -> None:
+        """The worker ended while it was at this item: the first time it stays to be tried again."""
+        self._deaths += 1
+        if index not in self.suspects:
+            self.suspects[index] = how
+            return
+        text = (
+            f"the process that worked on item {index} ended ({how}), and again when it was tried "
+            "alone; if it was for want of memory, make the item smaller"
+        )
+        self.finish(index, Outcome(None, text, "X006", Kind.CRASHED))
+
+    def give_up(self, index: int) -> None:
+        """Leave an item undone after too many deaths."""
+        text = f"item {index} was not tried: {self._deaths} worker processes ended before it"
+        if index in self.suspects:
+            text = f"the process that worked on item {index} ended ({self.suspects[index]})"
+        self.finish(index, Outcome(None, text, "X007", Kind.CRASHED))
+
+
+def _not_prepared(code: int) -> ExecuteError:
+    if code == NOT_GUARDED:
+        return ExecuteError(
+            "X008",
+            "worker processes have to import this script, because what they need is defined in "
+            "it, and it starts workers when it is imported; put what it does under "
+            "`if __name__ == '__main__':`, or use 1 worker",
+        )
+    return ExecuteError(
+        "X009",
+        f"every worker process ended while it prepared its work (the last with {manner(code)}); "
+        "if it was for want of memory, use 1 worker",
+    )

@@ -1,0 +1,167 @@
+"""One worker process as its parent sees it: started, given items, heard, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from estimica.base.errors import ExecuteError
+from estimica.base.process import Variables, children_of_libraries
+from estimica.execute.workers.child import Job, serve
+
+# Not `fork`: it copies a process whose other threads (BLAS, OpenMP, LLVM) hold locks that nobody
+# will ever release in the copy. `spawn` works alike on every platform.
+_SPAWN = multiprocessing.get_context("spawn")
+
+#: libraries that would each start as many threads as there are processors, in every worker
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Worker:
+    """A process, the items it has been given and has not answered yet, and what it holds."""
+
+    def __init__(self, with_main: bool) -> None:
+        self.connection, theirs = _SPAWN.Pipe()
+        try:
+            with _children_in_order(with_main) as before:
+                self._process = _SPAWN.Process(target=serve, args=(theirs, before), daemon=True)
+                self._process.start()
+        except OSError as error:
+            self.connection.close()
+            theirs.close()
+            raise ExecuteError(
+                "X013", f"no worker process can be started: {error}; use 1 worker"
+            ) from error
+        theirs.close()
+        self._held: bytes | None = None
+        self._awaited = False
+        self._builds = False
+        self.pending: list[int] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is awaited."""
+        return self._awaited or bool(self.pending)
+
+    @property
+    def preparing(self) -> bool:
+        """Whether it is starting or building its context."""
+        return self._awaited and self._builds
+
+    @property
+    def item(self) -> int | None:
+        """The item it is working on."""
+        return None if self._awaited or not self.pending else self.pending[0]
+
+    def give(self, build: bytes, task: bytes, items: list[tuple[int, bytes]]) -> None:
+        """Send items, with the context where it is not the last one that was sent."""
+        self.pending = [index for index, _ in items]
+        self._awaited = True
+        self._builds = build != self._held
+        job = Job(build if self._builds else None, task, tuple(items))
+        self._held = build
+        with contextlib.suppress(OSError):  # a dead worker is noticed when it is listened to
+            self.connection.send(job)
+
+    def hear(self) -> tuple[int, Any]:
+        """The next answer: the index of an item and its pickled outcome. EOFError: it is dead."""
+        try:
+            index, content = self.connection.recv()
+        except (OSError, pickle.UnpicklingError):  # killed in the middle of a message
+            raise EOFError from None
+        if index in self.pending:
+            self.pending.remove(index)
+        else:
+            self._awaited = False
+        return index, content
+
+    def stop(self) -> None:
+        """Ask it to end; `end` waits for that."""
+        with contextlib.suppress(OSError):
+            self.connection.send(None)
+
+    def terminate(self) -> None:
+        """End it now; `end` waits until it has gone."""
+        self._process.terminate()
+
+    def end(self, patience: float) -> int:
+        """Wait so many seconds, then end it by force; its exit code."""
+        self._process.join(patience)
+        for force in (self._process.terminate, self._process.kill):
+            if self._process.exitcode is None:
+                force()
+                self._process.join(2.0)
+        code = self._process.exitcode
+        self.connection.close()
+        if code is not None:
+            self._process.close()
+        return -signal.SIGTERM if code is None else code
+
+
+@contextlib.contextmanager
+def _children_in_order(with_main: bool) -> Iterator[Variables]:
+    """Whatever a process that is spawned inside must not inherit, or must."""
+    with (
+        one_thread_each(),
+        _interrupts_held(),
+        main_kept_out(not with_main),
+        children_of_libraries() as before,
+    ):
+        yield before
+
+
+def manner(code: int) -> str:
+    """How a process ended, in words: `signal SIGSEGV`, `exit code 3`."""
+    if code >= 0:
+        return f"exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"signal {signal.Signals(-code).name}"
+    return f"signal {-code}"
+
+
+@contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Variables that the child inherits; those that the user has set stay."""
+    ours = [name for name in _THREADS if name not in os.environ]
+    os.environ.update(dict.fromkeys(ours, "1"))
+    try:
+        yield
+    finally:
+        for name in ours:
+            del os.environ[name]
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A Ctrl-C while a child starts reaches the parent only, and only once the child stands."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def main_kept_out(wanted: bool) -> Iterator[None]:
+    """Spawned processes import the script that runs; few need it, and most have no guard.
+
+    What came through a pipe ("<stdin>") cannot be imported at all.
+    """
+    main = sys.modules["__main__"]
+    script = os.path.isfile(getattr(main, "__file__", None) or "")
+    if wanted or not (script or main.__spec__):
+        sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

@@ -1,0 +1,1 @@
+"""Inputs of a class that tell most about the tuners."""

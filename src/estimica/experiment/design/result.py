@@ -1,0 +1,156 @@
+"""InputDesign: inputs that were considered, what each would tell, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import view as show
+from estimica.base.errors import ExperimentError
+from estimica.base.signals import Signal
+from estimica.data.writers import write_csv
+from estimica.experiment.design.information import Judgement
+from estimica.experiment.design.problem import Bench
+from estimica.study.study import Study
+from estimica.study.tables.input_design import InputDesignTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One input that was considered; where it could not be tried, `error` says why."""
+
+    label: str  # such as "frequency = 0.05"
+    settings: Mapping[str, float]  # what it differs by from the others
+    judgement: Judgement | None
+    error: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """A multisine: the lines that might be used, the power of each, and a bound on what is lost."""
+
+    frequencies: Vector  # Hz
+    power: Vector  # mean square of each line
+    gain: Vector  # what power in a line would add, 1 where it is worth its share, never above
+    efficiency: float  # at least so near to the best that any powers could do, 0 to 1
+    crest_factor: float
+
+
+@dataclass(frozen=True, eq=False)
+class InputDesign:
+    """What `estimica design-input` found.
+
+    `inputs` are the courses of the designed inputs, `Y` the outputs that the model answers with.
+    """
+
+    bench: Bench
+    settings: InputDesignTable
+    tried: tuple[Candidate, ...]
+    chosen: Candidate | None
+    inputs: Mapping[str, Signal]
+    Y: Vector  # (samples, outputs)
+    about: str  # what the input is, in words
+    notes: tuple[str, ...] = ()
+    spectrum: Spectrum | None = None
+    sections: tuple[show.Section, ...] = ()  # more for the page
+    told: Mapping[str, object] = field(default_factory=dict)  # more for the JSON
+    interrupted: bool = False
+    seconds: float = 0.0
+    run: str = ""
+    origin: Study | None = field(default=None, repr=False)  # what was asked
+
+    @property
+    def best(self) -> Candidate:
+        """The best of all that were tried."""
+        if self.chosen is None:
+            raise ExperimentError("W080", f"there is no best input: {self.outcome()[1]}")
+        return self.chosen
+
+    @property
+    def candidates(self) -> pd.DataFrame:
+        """A row for each candidate: its settings, all measures, and why it failed."""
+        import pandas as pd
+
+        from estimica.experiment.design.present import rows
+
+        return pd.DataFrame(rows(self))
+
+    @property
+    def signal(self) -> Signal:
+        """The course of the designed input; of the first where there are several."""
+        if not self.inputs:
+            raise ExperimentError("W080", f"there is no best input: {self.outcome()[1]}")
+        return next(iter(self.inputs.values()))
+
+    @property
+    def samples(self) -> pd.DataFrame:
+        """Time, designed inputs and the outputs to be expected, a row for each sample."""
+        import pandas as pd
+
+        columns = {"time": self.bench.times, **self._columns()}
+        columns |= {n: self.Y[:, k] for k, n in enumerate(self.bench.outputs)}
+        return pd.DataFrame(columns)
+
+    def write_csv(self, path: str | PathLike[str]) -> Path:
+        """Write the time and the designed inputs, one row a sample; every digit reads back."""
+        if not self.inputs:
+            raise ExperimentError("W080", f"there is no best input: {self.outcome()[1]}")
+        columns = {"time": self.bench.times, **self._columns()}
+        units = {"time": "s", **{n: self.bench.units.get(n, "") for n in self.inputs}}
+        return write_csv(path, columns, units=units)
+
+    def _columns(self) -> dict[str, Vector]:
+        return {n: s.at(self.bench.times) for n, s in self.inputs.items()}
+
+    # -- how it shows itself ---------------------------------------------------------------------
+
+    def outcome(self) -> tuple[str, str]:
+        """(status, message): how it went."""
+        from estimica.experiment.design.present import outcome
+
+        return outcome(self)
+
+    def table(self) -> show.Table:
+        """Every candidate with its measures; of many, the best."""
+        from estimica.experiment.design.present import table
+
+        return table(self)
+
+    def plot(self, kind: str = "") -> Any:
+        """A Plotly figure: "measures" of the candidates, "outputs", or the "spectrum"."""
+        from estimica.experiment.design.present import picture
+
+        return show.figure(picture(self, kind))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.experiment.design.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: the JSON of `estimica design-input --json`."""
+        from estimica.experiment.design.as_json import as_object
+
+        return as_object(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return show.text(self.table())

@@ -1,0 +1,297 @@
+"""A class of signals: every value of one or two of its parameters is tried, the best is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from estimica.base.errors import ExperimentError
+from estimica.base.signals import Signal
+from estimica.execute.outcome import Outcome
+from estimica.execute.pieces import do_pieces
+from estimica.execute.runs.writer import RunWriter
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import Executor, crew
+from estimica.experiment.design.information import of_triangles, triangles
+from estimica.experiment.design.problem import Bench, bench
+from estimica.experiment.design.result import Candidate
+from estimica.experiment.signals import KINDS, make
+from estimica.experiment.waveforms.base import Waveform
+from estimica.study.study import Study
+from estimica.study.tables.input_design import InputDesignTable, Span, values_of
+
+Settings = Mapping[str, float]
+MOST = 200_000  # candidates
+REFINED = {1: 40, 2: 120}  # candidates of a search between grid points
+MISTAKES = ("W009", "W010", "W011", "W012")  # of all candidates alike
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What there is to tell while candidates are tried."""
+
+    done: int
+    count: int
+    text: str = ""
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where candidates are tried."""
+
+    bench: Bench
+    table: InputDesignTable
+
+
+@dataclass(frozen=True, eq=False)
+class Crew:
+    """Who tries them, and where it is noted."""
+
+    who: str | Executor
+    workers: int | None
+    run: RunWriter
+    progress: OnProgress | None
+
+
+def place(
+    study: Study,
+    table: InputDesignTable,
+    values: Mapping[str, float] | None,
+    sigma: Mapping[str, float] | None,
+) -> Place:
+    """The same in another process."""
+    return Place(bench(study, table, values, sigma), table)
+
+
+def tried(
+    here: Place, build: Callable[[], Place], many: Crew
+) -> tuple[list[Candidate], Candidate | None, bool]:
+    """(all candidates, the best, whether Ctrl-C came in between)."""
+    points = list(_grid(here))
+    found = [Candidate(_label(p), p, None, "not tried") for p in points]
+
+    def note(number: int, outcome: Outcome[Any]) -> None:
+        found[number] = _candidate(here.bench, points[number], outcome)
+        if many.progress:
+            done = sum(c.error != "not tried" for c in found)
+            many.progress(Progress(done, len(found)))
+
+    pieces = {f"candidate {k:06d}": dict(p) for k, p in enumerate(points)}
+    interrupted = False
+    try:
+        with crew(many.who, many.workers) as hands:
+            context = Context(build, here)
+            do_pieces(hands, attempt, pieces, context=context, run=many.run, on_piece=note)
+        best = best_of(found, here.table.criterion)
+        if here.table.refine and best is not None:
+            found += _refined(here, best)
+    except KeyboardInterrupt:
+        interrupted = True
+        found = [c for c in found if c.error != "not tried"]
+    return found, best_of(found, here.table.criterion), interrupted
+
+
+def best_of(candidates: Sequence[Candidate], criterion: str) -> Candidate | None:
+    """The one with the best criterion; None where all failed or tell nothing."""
+    scored = [
+        (c.judgement.score(criterion), k)
+        for k, c in enumerate(candidates)
+        if c.judgement is not None
+    ]
+    score, k = min(scored, default=(math.inf, -1))
+    return candidates[k] if math.isfinite(score) else None
+
+
+# --- one candidate -------------------------------------------------------------------------------
+
+
+def attempt(here: Place, settings: Settings) -> dict[str, Any]:
+    """What one candidate tells, as the store can keep it."""
+    try:
+        inputs = signals_of(here, settings)
+    except ExperimentError as error:
+        return {"error": error.message}
+    found = triangles(here.bench, here.bench.answer(inputs))
+    if isinstance(found, str):
+        return {"error": found}
+    normed, noisy = found
+    return {"normed": normed.tolist(), "noisy": None if noisy is None else noisy.tolist()}
+
+
+def _candidate(here: Bench, settings: Settings, outcome: Outcome[Any]) -> Candidate:
+    if not outcome.done:
+        return Candidate(_label(settings), settings, None, outcome.error)
+    return _judged(here, settings, outcome.result())
+
+
+def _judged(here: Bench, settings: Settings, told: Mapping[str, Any]) -> Candidate:
+    if "error" in told:
+        return Candidate(_label(settings), settings, None, str(told["error"]))
+    noisy = None if told["noisy"] is None else np.array(told["noisy"], np.float64)
+    judgement = of_triangles(here, np.array(told["normed"], np.float64), noisy)
+    return Candidate(_label(settings), settings, judgement)
+
+
+def _label(settings: Settings) -> str:
+    return ", ".join(f"{n} = {v:.6g}" for n, v in settings.items()) or "as given"
+
+
+def waveform_of(here: Place, settings: Settings) -> Waveform:
+    """The signal of one candidate. A ramp or sweep lasts as long as the experiment."""
+    kind = here.table.signal
+    given: dict[str, object] = {**here.table.fixed, **settings}
+    if kind in KINDS:
+        for f in fields(KINDS[kind]):
+            value = given.get(f.name)
+            if isinstance(value, float) and f.type == "int" and value.is_integer():
+                given[f.name] = int(value)
+            if f.name == "duration" and f.default is MISSING:
+                given.setdefault("duration", here.bench.duration)
+    first = float(here.bench.times[0])
+    if first:
+        given.setdefault("begin", first)
+    return make(kind, given)
+
+
+def signals_of(here: Place, settings: Settings) -> dict[str, Signal]:
+    """The designed input of one candidate, by name."""
+    wave = waveform_of(here, settings)
+    highest = 0.5 / here.bench.step
+    frequency = getattr(wave, "frequency", 0.0)
+    exact = here.table.hold == "exact"
+    if isinstance(frequency, float | int) and frequency >= highest and not exact:
+        raise ExperimentError(
+            "W079",
+            f"{frequency:g} Hz is not below half the sampling frequency, {highest:g} Hz: "
+            'take a shorter step, or hold = "exact"',
+        )
+    times = here.bench.times
+    signal = wave.signal(times) if exact else wave.held(times, here.table.hold)
+    return {here.bench.designed[0]: signal}
+
+
+# --- the grid ------------------------------------------------------------------------------------
+
+
+def require_class(here: Place) -> None:
+    """Whether the class can be used at all, before any work."""
+    table = here.table
+    if len(here.bench.designed) > 1:
+        raise ExperimentError(
+            "W075",
+            f"a class of signals is for one input, not {', '.join(here.bench.designed)}; "
+            "give the second one under others",
+        )
+    if len(table.vary) > 2:
+        raise ExperimentError(
+            "W076", f"vary: {', '.join(table.vary)}: one or two parameters can be varied"
+        )
+    for name in table.vary:
+        if name in table.fixed:
+            raise ExperimentError("W077", f"'{name}' stands in vary and in fixed; leave one out")
+    count = math.prod(len(values_of(g)) for g in table.vary.values())
+    if count > MOST:
+        raise ExperimentError("W078", f"vary: {count} candidates are too many; at most {MOST}")
+    errors = []
+    for settings in _grid(here):
+        try:
+            waveform_of(here, settings)
+            return
+        except ExperimentError as error:
+            if error.code == "W011":
+                raise ExperimentError(
+                    "W011", f"{error.message}: under vary with values to be tried, or under fixed"
+                ) from None
+            if error.code in MISTAKES:
+                raise
+            errors.append(error)
+    raise errors[0]
+
+
+def _grid(here: Place) -> Iterator[Settings]:
+    names = list(here.table.vary)
+    for point in product(*(values_of(g) for g in here.table.vary.values())):
+        yield dict(zip(names, point, strict=True))
+
+
+# --- between grid points -------------------------------------------------------------------------
+
+
+def _refined(here: Place, best: Candidate) -> list[Candidate]:
+    """Candidates between the best and its neighbours, in the order in which they were tried."""
+    from scipy.optimize import minimize, minimize_scalar
+
+    axes = [a for a in (_axis(here, n, best) for n in here.table.vary) if a is not None]
+    if not axes:
+        return []
+    found: list[Candidate] = []
+
+    def score(x: Any) -> float:
+        settings = dict(best.settings)
+        for axis, value in zip(axes, np.atleast_1d(x), strict=True):
+            settings[axis.name] = axis.value(float(value))
+        found.append(_judged(here.bench, settings, attempt(here, settings)))
+        judgement = found[-1].judgement
+        value = math.inf if judgement is None else judgement.score(here.table.criterion)
+        return value if math.isfinite(value) else 1e300
+
+    if len(axes) == 1:
+        low, high = axes[0].low, axes[0].high
+        limits = {"xatol": 1e-4 * (high - low), "maxiter": REFINED[1]}
+        minimize_scalar(score, bounds=(low, high), method="bounded", options=limits)
+    else:
+        start = [a.coordinate(best.settings[a.name]) for a in axes]
+        limits = {"maxfev": REFINED[2], "xatol": 1e-4, "fatol": 1e-6}
+        bounds = [(a.low, a.high) for a in axes]
+        minimize(score, start, method="Nelder-Mead", bounds=bounds, options=limits)
+    better = best_of(found, here.table.criterion)
+    return [] if better is None else [better]
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A parameter between the neighbours of its best value; `log` where that is its spacing."""
+
+    name: str
+    low: float
+    high: float
+    log: bool
+
+    def value(self, coordinate: float) -> float:
+        return math.exp(coordinate) if self.log else coordinate
+
+    def coordinate(self, value: float) -> float:
+        return math.log(value) if self.log else value
+
+
+def _axis(here: Place, name: str, best: Candidate) -> _Axis | None:
+    """None for whole numbers, and where there are no neighbours."""
+    grid = here.table.vary[name]
+    whole = {f.name for f in fields(KINDS[here.table.signal]) if f.type == "int"}
+    values = sorted(set(values_of(grid)))
+    if name in whole or len(values) < 2:
+        return None
+    k = values.index(best.settings[name])
+    low, high = values[max(k - 1, 0)], values[min(k + 1, len(values) - 1)]
+    log = (isinstance(grid, Span) and grid.spacing == "log") or (low > 0 and high > 3 * low)
+    axis = _Axis(name, low, high, log)
+    return _Axis(name, axis.coordinate(low), axis.coordinate(high), log)
+
+
+def builder(
+    study: Study,
+    table: InputDesignTable,
+    values: Mapping[str, float] | None,
+    sigma: Mapping[str, float] | None,
+) -> Callable[[], Place]:
+    """What makes the place in another process."""
+    return partial(place, study, table, values, sigma)

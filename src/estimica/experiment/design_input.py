@@ -1,0 +1,182 @@
+"""design_input: which input would tell most about the tuners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from estimica.base.errors import ExperimentError
+from estimica.compiled.model.interface import Model
+from estimica.estimate.fit.result import Fit
+from estimica.execute.runs.writer import NoRunWriter, RunWriter
+from estimica.execute.threads import one_thread
+from estimica.execute.workers.executor import Executor
+from estimica.experiment.design.multisine import multisine_design
+from estimica.experiment.design.problem import bench, noise_of_fit, values_of_fit
+from estimica.experiment.design.result import Candidate, InputDesign
+from estimica.experiment.design.signal_class import (
+    Crew,
+    OnProgress,
+    Place,
+    Progress,
+    builder,
+    require_class,
+    signals_of,
+    tried,
+    waveform_of,
+)
+from estimica.study.study import Study
+from estimica.study.tables.input_design import (
+    InputDesignTable,
+    input_design_table,
+    names_of,
+    values_of,
+)
+from estimica.study.tuner import Tuner
+
+if TYPE_CHECKING:
+    from estimica.experiment.free_input.result import FreeInput
+
+Numbers = Mapping[str, float]
+
+
+@one_thread()
+def design_input(
+    study: Study | Model | Fit,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    values: Numbers | None = None,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+) -> InputDesign | FreeInput:
+    """The input that would tell most about the tuners, among those that `settings` speaks of.
+
+    `settings` has the keys of the `[input_design]` table and goes before that of the study. The
+    tuners are at their starts, at the estimates of a fit, or at `values`; of a model alone, the
+    tuners are the keys of `values`. Candidates are shared among `workers`; what is done is noted
+    in `run`. Ctrl-C ends it with the best so far.
+    """
+    begun = perf_counter()
+    table = input_design_table(_own(study), settings or {})
+    asked, nominal, sigma = _asked(study, table, values)
+    if table.kind == "free":
+        return replace(_free(asked, table, nominal, sigma, progress), origin=asked)
+    here = Place(bench(asked, table, nominal, sigma), table)
+    many = Crew(executor, workers, run or NoRunWriter(), progress)
+    if table.kind == "multisine":
+        found = multisine_design(here.bench, table)
+    else:
+        found = _of_class(here, asked, nominal, sigma, many)
+    return replace(found, seconds=perf_counter() - begun, origin=asked)
+
+
+def _free(
+    study: Study,
+    table: InputDesignTable,
+    values: Numbers | None,
+    sigma: Numbers | None,
+    progress: OnProgress | None,
+) -> FreeInput:
+    from estimica.experiment.free_input.run import Progress as Searched
+    from estimica.experiment.free_input.run import free_input
+
+    def tell(told: Searched) -> None:
+        if progress:
+            progress(Progress(told.start, told.count, f"iteration {told.iteration}"))
+
+    return free_input(study, table, values=values, sigma=sigma, progress=tell)
+
+
+def _own(study: Study | Model | Fit) -> Mapping[str, Any]:
+    """The table in the study file."""
+    tables = {} if isinstance(study, Model) else _study(study).tables
+    own = tables.get("input_design", {})
+    return own if isinstance(own, Mapping) else {}
+
+
+def _study(study: Study | Fit) -> Study:
+    return study.study if isinstance(study, Fit) else study
+
+
+def _asked(
+    study: Study | Model | Fit, table: InputDesignTable, values: Numbers | None
+) -> tuple[Study, Numbers | None, Numbers | None]:
+    """(study, nominal values, noise)."""
+    if isinstance(study, Model):
+        names = tuple(values or ()) or names_of(table.tuners)
+        if not names:
+            raise ExperimentError(
+                "W082",
+                f"say which parameters of '{study.name}' are to be found: "
+                "values={'name': its value, about}",
+            )
+        tuners = [Tuner(n, start=(values or {}).get(n)) for n in names]
+        return Study(study, tuners, []), None, None
+    if isinstance(study, Fit):
+        mine = case_values(study.study, table, values_of_fit(study))
+        return study.study, {**mine, **(values or {})}, noise_of_fit(study)
+    return study, values, None
+
+
+def case_values(study: Study, table: InputDesignTable, values: Numbers) -> dict[str, float]:
+    """Of estimates by label those of the tuners, and of the case that the design is for."""
+    tuners = {t.name for t in study.active_tuners}
+    active = study.active_cases
+    case = table.case or (active[0].name if active else "")
+    return {n: v for n, v in values.items() if n in tuners or n.endswith(f" in {case}")}
+
+
+def _of_class(
+    here: Place, study: Study, values: Numbers | None, sigma: Numbers | None, many: Crew
+) -> InputDesign:
+    require_class(here)
+    candidates, best, interrupted = tried(here, builder(study, here.table, values, sigma), many)
+    empty = InputDesign(
+        bench=here.bench,
+        settings=here.table,
+        tried=tuple(candidates),
+        chosen=best,
+        inputs={},
+        Y=np.full((len(here.bench.times), len(here.bench.outputs)), np.nan),
+        about="",
+        interrupted=interrupted,
+    )
+    if best is None:
+        return empty
+    inputs = signals_of(here, best.settings)
+    return replace(
+        empty,
+        inputs=inputs,
+        Y=here.bench.answer(inputs).Y,
+        about=_about(here, best),
+        notes=tuple(_notes(here, best)),
+        told={"signal": here.table.signal},
+    )
+
+
+def _about(here: Place, best: Candidate) -> str:
+    kind = here.table.signal
+    own = dict(best.settings) or dict(here.table.fixed)
+    told = ", ".join(f"{n} {v:.5g}" if isinstance(v, float) else f"{n} {v}" for n, v in own.items())
+    return f"{kind} with {told}" if told else kind
+
+
+def _notes(here: Place, best: Candidate) -> list[str]:
+    """What is to be known of the choice."""
+    found = []
+    for name, grid in here.table.vary.items():
+        values = values_of(grid)
+        if len(values) > 1 and best.settings[name] in (min(values), max(values)):
+            found.append(
+                f"The best {name} {best.settings[name]:g} is at the end of those tried: "
+                "try values beyond it"
+            )
+    if np.ptp(waveform_of(here, best.settings).samples(here.bench.times)) == 0:
+        found.append("The input does not change over the whole experiment")
+    return found + here.table.idle_notes()

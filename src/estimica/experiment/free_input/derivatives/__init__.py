@@ -1,0 +1,1 @@
+"""Exact derivatives of the information with respect to the nodes of an input."""

@@ -1,0 +1,1 @@
+"""The optimisation problem of a free input: nodes, limits, criterion, search."""

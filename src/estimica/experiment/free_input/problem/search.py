@@ -1,0 +1,291 @@
+"""Search: criteria over scenarios as functions of the free numbers, and IPOPT that lowers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import casadi as ca
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.collocation.ipopt_watch import Watch, interruptible
+from estimica.experiment.free_input.problem.criterion import Measure
+from estimica.experiment.free_input.problem.limits import Limits
+from estimica.experiment.free_input.problem.plan import Information, Plan
+
+Vector = npt.NDArray[np.float64]
+Told = Callable[[int, float], None]
+INSIDE = 1e-7  # by which limits are kept more strictly than asked, against rounding
+
+
+class Transcription(Protocol):
+    """A model under pieces of inputs, at one set of values."""
+
+    @property
+    def way(self) -> str:
+        """How its derivatives are computed, in words."""
+
+    def rows(self, u: Vector) -> Vector | None:
+        """(N, ny, p): derivatives of the outputs by θ; None where there are none."""
+
+    def pulled(self, u: Vector, bar: Vector) -> Vector:
+        """Σ bar · ∂rows/∂u."""
+
+    def limited(self, u: Vector) -> Vector:
+        """(K, limited): variables with limits."""
+
+    def limited_slope(self, u: Vector) -> Vector:
+        """(K, limited, n): their derivatives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """One set of values of the unknowns."""
+
+    values: Vector
+    transcription: Transcription
+    information: Information
+    _last: dict[str, Vector] = field(default_factory=dict, repr=False)
+
+    def _rows(self, u: Vector) -> Vector | None:
+        """The rows at `u`, kept for when their derivatives are asked for."""
+        if "u" not in self._last or not np.array_equal(self._last["u"], u):
+            rows = self.transcription.rows(u)
+            if rows is None:
+                return None
+            self._last.update(u=u.copy(), rows=rows)
+        return self._last["rows"]
+
+    def value(self, u: Vector, measure: Measure) -> float:
+        """The criterion as the search sees it; NaN where there is none."""
+        rows = self._rows(u)
+        found = None if rows is None else measure.slope(self.information.of(rows))
+        return np.nan if found is None else found[0]
+
+    def slope(self, u: Vector, measure: Measure) -> Vector:
+        """Its gradient, exact."""
+        rows = self._rows(u)
+        found = None if rows is None else measure.slope(self.information.of(rows))
+        if rows is None or found is None:
+            return np.full(len(u), np.nan)
+        return self.transcription.pulled(u, self.information.pulled(rows, found[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """Where a search ended, and why, in IPOPT's words."""
+
+    u: Vector
+    value: float
+    iterations: int
+    ended: str
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether someone stopped it."""
+        return self.ended == "User_Requested_Stop"
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """min of the mean or of the worst criterion over all scenarios, within limits."""
+
+    plan: Plan
+    measure: Measure
+    scenarios: Sequence[Scenario]
+    limits: Limits
+    worst: bool = False
+
+    def value(self, u: Vector) -> float:
+        """The criterion over all scenarios."""
+        found = [s.value(u, self.measure) for s in self.scenarios]
+        return float(np.max(found) if self.worst else np.mean(found))
+
+    def solve(
+        self, start: Vector, *, margin: float, iterations: int, seconds: float, told: Told
+    ) -> Searched:
+        """Let IPOPT search from `start`; `told` hears of every iteration.
+
+        `margin` is the share of its range by which variables stay away from their limits.
+        """
+        scale = _Scale(self.plan, self.limits)
+        n, extra = self.plan.n, int(self.worst)
+        w = ca.MX.sym("w", n + extra)
+        values, slopes = _Criteria(self, scale, False), _Criteria(self, scale, True)
+        free = w[:n]
+        phi, J = values(free), slopes(free)
+        f, by_w = w[n] if self.worst else ca.sum1(phi) / phi.shape[0], None
+        none = ca.MX(0, 1)
+        if self.worst:
+            by_w = ca.DM(np.append(np.zeros(n), 1.0)).T
+        else:
+            by_w = ca.sum1(J) / J.shape[0]
+        parts = list(self._conditions(free, scale, margin))
+        keep: list[object] = [values, slopes, *(p.owner for p in parts)]
+        if self.worst:
+            level = np.full(len(self.scenarios), -np.inf)
+            parts.append(_Condition(phi - w[n], J, level, np.zeros(len(level)), None))
+        g = ca.vertcat(*(p.g for p in parts)) if parts else none
+        jac = ca.vertcat(*(p.jacobian for p in parts)) if parts else ca.MX(0, n)
+        if self.worst:
+            last = np.zeros(g.shape[0])
+            last[-len(self.scenarios) :] = -1.0
+            jac = ca.horzcat(jac, ca.DM(last))
+        names = ["x", "p"]
+        watch = Watch(n + extra, int(g.shape[0]), lambda _, f: told(watch.count, f))
+        options = {
+            "grad_f": ca.Function("grad_f", [w, none], [f, ca.densify(by_w)], names,
+                                  ["f", "grad_f_x"]),
+            "jac_g": ca.Function("jac_g", [w, none], [g, jac], names, ["g", "jac_g_x"]),
+            "print_time": False,
+            "calc_lam_p": False,
+            "no_nlp_grad": True,
+            "error_on_fail": False,
+            "show_eval_warnings": False,
+            "iteration_callback": watch,
+            "ipopt.print_level": 0,
+            "ipopt.sb": "yes",
+            "ipopt.hessian_approximation": "limited-memory",
+            "ipopt.limited_memory_max_history": 20,
+            "ipopt.tol": 1e-5,
+            "ipopt.acceptable_tol": 1e-4,
+            "ipopt.acceptable_iter": 8,
+            "ipopt.acceptable_obj_change_tol": 1e-6,
+            "ipopt.constr_viol_tol": 1e-8,
+            "ipopt.max_iter": iterations,
+            "ipopt.max_wall_time": max(seconds, 0.1),
+            "ipopt.bound_relax_factor": 0.0,
+        }  # fmt: skip
+        solver = ca.nlpsol("design", "ipopt", {"x": w, "f": f, "g": g}, options)
+        begun = scale.inside(start)
+        if self.worst:
+            begun = np.append(begun, self.value(scale.inputs(begun)) + 0.1)
+        low, high = (np.append(b, [s * np.inf] * extra)
+                     for b, s in ((scale.lower, -1), (scale.upper, 1)))  # fmt: skip
+        bounds = [np.concatenate([getattr(p, side) for p in parts]) if parts else np.zeros(0)
+                  for side in ("low", "high")]  # fmt: skip
+        with interruptible(watch):
+            found = solver(x0=begun, lbx=low, ubx=high, lbg=bounds[0], ubg=bounds[1])
+        del keep
+        ended = "User_Requested_Stop" if watch.stopped else str(solver.stats()["return_status"])
+        u = scale.inputs(np.array(found["x"], float).ravel()[:n])
+        return Searched(u, float(found["f"]), watch.count, ended)
+
+    def _conditions(self, w: ca.MX, scale: _Scale, margin: float) -> Iterator[_Condition]:
+        plan, limits = self.plan, self.limits
+        pieces = len(plan.stamps)
+        for k in range(len(plan.designed)):
+            own = slice(k * pieces, (k + 1) * pieces)
+            size = scale.size[own][0]
+            if np.isfinite(limits.rate[k]) and pieces > 1:
+                D = np.zeros((pieces - 1, plan.n))
+                rows = np.arange(pieces - 1)
+                D[rows, k * pieces + rows], D[rows, k * pieces + rows + 1] = -1.0, 1.0
+                most = (1 - INSIDE) * limits.rate[k] * plan.lengths[:-1] / size
+                matrix = ca.sparsify(ca.DM(D))
+                yield _Condition(matrix @ w, ca.MX(matrix), -most, most, None)
+            if np.isfinite(limits.energy[k]):
+                share = np.zeros(plan.n)
+                share[own] = plan.lengths / plan.lengths.sum() / limits.energy[k]
+                away = ca.DM(scale.size) * w + ca.DM(scale.middle - limits.offset[k])
+                total = ca.dot(ca.DM(share), away**2)
+                slope = (2 * ca.DM(share * scale.size) * away).T
+                yield _Condition(total, slope, np.array([-np.inf]), np.array([1 - INSIDE]), None)
+        if limits.names:
+            for scenario in self.scenarios:
+                owner = _Limited(scenario.transcription, scale, limits, margin)
+                yield owner.condition(w)
+
+
+@dataclass(frozen=True, eq=False)
+class _Condition:
+    """low ≤ g ≤ high, with its Jacobian; `owner` must outlive the search."""
+
+    g: ca.MX
+    jacobian: ca.MX
+    low: Vector
+    high: Vector
+    owner: object
+
+
+class _Scale:
+    """u = middle + size·w, w within ±1 for inputs between bounds."""
+
+    def __init__(self, plan: Plan, limits: Limits) -> None:
+        pieces = len(plan.stamps)
+        self.middle = np.repeat(limits.middle, pieces)
+        self.size = np.repeat(limits.reach, pieces)
+        self.lower = (np.repeat(limits.lower, pieces) - self.middle) / self.size
+        self.upper = (np.repeat(limits.upper, pieces) - self.middle) / self.size
+
+    def inputs(self, w: Vector) -> Vector:
+        found: Vector = self.middle + self.size * w
+        return found
+
+    def inside(self, u: Vector) -> Vector:
+        return np.clip((u - self.middle) / self.size, self.lower, self.upper)
+
+
+class _Criteria(ca.Callback):  # type: ignore[misc]
+    """Criteria of all scenarios, or their gradients."""
+
+    def __init__(self, search: Search, scale: _Scale, slopes: bool) -> None:
+        ca.Callback.__init__(self)
+        self._search, self._scale, self._slopes = search, scale, slopes
+        self.construct("slopes" if slopes else "criteria", {})
+
+    def get_sparsity_in(self, i: int) -> ca.Sparsity:
+        return ca.Sparsity.dense(self._search.plan.n, 1)
+
+    def get_sparsity_out(self, i: int) -> ca.Sparsity:
+        columns = self._search.plan.n if self._slopes else 1
+        return ca.Sparsity.dense(len(self._search.scenarios), columns)
+
+    def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
+        u = self._scale.inputs(np.array(arguments[0], float).ravel())
+        measure, scenarios = self._search.measure, self._search.scenarios
+        with np.errstate(all="ignore"):
+            if not self._slopes:
+                return [ca.DM([s.value(u, measure) for s in scenarios])]
+            return [ca.DM(np.array([s.slope(u, measure) * self._scale.size for s in scenarios]))]
+
+
+class _Limited:
+    """Variables with limits in one scenario, relative to their ranges."""
+
+    def __init__(
+        self, transcription: Transcription, scale: _Scale, limits: Limits, margin: float
+    ) -> None:
+        self.transcription, self.scale, self.limits = transcription, scale, limits
+        spans = limits.spans
+        self.count = len(transcription.limited(scale.middle))
+        self.low = np.tile(limits.low / spans + margin, self.count)
+        self.high = np.tile(limits.high / spans - margin, self.count)
+        self._values, self._slopes = _Courses(self, False), _Courses(self, True)
+
+    def condition(self, w: ca.MX) -> _Condition:
+        return _Condition(self._values(w), self._slopes(w), self.low, self.high, self)
+
+
+class _Courses(ca.Callback):  # type: ignore[misc]
+    def __init__(self, owner: _Limited, slopes: bool) -> None:
+        ca.Callback.__init__(self)
+        self._owner, self._slopes = owner, slopes
+        self.construct("course_slopes" if slopes else "courses", {})
+
+    def get_sparsity_in(self, i: int) -> ca.Sparsity:
+        return ca.Sparsity.dense(len(self._owner.scale.middle), 1)
+
+    def get_sparsity_out(self, i: int) -> ca.Sparsity:
+        columns = len(self._owner.scale.middle) if self._slopes else 1
+        return ca.Sparsity.dense(len(self._owner.low), columns)
+
+    def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
+        o = self._owner
+        u = o.scale.inputs(np.array(arguments[0], float).ravel())
+        if not self._slopes:
+            return [ca.DM((o.transcription.limited(u) / o.limits.spans).ravel())]
+        found = o.transcription.limited_slope(u) / o.limits.spans[:, None] * o.scale.size
+        return [ca.DM(found.reshape(-1, len(u)))]

@@ -1,0 +1,1 @@
+"""Frequency responses with their uncertainty from records over time."""

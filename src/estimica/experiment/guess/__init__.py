@@ -1,0 +1,1 @@
+"""First guesses of parameters from a step or from a Bode diagram."""

@@ -1,0 +1,105 @@
+"""Start quantities: what a parameter of a model may be of a step or frequency response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+from estimica.compiled.model.interface import Model
+
+MOST = 5  # parameters that are tried
+
+Shape = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start value of a parameter, and what of the response it is."""
+
+    value: float
+    meaning: str  # as "gain", "time constant"
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """Something that a parameter may be, as a function of the shape of the response."""
+
+    meaning: str
+    of: Callable[[Shape], float]
+    says: str  # what of the shape it settles
+
+
+FIRST_ORDER = (
+    Quantity("gain", lambda s: s["gain"], "gain"),
+    Quantity("time constant", lambda s: s["tau"], "speed"),
+    Quantity("delay", lambda s: s["delay"], "delay"),
+    Quantity("1/time constant", lambda s: 1 / s["tau"], "speed"),
+    Quantity("gain/time constant", lambda s: s["gain"] / s["tau"], "gain"),
+)
+SECOND_ORDER = (
+    Quantity("gain", lambda s: s["gain"], "gain"),
+    Quantity("natural frequency", lambda s: s["natural_frequency"], "speed"),
+    Quantity("damping", lambda s: s["damping"], "damping"),
+    Quantity("delay", lambda s: s["delay"], "delay"),
+    Quantity("gain·natural frequency²", lambda s: s["gain"] * s["natural_frequency"] ** 2, "gain"),
+)
+
+Assignment = Mapping[str, Quantity]
+
+
+def starts(
+    names: Sequence[str],
+    quantities: Sequence[Quantity],
+    explains: Callable[[Assignment], bool],
+    guess: Shape,
+) -> dict[str, Start]:
+    """Start values for parameters whose meaning explains the model's answer; often none.
+
+    They are tried in threes, in pairs and alone; the largest set counts. Where two explain it,
+    only that counts which they agree on.
+    """
+    for assignments in _by_size(names, quantities):
+        found = [a for a in assignments if explains(a)]
+        if found:
+            sure = {n: q for n, q in found[0].items() if all(a.get(n) is q for a in found)}
+            return {n: Start(float(f"{q.of(guess):.3g}"), q.meaning) for n, q in sure.items()}
+    return {}
+
+
+def first_orders(gain: float, tau: float) -> list[Shape]:
+    """Answers like a guessed one, but different from it and from each other."""
+    return [
+        {"gain": a * gain, "tau": b * tau, "delay": c * tau}
+        for a, b, c in ((0.8, 1.1, 0.35), (1.3, 0.8, 0.7), (1.1, 0.95, 0.5))
+    ]
+
+
+def nominal_values(model: Model, tried: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+    """Values of the tried parameters, 1 where the model has none, and the names of those."""
+    own = [q for q in model.quantities() if q.name in tried and q.role == "parameter"]
+    values = {
+        q.name: float(q.value) if isinstance(q.value, (int, float)) else 1.0
+        for q in own
+        if q.tunable
+    }
+    return values, [q.name for q in own if q.value is None]
+
+
+def _by_size(
+    names: Sequence[str], quantities: Sequence[Quantity]
+) -> Iterator[list[dict[str, Quantity]]]:
+    """Ways to give parameters a meaning, those that settle most first."""
+    most = len({q.says for q in quantities})
+    for size in range(min(most, len(names)), 0, -1):
+        yield [
+            dict(zip(chosen, meant, strict=True))
+            for chosen in combinations(names, size)
+            for meant in permutations(quantities, size)
+            if _settles({q.says for q in meant}, size)
+        ]
+
+
+def _settles(said: set[str], size: int) -> bool:
+    """One quantity of each kind, and none of shape where the speed is not known."""
+    return len(said) == size and ("speed" in said or said == {"gain"})

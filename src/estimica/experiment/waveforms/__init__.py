@@ -1,0 +1,1 @@
+"""The signals that excite a process, one kind a file."""

@@ -1,0 +1,1 @@
+"""Fits of simulated data: how estimates scatter."""

@@ -1,0 +1,197 @@
+"""Bootstrap: the estimates of all replicates, and what they say of each unknown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import view as show
+from estimica.estimate.fit.result import Fit
+from estimica.infer.bootstrap.intervals import Spread, silent, spread, widened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = npt.NDArray[np.float64]
+#: share of failed replicates above which the others say nothing of standard errors and intervals:
+#: a middle 95 % that leaves out as many as lie outside of it is no 95 %
+MANY = 0.05
+
+
+@dataclass(frozen=True)
+class FailedReplicate:
+    """A replicate whose fit did not come to an optimum."""
+
+    number: int
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Estimates of the replicates that came to an optimum, in the order of their numbers."""
+
+    fit: Fit
+    kind: str
+    seed: int
+    requested: int
+    numbers: tuple[int, ...]
+    values: Vector  # (replicates, unknowns)
+    at_bound: npt.NDArray[np.bool_]  # (replicates, unknowns)
+    undetermined: npt.NDArray[np.bool_]  # (replicates, unknowns): its value means nothing there
+    costs: Vector
+    noise: Mapping[str, Vector]  # estimated variances by output
+    noise_drawn: Mapping[str, float]  # variances that the replicates were drawn with
+    freedom: Vector  # degrees of freedom of the noise that each unknown was drawn with
+    acceleration: Vector
+    noise_acceleration: Mapping[str, float]
+    block_lengths: Mapping[tuple[str, str], int]  # by case and output
+    failures: tuple[FailedReplicate, ...]
+    interrupted: bool
+    seconds: float
+    run: str = field(default="", kw_only=True)
+
+    @property
+    def replicates(self) -> int:
+        """How many came to an optimum."""
+        return len(self.numbers)
+
+    @property
+    def failed(self) -> int:
+        """How many did not."""
+        return len(self.failures)
+
+    @property
+    def covariance(self) -> Vector:
+        """Covariance of all unknowns over the replicates; infinite where one is not determined."""
+        found = np.atleast_2d(np.cov(self.values, rowvar=False))
+        lost = self.undetermined.any(axis=0)
+        found[lost, :] = found[:, lost] = np.nan
+        found[lost, lost] = np.inf
+        return found
+
+    @property
+    def trusted(self) -> bool:
+        """Whether enough replicates came to an optimum for the intervals to mean something."""
+        return self.replicates >= 2 and self.failed <= MANY * (self.replicates + self.failed)
+
+    @cached_property
+    def spreads(self) -> tuple[Spread, ...]:
+        """What the replicates say of each unknown, in the order of the fit's unknowns."""
+        if not self.trusted:
+            return tuple(silent(float(v)) for v in self.fit.values)
+        return tuple(
+            spread(
+                float(self.fit.values[k]),
+                self.values[:, k],
+                float(self.acceleration[k]),
+                widened=widened(self.fit.unknowns, k, float(self.freedom[k])),
+                at_bound=self.at_bound[:, k],
+                undetermined=self.undetermined[:, k],
+            )
+            for k in range(self.fit.n_free)
+        )
+
+    @cached_property
+    def noise_spreads(self) -> dict[str, Spread]:
+        """The same for the estimated noise variances; their bias is that of the replicates."""
+        if not self.trusted:
+            return {name: silent(self.fit.noise[name].variance) for name in self.noise}
+        return {
+            name: spread(
+                self.fit.noise[name].variance,
+                variances,
+                self.noise_acceleration.get(name, 0.0),
+                truth=self.noise_drawn[name],
+            )
+            for name, variances in self.noise.items()
+        }
+
+    @property
+    def messages(self) -> list[tuple[str, int]]:
+        """Why replicates failed and how often, the most frequent first."""
+        return Counter(f.message for f in self.failures).most_common()
+
+    @property
+    def parameters(self) -> pd.DataFrame:
+        """A row for each unknown: value, mean, bias, stderr, intervals, shares of replicates."""
+        import pandas as pd
+
+        rows = []
+        for s in self.spreads:
+            rows.append(
+                {
+                    "value": s.value,
+                    "mean": s.mean,
+                    "bias": s.bias,
+                    "stderr": s.stderr,
+                    "ci95_low": s.percentile[0],
+                    "ci95_high": s.percentile[1],
+                    "bca_low": s.bca[0],
+                    "bca_high": s.bca[1],
+                    "at_bound": s.at_bound,
+                    "undetermined": s.undetermined,
+                }
+            )
+        labels = [u.label for u in self.fit.unknowns.items]
+        return pd.DataFrame(rows, index=pd.Index(labels, name="unknown", dtype=object))
+
+    def remark(self, k: int) -> str:
+        """What to know about an unknown beyond its numbers."""
+        s = self.spreads[k]
+        if not self.fit.accuracy.identifiable[k] or s.undetermined == 1:
+            return "not determined by these data"
+        if s.undetermined:
+            return f"not determined by {100 * s.undetermined:.2g} % of the replicates"
+        return "at a bound in every replicate" if s.at_bound == 1 else ""
+
+    def outcome(self) -> tuple[str, str]:
+        """(status, message): how it went."""
+        from estimica.infer.bootstrap.present import outcome
+
+        return outcome(self)
+
+    def table(self) -> show.Table:
+        """Every unknown with bias, standard error and intervals."""
+        from estimica.infer.bootstrap.present import estimates
+
+        return estimates(self)
+
+    def plot(self, kind: str = "scatter", *names: str) -> Any:
+        """A Plotly figure.
+
+        `kind` is "scatter" (replicates of pairs of unknowns, the most correlated ones, or all
+        pairs of `names`) or "distribution" (how often each value was found).
+        """
+        from estimica.infer.bootstrap.present import picture
+
+        return show.figure(picture(self, kind, names))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.infer.bootstrap.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: the JSON of `estimica bootstrap --json`."""
+        from estimica.infer.bootstrap.as_json import as_object
+
+        return as_object(self)
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())

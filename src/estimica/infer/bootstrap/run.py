@@ -1,0 +1,248 @@
+"""bootstrap: the fit repeated on data that the model itself might have given.
+
+Each replicate simulates the model at the estimate, adds noise, and fits again from the estimate.
+How the new estimates scatter is how the first one would have scattered (Efron and Tibshirani, An
+Introduction to the Bootstrap, 1993; Zoubir and Iskander, Bootstrap Techniques for Signal
+Processing, 2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import Point, as_seen, judge_of
+from estimica.estimate.search.run import Status
+from estimica.execute.outcome import Outcome
+from estimica.execute.pieces import do_pieces
+from estimica.execute.runs.writer import NoRunWriter, RunWriter
+from estimica.execute.seeds import seeds
+from estimica.execute.threads import one_thread
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import Executor, crew
+from estimica.infer.bootstrap.influence import accelerations
+from estimica.infer.bootstrap.resampling import (
+    Gaussian,
+    Kind,
+    Resampler,
+    lengths_of,
+    require_kind,
+    resampler,
+)
+from estimica.infer.bootstrap.result import Bootstrap, FailedReplicate
+from estimica.infer.input_errors import refuse_input_errors
+from estimica.infer.refit import (
+    Estimate,
+    Workplace,
+    bounds_reached,
+    estimate_of,
+    refit,
+    require_estimate,
+    shortfall,
+    told_at,
+    workplace,
+    workplace_of,
+)
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What there is to tell while a bootstrap runs."""
+
+    done: int
+    failed: int
+    count: int
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Bench:
+    """What every replicate needs: the workplace and the source of its data."""
+
+    place: Workplace
+    resampler: Resampler
+
+
+def bootstrap(
+    fit: Fit,
+    replicates: int = 500,
+    *,
+    kind: Kind = "parametric",
+    seed: int = 1,
+    block_length: int | None = None,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+) -> Bootstrap:
+    """Repeat a fit on `replicates` sets of simulated data; biases, standard errors, intervals.
+
+    `kind` is the noise: "parametric" (Gaussian with the estimated variances), "residual" (drawn
+    from the residuals of the fit) or "block" (stretches of them, of `block_length` samples or as
+    long as they remember each other, for coloured residuals). Replicates are shared among
+    `workers`, or done by an `executor` of your own, whose workers stay for the next call; finished
+    ones are noted in `run`, and found there when it is taken up again. The same seed gives the
+    same numbers whoever does the work. Ctrl-C ends it with those done so far.
+    """
+    begun = perf_counter()
+    require_estimate(fit, "bootstrap")
+    require_kind(kind)
+    if kind != "parametric":
+        refuse_input_errors(fit.study, f"bootstrap of kind '{kind}'", "use kind 'parametric'")
+    _require_counts(replicates, block_length)
+    with one_thread():
+        bench = _bench(workplace_of(fit), kind, block_length)
+    build = partial(_built, fit.study, estimate_of(fit), kind, block_length)
+    pieces = {_key(k): s for k, s in enumerate(seeds(seed, replicates))}
+    found: dict[int, Outcome[Any]] = {}
+
+    def note(number: int, outcome: Outcome[Any]) -> None:
+        found[number] = outcome
+        if progress:
+            progress(Progress(len(found), sum(map(_has_failed, found.values())), replicates))
+
+    interrupted = False
+    try:
+        with crew(executor, workers) as hands:
+            do_pieces(
+                hands,
+                _replicate,
+                pieces,
+                context=Context(build, bench),
+                run=run or NoRunWriter(),
+                on_piece=note,
+            )
+    except KeyboardInterrupt:
+        interrupted = True
+    with one_thread():
+        return _concluded(
+            fit, bench, kind, seed, replicates, found, interrupted, perf_counter() - begun
+        )
+
+
+def _built(study: Study, estimate: Estimate, kind: str, length: int | None) -> _Bench:
+    """The bench of a worker process."""
+    return _bench(workplace(study, estimate), kind, length)
+
+
+def _bench(place: Workplace, kind: str, length: int | None) -> _Bench:
+    return _Bench(place, resampler(place, kind, length))
+
+
+def _replicate(bench: _Bench, seed: np.random.SeedSequence) -> dict[str, Any]:
+    """One fit to new data, as plain values."""
+    place = bench.place
+    cases = place.objective.replaced(bench.resampler.measured(seed))
+    searched = refit(place.setup, cases, place.q)
+    if searched.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if searched.point is None or searched.status is not Status.CONVERGED:
+        return {"failed": f"{searched.status}: {searched.message}"}
+    point = searched.point
+    if short := shortfall(place, point):
+        return {"failed": short}
+    return {
+        "values": [float(v) for v in point.values],
+        "cost": float(point.cost),
+        "noise": {n: v.variance for n, v in point.noise.items() if v.estimated},
+        "at_bound": bounds_reached(place, point.q),
+        "undetermined": [bool(u) for u in place.undetermined(point)],
+    }
+
+
+def _concluded(
+    fit: Fit,
+    bench: _Bench,
+    kind: Kind,
+    seed: int,
+    requested: int,
+    found: dict[int, Outcome[Any]],
+    interrupted: bool,
+    seconds: float,
+) -> Bootstrap:
+    objective = bench.place.objective
+    point = objective.at(bench.place.q)
+    assert isinstance(point, Point), "the estimate was simulated before"
+    judge = judge_of(objective, point)
+    degrees = told_at(bench.place, point).of()
+    point = point if isinstance(judge, str) else as_seen(judge, point)
+    lengths = lengths_of(bench.resampler.source, objective.blocks)
+    own = [lengths.get((b.case, b.name), 1) for b in objective.blocks]
+    acceleration, of_noise = accelerations(objective, point, own)
+    good = [k for k in sorted(found) if not _has_failed(found[k])]
+    values = [found[k].result() for k in good]
+    names = tuple(n for n, v in point.noise.items() if v.estimated)
+    n = len(objective.unknowns)
+    lost = np.array([v["undetermined"] for v in values], bool).reshape(-1, n)
+    return Bootstrap(
+        fit=fit,
+        kind=kind,
+        seed=seed,
+        requested=requested,
+        numbers=tuple(good),
+        values=np.array([v["values"] for v in values], float).reshape(-1, n),
+        at_bound=np.array([v["at_bound"] for v in values], bool).reshape(-1, n),
+        # where the fit's own data do not determine an unknown, replicates stay where they began
+        undetermined=lost | ~fit.accuracy.identifiable,
+        costs=np.array([v["cost"] for v in values], float),
+        noise={m: np.array([v["noise"][m] for v in values], float) for m in names},
+        noise_drawn=_drawn(bench, names),
+        freedom=degrees,
+        acceleration=acceleration,
+        noise_acceleration=of_noise,
+        block_lengths=lengths,
+        failures=tuple(
+            FailedReplicate(k, _why(found[k])) for k in sorted(found) if _has_failed(found[k])
+        ),
+        interrupted=interrupted,
+        seconds=seconds,
+    )
+
+
+def _drawn(bench: _Bench, names: tuple[str, ...]) -> dict[str, float]:
+    """The noise variance, in weighted units, that the replicates were drawn with."""
+    source, blocks = bench.resampler.source, bench.resampler.blocks
+    found = {}
+    for name in names:
+        own = [k for k, b in enumerate(blocks) if b.name == name and not isinstance(b.sigma, float)]
+        if isinstance(source, Gaussian):
+            squares = [float(np.mean((source.sigmas[k] * blocks[k].weight) ** 2)) for k in own]
+            counts = [source.counts[k] for k in own]
+        else:
+            residuals = source.residuals  # type: ignore[attr-defined]
+            squares = [float(np.mean((blocks[k].scaling * residuals[k]) ** 2)) for k in own]
+            counts = [len(residuals[k]) for k in own]
+        found[name] = float(np.average(squares, weights=counts))
+    return found
+
+
+def _has_failed(outcome: Outcome[Any]) -> bool:
+    return not outcome.done or "failed" in outcome.result()
+
+
+def _why(outcome: Outcome[Any]) -> str:
+    return str(outcome.result()["failed"]) if outcome.done else outcome.error
+
+
+def _key(number: int) -> str:
+    return f"replicate {number:06d}"
+
+
+def _require_counts(replicates: int, length: int | None) -> None:
+    if replicates < 2:
+        raise InferError("I405", f"{replicates} replicates say nothing; use 200 or more")
+    if length is not None and length < 1:
+        raise InferError("I406", f"block length {length}: a block has at least one sample")

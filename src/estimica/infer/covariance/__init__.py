@@ -1,0 +1,1 @@
+"""The covariance of the estimate, also where noise is coloured or uneven."""

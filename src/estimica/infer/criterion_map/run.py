@@ -1,0 +1,369 @@
+"""Criterion map: the cost over two tuners, its valleys, and the eigen-analysis of its Hessian."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import view as show
+from estimica.base.errors import FitError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.criteria.scoring import Scales
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import Objective, Point, scored, scored_at
+from estimica.estimate.objective.predictor import Failure
+from estimica.estimate.run.fit import fit as estimate
+from estimica.estimate.run.fit import limits_of
+from estimica.estimate.search.methods import METHODS
+from estimica.estimate.search.minimise import minimise
+from estimica.estimate.setup import Setup, prepare
+from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.execute.outcome import Outcome
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import executor as executor_of
+from estimica.infer.criterion_map.hessian import Kind, curvature, unsimulated
+from estimica.study.fields.counts import MAP_POINTS
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+VALLEY = 1e-3  # ratio of the eigenvalues, in relative units, below which there is a valley
+HALF_WIDTH = 0.5  # of the map, relative to the value
+DECADES = math.log(4.0)  # half width on a logarithmic scale
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A point of the map that could not be simulated."""
+
+    first: float
+    second: float
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class CriterionMap:
+    """Costs over a grid of two tuners; `cost[i, j]` is at (`x[j]`, `y[i]`), NaN where it failed."""
+
+    study: str
+    names: tuple[str, str]
+    units: tuple[str, str]
+    x: Vector
+    y: Vector
+    cost: Vector
+    holes: tuple[Hole, ...]
+    centre: tuple[float, float]
+    centre_is: str  # "estimate" or "start"
+    centre_cost: float
+    refitted: bool  # whether the other unknowns were found anew at every point
+    hessian: Vector  # of the cost by the two, in their units
+    kind: Kind
+    run: str = ""  # its number in the run store
+    origin: Study | None = field(default=None, repr=False)  # what was asked
+
+    @property
+    def eigenvalues(self) -> Vector:
+        """Of the Hessian, the larger first."""
+        return np.asarray(np.linalg.eigvalsh(self.hessian)[::-1], np.float64)
+
+    @property
+    def eigenvectors(self) -> Vector:
+        """Columns, in the order of the eigenvalues; the larger component of each is positive."""
+        vectors = np.linalg.eigh(self.hessian)[1][:, ::-1]
+        signs = [1.0 if v[np.argmax(np.abs(v))] > 0 else -1.0 for v in vectors.T]
+        found: Vector = vectors * signs
+        return found
+
+    @property
+    def ratio(self) -> float:
+        """Smaller over larger eigenvalue of the Hessian by relative changes."""
+        low, high = np.linalg.eigvalsh(self._relative())
+        return float(max(low, 0.0) / high) if high > 0 else math.nan
+
+    @property
+    def valley(self) -> tuple[float, float]:
+        """The direction along which the cost changes least, in relative changes."""
+        vector = np.linalg.eigh(self._relative())[1][:, 0]
+        vector = vector * (1.0 if vector[np.argmax(np.abs(vector))] > 0 else -1.0)
+        return float(vector[0]), float(vector[1])
+
+    @property
+    def lowest(self) -> tuple[float, float, float]:
+        """(first, second, cost) of the lowest point of the grid."""
+        if np.isnan(self.cost).all():
+            return math.nan, math.nan, math.nan
+        i, j = np.unravel_index(int(np.nanargmin(self.cost)), self.cost.shape)
+        return float(self.x[j]), float(self.y[i]), float(self.cost[i, j])
+
+    @property
+    def text(self) -> str:
+        """What the eigen-analysis says, in words."""
+        first, second = self.names
+        if not math.isfinite(self.ratio):
+            return f"neither '{first}' nor '{second}' has an effect on the criterion"
+        steep = self.eigenvectors[:, 0]
+        if self.ratio > VALLEY:
+            return f"the criterion determines '{first}' and '{second}' (ratio {self.ratio:.2g})"
+        alone = self._relative().diagonal()
+        if np.min(alone) <= VALLEY * np.max(alone):
+            flat = self.names[int(np.argmin(alone))]
+            return f"'{flat}' has hardly any effect on the criterion: there is a valley along it"
+        factor = float(steep[1] / steep[0])
+        sign = "+" if factor > 0 else "−"
+        return (
+            f"there is a valley along which {first} {sign} {abs(factor):.4g}·{second} keeps its "
+            f"value: the criterion hardly tells '{first}' and '{second}' apart "
+            f"(ratio {self.ratio:.2g})"
+        )
+
+    def outcome(self) -> tuple[str, str]:
+        """How it ended."""
+        if np.isnan(self.cost).all():
+            return "failed", "no point of the map could be simulated"
+        return "done", self.text
+
+    def _size(self) -> Vector:
+        spans = np.array([np.ptp(self.x), np.ptp(self.y)])
+        centre = np.abs(np.array(self.centre))
+        return np.where(centre > 0, centre, np.where(spans > 0, spans, 1.0))
+
+    def _relative(self) -> Vector:
+        size = self._size()
+        found: Vector = self.hessian * np.outer(size, size)
+        return found
+
+    # -- how it shows itself ---------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """The eigen-analysis."""
+        from estimica.infer.criterion_map.present import table
+
+        return table(self)
+
+    def plot(self, kind: str = "map") -> Any:
+        """A Plotly figure: contours over the two tuners, the optimum, the valley, and holes."""
+        from estimica.infer.criterion_map.present import picture
+
+        return show.figure(picture(self, kind))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.infer.criterion_map.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """The JSON of `estimica map --json`."""
+        from estimica.infer.criterion_map.present import as_object
+
+        return as_object(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return f"{show.text(self.table())}\n{self.text}"
+
+
+def criterion_map(
+    study: Study | Fit,
+    first: str,
+    second: str,
+    *,
+    points: int | tuple[int, int] = 31,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    refit: bool = False,
+    at_start: bool = False,
+    hessian: Kind = "gauss-newton",
+    workers: int | None = 1,
+    executor: str = "local",
+    progress: Callable[[int, int], None] | None = None,
+) -> CriterionMap:
+    """The cost over a grid of two tuners around the estimate; a study is fitted first.
+
+    `ranges` gives the ends of the grid by name. The other unknowns keep their values, or are found
+    anew at every point with `refit`. With `at_start` the map is around the start values. The
+    Hessian is Gauss and Newton's, or by differences of the exact gradient ("differences").
+    `progress` is told how many of how many rows are done.
+    """
+    setup, values, scales = _centre(study, at_start)
+    objective = scored(setup.calibration(), scales)
+    chosen = tuple(_place(objective.unknowns, n) for n in (first, second))
+    if chosen[0] == chosen[1]:
+        raise FitError("F080", f"a map needs two different tuners, not '{first}' twice")
+    counts = (points, points) if isinstance(points, int) else points
+    if min(counts) < 2:
+        raise FitError("F081", f"points {points}: a map needs at least 2 along each tuner")
+    if max(counts) > MAP_POINTS:
+        raise FitError("F081", f"points {max(counts)}: a map has at most {MAP_POINTS} each way")
+    x, y = (
+        _grid(objective.unknowns.items[k], float(values[k]), ranges, count)
+        for k, count in zip(chosen, counts, strict=True)
+    )
+    _require_names(ranges, (first, second))
+    start = objective.unknowns.coordinates(values)
+    places = (chosen[0], chosen[1])
+    rows = _rows(_Task(setup, objective, start, places, x, refit), y, executor, workers, progress)
+    cost, H, kind = curvature(setup, scales, start, places, hessian, refit)
+    units = [objective.unknowns.items[k].unit for k in chosen]
+    return CriterionMap(
+        study=setup.study.name,
+        names=(first, second),
+        units=(units[0], units[1]),
+        x=x,
+        y=y,
+        cost=np.array([costs for costs, _ in rows]),
+        holes=tuple(h for _, holes in rows for h in holes),
+        centre=(float(values[chosen[0]]), float(values[chosen[1]])),
+        centre_is="start" if at_start else "estimate",
+        centre_cost=cost,
+        refitted=refit,
+        hessian=H,
+        kind=kind,
+        origin=setup.study,
+    )
+
+
+def _centre(study: Study | Fit, at_start: bool) -> tuple[Setup, Vector, Scales]:
+    """(setup, values, robust scales): those of the fit, or what the residuals at the start give."""
+    if not at_start:
+        found = study if isinstance(study, Fit) else estimate(study)
+        return found.setup, found.values, found.scales
+    setup = study.setup if isinstance(study, Fit) else prepare(study)
+    cases = setup.calibration()
+    q = cases.unknowns.clipped(cases.unknowns.start)
+    objective = scored_at(cases, q)
+    if isinstance(objective, Failure):
+        raise unsimulated(objective)
+    return setup, cases.unknowns.values(q), objective.criterion.scales
+
+
+def _place(unknowns: Unknowns, name: str) -> int:
+    labels = [u.label for u in unknowns.items]
+    if name not in labels:
+        raise FitError(
+            "F082",
+            f"there is no tuner '{name}'"
+            + (did_you_mean(name, labels) or f" (there are {', '.join(labels)})"),
+        )
+    return labels.index(name)
+
+
+def _require_names(ranges: Mapping[str, object] | None, names: Sequence[str]) -> None:
+    for name in ranges or {}:
+        if name not in names:
+            raise FitError("F083", f"ranges: '{name}' is not on the map{did_you_mean(name, names)}")
+
+
+def _grid(
+    unknown: Unknown, value: float, ranges: Mapping[str, tuple[float, float]] | None, count: int
+) -> Vector:
+    given = (ranges or {}).get(unknown.label)
+    if given is not None:
+        low, high = (float(g) for g in given)
+        if not low < high:
+            raise FitError("F084", f"ranges: '{unknown.label}' {low:g} … {high:g} does not go up")
+    elif unknown.log:
+        low, high = value * math.exp(-DECADES), value * math.exp(DECADES)
+    else:
+        width = HALF_WIDTH * (abs(value) or unknown.scale)
+        low, high = value - width, value + width
+    low, high = max(low, unknown.min), min(high, unknown.max)
+    if unknown.log and low > 0:
+        return np.geomspace(low, high, count)
+    return np.linspace(low, high, count)
+
+
+# --- the grid ------------------------------------------------------------------------------------
+
+Row = tuple[list[float], list[Hole]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What every row of the map needs."""
+
+    setup: Setup
+    objective: Objective
+    start: Vector
+    places: tuple[int, int]
+    x: Vector
+    refit: bool
+
+
+def _rows(
+    task: _Task,
+    y: Vector,
+    name: str,
+    workers: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[Row]:
+    """All rows of the grid; each begins at the centre, so that it does not matter who does it."""
+    scales = task.objective.criterion.scales
+    build = partial(_task, task.setup.study, scales, task.start, task.places, task.x, task.refit)
+    count = itertools.count(1)
+
+    def tell(index: int, outcome: Outcome[Row]) -> None:
+        if progress:
+            progress(next(count), len(y))
+
+    context = Context(build=build, built=task)
+    with executor_of(name, workers) as many:
+        outcomes = many.map(_row, [float(v) for v in y], context=context, on_done=tell)
+    return [o.result() for o in outcomes]
+
+
+def _task(
+    study: Study, scales: Scales, start: Vector, places: tuple[int, int], x: Vector, refit: bool
+) -> _Task:
+    setup = prepare(study)
+    return _Task(setup, scored(setup.calibration(), scales), start, places, x, refit)
+
+
+def _row(task: _Task, second: float) -> Row:
+    costs: list[float] = []
+    holes: list[Hole] = []
+    unknowns = task.objective.unknowns
+    near = task.start
+    for first in task.x:
+        values = unknowns.values(near)
+        values[list(task.places)] = first, second
+        found = _cost(task, unknowns.coordinates(values))
+        if isinstance(found, Failure):
+            costs.append(math.nan)
+            holes.append(Hole(float(first), second, f"case '{found.case}': {found.message}"))
+            near = task.start
+        else:
+            costs.append(found.cost)
+            near = found.q if task.refit else task.start
+    return costs, holes
+
+
+def _cost(task: _Task, q: Vector) -> Point | Failure:
+    if not task.refit or len(q) == 2:
+        return task.objective.at(q)
+    held = np.zeros(len(q), bool)
+    held[list(task.places)] = True
+    estimation = task.setup.study.estimation
+    before = task.objective.evaluations.failed
+    searched = minimise(
+        task.objective, METHODS[estimation.method](), q, limits_of(estimation), held=held
+    )
+    if searched.point is not None:
+        return searched.point
+    failures = task.objective.evaluations.failures
+    if task.objective.evaluations.failed > before and failures:
+        return failures[-1]
+    return Failure("", searched.message, {})

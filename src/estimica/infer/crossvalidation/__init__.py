@@ -1,0 +1,1 @@
+"""Fits without some of the data, which they then predict."""

@@ -1,0 +1,244 @@
+"""Folds: what is left out in turn, the fit without it, and what that fit predicts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.estimate.criteria.scoring import Block
+from estimica.estimate.objective.cost import Objective, Point, as_seen, judge_of, scored, scored_at
+from estimica.estimate.objective.predictor import Failure
+from estimica.estimate.search.methods import LevenbergMarquardt
+from estimica.estimate.search.minimise import minimise
+from estimica.estimate.search.run import Limits
+from estimica.estimate.setup import Setup
+from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.infer.covariance.linearisation import pseudo_inverse
+from estimica.infer.refit import Workplace, refit
+from estimica.study.record.samples import Measured, Record
+
+Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Key = tuple[str, str]  # case and output
+LOST = 10.0  # growth of a standard error from which on an unknown is kept where it was
+FAINT = 1e-4  # of all information, so that what remains can be inverted
+BLOCKS = 5  # stretches of time, where nobody says how many
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Samples that are left out together, by case and output, and what they are called."""
+
+    name: str
+    left_out: Mapping[Key, Flags]
+
+
+def folds_of(records: Sequence[Record], by: str, count: int | None) -> list[Fold]:
+    """Groups of cases, or stretches of time of every case; each sample is left out once."""
+    if by == "case":
+        return _by_case(records, count)
+    count = BLOCKS if count is None else count
+    fewest = min((len(m.time) for r in records for m in r.outputs), default=0)
+    if fewest < 2 * count:
+        raise InferError(
+            "I341",
+            f"{fewest} samples of an output are too few for {count} stretches of time; use fewer "
+            "folds",
+        )
+    return _by_time(records, count)
+
+
+def _by_case(records: Sequence[Record], count: int | None) -> list[Fold]:
+    cases = len(records)
+    if cases < 2:
+        raise InferError(
+            "I340",
+            "there is one case to calibrate with, so none can be left out; use by = 'time'",
+        )
+    count = cases if count is None else count
+    if count > cases:
+        raise InferError("I342", f"{count} folds of {cases} cases; use {cases} or fewer")
+    groups = [records[k::count] for k in range(count)]
+    return [
+        Fold(
+            ", ".join(r.case.name for r in group),
+            {
+                (r.case.name, m.name): np.full(len(m.time), r in group)
+                for r in records
+                for m in r.outputs
+            },
+        )
+        for group in groups
+    ]
+
+
+def _by_time(records: Sequence[Record], count: int) -> list[Fold]:
+    """Stretches with equally many stamps in each case."""
+    found: list[dict[Key, Flags]] = [{} for _ in range(count)]
+    names = [""] * count
+    for record in records:
+        stamps = np.unique(np.concatenate([m.time for m in record.outputs]))
+        parts = np.array_split(stamps, count)
+        for k, part in enumerate(parts):
+            names[k] = f"{part[0]:.5g} … {part[-1]:.5g}"
+            for m in record.outputs:
+                inside = (m.time >= part[0]) & (m.time <= part[-1])
+                found[k][record.case.name, m.name] = inside
+    if len(records) > 1:
+        names = [f"stretch {k} of {count}" for k in range(1, count + 1)]
+    return [Fold(name, masks) for name, masks in zip(names, found, strict=True)]
+
+
+def done(place: Workplace, fold: Fold) -> dict[str, Any]:
+    """The fit without a fold, and the outputs it predicts there, as values that can be stored."""
+    setup = without(place, fold)
+    cases = setup.calibration()
+    unknowns = cases.unknowns
+    start = carried(place.objective.unknowns, place.objective.unknowns.values(place.q), unknowns)
+    kept = undetermined(place, scored(cases, place.objective.criterion.scales), start)
+    searched = refit(setup, cases, start, kept if kept.any() else None)
+    found: dict[str, Any] = {
+        "status": str(searched.status),
+        "message": searched.message,
+        "values": None,
+        "kept": [u.label for u, k in zip(unknowns.items, kept, strict=True) if k],
+        "predicted": [],
+    }
+    if searched.point is None:
+        return found
+    values = searched.point.values
+    found["values"] = [float(v) for v in values[: len(place.setup.tuners)]]
+    whole = [r for r in place.setup.of_role("calibrate") if _is_whole(r, fold)]
+    if whole:
+        predicted = _predict_cases(place, whole, searched.point)
+    else:
+        predicted = _predict_stretches(place, fold, unknowns, searched.point)
+    if isinstance(predicted, str):
+        return found | {"status": "failed", "message": predicted}
+    return found | {"predicted": predicted}
+
+
+def undetermined(place: Workplace, objective: Objective, start: Vector) -> Flags:
+    """Unknowns that only the left-out samples determine: without them they are kept.
+
+    A start value says little beyond the first stretch. Such unknowns are found one by one, as
+    those whose standard error grows most without the fold.
+    """
+    kept = np.zeros(len(objective.unknowns), bool)
+    less, whole = _seen(objective, start), _seen(place.objective, place.q)
+    if less is None or whole is None:
+        return kept
+    places = {_key(u): k for k, u in enumerate(place.objective.unknowns.items)}
+    own = [places[_key(u)] for u in objective.unknowns.items]
+    # what all data say of these unknowns when the others follow
+    everything = np.linalg.pinv(np.linalg.pinv(whole.R.T @ whole.R)[np.ix_(own, own)])
+    remaining = less.R.T @ less.R + FAINT * everything
+    while not kept.all():
+        free = ~kept
+        before = np.diag(pseudo_inverse(everything, free, 1e-7))
+        after = np.diag(pseudo_inverse(remaining, free, 1e-7))
+        growth = np.divide(after, before, out=np.ones(len(free)), where=before > 0)
+        worst = int(np.argmax(growth))
+        if growth[worst] <= LOST**2:
+            break
+        kept[worst] = True
+    return kept
+
+
+def _seen(objective: Objective, q: Vector) -> Point | None:
+    """The information at a point; none where derivatives have none."""
+    point = objective.at(q)
+    if isinstance(point, Failure):
+        return None
+    judge = judge_of(objective, point)
+    return None if isinstance(judge, str) else as_seen(judge, point)
+
+
+def _key(unknown: Unknown) -> tuple[str, str, str]:
+    return unknown.kind, unknown.case, unknown.name
+
+
+def without(place: Workplace, fold: Fold) -> Setup:
+    """The setup in which the samples of a fold do not count; weights stay as they were."""
+    weights = {(b.case, b.name): _weight(b, place.objective) for b in place.objective.blocks}
+    records = []
+    for record in place.setup.of_role("calibrate"):
+        outputs = [
+            _kept(m, ~fold.left_out[record.case.name, m.name], weights[record.case.name, m.name])
+            for m in record.outputs
+        ]
+        outputs = [m for m in outputs if len(m.time)]
+        if outputs:
+            records.append(replace(record, outputs=tuple(outputs)))
+    return replace(place.setup, records=tuple(records))
+
+
+def _weight(block: Block, objective: Objective) -> float | None:
+    """The weight that gives the block the same weight again."""
+    if objective.criterion.name == "ml":
+        return block.measured.weight
+    return block.weight * (block.sigma if isinstance(block.sigma, float) else 1.0)
+
+
+def _kept(m: Measured, keep: Flags, weight: float | None) -> Measured:
+    return replace(m.kept(keep), weight=weight)
+
+
+def carried(of: Unknowns, values: Vector, to: Unknowns) -> Vector:
+    """Coordinates of the same unknowns among others."""
+    known = {_key(u): v for u, v in zip(of.items, values, strict=True)}
+    found = [known.get(_key(u), u.start) for u in to.items]
+    return to.clipped(to.coordinates(np.array(found, float)))
+
+
+def _is_whole(record: Record, fold: Fold) -> bool:
+    return all(fold.left_out[record.case.name, m.name].all() for m in record.outputs)
+
+
+def _predict_stretches(
+    place: Workplace, fold: Fold, fitted: Unknowns, point: Point
+) -> list[dict[str, Any]] | str:
+    """The simulation runs through what was left out."""
+    unknowns = place.objective.unknowns
+    q = carried(fitted, point.values, unknowns)
+    predictions = place.objective.predict(unknowns.values(q))
+    if isinstance(predictions, Failure):
+        return predictions.message
+    found = []
+    for block, prediction in zip(place.objective.blocks, predictions, strict=True):
+        inside = fold.left_out[block.case, block.name]
+        found.append(_told(block.case, block.name, prediction.value[inside]))
+    return found
+
+
+def _predict_cases(
+    place: Workplace, records: Sequence[Record], point: Point
+) -> list[dict[str, Any]] | str:
+    """Cases as for validation: their own start values are found from their own data."""
+    found = []
+    for record in records:
+        own = place.setup.validation(record, point.values[: len(place.setup.tuners)])
+        start = carried(
+            place.objective.unknowns, place.objective.unknowns.values(place.q), own.unknowns
+        )
+        objective = scored_at(own, start, point.scales)
+        if isinstance(objective, Failure):
+            return objective.message
+        searched = minimise(objective, LevenbergMarquardt(), start, Limits(max_iterations=100))
+        if searched.point is None:
+            return searched.message
+        predictions = objective.predict(searched.point.values)
+        if isinstance(predictions, Failure):
+            return predictions.message
+        for block, prediction in zip(objective.blocks, predictions, strict=True):
+            found.append(_told(record.case.name, block.name, prediction.value))
+    return found
+
+
+def _told(case: str, output: str, value: Vector) -> dict[str, Any]:
+    return {"case": case, "output": output, "simulated": [float(v) for v in value]}

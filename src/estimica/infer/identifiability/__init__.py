@@ -1,0 +1,1 @@
+"""Which unknowns the data determine, which no data would, and what would help."""

@@ -1,0 +1,265 @@
+"""Identifiability: which unknowns the data determine, which no data would, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import view as show
+from estimica.base.errors import FitError
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.fit.result import Identifiability as FitIdentifiability
+from estimica.estimate.identify.invariant import listed
+from estimica.estimate.identify.practical import Practical
+from estimica.estimate.identify.twins import Twin, twin_advice
+from estimica.estimate.run.fit import fit as estimate
+from estimica.estimate.setup import prepare
+from estimica.infer.identifiability.prospect import prospect
+from estimica.infer.identifiability.structural.run import Structural, judge
+from estimica.infer.second_model.result import SecondModel
+from estimica.infer.second_model.run import second_model
+from estimica.infer.sensitivity.run import Quiet, SensitivityMeasures, measures, moving
+from estimica.study.noise_free import tuners_of_noise, without_noise_tuners
+from estimica.study.study import Study
+
+Vector = npt.NDArray[np.float64]
+CORRELATED = 0.95  # from which on two unknowns count as hardly told apart
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """Unknowns that are determined, but hardly one without the other."""
+
+    names: tuple[str, ...]
+    correlation: float  # the largest among them, by size
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        names = listed([f"'{n}'" for n in self.names])
+        return (
+            f"{names} are determined, but their errors go together (correlation up to "
+            f"{self.correlation:.3g}): trust them only jointly, fix one, or excite what "
+            "tells them apart"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability:
+    """What a study says about its unknowns: rank, invariants, correlations, structure."""
+
+    study: str
+    names: tuple[str, ...]
+    values: Vector
+    at_bound: tuple[str, ...]
+    data: FitIdentifiability
+    correlation: Vector  # NaN where an unknown is not determined or held at a bound
+    correlated: tuple[Correlated, ...]
+    vif: Vector  # variance inflation: R_i²; infinite where not determined, NaN at a bound
+    structural: Structural | None
+    measures: SensitivityMeasures
+    run: str = ""  # its number in the run store
+    second: SecondModel | None = None  # what is left open, in another model
+    practical: tuple[Practical, ...] = ()  # whether errors leave anything of the values
+    twins: tuple[Twin, ...] = ()  # other values that fit as well
+    twin_advice: tuple[str, ...] = ()
+    hardly: tuple[str, ...] = ()  # advice on those of which they do not
+    origin: Study | None = field(default=None, repr=False)  # what was asked
+
+    @property
+    def rank(self) -> int:
+        """Directions that the data determine, unknowns at bounds counted in."""
+        return self.data.rank
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return self.data.n
+
+    @property
+    def null_directions(self) -> tuple[Mapping[str, float], ...]:
+        """Relative changes that leave every output as it is."""
+        return self.data.null_directions
+
+    @property
+    def invariants(self) -> tuple[str, ...]:
+        """Combinations of undetermined unknowns that are determined: `R·C`."""
+        return tuple(i.text for g in self.data.groups for i in g.invariants)
+
+    @property
+    def fix(self) -> tuple[str, ...]:
+        """What to fix so that the rest is determined, best conditioned."""
+        return self.data.fix
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is not determined and what would help, one sentence each."""
+        said = [
+            f"{words}; {prospect(self.structural, group)}"
+            for words, group in zip(self.data.advice, self.data.groups, strict=True)
+        ]
+        said += [
+            *self.hardly,
+            *self.twin_advice,
+            *(c.text for c in self.correlated),
+            *self._structural_only(),
+        ]
+        return (*said, *(self.second.advice if self.second else ()))
+
+    def _structural_only(self) -> list[str]:
+        """What the structure forbids though the numbers seemed to allow it."""
+        found = self.structural
+        if found is None or found.n - found.rank <= len(self.null_directions):
+            return []
+        bounded = any(self.at_bound)
+        if bounded:
+            return []
+        return [
+            f"by the structure of the model only {found.rank} of {found.n} directions can be "
+            f"determined, though the data seem to determine {self.rank}: {found.text}"
+        ]
+
+    def outcome(self) -> tuple[str, str]:
+        """How it ended."""
+        return "done", self.text
+
+    @property
+    def text(self) -> str:
+        """The verdict in a sentence."""
+        if self.rank >= self.n:
+            what = "the unknown" if self.n == 1 else f"all {self.n} unknowns"
+            if self.hardly:
+                some = "it" if self.n == 1 else f"{len(self.hardly)} of them"
+                return f"the data determine {what} by rank, but practically not {some}"
+            return f"the data determine {what}"
+        return f"the data determine {self.rank} of {self.n} directions"
+
+    # -- how it shows itself ---------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """A row for each unknown."""
+        from estimica.infer.identifiability.present import table
+
+        return table(self)
+
+    def plot(self, kind: str = "correlation") -> Any:
+        """A Plotly figure: "correlation" of the unknowns, or "ellipses" of sensitivity."""
+        from estimica.infer.identifiability.present import picture
+
+        return show.figure(picture(self, kind))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.infer.identifiability.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """The JSON of `estimica identifiability --json`."""
+        from estimica.infer.identifiability.present import as_object
+
+        return as_object(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return "\n".join([show.text(self.table()), *self.advice])
+
+
+def identifiability(
+    study: Study | Fit,
+    *,
+    quiet: Quiet | None = None,
+    structural: bool = True,
+    seed: int = 0,
+    second: Study | None = None,
+) -> Identifiability:
+    """Which unknowns the data determine, which no data would, and what would help.
+
+    A study is fitted first. `quiet` gives the noise of the outputs (see `measures`), `structural`
+    asks whether better data could help, at random points of `seed`. `second` is another study of
+    the same tuners: does what is left open matter there (see `second_model`)?
+    """
+    found = study if isinstance(study, Fit) else estimate(study)
+    if not found.n_free:
+        raise FitError("F060", f"study '{found.study.name}' has no unknowns; add a tuner")
+    if not np.isfinite(found.cost):
+        raise FitError(
+            "F062", f"there is no estimate to judge: {found.outcome.message}; mend that first"
+        )
+    labels = tuple(u.label for u in found.unknowns.items)
+    correlation = correlations(found.covariance)
+    sensed = measures(found, quiet=quiet)
+    return Identifiability(
+        study=found.study.name,
+        names=labels,
+        values=found.values,
+        at_bound=found.at_bound,
+        data=found.identifiability,
+        correlation=correlation,
+        correlated=correlated(labels, correlation),
+        vif=_inflation(found, sensed),
+        structural=_structural(found, seed) if structural else None,
+        measures=sensed,
+        second=None if second is None else second_model(found, second),
+        practical=found.practical,
+        hardly=found.practical_advice,
+        twins=found.twins,
+        twin_advice=twin_advice(found),
+        origin=found.study,
+    )
+
+
+def _structural(fit: Fit, seed: int) -> Structural:
+    """Whether better data could help, asked of the unknowns that move outputs."""
+    of_noise = tuners_of_noise(fit.study)
+    if not of_noise:
+        return judge(fit.setup, fit.setup.calibration(), fit.values, seed)
+    setup = prepare(without_noise_tuners(fit.study))
+    kept = [u.kind != "tuner" or u.name not in of_noise for u in fit.unknowns.items]
+    return judge(setup, setup.calibration(), fit.values[kept], seed)
+
+
+def correlations(covariance: Vector) -> Vector:
+    """Correlation matrix; NaN where there is no finite variance."""
+    deviation = np.sqrt(np.diag(covariance))
+    deviation = np.where(np.isfinite(deviation) & (deviation > 0), deviation, np.nan)
+    found: Vector = covariance / np.outer(deviation, deviation)
+    return np.clip(found, -1.0, 1.0)
+
+
+def correlated(names: tuple[str, ...], correlation: Vector) -> tuple[Correlated, ...]:
+    """Groups of unknowns joined by correlations above 0.95."""
+    strong = np.nan_to_num(np.abs(correlation)) > CORRELATED
+    np.fill_diagonal(strong, False)
+    open_ = {k for k in range(len(names)) if strong[k].any()}
+    found = []
+    while open_:
+        group, grown = set[int](), {min(open_)}
+        while grown != group:
+            group = grown
+            grown = group | {int(j) for k in group for j in np.flatnonzero(strong[k])}
+        open_ -= group
+        chosen = sorted(group)
+        part = correlation[np.ix_(chosen, chosen)] - np.eye(len(chosen))
+        largest = float(part.ravel()[np.nanargmax(np.abs(part))])
+        found.append(Correlated(tuple(names[k] for k in chosen), largest))
+    return tuple(found)
+
+
+def _inflation(fit: Fit, sensed: SensitivityMeasures) -> Vector:
+    """Variance inflation: how much more uncertain by the others being unknown too."""
+    found = np.full(len(fit.values), np.nan)
+    found[moving(fit)] = sensed.measures.R_i**2
+    return found

@@ -1,0 +1,1 @@
+"""Whether an experiment could determine the unknowns at all: ranks of output derivatives."""

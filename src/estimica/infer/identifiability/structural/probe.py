@@ -1,0 +1,394 @@
+"""Probes: what the best imaginable data would say about the unknowns, at some values of them.
+
+By power series where the model has them, with decimals enough that zero means zero; otherwise by
+simulations under lively random inputs, to the accuracy of the solver.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from decimal import Decimal, DecimalException, DivisionByZero, InvalidOperation, localcontext
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import EstimicaError
+from estimica.base.signals import Hold, Signal
+from estimica.compiled.model.interface import Model
+from estimica.estimate.conclusion.identifiability import sizes
+from estimica.estimate.identify.accuracy import NOTHING
+from estimica.estimate.objective.frequency import FrequencyPredictor
+from estimica.estimate.objective.predictor import Predictor, split
+from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.setup import Setup
+from estimica.infer.identifiability.structural.elimination import Elimination
+from estimica.infer.identifiability.structural.frequency_rows import frequency_rows
+from estimica.infer.identifiability.structural.series import Dual
+from estimica.infer.identifiability.structural.taylor import Experiment, TaylorModel
+from estimica.simulate.engine.run import Options
+from estimica.simulate.modelica.model import ModelicaModel
+
+Vector = npt.NDArray[np.float64]
+DIGITS = 100  # at least; more where the series are long
+DIGITS_A_ORDER = 4
+#: times that digits are doubled: the Akt model of Fujita et al. (2010), parameters from 1e-8 to
+#: 1e8, needs one (shares of 1e-57 count, rounding is at 1e-84 with 120 digits)
+MOST_DOUBLED = 3
+NEW_BY_LINKS = Decimal("1e-11")  # where tuners go through formulas in double precision
+STALLED = 5  # orders in a row that bring nothing new, at least, before the series ends
+LONGEST = 10.0  # seconds for one series
+SAMPLES = 400
+#: A direction is seen where its effect is more than so many times the error of its effect. The
+#: error is that direction's own, not the largest of all: along exact symmetries the integrator errs
+#: by rounding only (effects of 1e-16 and errors of 1e-15 in five published models at 16 points
+#: each), while single sensitivities are off by 1e-7 where the model is stiff.
+SEEN = 3.0
+ROUNDING = 1e-12  # effect that summed rounding errors may have
+PIECES = 40  # of a random input
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What data could tell at one point: rank, null directions, and how clear the case is."""
+
+    values: Vector
+    rank: int
+    null: Vector  # rows, in the unknowns' units
+    kept: float  # the smallest share or singular value that counts
+    dropped: float  # the largest that does not, or its error
+    method: str
+    because: str = ""  # why it was not judged by power series
+
+
+class TooLongError(Exception):
+    """Series of this model take too long."""
+
+
+class Probe(ABC):
+    """Evaluates the rank that rich data would have."""
+
+    method: str
+    more: tuple[str, ...]  # variables that are taken as measured in addition
+
+    def __init__(self, setup: Setup, objective: Disagreement, more: tuple[str, ...] = ()) -> None:
+        self.setup = setup
+        self.objective = objective
+        self.more = more
+        self.n = len(objective.unknowns)
+
+    def outputs(self, predictor: Predictor) -> list[str]:
+        """What is measured in a case."""
+        return [
+            *(m.name for m in predictor.record.outputs if not m.is_input),
+            *self.more,
+        ]
+
+    def extras(self, predictor: Predictor) -> list[int | None]:
+        """Places of the disturbances of the outputs."""
+        pairs = zip(predictor.record.outputs, predictor.extras, strict=True)
+        return [*(extra for m, extra in pairs if not m.is_input), *(None for _ in self.more)]
+
+    @property
+    def ends_early(self) -> str:
+        """Why it may miss what data tell; empty where it does not."""
+        return ""
+
+    @abstractmethod
+    def with_outputs(self, more: tuple[str, ...]) -> Probe:
+        """The same with further variables taken as measured."""
+
+    @abstractmethod
+    def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
+        """The rank at values of all unknowns; none where the model cannot be evaluated."""
+
+
+def numbers(setup: Setup, predictor: Predictor) -> dict[str, float]:
+    """Parameters and start values that a case holds fixed."""
+    return {**setup.held, **setup.study.fixed_of(predictor.record.case)}
+
+
+# --- power series --------------------------------------------------------------------------------
+
+
+class SeriesProbe(Probe):
+    """By Taylor coefficients of the outputs at the start of each case."""
+
+    method = "Taylor series"
+
+    def __init__(
+        self,
+        setup: Setup,
+        objective: Disagreement,
+        model: ModelicaModel,
+        more: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(setup, objective, more)
+        self._model = model
+        self._defaults = _input_values(model)
+        self._models = [TaylorModel(model.system, self.outputs(p)) for p in objective.predictors]
+        self._order = len(model.system.states) + self.n + 2
+        self._digits = max(DIGITS, DIGITS_A_ORDER * self._order)
+        self._patience = max(STALLED, len(model.system.states))
+        self._has_formulas = any(not _is_plain(p) for p in objective.predictors)
+
+    @property
+    def ends_early(self) -> str:
+        """Series end with the first event, and double precision hides what is small."""
+        if self._has_formulas:
+            return "its tuners go through formulas in double precision"
+        return next((m.ends_early for m in self._models), "")
+
+    def with_outputs(self, more: tuple[str, ...]) -> SeriesProbe:
+        """The same with further variables taken as measured."""
+        return SeriesProbe(self.setup, self.objective, self._model, more)
+
+    def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
+        """Coefficients order by order until they say nothing new.
+
+        What is small but not zero is told from rounding by more digits: only the latter follows.
+        """
+        begun = perf_counter()
+        for doubled in range(MOST_DOUBLED + 1):
+            digits = self._digits * 2**doubled
+            found = self._eliminated(values, deepcopy(random), digits, begun)
+            if found is None or self._has_formulas or _is_clear(found, digits):
+                break
+        random.random()  # the next point is to have inputs of its own
+        if found is None:
+            return None
+        smallest = max(float(found.smallest), 1e-300)
+        null = found.null_space() * self._sizes(values)
+        return Seen(values, found.rank, null, smallest, float(found.largest), self.method)
+
+    def _eliminated(
+        self, values: Vector, random: np.random.Generator, digits: int, begun: float
+    ) -> Elimination | None:
+        with localcontext() as context:
+            context.prec = digits
+            context.traps[DivisionByZero] = context.traps[InvalidOperation] = False
+            try:
+                return self._rows(values, random, digits, begun)
+            except (DecimalException, OverflowError, ValueError):
+                return None
+
+    def _rows(
+        self, values: Vector, random: np.random.Generator, digits: int, begun: float
+    ) -> Elimination | None:
+        # half of the digits: what is zero is off by the last ones only
+        new = NEW_BY_LINKS if self._has_formulas else Decimal(10) ** (-digits // 2)
+        found = Elimination(self.n, new)
+        scale = np.array([Decimal(float(x)) for x in self._sizes(values)], dtype=object)
+        cases = [
+            (model.series(self._experiment(p, values, random), self._order), p)
+            for model, p in zip(self._models, self.objective.predictors, strict=True)
+        ]
+        stalled = 0
+        for order in range(self._order):
+            new_one = False
+            for series, predictor in cases:
+                for k, coefficient in enumerate(series.advance()):
+                    if not all(x.is_finite() for x in coefficient):
+                        return None
+                    row = self._row(predictor, k, order, coefficient, values)
+                    new_one |= found.add(row * scale)
+            stalled = 0 if new_one else stalled + 1
+            if found.rank == self.n or stalled > self._patience:
+                break
+            if perf_counter() - begun > LONGEST:
+                raise TooLongError
+        return found
+
+    def _sizes(self, values: Vector) -> Vector:
+        scale = np.array([u.scale for u in self.objective.unknowns.items])
+        return np.where(values != 0, np.abs(values), scale)
+
+    def _row(
+        self, predictor: Predictor, k: int, order: int, coefficient: Dual, values: Vector
+    ) -> npt.NDArray[np.object_]:
+        """Derivatives of one coefficient by all unknowns."""
+        row = np.array([Decimal(0)] * self.n, dtype=object)
+        p = len(predictor.links.parameters)
+        slopes = coefficient[1:]
+        tuners = list(predictor.places.tuners)
+        _, chain = predictor.links.at(values[tuners])
+        for i, j in zip(*np.nonzero(chain), strict=True):
+            row[tuners[j]] += slopes[i] * Decimal(float(chain[i, j]))
+        for i, place in enumerate(predictor.places.starts.values()):
+            row[place] = slopes[p + i]
+        extra = self.extras(predictor)[k]
+        if extra is not None and order == 0:
+            row[extra] = Decimal(1)
+        return row
+
+    def _experiment(
+        self, predictor: Predictor, values: Vector, random: np.random.Generator
+    ) -> Experiment:
+        links, places, one = predictor.links, predictor.places, predictor.record
+        parameters, _ = links.at(values[list(places.tuners)])
+        known = dict(numbers(self.setup, predictor))
+        known |= dict(zip(links.parameters, map(float, parameters), strict=True))
+        known |= {n: float(values[k]) for n, k in places.starts.items()}
+        times = predictor.times
+        return Experiment(
+            unknowns=(*links.parameters, *places.starts),
+            values=known,
+            inputs={
+                n: self._polynomial(one.inputs.get(n), default, random)
+                for n, default in self._defaults.items()
+            },
+            begin=one.begin,
+            duration=float(times[-1] - one.begin) or 1.0,
+        )
+
+    def _polynomial(
+        self, signal: Signal | None, default: float, random: np.random.Generator
+    ) -> tuple[float, ...]:
+        """A random polynomial of the size of an input; a number stays a number."""
+        if signal is None or len(signal.time) == 1:
+            return (default if signal is None else float(signal.value[0]),)
+        low, span = _range(signal)
+        return tuple(low + span * random.random() if k == 0 else span * random.uniform(-1, 1)
+                     for k in range(self._order + 1))  # fmt: skip
+
+
+def _is_clear(found: Elimination, digits: int) -> bool:
+    """Whether nothing that counted, or did not, lies in the middle third of the digits."""
+    third = Decimal(10) ** (-digits // 3)
+    return found.smallest > third and found.largest < third * third
+
+
+def _is_plain(predictor: Predictor) -> bool:
+    """Whether parameters are tuners, though perhaps several follow one."""
+    _, chain = predictor.links.at(np.full(len(predictor.places.tuners), 1.2345))
+    return bool(np.isin(chain, (0.0, 1.0)).all())
+
+
+def _range(signal: Signal) -> tuple[float, float]:
+    low, high = float(np.min(signal.value)), float(np.max(signal.value))
+    return low, (high - low) or abs(high) or 1.0
+
+
+def _input_values(model: Model) -> dict[str, float]:
+    """Inputs with the values they have where none is given."""
+    return {
+        q.name: float(q.value) if isinstance(q.value, (int, float)) else 0.0
+        for q in model.quantities()
+        if q.role == "input"
+    }
+
+
+# --- simulations ---------------------------------------------------------------------------------
+
+
+class SimulationProbe(Probe):
+    """By sensitivities along simulations, to two tolerances: their difference is the error."""
+
+    method = "simulation"
+
+    def with_outputs(self, more: tuple[str, ...]) -> SimulationProbe:
+        """The same with further variables taken as measured."""
+        return SimulationProbe(self.setup, self.objective, more)
+
+    def at(
+        self, values: Vector, random: np.random.Generator, among: Vector | None = None
+    ) -> Seen | None:
+        """Singular values of the sensitivities under random inputs.
+
+        Only directions that the rows of `among` span are asked after, where it is given: the others
+        are known to be determined.
+        """
+        seed = int(random.integers(2**31))
+        fine, coarse = (
+            self._jacobian(values, np.random.default_rng(seed), rtol) for rtol in (1e-11, 1e-9)
+        )
+        if fine is None or coarse is None or not np.isfinite(fine).all():
+            return None
+        effect = np.linalg.norm(fine, axis=0) * sizes(self.objective.unknowns, values)
+        lost = effect < NOTHING * effect.max(initial=0.0)
+        fine[:, lost] = coarse[:, lost] = 0.0
+        basis = np.eye(self.n) if among is None else among
+        # what the unknowns of a direction do together, relative to what each of them does
+        scale = np.abs(basis) @ np.linalg.norm(fine, axis=0)
+        basis = basis / np.where(scale > 0, scale, 1.0)[:, None]
+        _, s, Vt = np.linalg.svd(fine @ basis.T)
+        errors = np.linalg.norm((fine - coarse) @ basis.T @ Vt.T, axis=0)
+        rank = int(np.count_nonzero(s > np.maximum(SEEN * errors[: len(s)], ROUNDING)))
+        smallest = float(s[rank - 1]) if rank else 1.0
+        dropped = float(np.max(np.maximum(s, errors[: len(s)])[rank:], initial=0.0))
+        return Seen(values, self.n - len(basis) + rank, Vt[rank:] @ basis, smallest, dropped,
+                    self.method)  # fmt: skip
+
+    def _jacobian(self, values: Vector, random: np.random.Generator, rtol: float) -> Vector | None:
+        rows = []
+        for predictor in self.objective.predictors:
+            try:
+                if isinstance(predictor, FrequencyPredictor):
+                    rows += list(frequency_rows(self.setup, predictor, self.more, values))
+                else:
+                    rows += list(self._case(predictor, values, random, rtol))
+            except EstimicaError:
+                return None
+        return np.vstack(rows)
+
+    def _case(
+        self, predictor: Predictor, values: Vector, random: np.random.Generator, rtol: float
+    ) -> Iterator[Vector]:
+        one = predictor.record
+        model = self.setup.study.model_of(one.case)
+        parameters, starts = split(model, numbers(self.setup, predictor))
+        times = _grid(predictor, model.has_time)
+        inputs = {n: _lively(s, times, model.has_time, random) for n, s in one.inputs.items()}
+        response = model.response(
+            times,
+            inputs,
+            parameters,
+            starts,
+            outputs=self.outputs(predictor),
+            wrt=[*predictor.links.parameters, *predictor.places.starts],
+            begin=one.begin if model.has_time else None,
+            options=self._options(predictor, rtol),
+        )
+        tuned, chain = predictor.links.at(values[list(predictor.places.tuners)])
+        own = np.array([values[k] for k in predictor.places.starts.values()])
+        run = response.at(np.concatenate([tuned, own]))
+        if not run.ok:
+            raise EstimicaError("F000", run.text)
+        p = len(tuned)
+        for k, extra in enumerate(self.extras(predictor)):
+            slope = run.YS[:, k, :]
+            block = np.zeros((len(times), self.n))
+            block[:, list(predictor.places.tuners)] = slope[:, :p] @ chain
+            block[:, list(predictor.places.starts.values())] = slope[:, p:]
+            if extra is not None:
+                block[:, extra] = 1.0
+            rms = float(np.sqrt(np.mean(run.Y[:, k] ** 2))) or 1.0
+            yield block / rms
+
+    def _options(self, predictor: Predictor, rtol: float) -> Options | None:
+        if not self.setup.study.model.has_time:
+            return None
+        return Options(rtol=rtol, atol=1e-3 * rtol, method=self.setup.study.solver.method)
+
+
+def _grid(predictor: Predictor, has_time: bool) -> Vector:
+    if not has_time:
+        return np.arange(SAMPLES, dtype=float)
+    begin, end = predictor.record.begin, float(predictor.times[-1])
+    return np.linspace(begin, end if end > begin else begin + 1.0, SAMPLES)
+
+
+def _lively(
+    signal: Signal, times: Vector, has_time: bool, random: np.random.Generator
+) -> Signal | Vector:
+    """Random levels over the range of an input; a number stays a number."""
+    if len(signal.time) == 1:
+        return signal
+    low, span = _range(signal)
+    if not has_time:
+        return low + span * random.random(len(times))
+    stamps = np.linspace(times[0], times[-1], PIECES + 1)
+    return Signal(stamps, low + span * random.random(PIECES + 1), Hold.PREVIOUS)

@@ -1,0 +1,1 @@
+"""Tests between nested fits."""

@@ -1,0 +1,192 @@
+"""Nesting: whether a model with more that is free can do all that another one does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import InferError
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import Objective, scored
+from estimica.estimate.objective.predictor import Failure, split
+from estimica.estimate.unknowns import Unknown
+from estimica.infer.likelihood_ratio.held_noise import with_noise
+from estimica.infer.likelihood_ratio.partial_fit import noise_label
+
+Vector = npt.NDArray[np.float64]
+CLOSE = 1e-5  # of the null model's Σρ²: how far two simulations of the same model may lie apart
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """What is free in the larger model only, and where the null model lies within it."""
+
+    released: tuple[str, ...]
+    objective: Objective  # of the larger model
+    null: Vector  # coordinates of the null model
+
+    @property
+    def frees_noise(self) -> bool:
+        """Whether a noise level is among what is released."""
+        labels = {u.label for u in self.objective.unknowns.items}
+        return any(name not in labels for name in self.released)
+
+    @property
+    def places(self) -> list[int]:
+        """The released ones among the unknowns of the larger model."""
+        items = self.objective.unknowns.items
+        return [k for k, u in enumerate(items) if u.label in self.released]
+
+
+def require_nested(null: Fit, other: Fit) -> Nested:
+    """What is free in `other` only; an error where `null` is no special case of it.
+
+    That is tried out: with the null model's values, `other` must cost what the null model costs.
+    """
+    _require_likelihood(null, other)
+    ours, theirs = (scored(f.setup.calibration(), f.scales) for f in (null, other))
+    _require_same_data(ours, theirs)
+    labels = {u.label for u in null.unknowns.items}
+    known = {u.label for u in other.unknowns.items}
+    lost = [u.label for u in null.unknowns.items if u.label not in known]
+    noise = {n for n, v in null.noise.items() if v.estimated}
+    wider = {n for n, v in other.noise.items() if v.estimated}
+    lost += [noise_label(n) for n in noise if n not in wider]
+    if lost:
+        raise InferError(
+            "I003",
+            f"the models are not nested: '{lost[0]}' is free in the null model only; swap the two, "
+            "or free it in both",
+        )
+    released = [u.label for u in other.unknowns.items if u.label not in labels]
+    released += [noise_label(n) for n in other.noise if n in wider and n not in noise]
+    if not released:
+        raise InferError("I004", "the same is free in both fits; there is nothing to test")
+    return Nested(tuple(released), theirs, _try_out(null, other, theirs))
+
+
+def tolerance(fit: Fit) -> float:
+    """By how much costs of one point may differ through the simulation's own error."""
+    square = float(fit.n_samples) if fit.criterion == "ml" else fit.cost
+    return CLOSE * max(square, 1e-300)
+
+
+def _require_likelihood(null: Fit, other: Fit) -> None:
+    if null.criterion != other.criterion:
+        raise InferError(
+            "I001",
+            f"the fits have different criteria, '{null.criterion}' and '{other.criterion}'; "
+            "use one for both",
+        )
+    for fit in (null, other):
+        e = fit.study.estimation
+        if e.criterion not in ("ml", "oe") or e.loss != "squared":
+            what = f"loss '{e.loss}'" if e.loss != "squared" else f"criterion '{e.criterion}'"
+            raise InferError(
+                "I001", f"{what} is no likelihood; fit with criterion 'ml' or 'oe' and no loss"
+            )
+        if not np.isfinite(fit.cost):
+            raise InferError("I002", f"a fit failed: {fit.outcome.message}")
+
+
+def _require_same_data(ours: Objective, theirs: Objective) -> None:
+    mine = {(b.case, b.name): b for b in ours.blocks}
+    others = {(b.case, b.name): b for b in theirs.blocks}
+    if mine.keys() != others.keys():
+        case, output = sorted(mine.keys() ^ others.keys())[0]
+        raise InferError(
+            "I005",
+            f"the fits have different data: output '{output}' of case '{case}' is in one only",
+        )
+    for (case, output), a in mine.items():
+        b = others[case, output]
+        same = (
+            np.array_equal(a.measured.time, b.measured.time)
+            and np.array_equal(a.measured.value, b.measured.value)
+            and np.allclose(a.scaling, b.scaling, rtol=1e-12)
+        )
+        if not same:
+            raise InferError(
+                "I005",
+                f"the fits have different data: the samples or weights of output '{output}' of "
+                f"case '{case}' differ",
+            )
+
+
+def _try_out(null: Fit, other: Fit, objective: Objective) -> Vector:
+    """The null model's coordinates among the unknowns of the other, where it costs the same."""
+    found = dict(zip((u.label for u in null.unknowns.items), null.values, strict=True))
+    values = []
+    for u in objective.unknowns.items:
+        value = float(found[u.label]) if u.label in found else _held(null, other, u)
+        near = 1e-9 * max(abs(value), u.scale)
+        if not u.min - near <= value <= u.max + near:
+            raise InferError(
+                "I003",
+                f"the models are not nested: '{u.label}' is {value:g} in the null model, outside "
+                f"the bounds {u.min:g} … {u.max:g} of the other",
+            )
+        values.append(min(max(value, u.min), u.max))
+    fixed = {n: v.variance for n, v in null.noise.items() if not v.estimated}
+    q = objective.unknowns.coordinates(np.array(values, float))
+    point = with_noise(objective, fixed).at(q)
+    cost = np.inf if isinstance(point, Failure) else point.cost
+    if not abs(cost - null.cost) <= tolerance(null):
+        raise InferError(
+            "I003",
+            f"the models are not nested: at the null model's values the other costs {cost:.8g} "
+            f"instead of {null.cost:.8g}; give what is fixed in both the same value",
+        )
+    return q
+
+
+def _held(null: Fit, other: Fit, unknown: Unknown) -> float:
+    """The value of an unknown of `other` in the null model, where it is not free."""
+    if unknown.kind == "disturbance":
+        return 0.0
+    if unknown.kind == "start":
+        return _start_value(null, unknown)
+    name = unknown.name
+    for tuner in null.study.tuners:
+        if tuner.name == name and tuner.start is not None:
+            return tuner.start
+    if name in null.setup.held:
+        return null.setup.held[name]
+    for case in null.study.active_cases:
+        if name in case.fixed:
+            return case.fixed[name]
+    for quantity in null.study.model.quantities():
+        if quantity.name == name and isinstance(quantity.value, (int, float)):
+            return float(quantity.value)
+    raise InferError(
+        "I003",
+        f"it cannot be told whether the models are nested: the null model has no value for tuner "
+        f"'{name}'; give it there with active = false",
+    )
+
+
+def _start_value(null: Fit, unknown: Unknown) -> float:
+    case = null.study_case(unknown.case)
+    if unknown.name in case.fixed:
+        return case.fixed[unknown.name]
+    setup = null.setup
+    one = next(r for r in setup.records if r.case.name == unknown.case)
+    links = setup.links.of_case(case)
+    tuned, _ = links.at(null.values[: len(setup.tuners)])
+    values = dict(zip(links.parameters, map(float, tuned), strict=True))
+    if unknown.name in values:
+        return values[unknown.name]
+    model = null.study.model_of(case)
+    parameters, starts = split(model, {**values, **setup.held, **null.study.fixed_of(case)})
+    response = model.response(
+        [one.begin],
+        dict(one.inputs),
+        parameters,
+        starts,
+        outputs=[],
+        wrt=[unknown.name],
+        begin=one.begin,
+    )
+    return float(response.tuners[0])

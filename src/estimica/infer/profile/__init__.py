@@ -1,0 +1,1 @@
+"""The cost along each unknown, with the others fitted."""

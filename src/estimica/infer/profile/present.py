@@ -1,0 +1,206 @@
+"""How profiles show themselves: words, a table, a picture, a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, ended, labelled
+from estimica.estimate.fit.tables import rounded, short, without_empty
+from estimica.estimate.unknowns import Unknowns
+from estimica.execute.reproduction import ANSWER, framed
+from estimica.infer.profile.branch import Ending
+from estimica.infer.profile.result import Profile, ProfileCurve
+from estimica.infer.refit import doubts
+from estimica.study.summary import asked
+
+GREY, STRONG = 7, 1  # of the palette
+CUT = (Ending.INTERRUPTED, Ending.FAILED)  # the curve ends there, the profile does not
+
+
+def outcome(found: Profile) -> tuple[str, str]:
+    """(status, message): how it went."""
+    said = []
+    if found.better is not None:
+        said.append(better_in_words(found))
+    failed = [c.unknown.label for c in found.curves if _has(c, Ending.FAILED)]
+    if failed:
+        said.append(f"profiles that could not be followed to their ends: {', '.join(failed)}")
+    open_ = [c.unknown.label for c in found.curves if _has(c, Ending.FLAT)]
+    if open_:
+        said.append(f"not bounded by these data: {', '.join(open_)}")
+    if found.failures:
+        said.append(f"{found.failures} refits failed on the way")
+    doubted = doubts(found.fit)
+    if found.interrupted:
+        message = "; ".join([walked_in_words(found), *said])
+        return "interrupted", f"interrupted; {message}{doubted}"
+    message = ("; ".join(said) or "every profile was followed to its ends") + doubted
+    if failed and len(failed) == len(found.curves):
+        return "failed", message
+    return "done", message
+
+
+def walked_in_words(found: Profile) -> str:
+    """How many sides had come to their end when it was interrupted, and which had not."""
+    sides = [e for c in found.curves for e in (c.low, c.high)]
+    ended_ = [e for e in sides if e.ending is not Ending.INTERRUPTED]
+    rest = [c.unknown.label for c in found.curves if _has(c, Ending.INTERRUPTED)]
+    said = f"{len(ended_)} of {len(sides)} sides had come to their end"
+    return f"{said}; still open: {', '.join(rest)}" if rest else said
+
+
+def _has(curve: ProfileCurve, ending: Ending) -> bool:
+    return ending in (curve.low.ending, curve.high.ending)
+
+
+def better_in_words(found: Profile) -> str:
+    """What to know about an optimum that the fit did not find."""
+    assert found.better is not None
+    values = ", ".join(f"{n} = {v:.6g}" for n, v in found.better.values.items())
+    lost = all(e.ending is Ending.FAILED for c in found.curves for e in (c.low, c.high))
+    ends = (
+        "no interval holds around it" if lost else "the intervals are those around the better one"
+    )
+    return (
+        f"a better optimum exists at {values} with cost {found.better.cost:.8g} instead of "
+        f"{found.cost:.8g}: the fit is not at the global optimum; start it there; {ends}"
+    )
+
+
+def intervals(found: Profile) -> Table:
+    """A row for each unknown."""
+    share = f"{100 * found.level:g} %"
+    columns = (
+        "unknown",
+        "value",
+        f"{share} from",
+        "to",
+        "t interval from",
+        "to ",
+        "unit",
+        "remark",
+    )
+    rows = [_row(found, c) for c in found.curves]
+    title = f"{found.fit.study.name}: profiles"
+    status, message = outcome(found)
+    note = f"{status}: {message}. Threshold: {found.threshold}."
+    return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
+
+
+def _row(found: Profile, c: ProfileCurve) -> tuple[object, ...]:
+    k = [u.label for u in found.fit.unknowns.items].index(c.unknown.label)
+    error = float(found.fit.accuracy.stderr[k])
+    if not (math.isfinite(error) and error > 0):
+        error = (c.high.value - c.low.value) / 4
+    linear = (float(x) for x in found.fit.accuracy.interval[k])
+    numbers = (c.value, c.low.value, c.high.value, *linear)
+    shown = [rounded(x, error) if math.isfinite(x) else None for x in numbers]
+    remark = "; ".join(m for m in (c.low.message, c.high.message, *c.notes) if m)
+    return c.unknown.label, *shown, "" if c.unknown.unit == "1" else c.unknown.unit, remark
+
+
+def picture(found: Profile, names: Sequence[str] = ()) -> Curves:
+    """The rise of the cost over each unknown, its threshold, and the parabola of the t interval."""
+    panels: list[Panel] = []
+    for c in [found[n] for n in names] or found.curves:
+        top = 2.5 * c.rise
+        rise = c.costs - found.lowest
+        seen = rise <= max(top, 0.0)
+        if seen.sum() < 2:
+            seen[:] = True
+        listed = not panels
+        x = c.values[seen]
+        curves = [
+            Curve("profile", x, rise[seen], marked=True, colour=0, listed=listed),
+            Curve(
+                "threshold",
+                np.array([x[0], x[-1]]),
+                np.full(2, c.rise),
+                dashed=True,
+                colour=STRONG,
+                listed=listed,
+            ),
+        ]
+        curves += _parabola(found, c, x, top, listed)
+        heading = labelled(c.unknown.label, c.unknown.unit)
+        cut = [e.message for e in (c.low, c.high) if e.ending in CUT]
+        heading += f": {'; '.join(cut)}" if cut else ""
+        panels.append(Panel("rise of the cost", tuple(curves), group=heading))
+    return Curves(tuple(panels), f"{found.fit.study.name}: profiles", "", 220)
+
+
+def _parabola(
+    found: Profile, c: ProfileCurve, x: np.ndarray, top: float, listed: bool
+) -> list[Curve]:
+    """What the profile were if the model were linear, on the scale of the search."""
+    unknowns = found.fit.unknowns
+    k = [u.label for u in unknowns.items].index(c.unknown.label)
+    own, accuracy = Unknowns([unknowns.items[k]]), found.fit.accuracy
+    low, high = (own.coordinates(v[None])[0] for v in accuracy.interval[k])
+    centre = own.coordinates(np.array([c.value]))[0]
+    # a bound may have cut off one end
+    half = high - centre if accuracy.clipped[k, 0] else centre - low
+    if not (math.isfinite(half) and half > 0) or found.level != 0.95 or accuracy.clipped[k].all():
+        return []
+    fine = np.linspace(x[0], x[-1], 101)
+    away = np.array([own.coordinates(v[None])[0] for v in fine]) - centre
+    rise = c.rise * (away / half) ** 2
+    seen = rise <= top
+    if not seen.any():
+        return []
+    return [Curve("linear model", fine[seen], rise[seen], colour=GREY, dashed=True, listed=listed)]
+
+
+def page(found: Profile) -> Page:
+    """Everything about profiles on one page."""
+    count = len(found.curves)
+    profiles = f"{count} profile{'' if count == 1 else 's'}"
+    lead = f"{profiles} at {100 * found.level:g} %; {short(found.seconds):g} s."
+    study = found.fit.study
+    told = Page(f"Profiles: {study.name}", tuple(_sections(found)), lead)
+    first = (asked(study, "profile"), Section(ANSWER, _answer(found)))
+    return framed(told, "profile", study, first=first, run=found.run)
+
+
+def _answer(found: Profile) -> str:
+    said = ended(*outcome(found))
+    words = [f"{said[:1].upper()}{said[1:]}."]
+    percent = f"{100 * found.level:g} %"
+    for c in found.curves[:MOST_TOLD]:
+        low, high = c.low, c.high
+        below = f"from {short(low.value):g}" if low.found else f"below: {low.message}"
+        above = f"to {short(high.value):g}" if high.found else f"above: {high.message}"
+        words.append(f"{c.unknown.label} = {short(c.value):g}, {percent} {below}, {above}.")
+    return "\n\n".join(words)
+
+
+def _sections(found: Profile) -> Iterator[Section]:
+    text = f"{_WORDS} The threshold is {found.threshold}."
+    yield Section("Intervals", text, (replace(intervals(found), title="", note=""),))
+    yield Section("Profiles", _PICTURE, (replace(picture(found), title=""),))
+    failures = tuple(
+        (c.unknown.label, short(value), message)
+        for c in found.curves
+        for end in (c.low, c.high)
+        for value, message in end.failures
+    )
+    if failures:
+        table = Table(("unknown", "held at", "what happened"), failures)
+        yield Section("Failed refits", _FAILED, (table,))
+
+
+MOST_TOLD = 8  # unknowns whose intervals are told in words
+_WORDS = (
+    "Each unknown is held at values around its estimate and all others are fitted again. The "
+    "interval holds the values for which the cost stays below the threshold."
+)
+_PICTURE = (
+    "Where the profile follows the dashed parabola, the standard error says all; where it leaves "
+    "it, the interval of the profile is the one to trust. A profile that does not reach the "
+    "threshold says that the data do not bound the unknown on that side."
+)
+_FAILED = "No interval ends at such a point: the walk went on with shorter steps, or says so."

@@ -1,0 +1,113 @@
+"""profile: how the best cost rises when one unknown is held off its estimate.
+
+The others are fitted again at each value. Unlike a standard error the profile does not believe
+that the model is linear, and it shows where the data do not bound an unknown at all (Venzon and
+Moolgavkar, Applied Statistics 37, 1988; Raue et al., Bioinformatics 25, 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import Point, as_seen, judge_of
+from estimica.estimate.unknowns import Unknowns
+from estimica.execute.runs.writer import NoRunWriter, RunWriter
+from estimica.execute.threads import one_thread
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import Executor, crew
+from estimica.infer.profile.result import Profile, concluded
+from estimica.infer.profile.rounds import Asked, OnProgress, Progress, Rounds
+from estimica.infer.profile.threshold import thresholds
+from estimica.infer.refit import estimate_of, require_estimate, workplace, workplace_of
+
+__all__ = ["OnProgress", "Progress", "profile"]
+
+
+def profile(
+    fit: Fit,
+    names: str | Sequence[str] | None = None,
+    *,
+    level: float = 0.95,
+    points: int = 8,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+) -> Profile:
+    """Profiles of the named unknowns, or of all, with intervals of confidence `level`.
+
+    `points` is about how many refits lie between the estimate and either end. The sides of all
+    profiles are shared among `workers`; what is done is noted in `run`, and found there when it
+    is taken up again. Ctrl-C ends it with what has been walked so far.
+    """
+    begun = perf_counter()
+    require_estimate(fit, "profile")
+    _require(level, points)
+    _require_threshold(fit)
+    with one_thread():
+        place = workplace_of(fit)
+        chosen = _chosen(place.objective.unknowns, names)
+        point = place.objective.at(place.q)
+        if not isinstance(point, Point):
+            raise InferError(
+                "I504", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
+            )
+        judge = judge_of(place.objective, point)
+        seen = point if isinstance(judge, str) else as_seen(judge, point)
+        limits = thresholds(fit, place.objective, seen, level)
+    rises = {k: float(limits.rises[k]) for k in chosen}
+    asked = Asked(place, point.cost, rises, points, frozenset(fit.rough.unknowns))
+    rounds = Rounds(asked, fit.starts, progress)
+    context = Context(partial(workplace, fit.study, estimate_of(fit)), place)
+    interrupted = False
+    try:
+        with crew(executor, workers) as hands:
+            rounds.go(hands, context, run or NoRunWriter())
+    except KeyboardInterrupt:
+        interrupted = True
+    found = concluded(
+        fit, place.objective.unknowns, point, level, limits, rounds.branches, rounds.better
+    )
+    return replace(found, interrupted=interrupted, seconds=perf_counter() - begun)
+
+
+def _chosen(unknowns: Unknowns, names: str | Sequence[str] | None) -> list[int]:
+    """Places of the named unknowns: a label, or a name that only one unknown has."""
+    if names is None:
+        return list(range(len(unknowns)))
+    found = []
+    for name in [names] if isinstance(names, str) else names:
+        by_label = [k for k, u in enumerate(unknowns.items) if u.label == name]
+        fitting = by_label or [k for k, u in enumerate(unknowns.items) if u.name == name]
+        labels = [u.label for u in unknowns.items]
+        if not fitting:
+            hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
+            raise InferError("I502", f"the fit has no unknown '{name}'{hint}")
+        if len(fitting) > 1:
+            several = " or ".join(f"'{labels[k]}'" for k in fitting)
+            raise InferError("I503", f"several unknowns are called '{name}'; write {several}")
+        found.append(fitting[0])
+    return list(dict.fromkeys(found))
+
+
+def _require_threshold(fit: Fit) -> None:
+    """Refuse criteria whose rise stands for no confidence."""
+    if fit.rough.reason and len(fit.rough.unknowns) == len(fit.unknowns):
+        raise InferError(
+            "I508",
+            f"profile: {fit.rough.reason}, so that no rise of it stands for a confidence; take a "
+            "bootstrap, or a criterion that is smooth",
+        )
+
+
+def _require(level: float, points: int) -> None:
+    if not 0 < level < 1:
+        raise InferError("I505", f"level {level:g} must lie between 0 and 1, as 0.95")
+    if points < 2:
+        raise InferError("I506", f"{points} points show no profile; use 4 or more")

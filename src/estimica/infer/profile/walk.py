@@ -1,0 +1,273 @@
+"""Walk: follows the profile of one unknown outwards, one refit after the other.
+
+Where the unknown is held at q the others are fitted again, once from where they were and once from
+there plus a step along the tangent; the lower one counts. The derivative of the profile is that of
+the cost at the refit, so each step can be chosen to raise √(cost − optimum) by about the same
+amount. The profile is the lowest of all branches of optima: where a lower one is met, the stops
+passed already are fitted again from it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.objective.cost import Point
+from estimica.infer.profile.branch import Branch, Ending, FailedRefit, Stop, branch_of
+from estimica.infer.profile.crossing import crossing
+from estimica.infer.profile.held_refit import HeldRefit, Local
+from estimica.infer.profile.terms import Terms
+from estimica.infer.refit import Workplace
+
+Vector = npt.NDArray[np.float64]
+
+BATCH = 5  # stops that are walked at a time; then they are noted
+TRIES = 6  # with shorter and shorter steps
+GROWTH = 4.0  # of a step over the last one
+STEEP = 2.5  # a rise of the root, over the intended one, after which the step is halved
+CREEP = 1e-2  # a step, over what has been walked, that only creeps up to where refits fail
+FAR = 1e3  # times the size of the unknown: nobody will look further
+DECADES = 6 * math.log(10)  # the same on a logarithmic scale
+MARGIN = 1.1  # of the root beyond the threshold, so that the crossing is seen from both sides
+FLAT = 1e-6  # a rise, relative to the threshold, that is none
+#: share of what the slopes at two stops foresee that a change of the cost may differ by before
+#: the stops are looked at as on two branches; a cost of fourth order differs by half of it
+BENT = 0.1
+
+
+def advance(place: Workplace, item: tuple[dict[str, Any], Terms]) -> dict[str, Any]:
+    """Walk a branch on by a few stops, or to its end; plain values in, plain values out."""
+    walker = Walker(place, branch_of(item[0]), item[1])
+    walker.look_back()
+    for _ in range(BATCH):
+        if walker.branch.ending is not Ending.WALKING:
+            break
+        walker.walk()
+    return walker.branch.plain()
+
+
+class Walker:
+    """One branch on its way outwards."""
+
+    def __init__(self, place: Workplace, branch: Branch, terms: Terms) -> None:
+        self.place = place
+        self.unknowns = place.objective.unknowns
+        self.branch = branch
+        self.terms = terms
+        self.k, self.d = branch.unknown, branch.direction
+        self.held = HeldRefit(place, self.k, terms.same)
+        bounds = self.unknowns.upper if self.d > 0 else self.unknowns.lower
+        self.bound = float(bounds[self.k])
+
+    # --- outwards --------------------------------------------------------------------------------
+
+    def look_back(self) -> None:
+        """End where stops that are known already cross the threshold: it may have come down."""
+        front = self._front()
+        if front is not None and self.terms.root(front.cost) >= self._enough:
+            self._finish(Ending.FAILED)
+
+    def walk(self) -> None:
+        """Make the next stop and see whether that is the end."""
+        front = self._front()
+        q = self.place.q if front is None else np.array(front.q)
+        if self.d * (self.bound - q[self.k]) <= 0:
+            return self._finish(Ending.BOUND)
+        point = self.held.at(q)
+        if not isinstance(point, Point):  # it has been simulated before
+            return self._finish(Ending.FAILED, point.message)
+        local = self.held.local(point)
+        step = self._step(point, local)
+        jump: Stop | None = None
+        failed = len(self.branch.failures)
+        for _ in range(TRIES):
+            target = self.clipped(float(q[self.k]) + self.d * step)
+            stop = self.stop_at(target, [self.held.along(point, local, target), point.q])
+            if stop is None or not stop.converged:
+                step /= GROWTH
+                continue
+            steep = self.terms.root(stop.cost) - self.terms.root(point.cost) > STEEP * self._stride
+            self._keep(stop, step, front=not steep)
+            if not steep:
+                if self._is_bent(point, local, stop):
+                    self.go_back(stop)
+                ahead = len(self.branch.failures) > failed
+                covered = abs(stop.q[self.k] - float(self.place.q[self.k]))
+                if ahead and step < CREEP * covered:
+                    return self._finish(Ending.FAILED, self.branch.failures[-1].message)
+                return self._judge(stop)
+            jump = stop
+            step /= 2
+        if jump is not None:  # the cost leaps, however short the step
+            self._keep(jump, step, front=True)
+            return self._judge(jump)
+        failures = self.branch.failures
+        self._finish(Ending.FAILED, failures[-1].message if failures else "")
+
+    def go_back(self, lower: Stop) -> None:
+        """Fit the stops between the estimate and a lower one again from there, while that helps."""
+        inwards = [s for s in self.branch.outwards() if self._is_within(s, lower)]
+        last = lower
+        for passed in reversed(inwards):
+            refit = self.held.best([np.array(last.q)], passed.q[self.k])
+            self._count(1)
+            if refit.stop is None or refit.stop.cost >= passed.cost - self.terms.same:
+                return
+            last = refit.stop
+            stops = tuple(last if s is passed else s for s in self.branch.stops)
+            self.branch = replace(self.branch, stops=stops)
+        # all the way: the estimate itself may be on a higher branch
+        here = float(self.place.q[self.k])
+        refit = self.held.best([np.array(last.q)], here)
+        self._count(1)
+        if refit.stop is not None and refit.stop.cost < self.terms.estimate - self.terms.same:
+            self._keep(refit.stop, self.branch.step, front=False)
+
+    def stop_at(self, target: float, starts: list[Vector]) -> Stop | None:
+        """The best fit with the unknown at `target`; where there is none, that is noted."""
+        refit = self.held.best(starts, target)
+        self._count(len(starts))
+        if not refit.ok:
+            failed = FailedRefit(target, refit.message)
+            self.branch = replace(self.branch, failures=(*self.branch.failures, failed))
+        return refit.stop
+
+    def apart(self, target: float, start: Vector) -> Stop | None:
+        """Where a fit with the unknown at `target` leads that begins anywhere."""
+        self._count(1)
+        known = [s for s in self.branch.stops if s.q[self.k] == target and s.converged]
+        return self.held.apart(start, target, known[0] if known else None)
+
+    def go_on_from(self, lower: Stop) -> None:
+        """Walk on from a stop of a lower branch."""
+        self._keep(lower, self.branch.step, front=True)
+        self.go_back(lower)
+
+    def _front(self) -> Stop | None:
+        return self.branch.stops[self.branch.front] if self.branch.front >= 0 else None
+
+    def _is_within(self, stop: Stop, outer: Stop) -> bool:
+        """Whether a stop lies between the estimate and another one."""
+        return self.d * (stop.q[self.k] - self.place.q[self.k]) > 0 and (
+            self.d * (outer.q[self.k] - stop.q[self.k]) > 0
+        )
+
+    def _is_bent(self, point: Point, local: Local, stop: Stop) -> bool:
+        """Whether the slopes at two stops do not account for the change of the cost."""
+        change = stop.cost - point.cost
+        foreseen = (local.slope + stop.slope) * (stop.q[self.k] - point.q[self.k])
+        beyond = abs(change - foreseen)
+        stale = any(
+            self._is_within(s, stop) and self.d * (s.q[self.k] - point.q[self.k]) > 0
+            for s in self.branch.stops
+        )
+        return stale or beyond > max(BENT * max(abs(change), abs(foreseen)), self.terms.same)
+
+    def _judge(self, stop: Stop) -> None:
+        q = stop.q[self.k]
+        here = float(self.place.q[self.k])
+        far = DECADES if self.unknowns.items[self.k].log else FAR * max(abs(here), 1.0)
+        if self.terms.root(stop.cost) >= self._enough:
+            self._finish(Ending.FAILED)
+        elif q == self.bound:
+            self._finish(Ending.BOUND)
+        elif abs(q - here) >= far:
+            self._finish(Ending.FLAT)
+        elif len(self.branch.stops) >= 10 * self.terms.points:
+            failures = self.branch.failures
+            count = len(self.branch.stops)
+            why = failures[-1].message if failures else f"{count} stops have not come to an end"
+            self._finish(Ending.FAILED, why)
+
+    def _step(self, point: Point, local: Local) -> float:
+        """A step that raises the root by one stride, as the local quadratic has it."""
+        rise = (self.terms.root(point.cost) + self._stride) ** 2 + self.terms.optimum - point.cost
+        uphill = self.d * local.slope
+        root = math.sqrt(max(uphill**2 + local.bend * rise, 0.0))
+        reach = float(self.unknowns.reach(point.q)[self.k])
+        # two forms of the same root, of which one does not cancel
+        if uphill + root > 0 and uphill >= 0:
+            step = rise / (uphill + root)
+        elif local.bend > 0:
+            step = (root - uphill) / local.bend
+        else:
+            step = reach
+        longest = GROWTH * self.branch.step if self.branch.step else reach / 10
+        return min(step, longest, reach)
+
+    @property
+    def _stride(self) -> float:
+        return self._enough / self.terms.points
+
+    @property
+    def _enough(self) -> float:
+        """The root at which the threshold has been passed clearly."""
+        return MARGIN * math.sqrt(self.terms.rise)
+
+    def clipped(self, q: float) -> float:
+        """Within the bound on this side."""
+        return min(q, self.bound) if self.d > 0 else max(q, self.bound)
+
+    def _keep(self, stop: Stop, step: float, front: bool) -> None:
+        """Note a stop; of two at the same value the lower one."""
+        stops = list(self.branch.stops)
+        same = [j for j, s in enumerate(stops) if s.q[self.k] == stop.q[self.k]]
+        place = same[0] if same else len(stops)
+        if not same:
+            stops.append(stop)
+        elif stop.cost < stops[place].cost:
+            stops[place] = stop
+        front_ = place if front else self.branch.front
+        self.branch = replace(self.branch, stops=tuple(stops), front=front_, step=step)
+
+    def _count(self, refits: int) -> None:
+        self.branch = replace(self.branch, refits=self.branch.refits + refits)
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def _finish(self, reason: Ending, why: str = "") -> None:
+        """Look for the crossing among the stops; else the reason stands."""
+        limit = self.terms.limit
+        here = Stop(tuple(map(float, self.place.q)), self.terms.estimate, 0.0, True)
+        row = [here, *self.branch.outwards()]
+        crossed = next((j for j in range(1, len(row)) if row[j].cost >= limit), None)
+        if crossed is None:
+            message = why or self._words(reason, row[-1])
+            self.branch = self.branch.ended(reason, message)
+            return
+        below = next((s for s in row[crossed:] if s.cost < limit), None)
+        met = crossing(self.held, self.terms, row[crossed - 1], row[crossed], self._tried)
+        if met.q is None:
+            self.branch = self.branch.ended(Ending.FAILED, met.message)
+            return
+        again = None if below is None else below.q[self.k]
+        ended = (
+            self.branch.ended(Ending.FOUND, "the cost leaps over the threshold there")
+            if met.leaps
+            else self.branch.ended(Ending.CROSSED, "it crosses the threshold")
+        )
+        self.branch = replace(ended, end=met.q, again=again)
+
+    def _tried(self, target: float, starts: list[Vector]) -> Stop | None:
+        """A stop on the way to the crossing."""
+        stop = self.stop_at(target, starts)
+        if stop is not None and stop.converged:
+            self._keep(stop, self.branch.step, front=False)
+        return stop
+
+    def _words(self, reason: Ending, last: Stop) -> str:
+        share = max((s.cost for s in self.branch.stops), default=self.terms.optimum)
+        share = self.terms.share(share)
+        if reason is Ending.BOUND:
+            return "it reaches the bound below the threshold"
+        if reason is Ending.FLAT:
+            return (
+                "the cost does not change at all"
+                if share <= 100 * FLAT
+                else f"the cost rises by at most {share:.2g} % of the threshold"
+            )
+        return last.message

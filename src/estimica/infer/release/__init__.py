@@ -1,0 +1,1 @@
+"""Which fixed unknowns are worth freeing, one step after the other."""

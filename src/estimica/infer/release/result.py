@@ -1,0 +1,204 @@
+"""Release: the steps in which unknowns were set free, and the fit at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from estimica.base import view as show
+from estimica.base.errors import InferError
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import Objective
+from estimica.estimate.setup import Setup
+from estimica.infer.likelihood_ratio.partial_fit import State, fit_of
+from estimica.study.study import Study
+from estimica.study.tables.release import ReleaseTable
+
+
+class Ending(StrEnum):
+    """How a release ended."""
+
+    DONE = "done"
+    STEPS = "step limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How it ended, in words too."""
+
+    status: Ending
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it came to its own end."""
+        return self.status is not Ending.INTERRUPTED
+
+
+@dataclass(frozen=True)
+class SearchEnd:
+    """How the search from one start ended; the first start is the null model's optimum."""
+
+    cost: float
+    status: str
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A model in which something more is free than in the null model."""
+
+    released: tuple[str, ...]
+    freedom: int  # how many unknowns were released, noise variances counted
+    cost: float
+    cost_reduction: float  # null model's cost − this one's
+    risk: float  # of preferring it where the null model is as good
+    risk_multiple: float  # the same for the best of n such candidates
+    aic: float
+    aicc: float
+    bic: float
+    outcome: SearchEnd
+    acceptable: bool
+    values: Mapping[str, float]  # of all unknowns, free or not
+    noise: Mapping[str, float]  # variances by output
+    starts: tuple[SearchEnd, ...]
+    advice: tuple[str, ...] = ()
+    state: State | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Everything released, in one text."""
+        return ", ".join(self.released)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The null model, the candidates, and which of them was chosen."""
+
+    number: int
+    criterion: str
+    free: tuple[str, ...]  # in the null model
+    cost: float
+    aic: float
+    aicc: float
+    bic: float
+    values: Mapping[str, float]
+    noise: Mapping[str, float]
+    candidates: tuple[Candidate, ...]
+    proposed: int | None  # by the rule
+    chosen: int | None
+    state: State = field(repr=False)
+
+    @property
+    def choice(self) -> Candidate | None:
+        """The candidate that became the next null model."""
+        return None if self.chosen is None else self.candidates[self.chosen]
+
+    def table(self) -> show.Table:
+        """The candidates with cost, cost reduction and risk."""
+        from estimica.infer.release.tables import step_table
+
+        return step_table(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The way from the null model to the fit that the data ask for."""
+
+    study: Study
+    outcome: Outcome
+    criterion: str
+    settings: ReleaseTable
+    seed: int
+    steps: tuple[Step, ...]
+    fit: Fit
+    n_samples: int
+    seconds: float
+    setup: Setup = field(repr=False)
+    objective: Objective = field(repr=False)
+    run: str = ""
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """Everything that was released, in the order in which it was."""
+        return tuple(n for s in self.steps if s.choice for n in s.choice.released)
+
+    @cached_property
+    def held(self) -> tuple[str, ...]:
+        """Candidates that were never released."""
+        named = [n for s in self.steps for c in s.candidates for n in c.released]
+        return tuple(n for n in dict.fromkeys(named) if n not in self.released)
+
+    @cached_property
+    def advice(self) -> tuple[str, ...]:
+        """What the data do not tell apart, of candidates that were not released."""
+        last = {c.name: c for s in self.steps for c in s.candidates}
+        held = [c for c in last.values() if not set(c.released) & set(self.released)]
+        return tuple(dict.fromkeys(a for c in held for a in c.advice))
+
+    def model(self, step: int) -> Fit:
+        """The model after a step, as a fit; 0 is the null model of the first step."""
+        if not 0 <= step <= len(self.steps):
+            raise InferError(
+                "I110", f"there is no step {step}: the release has {len(self.steps)} steps"
+            )
+        if step == 0:
+            state = self.steps[0].state if self.steps else None
+        else:
+            one = self.steps[step - 1]
+            state = one.choice.state if one.choice else one.state
+        if state is None:
+            return self.fit
+        return fit_of(self.setup, self.objective, state)
+
+    # -- how it shows itself --------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """A row for each step: what was released, what it gained, at which risk."""
+        from estimica.infer.release.tables import overview
+
+        return overview(self)
+
+    def plot(self, kind: str = "reductions", *, step: int | None = None) -> Any:
+        """A Plotly figure.
+
+        `kind` is "reductions" (bars of the cost reductions), "fit" or "residuals" of the model
+        after `step`, by default the last one.
+        """
+        from estimica.infer.release.pictures import picture
+
+        return show.figure(picture(self, kind, step))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.infer.release.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page with a table and plots for each step."""
+        return show.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """The release as plain values: the JSON of `estimica release --json`."""
+        from estimica.infer.release.as_json import as_object
+
+        return as_object(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table()) + show.html(self.fit.table())
+
+    def __repr__(self) -> str:
+        return f"{show.text(self.table())}\n\n{show.text(self.fit.table())}"

@@ -1,0 +1,327 @@
+"""release: sets unknowns free step by step, as long as the data ask for it.
+
+The null model is what has been found so far. Each candidate frees something more; the cost
+reduction tells, through the likelihood-ratio test, the risk of preferring it by mere chance. The
+candidate that gains most among those of low risk becomes the next null model. After Bohlin,
+Interactive System Identification (1991), and the thesis that brought it to Modelica.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.objective.cost import Objective
+from estimica.estimate.search.run import Status
+from estimica.estimate.setup import Setup
+from estimica.execute.outcome import Kind
+from estimica.execute.outcome import Outcome as Done
+from estimica.execute.runs.payload import read, written
+from estimica.execute.runs.writer import NoRunWriter, RunWriter
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import Executor
+from estimica.execute.workers.executor import executor as hired
+from estimica.infer.likelihood_ratio.held_noise import noise_names
+from estimica.infer.likelihood_ratio.partial_fit import State, fit_of
+from estimica.infer.release.candidates import Weighing
+from estimica.infer.release.order import Group, stages_of
+from estimica.infer.release.result import Ending, Outcome, Release, Step
+from estimica.infer.release.search import Ended, Job, Workplace, do, ended, failure, jobs, workplace
+from estimica.study.study import Study
+from estimica.study.tables.release import ReleaseTable, release_table
+
+BEGUN = "000/begun"  # the checkpoint that says what was asked
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What there is to tell while a release runs."""
+
+    step: int
+    done: int  # searches of this step
+    count: int
+    candidates: int
+    cost: float  # of the null model
+    chosen: Step | None = None  # once the step has ended
+
+
+Choose = Callable[[Step], int | None]
+OnProgress = Callable[[Progress], None]
+
+
+def release(
+    study: Study,
+    *,
+    order: Sequence[str | Sequence[str | Sequence[str]]] | None = None,
+    risk: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    choose: Choose | None = None,
+    progress: OnProgress | None = None,
+    workers: int | None = 1,
+    executor: str = "local",
+    run: RunWriter | None = None,
+) -> Release:
+    """Release the unknowns of a study one step after the other.
+
+    `order` are the stages: each a list of candidates, a candidate a name or a list of names that
+    are released together. `settings` are further keys of the `[release]` table. `choose` is given
+    every step and returns which candidate to take (None: none of them); by default the proposed
+    one. Searches are shared among `workers`; finished ones are noted in `run`, and found there
+    when a run is taken up again. Ctrl-C ends it with the steps that are complete.
+    """
+    begun = perf_counter()
+    given = dict(settings or {})
+    if order is not None:
+        given["order"] = order
+    if risk is not None:
+        given["risk"] = risk
+    table = study.tables.get("release", {})
+    chosen = release_table(table if isinstance(table, Mapping) else {}, given)
+    _require_likelihood(study)
+    place = workplace(study)
+    work = _Work(place, chosen, choose or _proposed, progress, run or NoRunWriter())
+    context = Context(partial(workplace, study), place)
+    with hired(executor, workers) as crew:
+        steps, state, outcome = work.run(crew, context)
+    setup, objective = place
+    return Release(
+        study=study,
+        outcome=outcome,
+        criterion=objective.criterion.name,
+        settings=chosen,
+        seed=work.seed,
+        steps=steps,
+        fit=fit_of(setup, objective, state, search=True),
+        n_samples=objective.n_samples,
+        seconds=perf_counter() - begun,
+        setup=setup,
+        objective=objective,
+        run=work.notes.id,
+    )
+
+
+def _proposed(step: Step) -> int | None:
+    return step.proposed
+
+
+def _require_likelihood(study: Study) -> None:
+    e = study.estimation
+    if e.criterion not in ("ml", "oe") or e.loss != "squared":
+        what = f"loss '{e.loss}'" if e.loss != "squared" else f"criterion '{e.criterion}'"
+        raise InferError(
+            "I100",
+            f"{what} is no likelihood, so that there is no risk to judge by; use criterion 'ml' or "
+            "'oe' without a loss",
+        )
+    if e.transcription != "shooting":
+        raise InferError(
+            "I100",
+            f"a release holds unknowns, which transcription '{e.transcription}' cannot; "
+            "use 'shooting'",
+        )
+
+
+class _Work:
+    """The loop over steps and stages."""
+
+    def __init__(
+        self,
+        place: Workplace,
+        table: ReleaseTable,
+        choose: Choose,
+        progress: OnProgress | None,
+        notes: RunWriter,
+    ) -> None:
+        self.setup: Setup = place[0]
+        self.objective: Objective = place[1]
+        self.table = table
+        self.choose = choose
+        self.told = progress
+        self.notes = notes
+        estimation = self.setup.study.estimation
+        self.seed = estimation.seed if table.seed is None else table.seed
+        self.weighing = Weighing(self.setup, self.objective, table)
+        self.known = notes.checkpoints()
+        self.steps: list[Step] = []
+        self.state = _null(self.objective, table)
+
+    def run(
+        self, crew: Executor, context: Context[Workplace]
+    ) -> tuple[tuple[Step, ...], State, Outcome]:
+        items = self.objective.unknowns.items
+        stages = stages_of(self.table, items, self.state)
+        first = _evaluated(do((self.setup, self.objective), self._nothing()))
+        self.state = replace(self.state, cost=first.cost)
+        self._require_same(first, [[g.labels(items) for g in stage] for stage in stages])
+        try:
+            outcome = self._stages(crew, context, stages, first)
+        except KeyboardInterrupt:
+            said = f"stopped after {_plural(len(self.steps), 'complete step')}"
+            outcome = Outcome(Ending.INTERRUPTED, said)
+        return tuple(self.steps), self.state, outcome
+
+    def _require_same(self, null: Ended, stages: object) -> None:
+        """What a run has noted is of use only for the same model, data and settings."""
+        asked = {"cost": null.cost, "stages": stages, "seed": self.seed, **asdict(self.table)}
+        asked = read(written(asked))
+        earlier = self.known.get(BEGUN)
+        if earlier is None:
+            self.notes.checkpoint(BEGUN, asked)
+            self.notes.flush()
+            return
+        what = [k for k in asked if earlier.get(k) != asked[k]]
+        if "cost" in what and math.isclose(earlier["cost"], asked["cost"], rel_tol=1e-9):
+            what.remove("cost")  # another machine may round otherwise
+        if what:
+            which = "the model or the data" if what == ["cost"] else f"'{what[-1]}'"
+            raise InferError(
+                "I112",
+                f"run '{self.notes.id}' cannot be taken up: {which} has changed since; "
+                "begin a new run",
+            )
+
+    def _stages(
+        self,
+        crew: Executor,
+        context: Context[Workplace],
+        stages: Sequence[Sequence[Group]],
+        null: Ended,
+    ) -> Outcome:
+        waiting: list[Group] = []
+        for stage in stages:
+            waiting += stage
+            while waiting:
+                if len(self.steps) == self.table.max_steps:
+                    said = f"stopped after {self.table.max_steps} steps; set max_steps to go on"
+                    return Outcome(Ending.STEPS, said)
+                found = self._searched(crew, context, waiting)
+                step = self.weighing.step(len(self.steps) + 1, self.state, null, waiting, found)
+                step = replace(step, chosen=self._chosen(step))
+                self.steps.append(step)
+                self._tell(len(found), len(found), len(waiting), step)
+                if step.chosen is None or step.choice is None:
+                    break  # what was not released is tried again along with the next stage
+                null = self.weighing.end(step, step.chosen, found)
+                assert step.choice.state is not None
+                self.state = step.choice.state
+                del waiting[step.chosen]
+        if not waiting:
+            return Outcome(Ending.DONE, "everything is released")
+        left = _plural(len(waiting), "candidate")
+        return Outcome(Ending.DONE, f"{left} left, none of which is worth releasing")
+
+    def _searched(
+        self, crew: Executor, context: Context[Workplace], groups: Sequence[Group]
+    ) -> dict[tuple[int, int], Ended]:
+        """The ends of all searches of a step; those that the run has noted are not repeated."""
+        number = len(self.steps) + 1
+        todo = jobs(
+            self.objective,
+            self.state,
+            groups,
+            starts=self.table.starts,
+            seed=(self.seed, number),
+        )
+        found = {
+            (j.candidate, j.start): ended(self.known[_key(number, j)])
+            for j in todo
+            if _key(number, j) in self.known
+        }
+        todo = [j for j in todo if (j.candidate, j.start) not in found]
+        count = len(found) + len(todo)
+
+        def done(index: int, outcome: Done[Ended]) -> None:
+            job = todo[index]
+            one = outcome.value or failure(outcome.error)
+            if one.status == Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            found[job.candidate, job.start] = one
+            if outcome.kind is not Kind.CRASHED:
+                self.notes.checkpoint(_key(number, job), one.stored())
+            self._tell(len(found), count, len(groups), None)
+
+        crew.map(do, todo, context=context, on_done=done, batch=1)
+        return found
+
+    def _chosen(self, step: Step) -> int | None:
+        """What is taken; a choice of before is repeated when a run is taken up again."""
+        key = f"{step.number:03d}/chosen"
+        if key in self.known:
+            earlier: int | None = self.known[key]["candidate"]
+            return earlier
+        chosen = self.choose(step)
+        if chosen is not None and not 0 <= chosen < len(step.candidates):
+            raise InferError(
+                "I107",
+                f"step {step.number} has candidates 0 … {len(step.candidates) - 1}, not {chosen}",
+            )
+        if chosen is not None and not math.isfinite(step.candidates[chosen].cost):
+            raise InferError(
+                "I108",
+                f"step {step.number}: '{step.candidates[chosen].name}' failed and cannot be "
+                "released",
+            )
+        self.notes.checkpoint(key, {"candidate": chosen})
+        self.notes.flush()
+        return chosen
+
+    def _nothing(self) -> Job:
+        n = len(self.objective.unknowns)
+        return Job(0, 0, self.state.q, np.ones(n, bool), self.state.held_noise)
+
+    def _tell(self, done: int, count: int, candidates: int, step: Step | None) -> None:
+        if self.told:
+            number = len(self.steps) + (step is None)
+            self.told(Progress(number, done, count, candidates, self.state.cost, step))
+
+
+def _key(step: int, job: Job) -> str:
+    return f"{step:03d}/{job.candidate:03d}/{job.start:03d}"
+
+
+def _evaluated(null: Ended) -> Ended:
+    if not null.q:
+        raise InferError(
+            "I109",
+            f"the null model cannot be simulated: {null.message}; give start values with which "
+            "the model runs",
+        )
+    return null
+
+
+def _null(objective: Objective, table: ReleaseTable) -> State:
+    """Nothing free: everything at its start, noise variances as given."""
+    names = noise_names(objective)
+    q = objective.unknowns.clipped(objective.unknowns.start)
+    given = table.noise
+    if given is None:
+        return State(frozenset(), frozenset(names), {}, q)
+    if objective.criterion.name != "ml":
+        raise InferError(
+            "I104", "noise variances belong to criterion 'ml'; leave noise out for 'oe'"
+        )
+    if isinstance(given, float):
+        return State(frozenset(), frozenset(), dict.fromkeys(names, given), q)
+    outputs = [b.name for b in objective.blocks]
+    for name in given:
+        if name in names:
+            continue
+        if name in outputs:
+            raise InferError("I105", f"noise: the sigma of '{name}' is known; leave it out")
+        raise InferError(
+            "I105", f"noise: no output '{name}' is measured{did_you_mean(name, outputs)}"
+        )
+    held = {n: given[n] for n in names if n in given}
+    return State(frozenset(), frozenset(n for n in names if n not in held), held, q)
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

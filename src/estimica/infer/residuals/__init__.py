@@ -1,0 +1,1 @@
+"""What is left in the residuals: colour, inputs, trend, shape, outliers."""

@@ -1,0 +1,132 @@
+"""Autocorrelation: how much a residual tells of the next ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincc
+
+from estimica.infer.covariance.spacing import Spacing
+
+Vector = npt.NDArray[np.float64]
+TESTED = 20  # lags of the Ljung-Box test
+SHOWN = 40  # lags, where nothing asks for more
+MOST = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Autocorrelation:
+    """r at lags 1, 2, … with the band in which 95 % of them lie for white residuals."""
+
+    lag: Vector  # in samples
+    time: Vector  # in seconds, or as the spacing says
+    value: Vector
+    band: Vector  # half its width at each lag
+    weighted: Vector  # r times the share of samples that have a partner at this lag
+    spacing: Spacing
+    statistic: float  # Ljung-Box, over the first `tested` lags
+    tested: int
+    p: float
+
+    @property
+    def inflation(self) -> float:
+        """1 + 2Σr up to the first pair of lags whose sum is negative (Geyer): samples that are
+        worth one independent one."""
+        r = self.weighted
+        if len(r) and r[0] < 0:
+            return max(1 + 2 * float(r[0]), 0.05)
+        total = 0.0
+        for k in range(0, len(r) - 1, 2):
+            pair = float(r[k] + r[k + 1])
+            if pair < 0:
+                break
+            total += pair
+        return 1 + 2 * total
+
+    @property
+    def memory(self) -> float:
+        """The time after which the autocorrelation has fallen to 1/e; NaN where it never does."""
+        r = np.concatenate([[1.0], self.value])
+        t = np.concatenate([[0.0], self.time])
+        low = np.flatnonzero(r <= math.exp(-1))
+        if not len(low):
+            return math.nan
+        k = int(low[0])
+        share = (r[k - 1] - math.exp(-1)) / (r[k - 1] - r[k])
+        return float(t[k - 1] + share * (t[k] - t[k - 1]))
+
+    @property
+    def period(self) -> float:
+        """The lag of the first clear maximum after a clear minimum; NaN without one."""
+        r, band = self.value, 2 * self.band
+        below = np.flatnonzero(r < -band)
+        if not len(below):
+            return math.nan
+        first = int(below[0])
+        rising = np.flatnonzero(r[first:] > band[first:])
+        if not len(rising):
+            return math.nan
+        begin = first + int(rising[0])
+        end = begin
+        while end < len(r) and r[end] > 0:
+            end += 1
+        return float(self.time[begin + int(np.argmax(r[begin:end]))])
+
+
+def autocorrelation(
+    residual: Vector, where: Spacing, jacobian: Vector, metric: Vector
+) -> Autocorrelation:
+    """Autocorrelation about the mean over all pairs of samples that exist, with Ljung-Box's Q.
+
+    A fit takes from white noise what its unknowns can follow: the covariance of the residuals is
+    σ²(I − J P Jᵀ), and the mean that this gives each r is taken off before the test. `metric` is P.
+    """
+    n = len(residual)
+    most = max(1, min(MOST, where.size // 2))
+    centred = residual - residual.mean()
+    square = float(centred @ centred) or 1.0
+    pairs = _lagged(where.spread(np.ones(n)), most).round()
+    raw = _lagged(where.spread(centred), most) / square
+    tested = max(1, min(TESTED, n // 8, most))
+    shift = _shift(where, jacobian, metric, tested, pairs) / n
+    counted = pairs[:tested] > 0
+    clean = raw[:tested] - shift
+    q = float(np.sum(n * (n + 2) * clean[counted] ** 2 / pairs[:tested][counted]))
+    count = int(counted.sum())
+    p = float(gammaincc(count / 2, q / 2)) if count else 1.0
+    shown = _shown(raw, min(most, max(SHOWN, tested)))
+    lag = np.arange(1, shown + 1, dtype=float)
+    existing = np.maximum(pairs[:shown], 1.0)
+    # one where no sample is missing: r then has its customary form
+    scale = n * (1 - lag / where.size) / existing
+    band = 1.96 * np.sqrt(existing) / n * scale
+    value = raw[:shown] * scale
+    return Autocorrelation(lag, lag * where.step, value, band, raw[:shown], where, q, count, p)
+
+
+def _lagged(grid: Vector, most: int) -> Vector:
+    """Σ x(i) x(i + l) for l = 1 … most."""
+    size = 1 << (2 * len(grid) - 1).bit_length()
+    spectrum = np.fft.rfft(grid, size)
+    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, size)[1 : most + 1])
+
+
+def _shift(where: Spacing, jacobian: Vector, metric: Vector, tested: int, pairs: Vector) -> Vector:
+    """What the fit and the subtracted mean take from Σ e(i) e(i + l), relative to σ²."""
+    n = len(jacobian)
+    left, right = where.spread(jacobian @ metric), where.spread(jacobian)
+    taken = np.array([float(np.sum(left[:-lag] * right[lag:])) for lag in range(1, tested + 1)])
+    sums = jacobian.sum(axis=0)
+    # a constant that the unknowns can follow is not taken twice
+    share = max(0.0, 1 - float(sums @ metric @ sums) / n)
+    return -taken - share * pairs[:tested] / n
+
+
+def _shown(r: Vector, least: int) -> int:
+    """As many lags as it takes to see the autocorrelation come down and stay there."""
+    low = np.flatnonzero(r <= 0.05)
+    fallen = int(low[0]) + 1 if len(low) else len(r)
+    return min(len(r), max(least, 3 * fallen))

@@ -1,0 +1,151 @@
+"""ResidualAnalysis: what is left of the data says of the model that was fitted to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from estimica.base import view as show
+from estimica.base.errors import InferError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit.result import Fit
+from estimica.infer.covariance.linearisation import Linearised, linearised
+from estimica.infer.covariance.run import around_estimate
+from estimica.infer.residuals.output import OutputResiduals, asked, judged
+from estimica.infer.residuals.series import series_of
+from estimica.infer.residuals.verdict import errors_in_words, overall, verdict
+
+LEVEL = 0.05  # chance of any complaint about white Gaussian residuals
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualAnalysis:
+    """Tests, correlations and a verdict for every output of every case."""
+
+    fit: Fit = field(repr=False)
+    level: float  # chance of any complaint about white Gaussian residuals
+    outputs: tuple[OutputResiduals, ...]
+    inflation: Mapping[str, float]  # what coloured residuals do to the standard error of each tuner
+    run: str = ""  # its number in the run store
+
+    def __getitem__(self, name: str) -> OutputResiduals:
+        """The first output of that name; `output` finds the one of a case."""
+        return self.output(name)
+
+    def output(self, name: str, case: str | None = None) -> OutputResiduals:
+        """One output, of one case where several have it."""
+        for one in self.outputs:
+            if one.name == name and case in (None, one.case):
+                return one
+        names = list(dict.fromkeys(o.name for o in self.outputs))
+        where = f" in case '{case}'" if case else ""
+        raise InferError("I301", f"there is no output '{name}'{where}{did_you_mean(name, names)}")
+
+    @property
+    def clean(self) -> bool:
+        """Whether no calibrating output speaks against white Gaussian noise."""
+        return all(one.clean for one in self.outputs if one.series.role == "calibrate")
+
+    @property
+    def coloured(self) -> bool:
+        """Whether residuals of a calibrating output remember."""
+        return any(one.coloured for one in self.outputs if one.series.role == "calibrate")
+
+    @cached_property
+    def verdict(self) -> str:
+        """What it all means, in a few sentences."""
+        worth = sum(one.effective for one in self.outputs if one.series.role == "calibrate")
+        return overall(self.outputs, errors_in_words(dict(self.inflation), worth))
+
+    @cached_property
+    def verdicts(self) -> dict[tuple[str, str], str]:
+        """The verdict on each output, by case and name."""
+        return {(one.case, one.name): verdict(one) for one in self.outputs}
+
+    def outcome(self) -> tuple[str, str]:
+        """How it ended."""
+        return "done", self.verdict
+
+    # -- how it shows itself --------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """A row for each output: size, worth, p-values."""
+        from estimica.infer.residuals.tables import overview
+
+        return overview(self)
+
+    def plot(self, kind: str = "autocorrelation") -> Any:
+        """A Plotly figure.
+
+        `kind` is "autocorrelation", "cross-correlation" (with inputs), "histogram", "qq" (against
+        Gaussian quantiles) or "residuals" (over time, outliers marked).
+        """
+        from estimica.infer.residuals.pictures import picture
+
+        return show.figure(picture(self, kind))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.infer.residuals.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page with tables and plots; returns where it is."""
+        return show.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """The analysis as plain values: the JSON of `estimica residuals --json`."""
+        from estimica.infer.residuals.tables import as_object
+
+        return as_object(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return f"{show.text(self.table())}\n\n{self.verdict}."
+
+
+def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:
+    """Look at the residuals of a fit.
+
+    `level` is the chance that anything is said against residuals that are white and Gaussian; it
+    is shared out among all tests of all calibrating outputs.
+    """
+    require_level(level)
+    around = linearised(fit)
+    first = [(series, *asked(series)) for series in series_of(fit, around)]
+    count = sum(
+        not math.isnan(test.p)
+        for series, _, tests in first
+        if series.role == "calibrate"
+        for test in tests
+    )
+    share = level / max(count, 1)
+    found = tuple(judged(series, acf, tests, share) for series, acf, tests in first)
+    return ResidualAnalysis(fit, level, found, _inflation(fit, around, found))
+
+
+def require_level(level: float) -> None:
+    """Refuse a level that is no chance."""
+    if not 0 < level < 1:
+        raise InferError("I302", f"level {level:g} is no chance between 0 and 1; use 0.05")
+
+
+def _inflation(
+    fit: Fit, around: Linearised, found: tuple[OutputResiduals, ...]
+) -> dict[str, float]:
+    """Standard errors for coloured noise over those of the fit; nothing where none is coloured."""
+    coloured = any(one.coloured for one in found if one.series.role == "calibrate")
+    if not coloured or around.freedom <= 0:
+        return {}
+    ratio = around_estimate(fit, around, "hac").ratio
+    items = fit.unknowns.items
+    chosen = [k for k, u in enumerate(items) if u.kind == "tuner"] or list(range(len(items)))
+    return {items[k].label: float(ratio[k]) for k in chosen}

@@ -1,0 +1,249 @@
+"""Series: the residuals of one output of one case, and what the fit has taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.signals import Signal
+from estimica.estimate.fit.result import CaseFit, Compared, Fit
+from estimica.infer.covariance.linearisation import Linearised
+from estimica.infer.covariance.output_spread import parameter_spread
+from estimica.infer.covariance.spacing import Spacing, spacing
+from estimica.infer.residuals.quantiles import quantile_residuals
+from estimica.infer.residuals.validation import Rest, unexplained
+from estimica.study.record.samples import Record
+from estimica.study.record.transfer import Transfer
+from estimica.study.record.transform import transform_of
+
+Vector = npt.NDArray[np.float64]
+LEAST_SHARE = 0.05  # of its variance that a residual keeps, however strong its sample's pull
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Residuals in order: simulated − measured, of covariance σ²(I − J P Jᵀ) if all is well."""
+
+    case: str
+    role: str
+    output: str
+    unit: str
+    axis: str  # what they are ordered by: "time", or an input of a static model
+    x: Vector  # along that axis, rising
+    residual: Vector
+    simulated: Vector
+    #: makes them by delay, (N, delays), in the order of the samples: too large to be kept for all
+    inputs: Mapping[str, Callable[[], Vector]]
+    signals: Mapping[str, Signal]  # the same inputs over time; none of a static model
+    spacing: Spacing
+    jacobian: Vector  # (N, n)
+    metric: Vector  # P
+    floor: float = 0.0  # root mean square below which residuals are errors of the simulation
+    #: a number for each sample, alike for those that are simulated alike; None: no two are
+    replicates: npt.NDArray[np.int64] | None = None
+
+    @property
+    def n(self) -> int:
+        """Samples."""
+        return len(self.residual)
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is nothing left but the errors of the simulation."""
+        return float(np.sqrt(np.mean(self.residual**2))) <= self.floor
+
+    @property
+    def leverage(self) -> Vector:
+        """The share of each residual's variance that the fit has taken."""
+        return np.asarray(np.einsum("ij,jk,ik->i", self.jacobian, self.metric, self.jacobian))
+
+    @cached_property
+    def freedom(self) -> float:
+        """Samples less what the unknowns have taken from this series."""
+        return max(self.n - float(self.leverage.sum()), 1.0)
+
+    @property
+    def variance(self) -> float:
+        """σ², unbiased."""
+        return float(self.residual @ self.residual) / self.freedom
+
+    @property
+    def studentised(self) -> Vector:
+        """Residuals of one variance for all samples, about one."""
+        kept = np.sqrt(np.clip(1 - self.leverage, LEAST_SHARE, 1.0))
+        return np.asarray(self.residual / (kept * np.sqrt(self.variance or 1.0)))
+
+    def scatter(self, directions: Vector) -> Vector:
+        """Covariance of Xᵀe for white noise of variance one."""
+        through = self.jacobian.T @ directions
+        return np.asarray(directions.T @ directions - through.T @ self.metric @ through)
+
+
+DELAYS = (0, 1, 2, 4, 8, 16, 32)  # samples, by which inputs are shifted
+
+
+def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
+    """Every output of every case that was simulated."""
+    records = {r.case.name: r for r in fit.setup.records}
+    metrics = _metrics(around)
+    rows = {(r.case, r.output): r for r in around.rows}
+    spread = parameter_spread(fit, around, "model")
+    for case in fit.cases:
+        if case.role == "calibrate":
+            # scored rows are those of the residuals times a factor that cancels
+            rest = [
+                (
+                    quantile_residuals(o, o.compared),
+                    rows[case.name, o.name].jacobian,
+                    metrics[case.name, o.name],
+                )
+                for o in case.outputs
+            ]
+        else:
+            rest = unexplained(fit, case, around, spread) if case.outputs else []
+        rest = [
+            _before_filter(fit, case, o) if o.prefilter else own
+            for o, own in zip(case.outputs, rest, strict=True)
+        ]
+        for output, own in zip(case.outputs, rest, strict=True):
+            if output.transfer is not None:
+                yield from _parts(fit, case, output, output.transfer, own)
+            else:
+                yield _series(fit, case, output, records[case.name], own)
+
+
+def _before_filter(fit: Fit, case: CaseFit, output: Compared) -> Rest:
+    """The residuals before a prefilter: it is they that the fit takes for white noise.
+
+    What the fit has taken from them is left aside: it is little where samples are many.
+    """
+    column = fit.study_case(case.name).columns_of_outputs[output.name]
+    residual = output.residual
+    if column.transform is not None:
+        transform = transform_of(column.transform)
+        residual = transform.value(output.simulated) - transform.value(output.measured)
+    return residual, np.zeros((len(residual), 1)), np.zeros((1, 1))
+
+
+def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Rest) -> Series:
+    residual, jacobian, metric = rest
+    timed = fit.study.model.has_time
+    axis, x = ("time", output.time) if timed else _static_axis(record, output.time)
+    order = _order(x)
+    x = x[order]
+    where = spacing(x, axis)
+    varying = {n: s for n, s in record.inputs.items() if (s.value != s.value[0]).any()}
+    count = max(1, min(len(DELAYS), len(x) // (10 * max(len(varying), 1))))
+
+    def shifted(signal: Signal) -> Vector:
+        if timed:
+            return _delayed(signal, output.time, where, count)[order]
+        return _powers(signal, output)[order]
+
+    return Series(
+        case.name,
+        case.role,
+        output.name,
+        fit.residual_unit(output),
+        axis,
+        x,
+        residual[order],
+        output.simulated[order],
+        {name: partial(shifted, signal) for name, signal in varying.items()},
+        varying if timed else {},
+        where,
+        jacobian[order],
+        metric,
+        _floor(fit, output),
+        _replicates(record, output, timed)[order],
+    )
+
+
+def _order(x: Vector) -> npt.NDArray[np.int64] | slice:
+    """Places of rising values; all of them, which needs no copy, where they rise already."""
+    return slice(None) if (x[1:] >= x[:-1]).all() else np.argsort(x, kind="stable")
+
+
+def _parts(
+    fit: Fit, case: CaseFit, output: Compared, transfer: Transfer, rest: Rest
+) -> Iterator[Series]:
+    """Real and imaginary parts of a frequency response, each over the frequency."""
+    residual, jacobian, metric = rest
+    for k, part in enumerate(("Re", "Im")):
+        yield Series(
+            case.name,
+            case.role,
+            f"{part} {output.name}",
+            fit.unit_of(output),
+            "frequency",
+            transfer.frequency,
+            residual[k::2],
+            output.simulated[k::2],
+            {},
+            {},
+            spacing(transfer.frequency, "frequency"),
+            jacobian[k::2],
+            metric,
+            1e-12 * float(np.sqrt(np.mean(output.reference**2))),
+        )
+
+
+def _replicates(record: Record, output: Compared, timed: bool) -> npt.NDArray[np.int64]:
+    """Samples at one time stamp, or of a static model with the same inputs, have one number."""
+    if timed:
+        return np.asarray(np.unique(output.time, return_inverse=True)[1], np.int64)
+    if not record.inputs:
+        return np.zeros(len(output.time), np.int64)
+    inputs = np.stack([s.at(output.time) for s in record.inputs.values()], axis=1)
+    return np.asarray(np.unique(inputs, axis=0, return_inverse=True)[1], np.int64).ravel()
+
+
+def _floor(fit: Fit, output: Compared) -> float:
+    """Ten times the tolerance of the simulation, or of rounding where nothing is simulated."""
+    accuracy = 10 * fit.study.solver.rtol if fit.study.model.has_time else 1e-13
+    return accuracy * float(np.sqrt(np.mean(output.reference**2)))
+
+
+def _static_axis(record: Record, points: Vector) -> tuple[str, Vector]:
+    """The only input of a static model, or the numbers of its points."""
+    if len(record.inputs) == 1:
+        ((name, signal),) = record.inputs.items()
+        return name, signal.at(points)
+    return "their rows", points
+
+
+def _delayed(signal: Signal, time: Vector, where: Spacing, count: int) -> Vector:
+    found = np.empty((len(time), count))
+    for column, delay in zip(found.T, DELAYS[:count], strict=True):
+        column[:] = signal.at(time - delay * where.step)
+    return found
+
+
+def _powers(signal: Signal, output: Compared) -> Vector:
+    value = signal.at(output.time)
+    scaled = (value - value.mean()) / (value.std() or 1.0)
+    return np.stack([scaled, scaled**2], axis=1)
+
+
+def _metrics(around: Linearised) -> dict[tuple[str, str], Vector]:
+    """P of each block: 2G − G F G/s², with G = (JᵀJ)⁻¹ and F = Σ s²JᵀJ.
+
+    This is G where every output is weighted by its own noise; in general weighted residuals of
+    different outputs have different variances s².
+    """
+    inverse = around.inverse
+    squares: dict[str, list[float]] = {}
+    for one in around.rows:
+        total = squares.setdefault(one.output, [0.0, 0.0])
+        total[0] += float(one.scored @ one.scored)
+        total[1] += len(one.scored)
+    variance = {name: (total / max(count, 1)) or 1.0 for name, (total, count) in squares.items()}
+    spread = sum(variance[one.output] * one.jacobian.T @ one.jacobian for one in around.rows)
+    middle = inverse @ spread @ inverse
+    return {
+        (one.case, one.output): 2 * inverse - middle / variance[one.output] for one in around.rows
+    }

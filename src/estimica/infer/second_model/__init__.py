@@ -1,0 +1,1 @@
+"""How far estimates of one model explain data of another."""

@@ -1,0 +1,1 @@
+"""Sensitivity measures of the outputs with respect to the unknowns."""

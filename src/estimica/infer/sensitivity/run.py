@@ -1,0 +1,392 @@
+"""Sensitivity measures: how strongly the outputs answer to relative changes of the unknowns.
+
+M. Knudsen, Experimental modelling of dynamic systems (Senstools), Aalborg University, chapter 6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import view as show
+from estimica.base.errors import FitError
+from estimica.base.suggest import did_you_mean
+from estimica.estimate.fit.result import Fit
+from estimica.estimate.identify.accuracy import SHARE
+from estimica.estimate.objective.predictor import Failure
+from estimica.estimate.objective.residuals import Disagreement
+from estimica.infer.covariance.linearisation import linearised
+from estimica.study.noise_free import tuners_of_noise
+from estimica.study.record.samples import Measured
+
+Vector = npt.NDArray[np.float64]
+Quiet = Mapping[str, float | Sequence[float] | Vector]
+SMALLEST = 1e-12  # relative singular value of a Hessian that counts
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """What follows from the relative normed Hessian H = (1/N) Σ ψψᵀ, ψ = θ ∂y/∂θ / y_RMS."""
+
+    names: tuple[str, ...]
+    hessian: Vector
+    S: Vector  # sensitivity of each unknown alone: √H_ii
+    S_i_min: Vector  # its smallest, the others adapting: 1/√(H⁻¹)_ii
+    S_min: float  # in any direction: √λ_min
+    S_max: float
+    rank: int
+
+    @property
+    def R(self) -> float:
+        """S_max / S_min: how elongated the ellipsoid is; the closer to 1 the better."""
+        return self.S_max / self.S_min if self.S_min > 0 else math.inf
+
+    @property
+    def R_i(self) -> Vector:
+        """S_i / S_i,min: far above 1 where an unknown is correlated with others."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Vector = np.where(self.S > 0, self.S / self.S_i_min, np.inf)
+        return found
+
+    @property
+    def D(self) -> float:
+        """det H: the larger, the smaller the ellipsoid."""
+        return 0.0 if self.rank < len(self.names) else float(np.linalg.det(self.hessian))
+
+    def ellipse(
+        self,
+        first: str,
+        second: str,
+        *,
+        others: Literal["held", "adapted"] = "held",
+        points: int = 181,
+    ) -> Vector:
+        """Points (θ_r1, θ_r2) whose normed output error is 1, around the estimate (1, 1).
+
+        The distance from the centre is the reciprocal sensitivity in that direction. The other
+        unknowns keep their values, or are adapted to make the error smallest. The points are even
+        in the ellipse's own coordinates, so that its ends are round; NaN where it has none.
+        """
+        chosen = [self._index(first), self._index(second)]
+        if others == "adapted":
+            H = np.linalg.inv(np.linalg.pinv(self.hessian)[np.ix_(chosen, chosen)])
+        else:
+            H = self.hessian[np.ix_(chosen, chosen)]
+        size, along = np.linalg.eigh(H)
+        angle = np.linspace(0, 2 * np.pi, points)
+        directions = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        with np.errstate(divide="ignore"):
+            reach = np.where(size > SMALLEST * size.max(), 1 / np.sqrt(size.clip(0)), np.nan)
+        found: Vector = 1 + (directions * reach) @ along.T
+        return found
+
+    def _index(self, name: str) -> int:
+        if name not in self.names:
+            raise FitError("F070", f"there is no unknown '{name}'{did_you_mean(name, self.names)}")
+        return self.names.index(name)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return {
+            "S_min": self.S_min,
+            "S_max": self.S_max,
+            "R": self.R,
+            "D": self.D,
+            "unknowns": {
+                n: {"S_i": s, "S_i_min": m, "R_i": r}
+                for n, s, m, r in zip(
+                    self.names,
+                    map(float, self.S),
+                    map(float, self.S_i_min),
+                    map(float, self.R_i),
+                    strict=True,
+                )
+            },
+            "hessian": self.hessian.tolist(),
+        }
+
+
+def of_hessian(hessian: Sequence[Sequence[float]] | Vector, names: Sequence[str] = ()) -> Measures:
+    """The measures of a given relative normed Hessian."""
+    H = np.asarray(hessian, np.float64)
+    values, vectors = np.linalg.eigh(H)
+    named = tuple(names) or tuple(f"x{k + 1}" for k in range(len(H)))
+    root = np.sqrt(values.clip(0))[:, None] * vectors.T
+    return of_factor(root, named, math.sqrt(SMALLEST))
+
+
+def of_factor(A: Vector, names: Sequence[str], threshold: float) -> Measures:
+    """The measures of H = AᵀA; singular values below `threshold` of scaled A count as zero."""
+    A = np.vstack([A, np.zeros((max(A.shape[1] - len(A), 0), A.shape[1]))])
+    S = np.linalg.norm(A, axis=0)
+    scale = np.where(S > 0, S, 1.0)
+    _, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
+    large = s > threshold * max(float(s[0]), 1e-300) if len(s) else np.zeros(0, bool)
+    lost = (np.abs(Vt[~large]) > SHARE).any(axis=0)
+    inverse = np.sum((Vt[large] / s[large, None]) ** 2, axis=0)
+    smallest = np.where(lost, 0.0, S / np.sqrt(np.where(inverse > 0, inverse, 1.0)))
+    own = np.linalg.svd(A, compute_uv=False)
+    rank = int(large.sum())
+    return Measures(
+        names=tuple(names),
+        hessian=A.T @ A,
+        S=S,
+        S_i_min=smallest,
+        S_min=float(own[-1]) if rank == len(names) and rank else 0.0,
+        S_max=float(own[0]) if len(own) else 0.0,
+        rank=rank,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SensitivityMeasures:
+    """The measures of a fit, and how accurate they make its unknowns; fractions, not percent."""
+
+    study: str
+    measures: Measures
+    values: Vector
+    units: tuple[str, ...]
+    n_samples: int
+    errn: Mapping[str, float]  # |residual| / |measured| of each output
+    error: float  # of all outputs together: the normed RMS output error
+    noise: float | None  # of it the noise, known from a record without input
+    undermodelling: float | None  # and what is left: √(error² − noise²)
+    by_noise: Vector  # relative standard deviations, each output with its own noise
+
+    @property
+    def spread(self) -> Vector:
+        """σ_r: relative standard deviation by noise; all error is taken as noise unless known.
+
+        Every output has its own noise, and counts as it did in the fit.
+        """
+        return np.where(self.measures.S_i_min > 0, self.by_noise, np.inf)
+
+    @property
+    def equivalent_error(self) -> Vector:
+        """Δ_eq: relative error that would show as much as the model's own deficiency."""
+        return self._over(self.error if self.undermodelling is None else self.undermodelling)
+
+    @property
+    def uncertainty(self) -> Vector:
+        """σ_r + Δ_eq; not a number where noise and undermodelling were not told apart."""
+        if self.noise is None:
+            return np.full(len(self.values), np.nan)
+        found: Vector = self.spread + self.equivalent_error
+        return found
+
+    def _over(self, level: float) -> Vector:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Vector = np.where(
+                self.measures.S_i_min > 0, level / self.measures.S_i_min, np.inf
+            )
+        return found
+
+    # -- how it shows itself ---------------------------------------------------------------------
+
+    def table(self) -> show.Table:
+        """A row for each unknown."""
+        from estimica.infer.sensitivity.present import table
+
+        return table(self)
+
+    def plot(self, kind: str = "ellipses") -> Any:
+        """A Plotly figure of the sensitivity ellipses of all pairs."""
+        from estimica.infer.sensitivity.present import picture
+
+        return show.figure(picture(self, kind))
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values; the JSON of `estimica identifiability` has them as `measures`."""
+        m = self.measures.to_dict()
+        unknowns = m.pop("unknowns")
+        assert isinstance(unknowns, dict)
+        for k, name in enumerate(self.measures.names):
+            unknowns[name] |= {
+                "spread_percent": 100 * float(self.spread[k]),
+                "equivalent_error_percent": 100 * float(self.equivalent_error[k]),
+                "uncertainty_percent": 100 * float(self.uncertainty[k]),
+            }
+        return {
+            **m,
+            "unknowns": unknowns,
+            "errn_percent": {n: 100 * e for n, e in self.errn.items()},
+            "error_percent": 100 * self.error,
+            "noise_percent": None if self.noise is None else 100 * self.noise,
+            "undermodelling_percent": None
+            if self.undermodelling is None
+            else 100 * self.undermodelling,
+        }
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+    def __repr__(self) -> str:
+        return show.text(self.table())
+
+
+def measures(fit: Fit, *, quiet: Quiet | None = None) -> SensitivityMeasures:
+    """The sensitivity measures at the estimate, and what they say about its accuracy.
+
+    `quiet` gives the noise of each output: samples taken with zero input, or a standard deviation.
+    With it the output error is split into noise and undermodelling; without it `spread` takes all
+    error as noise (the best case) and `equivalent_error` takes all as undermodelling (the worst).
+    """
+    objective = fit.setup.calibration()
+    free = moving(fit)
+    if not free.any():
+        raise FitError("F071", "no unknown is free; there is nothing to be sensitive to")
+    rows, errors, sizes = _normed(fit, objective)
+    total = sum(len(e) for e in errors.values())
+    factor = _triangle(np.vstack(rows)[:, free] / math.sqrt(total))
+    labels = [u.label for u, f in zip(fit.unknowns.items, free, strict=True) if f]
+    units = tuple(u.unit for u, f in zip(fit.unknowns.items, free, strict=True) if f)
+    threshold = max(fit.identifiability.threshold, 1e-14)
+    error = math.sqrt(sum(float(e @ e) for e in errors.values()) / total)
+    noise = None if quiet is None else _noise(quiet, sizes, errors, total)
+    return SensitivityMeasures(
+        study=fit.study.name,
+        measures=of_factor(factor, labels, threshold),
+        values=fit.values[free],
+        units=units,
+        n_samples=total,
+        errn={n: float(np.sqrt(np.mean(e**2))) for n, e in errors.items()},
+        error=error,
+        noise=noise,
+        undermodelling=None if noise is None else math.sqrt(max(error**2 - noise**2, 0.0)),
+        by_noise=_by_noise(fit, quiet, sizes)[free],
+    )
+
+
+def _by_noise(fit: Fit, quiet: Quiet | None, sizes: Mapping[str, _Size]) -> Vector:
+    """Relative standard deviations of all unknowns: those of the fit, or for given noise."""
+    relative = np.abs(_relative(fit))
+    if quiet is None:
+        return np.asarray(fit.accuracy.stderr / relative)
+    around = linearised(fit)
+    meat = around.prior.T @ around.prior
+    for one, m in zip(around.rows, around.scoring.multipliers, strict=True):
+        size = sizes[one.output]
+        level = np.asarray(m) * _level(quiet[one.output]) * size.compared / size.output
+        rows = np.reshape(level, (-1, 1)) * one.jacobian
+        meat = meat + rows.T @ rows
+    variance = np.diag(around.inverse @ meat @ around.inverse)
+    return np.asarray(np.sqrt(variance) * fit.unknowns.slopes(around.q) / relative)
+
+
+def _relative(fit: Fit) -> Vector:
+    """What changes of the unknowns are relative to: values, or a size where these are zero."""
+    pairs = zip(fit.values, fit.unknowns.items, strict=True)
+    return np.array([v if v != 0 else u.scale for v, u in pairs])
+
+
+def moving(fit: Fit) -> npt.NDArray[np.bool_]:
+    """The unknowns that are free and move outputs, not only their noise."""
+    of_noise = tuners_of_noise(fit.study)
+    pairs = zip(fit.unknowns.items, fit.at_bound, strict=True)
+    return np.array([not b and not (u.kind == "tuner" and u.name in of_noise) for u, b in pairs])
+
+
+def _normed(
+    fit: Fit, objective: Disagreement
+) -> tuple[list[Vector], dict[str, Vector], dict[str, _Size]]:
+    """(relative normed gradients, normed residuals and size of each output), over all cases."""
+    predictions = objective.predict(fit.values)
+    if isinstance(predictions, Failure):
+        raise FitError(
+            "F072",
+            f"case '{predictions.case}' cannot be simulated at the estimate: {predictions.message}",
+        )
+    relative = _relative(fit)
+    sizes = dict(_sizes(objective))
+    rows: list[Vector] = []
+    errors: dict[str, Vector] = {}
+    owners = [(p, k) for p in objective.predictors for k in range(len(p.record.outputs))]
+    residuals = objective.residuals(predictions)
+    for (predictor, place), block, prediction, residual in zip(
+        owners, objective.blocks, predictions, residuals, strict=True
+    ):
+        gradient = np.zeros((len(residual), len(fit.values)))
+        gradient[:, list(predictor.columns)] = prediction.slope
+        extra = predictor.extras[place]
+        if extra is not None:
+            gradient[:, extra] = 1.0
+        if block.measured.transform is not None:
+            gradient *= block.measured.transform.derivative(prediction.value)[:, None]
+        gradient = block.filtered(gradient)
+        size = sizes[block.name].compared
+        rows.append(_triangle(gradient * relative / size))
+        errors[block.name] = np.append(errors.get(block.name, []), residual / size)
+    return rows, errors, sizes
+
+
+def _triangle(rows: Vector) -> Vector:
+    """R with RᵀR = AᵀA."""
+    return np.asarray(np.linalg.qr(rows, mode="r"), np.float64)
+
+
+@dataclass(frozen=True)
+class _Size:
+    """What an output is normed by: its RMS, and that of what is compared of it.
+
+    A transform g changes by g'(y)·y, to first order, where the output changes by itself: that is
+    its size, for a logarithm 1, in which unit the output may be measured.
+    """
+
+    output: float
+    compared: float
+
+
+def _sizes(objective: Disagreement) -> Iterator[tuple[str, _Size]]:
+    """The size of each measured output over all cases; 1 where it is zero throughout."""
+    for name in dict.fromkeys(b.name for b in objective.blocks):
+        own = [b.measured for b in objective.blocks if b.name == name]
+        values = np.concatenate([m.value for m in own])
+        slopes = np.concatenate([_slope(m) for m in own])
+        known = np.isfinite(slopes * values)  # the root has no slope at zero
+        values, slopes = values[known], slopes[known]
+        compared = float(np.sqrt(np.mean((slopes * values) ** 2))) or 1.0
+        slope = float(np.sqrt(np.mean(slopes**2))) or 1.0
+        yield name, _Size(compared / slope, compared)
+
+
+def _slope(measured: Measured) -> Vector:
+    if measured.transform is None:
+        return np.ones(len(measured.value))
+    with np.errstate(all="ignore"):
+        return measured.transform.derivative(measured.value)
+
+
+def _noise(
+    quiet: Quiet, sizes: Mapping[str, _Size], errors: Mapping[str, Vector], total: int
+) -> float:
+    """Normed RMS of the noise over all outputs."""
+    square = 0.0
+    for name in quiet:
+        if name not in sizes:
+            raise FitError("F073", f"quiet: there is no output '{name}'{did_you_mean(name, sizes)}")
+    for name, size in sizes.items():
+        if name not in quiet:
+            raise FitError(
+                "F074", f"quiet: the noise of output '{name}' is missing; give a record or a number"
+            )
+        square += (_level(quiet[name]) / size.output) ** 2 * len(errors[name])
+    return math.sqrt(square / total)
+
+
+def _level(given: float | Sequence[float] | Vector) -> float:
+    """The noise of an output: a standard deviation, or a record that shows it."""
+    samples = np.asarray(given, np.float64)
+    return float(samples) if samples.ndim == 0 else noise_level(samples)
+
+
+def noise_level(samples: Vector) -> float:
+    """Standard deviation of a record taken with zero input; NaN are not sampled."""
+    kept = samples[np.isfinite(samples)]
+    if len(kept) < 2:
+        raise FitError("F075", "quiet: a record needs at least two samples to show its noise")
+    return float(np.std(kept, ddof=1))

@@ -1,0 +1,1 @@
+"""A design at many values of its parameters: sweeps, Monte Carlo, sensitivities."""

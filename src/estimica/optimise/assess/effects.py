@@ -1,0 +1,229 @@
+"""Effects: what each parameter does to each criterion, from the samples of an assessment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.view import Bar, Bars, Table
+from estimica.optimise.assess.global_sensitivity import rank_correlations, regression
+from estimica.optimise.assess.result import Assessment
+
+Vector = npt.NDArray[np.float64]
+MOST = 60  # bars of one picture
+SURE = 2.0  # standard errors from which on a rank correlation stands out
+
+
+@dataclass(frozen=True, eq=False)
+class EffectColumn:
+    """One number for each criterion and each parameter, (criteria, n); NaN where it is unknown."""
+
+    key: str
+    name: str
+    values: Vector
+    at_least: Vector | None = None  # what is known there, where something is
+
+    def cell(self, k: int, j: int) -> float | str:
+        """How one of them stands in a table."""
+        if self.at_least is None or np.isnan(self.at_least[k, j]):
+            return float(self.values[k, j])
+        return f"> {self.at_least[k, j]:.4g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """`kind` is "ranges" (changes of a criterion/demand) or "correlations"."""
+
+    kind: str
+    columns: tuple[EffectColumn, ...]
+
+
+def effects(found: Assessment) -> Effects | None:
+    """Ranges for designs on levels, correlations for samples; None where there is too little."""
+    good = found.good & found.drawn
+    if found.design == "one-at-a-time":
+        return _single(found)
+    if found.samples.axes:
+        return _levels(found)
+    n = len(found.samples.names)
+    if good.sum() < n + 3:
+        return None
+    x = found.samples.values[good]
+    # what was not reached is larger than all that was
+    ranked = np.where(found.open[good], np.inf, found.values[good])
+    slopes, shares = _regressions(x, found.values[good])
+    return Effects(
+        "correlations",
+        (
+            EffectColumn("rank_correlation", "rank correlation", rank_correlations(x, ranked)),
+            EffectColumn("regression", "standardised regression", slopes),
+            EffectColumn("explained", "R² of all", np.repeat(shares[:, None], n, axis=1)),
+        ),
+    )
+
+
+def _regressions(x: Vector, y: Vector) -> tuple[Vector, Vector]:
+    """Slopes and R² of every criterion over the samples that reached it; NaN where few did."""
+    n = x.shape[1]
+    slopes, shares = np.full((y.shape[1], n), np.nan), np.full(y.shape[1], np.nan)
+    for k, column in enumerate(y.T):
+        own = np.isfinite(column)
+        if own.sum() >= n + 3:
+            found = regression(x[own], column[own, None])
+            slopes[k], shares[k] = found[0][0], found[1][0]
+    return slopes, shares
+
+
+def _ranges(low: Vector, high: Vector, at_least: Vector | None = None) -> Effects:
+    return Effects(
+        "ranges",
+        (
+            EffectColumn("least", "least change", low),
+            EffectColumn("largest", "largest change", high, at_least),
+        ),
+    )
+
+
+def _single(found: Assessment) -> Effects | None:
+    """Changes of criterion/demand from the first sample, the centre, along each parameter.
+
+    What was not reached at the centre has none; where it is not reached elsewhere, the largest is
+    not known.
+    """
+    centre, values = found.weighted[0], found.samples.values
+    if not found.good[0]:
+        return None
+    shape = len(found.places), len(found.samples.names)
+    low, high, bound = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
+    for j in range(shape[1]):
+        moved = (values[:, j] != values[0, j]) & found.good
+        if moved.any():
+            change = found.weighted_least[moved] - centre
+            open_ = found.open[moved]
+            low[:, j] = np.where(open_, 0.0, change).min(axis=0, initial=0.0)
+            top = change.max(axis=0, initial=0.0)
+            high[:, j] = np.where(open_.any(axis=0), np.nan, top)
+            bound[:, j] = np.where(open_.any(axis=0), top, np.nan)
+    low[np.isnan(centre)] = high[np.isnan(centre)] = np.nan
+    return _ranges(low, high, bound)
+
+
+def _levels(found: Assessment) -> Effects | None:
+    """Means over each level of a parameter against the mean of all: the main effects of a grid.
+
+    A criterion that was not reached in some samples has no mean.
+    """
+    good = found.good
+    if not good.any():
+        return None
+    weighted, values = found.weighted[good], found.samples.values[good]
+    middle = weighted.mean(axis=0)
+    shape = len(found.places), len(found.samples.names)
+    low, high = np.zeros(shape), np.zeros(shape)
+    for j in range(len(found.samples.axes)):
+        order = np.argsort(values[:, j], kind="stable")
+        begins = np.r_[0, np.flatnonzero(np.diff(values[order, j])) + 1]
+        counts = np.diff(np.r_[begins, len(order)])
+        means = np.add.reduceat(weighted[order], begins, axis=0) / counts[:, None]
+        low[:, j], high[:, j] = (means - middle).min(axis=0), (means - middle).max(axis=0)
+    return _ranges(low, high)
+
+
+def effects_table(found: Assessment) -> Table:
+    """A row for each criterion and parameter."""
+    own = effects(found)
+    if own is None:
+        return Table(("criterion", "parameter"), (), "Effects", "There are too few samples.")
+    rows = [
+        (place.label, name, *(c.cell(k, j) for c in own.columns))
+        for k, place in enumerate(found.places)
+        for j, name in enumerate(found.samples.names)
+    ]
+    columns = ("criterion", "parameter", *(c.name for c in own.columns))
+    told = [MEANING[_kind(found, own)]]
+    if found.open.any():
+        told.append(OPEN[_kind(found, own)])
+    return Table(columns, tuple(rows), "Effects", " ".join(told))
+
+
+MEANING = {
+    "one-at-a-time": "Changes of criterion/demand while one parameter moves and the others rest.",
+    "grid": "Means over each value of a parameter, against the mean of all: of criterion/demand.",
+    "correlations": "Rank correlations tell direction and strength of a relation that only rises "
+    "or only falls; R² is the share of the scatter that a straight relation with all parameters "
+    "explains.",
+}
+
+
+#: what becomes of samples in which a criterion was not reached
+OPEN = {
+    "one-at-a-time": "A criterion that is not reached changes by more than its window shows; one "
+    "that is not reached at the centre has no changes.",
+    "grid": "A criterion that is not reached in some samples has no mean, and no main effect.",
+    "correlations": "For rank correlations what is not reached is larger than all that is; "
+    "regressions leave it out, so that they speak of the samples that reach it.",
+}
+
+
+def _kind(found: Assessment, own: Effects) -> str:
+    if own.kind == "correlations":
+        return own.kind
+    return "grid" if found.samples.axes else "one-at-a-time"
+
+
+def tornado(found: Assessment, names: tuple[str, ...] = ()) -> Bars:
+    """Bars of each criterion, the parameter that does most on top."""
+    own = effects(found)
+    if own is None:
+        return Bars((), "effect", "There are too few samples to tell effects")
+    places = [k for k, p in enumerate(found.places) if not names or p.criterion.name in names]
+    kind = _kind(found, own)
+    groups = []
+    for k in places:
+        bars = _bars(found, own, k)
+        if bars:
+            groups.append((found.places[k].label, tuple(bars)))
+    n = len(found.samples.names)
+    most = max(1, MOST // max(n, 1))
+    if len(groups) > most:  # those that change most
+        sizes = [max((_size(b) for b in bars), default=0.0) for _, bars in groups]
+        chosen = sorted(np.argsort(sizes)[::-1][:most])
+        groups = [groups[k] for k in chosen]
+    label = "rank correlation" if kind == "correlations" else "change of criterion/demand"
+    title = {
+        "correlations": "Which parameters go with which criteria",
+        "one-at-a-time": "One parameter at a time",
+        "grid": "Main effects of the parameters",
+    }[kind]
+    return Bars(tuple(groups), label, title)
+
+
+def _size(bar: Bar) -> float:
+    return abs(bar.value - bar.base) if np.isfinite(bar.value) else 0.0
+
+
+def _bars(found: Assessment, own: Effects, k: int) -> list[Bar]:
+    bars = []
+    sure = SURE / np.sqrt(max(int((found.good & found.drawn).sum()), 1))
+    for j, name in enumerate(found.samples.names):
+        if own.kind == "correlations":
+            value = float(np.nan_to_num(own.columns[0].values[k, j]))
+            slope = own.columns[1].values[k, j]
+            about = f"standardised regression {slope:.3g}" if np.isfinite(slope) else ""
+            bars.append(Bar(name, value, about, strong=abs(value) > sure))
+        else:
+            low, high = (float(c.values[k, j]) for c in own.columns)
+            column, bound = found.samples.values[:, j], own.columns[1].at_least
+            end = f"{high:+.3g}"
+            if np.isnan(high) and bound is not None and np.isfinite(bound[k, j]):
+                high = float(bound[k, j])
+                end = f"more than {high:+.3g} ({found.places[k].open_word})"
+            about = f"{name} from {column.min():.5g} to {column.max():.5g}: {low:+.3g} … {end}"
+            if np.isfinite(high):
+                bars.append(Bar(name, high, about, strong=False, base=low))
+    bars.sort(key=_size, reverse=True)
+    if own.kind == "ranges" and bars and _size(bars[0]) > 0:
+        bars[0] = Bar(bars[0].name, bars[0].value, bars[0].about, True, bars[0].base)
+    return bars

@@ -1,0 +1,134 @@
+"""montecarlo: the criteria of a study when its parameters scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimica.base.errors import DesignError
+from estimica.estimate.fit.result import Fit
+from estimica.execute.runs.writer import RunWriter
+from estimica.execute.workers.executor import Executor
+from estimica.infer.bootstrap.result import Bootstrap
+from estimica.infer.posterior.result import Posterior
+from estimica.optimise.assess.global_sensitivity import Plan, analysed, morris_plan, sobol_plan
+from estimica.optimise.assess.result import Assessment
+from estimica.optimise.assess.run import OnProgress, assess, nominal, require_parameters
+from estimica.optimise.assess.samples import Samples, drawn, shape
+from estimica.optimise.assess.tuner_distribution import Source, source_of
+from estimica.study.study import Study
+from estimica.study.tables.montecarlo import MontecarloTable, montecarlo_table
+from estimica.study.tables.optimise import Distribution
+
+
+def montecarlo(
+    study: Study,
+    *,
+    source: Fit | Bootstrap | Posterior | str | None = None,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+    store: Path | None = None,
+    **settings: object,
+) -> Assessment:
+    """Draw the parameters, simulate, and take the criteria: quantiles, and how often all is well.
+
+    Parameters are drawn from the distributions of `draw`; the tuners of a `source` from the
+    covariance of that fit, from the sample of that bootstrap, or from that posterior. A source may
+    be a name too: 'fit', 'bootstrap', 'sample', or a run in the `store`. `settings` are
+    those of the `[montecarlo]` table and stand before it.
+    """
+    table = study.tables.get("montecarlo", {})
+    own: Mapping[str, Any] = table if isinstance(table, dict) else {}
+    chosen = montecarlo_table(own, settings)
+    require_parameters(study, list(chosen.draw))
+    spread = _filled(study, chosen.draw)
+    for name, one in spread.items():
+        shape(name, one)  # what is wrong with it is told before a fit is made
+    given = chosen.source if source is None else source
+    _refuse(chosen, given is not None)
+    known = None
+    if given is not None:
+        known = source_of(study, given, workers=workers, run=run, store=store)
+    samples, plan = samples_of(chosen, spread, known)
+    found = assess(
+        study,
+        samples,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        run=run,
+        centre=_centre(samples, spread, known),
+    )
+    how = "sobol" if chosen.sensitivity == "sobol" else chosen.sampling
+    told = "" if known is None else known.remark(samples)
+    found = replace(found.named("montecarlo", how, chosen.quantiles), seed=chosen.seed, remark=told)
+    if plan is not None:
+        labels = [p.label for p in found.places]
+        indices = analysed(plan, samples.names, labels, found.values, found.good)
+        found = replace(found, sensitivity=indices)
+    return found
+
+
+def _refuse(table: MontecarloTable, has_source: bool) -> None:
+    if table.sensitivity != "none" and has_source:
+        raise DesignError(
+            "O067",
+            f'sensitivity = "{table.sensitivity}" needs parameters that scatter independently, '
+            "those of a fit do not; give each a distribution in draw, or leave sensitivity out",
+        )
+    if not (has_source or table.draw):
+        raise DesignError(
+            "O059",
+            'nothing scatters; give draw = { parameter = { kind = "normal", mean = …, sigma = … '
+            "} }, or a fit to draw from",
+        )
+
+
+def samples_of(
+    table: MontecarloTable, spread: Mapping[str, Distribution], source: Source | None = None
+) -> tuple[Samples, Plan | None]:
+    """The draws: those of the source beside those of the distributions; and for what else."""
+    if table.sensitivity == "sobol":
+        return sobol_plan(spread, table.samples, table.seed)
+    parts = []
+    if source is not None:
+        parts.append(source.drawn(table))
+        for name in spread:
+            if name in source.names:
+                raise DesignError(
+                    "O058",
+                    f"draw '{name}': it is drawn from the fit already; leave one of them out",
+                )
+    if spread:
+        parts.append(drawn(spread, table.samples, table.sampling, table.seed))
+    names = tuple(n for p in parts for n in p.names)
+    draws = Samples(names, np.hstack([p.values for p in parts]))
+    if table.sensitivity == "morris":
+        return morris_plan(spread, table.samples, table.seed, draws)
+    return draws, None
+
+
+def _centre(
+    samples: Samples, spread: Mapping[str, Distribution], source: Source | None
+) -> dict[str, float]:
+    """Where local sensitivities are taken: the estimates, and the medians."""
+    found = {n: float(shape(n, d).median()) for n, d in spread.items()}
+    if source is not None:
+        found |= dict(zip(source.names, map(float, source.values), strict=True))
+    return {n: found[n] for n in samples.names}
+
+
+def _filled(study: Study, draw: Mapping[str, Distribution]) -> dict[str, Distribution]:
+    """Distributions whose mean is not given have it where the study starts."""
+    starts = nominal(study)
+    found = {}
+    for name, spread in draw.items():
+        open_ = spread.kind in ("normal", "lognormal") and spread.mean is None
+        found[name] = replace(spread, mean=starts[name]) if open_ and name in starts else spread
+    return found

@@ -1,0 +1,390 @@
+"""Pictures of an assessment: curves, maps, clouds, parallel coordinates, distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import DesignError
+from estimica.base.suggest import did_you_mean
+from estimica.base.view import (
+    Across,
+    Band,
+    Bar,
+    Bars,
+    Curve,
+    Curves,
+    Heat,
+    Panel,
+    Parallel,
+    Shown,
+    Upright,
+    labelled,
+)
+from estimica.optimise.assess.effects import tornado
+from estimica.optimise.assess.result import Assessment
+from estimica.optimise.criteria.censored import CensoredColumn
+
+Vector = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+BLUE, RED, GREEN, ORANGE, GREY = 0, 1, 2, 4, 7
+NOT_REACHED = "not reached: above"
+BINS = 60
+MOST_AXES = 12  # of parallel coordinates
+KINDS = (
+    "auto", "curves", "map", "scatter", "parallel", "tornado", "distribution", "cdf",
+    "sensitivity", "local",
+)  # fmt: skip
+
+
+def picture(found: Assessment, kind: str = "auto", names: Sequence[str] = ()) -> Shown:
+    """One picture by its name."""
+    known = list(dict.fromkeys(p.criterion.name for p in found.places))
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+            raise DesignError("O072", f"there is no criterion '{name}'{hint}")
+    if kind not in KINDS:
+        hint = did_you_mean(kind, KINDS) or f"; use one of {', '.join(KINDS)}"
+        raise DesignError("O073", f"there is no plot '{kind}'{hint}")
+    if kind == "auto":
+        kind = natural(found)
+    chosen = tuple(names)
+    if kind == "curves":
+        return curves(found, chosen)
+    if kind == "map":
+        return maps(found, chosen)[0]
+    if kind == "scatter":
+        return scatter(found, chosen)
+    if kind == "parallel":
+        return parallel(found)
+    if kind == "tornado":
+        return tornado(found, chosen)
+    if kind in ("sensitivity", "local"):
+        return sensitivity_bars(found) if kind == "sensitivity" else local_bars(found)
+    return distributions(found, chosen, cumulative=kind == "cdf")
+
+
+def natural(found: Assessment) -> str:
+    """The kind of picture that suits the samples."""
+    if found.command == "montecarlo":
+        return "distribution"
+    if found.design == "one-at-a-time" or len(found.samples.names) == 1:
+        return "curves"
+    return "map" if is_map(found) else "parallel"
+
+
+def is_map(found: Assessment) -> bool:
+    """Whether the samples are a grid of two parameters."""
+    return len(found.samples.axes) == 2 and all(len(a) > 1 for a in found.samples.axes)
+
+
+def parameter_labels(found: Assessment) -> list[str]:
+    """The parameters with their units."""
+    units = {q.name: q.unit for q in found.study.model.quantities()}
+    return [labelled(n, units.get(n, "")) for n in found.samples.names]
+
+
+# --- curves and maps ------------------------------------------------------------------------------
+
+
+def curves(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
+    """Every criterion/demand along each parameter; of several only where one moves at a time."""
+    labels = parameter_labels(found)
+    if len(labels) > 1 and found.design != "one-at-a-time":
+        raise DesignError(
+            "O074", "curves need one parameter, or design = 'one-at-a-time'; use plot('scatter')"
+        )
+    values = found.samples.values
+    panels = []
+    for j, label in enumerate(labels):
+        rest = [k for k in range(len(labels)) if k != j]
+        own = (values[:, rest] == values[0, rest]).all(axis=1)
+        order = np.flatnonzero(own)[np.argsort(values[own, j])]
+        lines = [
+            line
+            for k, p in enumerate(found.places)
+            if p.role != "watch" and (not names or p.criterion.name in names)
+            for line in _along(found, order, j, k)
+        ]
+        steps = np.diff(np.log(values[order, j])) if (values[order, j] > 0).all() else np.ones(0)
+        even = len(steps) > 1 and bool(np.allclose(steps, steps[0]))
+        panels.append(
+            Panel(
+                "criterion/demand",
+                tuple(lines),
+                (Band("satisfied" if j == 0 else "", 0.0, 1.0),),
+                group=label if len(labels) > 1 else "",
+                across=Across("" if len(labels) > 1 else label, log=even),
+            )
+        )
+    return Curves(tuple(panels), f"{found.study.name}: criteria", labels[0], panel_height=300)
+
+
+def _along(found: Assessment, order: npt.NDArray[np.int64], j: int, k: int) -> list[Curve]:
+    """A criterion along a parameter, and where it was not reached what it is at least."""
+    p, x = found.places[k], found.samples.values[order, j]
+    marked = len(order) <= 60
+    lines = [Curve(p.label, x, found.weighted[order, k], marked=marked, colour=k, listed=j == 0)]
+    open_ = found.open[order, k]
+    if open_.any():
+        least = found.weighted_least[order, k][open_]
+        name = f"{p.label}: {p.open_word}, above"
+        lines.append(Curve(name, x[open_], least, dotted=True, colour=k, listed=j == 0))
+    return lines
+
+
+def maps(found: Assessment, names: tuple[str, ...] = ()) -> list[Heat]:
+    """Maps over two parameters: the largest criterion/demand, then each criterion in each case."""
+    if not is_map(found):
+        raise DesignError(
+            "O075", "a map needs a grid of two parameters; use plot('scatter') or plot('parallel')"
+        )
+    (x, y), (x_label, y_label) = found.samples.axes, parameter_labels(found)
+    across, up = np.argsort(x), np.argsort(y)
+
+    def on_grid(values: Vector) -> Vector:
+        placed: Vector = values.reshape(len(x), len(y))[np.ix_(across, up)].T
+        return placed
+
+    def map_(values: Vector, least: Vector, title: str, label: str) -> Heat:
+        # a demand does not hold where a criterion was not reached, however short its window
+        missed = np.where(np.isnan(values), np.maximum(least, np.nextafter(1.0, 2.0)), values)
+        border = _border(x[across], y[up], on_grid(missed))
+        return Heat(x[across], y[up], on_grid(values), x_label, y_label, label, border, title)
+
+    shown = []
+    if not names:
+        title = "The largest criterion/demand"
+        shown.append(map_(found.largest, found.largest_at_least, title, "criterion/demand"))
+    for k, p in enumerate(found.places):
+        if p.criterion.name in names or not names:
+            own = found.weighted[:, k], found.weighted_least[:, k]
+            shown.append(map_(*own, p.label, f"{p.criterion.name}/demand"))
+    return shown if len(found.places) > 1 or names else shown[:1]
+
+
+def _border(x: Vector, y: Vector, grid: Vector) -> tuple[Curve, ...]:
+    """Where the value is 1, as pieces of a line: linear between grid points."""
+    across: list[float] = []
+    up: list[float] = []
+    level = grid - 1.0
+    for i, j in _crossed(level):
+        corners = ((i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j))
+        ends = []
+        for a, b in zip(corners, (*corners[1:], corners[0]), strict=True):
+            u, v = level[a], level[b]
+            if np.isfinite(u) and np.isfinite(v) and (u <= 0) != (v <= 0):
+                t = u / (u - v)
+                ends.append((x[a[1]] + t * (x[b[1]] - x[a[1]]),
+                             y[a[0]] + t * (y[b[0]] - y[a[0]])))  # fmt: skip
+        for a, b in zip(ends[::2], ends[1::2], strict=False):
+            across += [a[0], b[0], np.nan]
+            up += [a[1], b[1], np.nan]
+    if not across:
+        return ()
+    return (Curve("demand holds up to here", np.array(across), np.array(up), colour=RED),)
+
+
+def _crossed(level: Vector) -> list[tuple[int, int]]:
+    """Cells of a grid that have corners on both sides of zero: few of a fine grid."""
+    low = np.isfinite(level) & (level <= 0)
+    high = np.isfinite(level) & (level > 0)
+
+    def at_a_corner(marked: Mask) -> Mask:
+        return marked[:-1, :-1] | marked[1:, :-1] | marked[:-1, 1:] | marked[1:, 1:]
+
+    both = np.argwhere(at_a_corner(low) & at_a_corner(high))
+    return [(int(i), int(j)) for i, j in both]
+
+
+# --- clouds ---------------------------------------------------------------------------------------
+
+
+def scatter(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
+    """The largest criterion/demand against each parameter, by colour whether all demands hold."""
+    score = worst(found, names)
+    counted = found.drawn
+    open_ = not_reached(found, names) & counted
+    good, held = found.good & counted & ~open_, found.satisfied & counted
+    failed = counted & ~found.good
+    what = " and ".join(names) if names else "criterion"
+    panels = []
+    floor = float(score[found.good].min()) if found.good.any() else 0.0
+    for j, label in enumerate(parameter_labels(found)):
+        column = found.samples.values[:, j]
+        clouds = [
+            Curve(word, column[rows], np.full(int(rows.sum()), floor) if word == "failed"
+                  else score[rows], dotted=True, colour=colour, listed=j == 0)
+            for word, rows, colour in (
+                ("not satisfied", good & ~held, RED),
+                ("satisfied", held, GREEN),
+                (NOT_REACHED, open_, ORANGE),
+                ("failed", failed, GREY),
+            )
+            if rows.any()
+        ]  # fmt: skip
+        panel = Panel(f"largest {what}/demand", tuple(clouds), (Band("", min(floor, 0.0), 1.0),),
+                      group=label, across=Across(""))  # fmt: skip
+        panels.append(panel)
+    title = f"{found.study.name}: the largest {what}/demand"
+    return Curves(tuple(panels), title, "", panel_height=230)
+
+
+def worst(found: Assessment, names: tuple[str, ...] = ()) -> Vector:
+    """The largest criterion/demand of each sample, of all criteria or of some; at least so large
+    where one was not reached."""
+    if not names:
+        return found.largest_at_least
+    return np.asarray(found.weighted_least[:, _named(found, names)].max(axis=1), float)
+
+
+def not_reached(found: Assessment, names: tuple[str, ...] = ()) -> npt.NDArray[np.bool_]:
+    """Samples in which a criterion that counts, or one of these, was not reached."""
+    if not names:
+        return np.isnan(found.largest) & found.good
+    return np.asarray(found.open[:, _named(found, names)].any(axis=1))
+
+
+def _named(found: Assessment, names: tuple[str, ...]) -> list[int]:
+    return [k for k, p in enumerate(found.places) if p.criterion.name in names]
+
+
+def parallel(found: Assessment) -> Parallel:
+    """A line for each sample through its parameters and the worst case of each criterion."""
+    rows = found.good & found.drawn
+    axes = [
+        Upright(label, found.samples.values[rows, j])
+        for j, label in enumerate(parameter_labels(found))
+    ]
+    criteria = list(dict.fromkeys(p.criterion.name for p in found.places))
+    for name in criteria:
+        count = int(not_reached(found, (name,))[rows].sum())
+        word = found.places[_named(found, (name,))[0]].open_word
+        label = f"{name}/demand" + (f" ({count} {word})" if count else "")
+        axes.append(Upright(label, worst(found, (name,))[rows]))
+    title = f"{found.study.name}: parameters and criteria"
+    labels = "satisfied", "not satisfied"
+    return Parallel(tuple(axes[:MOST_AXES]), found.satisfied[rows], labels, title)
+
+
+# --- distributions --------------------------------------------------------------------------------
+
+
+def distributions(
+    found: Assessment, names: tuple[str, ...] = (), *, cumulative: bool = False
+) -> Curves:
+    """How often each value of a criterion comes, or how often one at most so large; the demand."""
+    rows = found.good & found.drawn
+    panels: list[Panel] = []
+    for k, p in enumerate(found.places):
+        if rows.any() and (not names or p.criterion.name in names):
+            draw = _cumulative if cumulative else _histogram
+            panels.append(draw(found, found.column(k), first=not panels))
+    what = "share of samples up to each value" if cumulative else "distributions"
+    return Curves(tuple(panels), f"{found.study.name}: {what}", "", 170)
+
+
+def _histogram(found: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
+    values = own.reached if len(own.reached) else own.least
+    count = min(BINS, max(8, int(np.sqrt(len(values)))))
+    low, high = float(values.min()), float(values.max())
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+    counts, edges = np.histogram(own.reached, bins=count, range=(low, high))
+    steps = np.concatenate([[0.0], counts.astype(float), [0.0]])
+    line = Curve("samples", np.append(edges[0], edges), steps, stepped=True, colour=BLUE,
+                 listed=first)  # fmt: skip
+    return _marked(found, own, line, float(counts.max()), "samples", first)
+
+
+def _cumulative(found: Assessment, own: CensoredColumn, *, first: bool) -> Panel:
+    ordered = np.sort(own.reached)
+    share = np.arange(1, len(ordered) + 1) / len(own)
+    line = Curve("samples", ordered, share, stepped=True, colour=BLUE, listed=first)
+    return _marked(found, own, line, 1.0, "share", first)
+
+
+def _marked(
+    found: Assessment,
+    own: CensoredColumn,
+    line: Curve,
+    top: float,
+    label: str,
+    first: bool,
+) -> Panel:
+    """A distribution with its demand and those quantiles that are known."""
+    place, lines = own.place, [line]
+    if place.role != "watch":
+        lines.append(_upright("demand", place.demand, top, RED, first))
+    for n, level in enumerate(found.levels):
+        x = own.quantile(level).value
+        name = "quantiles " + ", ".join(f"{v:g}" for v in found.levels)
+        if x is not None:
+            lines.append(_upright(name, x, top, GREY, first and n == 0))
+    name = labelled(place.label, place.criterion.unit)
+    if own.open:
+        name += f", {place.open_word} in {own.open} of {len(own)}"
+    return Panel(label, tuple(lines), group=name, across=Across(""))
+
+
+def _upright(name: str, x: float, top: float, colour: int, listed: bool) -> Curve:
+    ends = np.array([0.0, top])
+    return Curve(name, np.array([x, x]), ends, dashed=True, colour=colour, listed=listed)
+
+
+# --- sensitivities --------------------------------------------------------------------------------
+
+
+def sensitivity_bars(found: Assessment) -> Bars:
+    """Sobol's total indices or Morris' μ*, with their intervals."""
+    own = found.sensitivity
+    if own is None:
+        raise DesignError(
+            "O076", "there are no indices; use montecarlo with sensitivity = 'sobol' or 'morris'"
+        )
+    main = own.main
+    groups = []
+    for k, label in enumerate(own.labels):
+        halves = main.half[k] if main.half is not None else np.zeros(len(own.names))
+        others = [i for i in own.indices if i is not main]
+        told = [", ".join(f"{i.name} {i.value[k, j]:.3g}" for i in others)
+                for j in range(len(own.names))]  # fmt: skip
+        sure = 0.05 if own.kind == "sobol" else 0.0
+        bars = [
+            Bar(name, value, about, strong=value - half > sure, margin=half)
+            for name, value, half, about in zip(
+                own.names, _plain(main.value[k]), _plain(halves), told, strict=True
+            )
+        ]
+        if own.too_few(k):
+            continue
+        groups.append((label, tuple(sorted(bars, key=lambda b: -b.value))))
+    title = {"sobol": "Sobol's total indices", "morris": "Morris' screening"}[own.kind]
+    return Bars(tuple(groups), main.name, title)
+
+
+def local_bars(found: Assessment) -> Bars:
+    """Relative derivatives: per cent of the criterion for one per cent of the parameter."""
+    own = found.local
+    if own is None:
+        raise DesignError("O077", "there are no local sensitivities: the centre was not simulated")
+    groups = []
+    for k, label in enumerate(own.labels):
+        if np.isnan(own.values[k]):
+            continue  # not reached at the centre
+        values = _plain(own.relative[k])
+        largest = max(map(abs, values), default=0.0)
+        bars = [
+            Bar(n, v, f"derivative {d:.4g}", strong=abs(v) == largest > 0)
+            for n, v, d in zip(own.names, values, own.derivatives[k], strict=True)
+        ]
+        groups.append((label, tuple(sorted(bars, key=lambda b: -abs(b.value)))))
+    return Bars(tuple(groups), "% of the criterion for 1 % of the parameter", "At the centre")
+
+
+def _plain(values: Vector) -> list[float]:
+    found: list[float] = np.nan_to_num(values).tolist()
+    return found

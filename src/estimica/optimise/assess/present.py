@@ -1,0 +1,267 @@
+"""What there is to say of an assessment: tables, and the page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from estimica.base.view import Page, Rounded, Section, Table, ended, labelled
+from estimica.execute.reproduction import ANSWER, framed
+from estimica.optimise.assess.effects import effects, effects_table, tornado
+from estimica.optimise.assess.pictures import (
+    curves,
+    distributions,
+    is_map,
+    local_bars,
+    maps,
+    natural,
+    parallel,
+    parameter_labels,
+    scatter,
+    sensitivity_bars,
+)
+from estimica.optimise.assess.result import Assessment, share_of
+from estimica.optimise.criteria.score import Place
+from estimica.study.summary import asked
+
+MOST_MAPS = 9
+MOST_CLOUDS = 4  # criteria that have a cloud of their own
+MOST_FAILED = 20
+
+
+def criteria_table(found: Assessment) -> Table:
+    """Every criterion: demand, how it scatters, how often the demand holds."""
+    return _quantile_table(found) if found.command == "montecarlo" else _range_table(found)
+
+
+def _range_table(found: Assessment) -> Table:
+    rows = []
+    for k, p in enumerate(found.places):
+        own = found.column(k, found.good)
+        cells = [own.quantile(v).cell for v in (0.0, 0.5, 1.0)] if len(own) else [None] * 3
+        held = int(found.held[:, k].sum())
+        share = "" if p.role == "watch" else f"{held} of {int(found.done.sum())}"
+        rows.append((p.case or "design", _named(p), p.demand, *cells, share))
+    columns = ("case", "criterion", "demand", "smallest", "median", "largest", "demand holds")
+    return Table(columns, tuple(rows), f"Sweep of {found.study.name}", verdict(found))
+
+
+def _quantile_table(found: Assessment) -> Table:
+    rows = []
+    for k, p in enumerate(found.places):
+        own = found.column(k)
+        share, (low, high) = share_of(found.held[found.drawn, k])
+        told = "" if p.role == "watch" else f"{share:.3g} ({low:.2g} … {high:.2g})"
+        spread = [own.quantile(v) for v in found.levels] if len(own) else []
+        cells: list[object] = [q.cell if q.value is None else _short(q.value) for q in spread] or [
+            ""
+        ] * len(found.levels)
+        rows.append((p.case or "design", _named(p), p.demand, *cells, told))
+    levels = tuple(f"{100 * v:g} %" for v in found.levels)
+    columns = ("case", "criterion", "demand", *levels, "demand holds with")
+    return Table(columns, tuple(rows), f"Monte Carlo of {found.study.name}", verdict(found))
+
+
+def _short(value: float) -> Rounded | float:
+    """Four digits, so that a row fits into a terminal."""
+    if not value or not 1e-4 < abs(value) < 1e4:
+        return float(f"{value:.4g}")
+    return Rounded(value, max(0, 3 - math.floor(math.log10(abs(value)))))
+
+
+def _named(place: Place) -> str:
+    criterion = place.criterion
+    return labelled(criterion.name, criterion.unit)
+
+
+def verdict(found: Assessment) -> str:
+    """How it ended, and what it says of all demands together."""
+    told = [f"{ended(*found.outcome())}."]
+    if not found.done.any():
+        return told[0]
+    told += [f"{note}." for note in open_notes(found)]
+    if found.command == "montecarlo":
+        share, (low, high) = found.probability_satisfied
+        told.append(
+            f"All demands hold with probability {share:.4g} (95 % interval {low:.4g} … {high:.4g})."
+        )
+    else:
+        held = int(found.satisfied.sum())
+        told.append(f"All demands hold in {held} of {int(found.done.sum())} samples.")
+    k = found.best
+    if k is not None and found.command == "sweep":
+        values = zip(found.samples.names, found.samples.values[k], strict=True)
+        at = ", ".join(f"{n} = {v:.6g}" for n, v in values)
+        told.append(f"Best: {at} (largest criterion/demand {found.largest[k]:.4g}).")
+    fixed = [n for n in found.samples.names if any(n in c.fix for c in found.study.active_cases)]
+    if fixed:
+        told.append(f"In every case {', '.join(fixed)} stands in place of what the case fixes.")
+    return " ".join(told)
+
+
+def open_notes(found: Assessment) -> list[str]:
+    """Which criteria were not reached in how many of the samples that count."""
+    notes = [found.column(k).note() for k in range(len(found.places))]
+    return [note for note in notes if note]
+
+
+def sensitivity_table(found: Assessment) -> Table:
+    """Sobol's or Morris' indices, with the half-widths of their 95 % intervals."""
+    own = found.sensitivity
+    assert own is not None
+    columns = ["criterion", "parameter"]
+    for index in own.indices:
+        columns += [index.name] + (["±"] if index.half is not None else [])
+    rows = []
+    for k, label in enumerate(own.labels):
+        for j, name in enumerate(own.names):
+            cells: list[object] = [label, name]
+            for index in own.indices:
+                cells.append(float(index.value[k, j]))
+                if index.half is not None:
+                    cells.append(Rounded(float(index.half[k, j]), 4))
+            rows.append(tuple(cells))
+    what = "base samples" if own.kind == "sobol" else "trajectories"
+    lost = f"; {own.lost} were left out because a sample in them failed" if own.lost else ""
+    told = [f"{own.blocks} {what}{lost}."]
+    for k, (place, count) in enumerate(zip(found.places, own.open, strict=True)):
+        if own.too_few(k):
+            told.append(f"{place.label} is {place.open_word} too often to have indices.")
+        elif count:
+            word = place.open_word
+            told.append(
+                f"{place.label} is {word} in a sample of {count} of them, which are left out: its "
+                "indices speak of the others."
+            )
+    return Table(tuple(columns), tuple(rows), "Sensitivity", " ".join(told))
+
+
+def local_table(found: Assessment) -> Table:
+    """Derivatives at the centre."""
+    own = found.local
+    assert own is not None
+    rows = tuple(
+        (label, name, float(own.values[k]), float(own.derivatives[k, j]),
+         float(own.relative[k, j]))
+        for k, label in enumerate(own.labels)
+        for j, name in enumerate(own.names)
+    )  # fmt: skip
+    at = ", ".join(f"{n} = {v:.6g}" for n, v in zip(own.names, own.point, strict=True))
+    rough = f" By differences, not exact: {', '.join(own.differenced)}." if own.differenced else ""
+    open_ = [
+        f" {p.label} is {p.open_word} there."
+        for p, v in zip(found.places, own.values, strict=True)
+        if np.isnan(v)
+    ]
+    columns = ("criterion", "parameter", "value", "derivative", "% for 1 %")
+    return Table(columns, rows, "Local sensitivity", f"At {at}.{rough}{''.join(open_)}")
+
+
+def failure_table(found: Assessment) -> Table:
+    """Samples that could not be simulated, with their parameters and reasons."""
+    shown = found.failures[:MOST_FAILED]
+    rows = tuple(
+        (f.number, *map(float, found.samples.values[f.number]), f.case, f.message) for f in shown
+    )
+    columns = ("sample", *parameter_labels(found), "case", "what happened")
+    more = len(found.failures) - len(shown)
+    return Table(columns, rows, "", f"and {more} more" if more else "")
+
+
+def page(found: Assessment) -> Page:
+    """The page of `estimica sweep --report` and `estimica montecarlo --report`."""
+    what = "Monte Carlo" if found.command == "montecarlo" else "Sweep"
+    told = Page(f"{what} of {found.study.name}", tuple(_sections(found)))
+    said = verdict(found)
+    first = (
+        asked(found.study, found.command, _varied(found)),
+        Section(ANSWER, said[:1].upper() + said[1:]),
+    )
+    seed = found.seed
+    return framed(told, found.command, found.study, first=first, seed=seed, run=found.run)
+
+
+def _varied(found: Assessment) -> str:
+    """What was varied and how far."""
+    values = found.samples.values
+    ends = [
+        f"{n} from {values[:, k].min():.5g} to {values[:, k].max():.5g}"
+        for k, n in enumerate(found.samples.names)
+    ]
+    return f"Varied in {len(values)} samples ({found.design}): {', '.join(ends)}."
+
+
+def _sections(found: Assessment) -> Iterator[Section]:
+    told = "A demand is the value that satisfies; criterion/demand up to 1 is good."
+    yield Section("Criteria", told, (replace(criteria_table(found), title="", note=""),))
+    if (found.good & found.drawn).sum() > 1:
+        yield from _pictures(found)
+    if found.sensitivity is not None:
+        yield Section(
+            "Which parameters matter",
+            GLOBAL[found.sensitivity.kind],
+            (sensitivity_bars(found), sensitivity_table(found)),
+        )
+    if found.local is not None:
+        yield Section("Local sensitivity", LOCAL, (local_bars(found), local_table(found)))
+    if found.failures:
+        counts = Counter(f.message for f in found.failures).most_common(5)
+        why = "; ".join(f"{n} × {m}" for m, n in counts)
+        head = f"{len(found.failures)} samples could not be simulated: {why}."
+        yield Section("Samples that failed", head, (failure_table(found),))
+
+
+def _pictures(found: Assessment) -> Iterator[Section]:
+    kind = natural(found)
+    if kind == "curves":
+        yield Section("Criteria along the parameters", _ALONG, (curves(found),))
+    if is_map(found):
+        shown = tuple(maps(found)[:MOST_MAPS])
+        yield Section("Maps", _MAPS, shown)
+    if found.command == "montecarlo":
+        pictures = (distributions(found), distributions(found, cumulative=True))
+        yield Section("Distributions", _DISTRIBUTIONS, pictures)
+    if kind != "curves":
+        criteria = list(dict.fromkeys(p.criterion.name for p in found.places if p.role != "watch"))
+        clouds = [scatter(found)]
+        if 1 < len(criteria) <= MOST_CLOUDS and not is_map(found):
+            clouds += [scatter(found, (name,)) for name in criteria]
+        yield Section("Samples", _SAMPLES, (parallel(found), *clouds))
+    if effects(found) is not None:
+        yield Section("Effects of the parameters", _EFFECTS, (tornado(found), effects_table(found)))
+
+
+_ALONG = (
+    "Each criterion over its demand, along each parameter; up to 1 the demand holds. Where a "
+    "criterion was not reached there are only points: the end of its window, above which it lies."
+)
+_MAPS = (
+    "Criteria over their demands: up to 1 the demand holds. White is where no sample could be "
+    "simulated, or where the criterion was not reached."
+)
+_DISTRIBUTIONS = (
+    "How often each value of a criterion came up, and which share of all samples stays below it; "
+    "samples in which it was not reached are counted above the picture."
+)
+_SAMPLES = (
+    "Each line is a sample, through its parameters and criteria; drag along an axis to pick some. "
+    "Points show the same, parameter by parameter. A criterion that was not reached is drawn where "
+    "its window ends: it lies above."
+)
+_EFFECTS = "By how much each parameter moves the criteria over its range: the longer, the more."
+GLOBAL = {
+    "sobol": "A first-order index is the share of a criterion's variance that the parameter makes "
+    "alone; a total index counts what it makes together with others too. Bars show total indices "
+    "with 95 % intervals.",
+    "morris": "μ* is the mean size of the change of a criterion, in its own unit, for a move of a "
+    "parameter through its range; a σ as large as μ* tells that the effect is not linear or "
+    "depends on the other parameters. Bars show μ* with 95 % intervals.",
+}
+LOCAL = (
+    "How a criterion changes with each parameter near the centre: the derivative, and per cent of "
+    "the criterion for one per cent of the parameter."
+)

@@ -1,0 +1,279 @@
+"""Assessment: the criteria of a study at many samples of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import view as show
+from estimica.optimise.assess.global_sensitivity import GlobalSensitivity
+from estimica.optimise.assess.local_sensitivity import LocalSensitivity
+from estimica.optimise.assess.samples import Samples
+from estimica.optimise.criteria.censored import CensoredColumn
+from estimica.optimise.criteria.score import Place
+from estimica.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+AT_LEAST = ", at least"  # ends the name of a column of what was not reached
+
+
+@dataclass(frozen=True)
+class FailedSample:
+    """A sample that could not be simulated."""
+
+    number: int
+    case: str
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """Samples and what they are worth.
+
+    A value is NaN where its sample failed or was not simulated, and where the window of its
+    criterion ended before there was one; `at_least` has then what is known of it.
+    """
+
+    study: Study
+    samples: Samples
+    places: tuple[Place, ...]
+    values: Vector  # (N, K)
+    at_least: Vector  # (N, K) of what was not reached, otherwise NaN
+    done: Mask
+    failures: tuple[FailedSample, ...]
+    interrupted: bool = False
+    seconds: float = 0.0
+    run: str = ""
+    command: str = "sweep"
+    design: str = ""  # how the samples were chosen
+    levels: tuple[float, ...] = (0.05, 0.5, 0.95)  # of the quantiles that are told
+    local: LocalSensitivity | None = None
+    sensitivity: GlobalSensitivity | None = None
+    seed: int | None = None  # of the samples
+    remark: str = ""  # what to know of how they were drawn
+
+    def named(self, command: str, design: str, levels: Sequence[float] = ()) -> Assessment:
+        """The same as the result of a command."""
+        chosen = tuple(levels) or self.levels
+        return replace(self, command=command, design=design, levels=chosen)
+
+    def outcome(self) -> tuple[str, str]:
+        """How it ended, in words."""
+        count = f"{int(self.done.sum())} of {len(self.samples)} samples"
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        if self.interrupted:
+            return "interrupted", f"interrupted after {count}{failed}"
+        if self.failures and not self.good.any():
+            return "failed", f"no sample could be simulated: {self.failures[0].message}"
+        return "done", f"{count}{failed}" + (f"; {self.remark}" if self.remark else "")
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: what `--json` prints."""
+        from estimica.optimise.assess.as_json import as_object
+
+        return as_object(self)
+
+    @cached_property
+    def good(self) -> Mask:
+        """Samples that were simulated."""
+        return np.asarray(np.isfinite(self.least).all(axis=1), bool)
+
+    @cached_property
+    def open(self) -> Mask:
+        """What was not reached in samples that were simulated, (N, K)."""
+        return np.isfinite(self.at_least)
+
+    @cached_property
+    def least(self) -> Vector:
+        """Values, and what they are at least where they were not reached, (N, K)."""
+        return np.where(self.open, self.at_least, self.values)
+
+    @property
+    def weighted(self) -> Vector:
+        """Every value over its demand; NaN where it was not reached."""
+        return self.values / self._demands
+
+    @property
+    def weighted_least(self) -> Vector:
+        """Every value over its demand, at least."""
+        return self.least / self._demands
+
+    @property
+    def _demands(self) -> Vector:
+        return np.array([p.demand for p in self.places])
+
+    @cached_property
+    def largest(self) -> Vector:
+        """The largest weighted criterion of each sample, those only watched left out.
+
+        NaN where one of them was not reached; `largest_at_least` says what is known then.
+        """
+        counted = self._counted
+        return np.where(self.open[:, counted].any(axis=1), np.nan, self.largest_at_least)
+
+    @cached_property
+    def largest_at_least(self) -> Vector:
+        """What `largest` is at least."""
+        counted = self._counted
+        if not counted:
+            return np.zeros(len(self.values))
+        found: Vector = self.weighted_least[:, counted].max(axis=1)
+        return found
+
+    @property
+    def _counted(self) -> list[int]:
+        return [k for k, p in enumerate(self.places) if p.role != "watch"]
+
+    def column(self, k: int, rows: Mask | None = None) -> CensoredColumn:
+        """Criterion `k` in the samples that were simulated and that count, or in some of them."""
+        chosen = self.good & self.drawn if rows is None else rows & self.good
+        return CensoredColumn(self.places[k], self.values[chosen, k], self.at_least[chosen, k])
+
+    @cached_property
+    def held(self) -> Mask:
+        """Whether each demand holds, (N, K); what is only watched holds, what failed does not.
+
+        Nor does the demand of what was not reached.
+        """
+        weighted = self.weighted
+        found = np.repeat(self.good[:, None], len(self.places), axis=1)
+        with np.errstate(invalid="ignore"):
+            for k, place in enumerate(self.places):
+                if place.role == "equal":
+                    found[:, k] &= np.abs(weighted[:, k] - 1) <= 1e-6
+                elif place.role != "watch":
+                    found[:, k] &= weighted[:, k] <= 1 + 1e-9
+        return found
+
+    @property
+    def satisfied(self) -> Mask:
+        """Samples in which all demands hold; a sample that failed satisfies none."""
+        return np.asarray(self.held.all(axis=1), bool)
+
+    @property
+    def drawn(self) -> Mask:
+        """Samples that were reached and that count; the others serve a sensitivity analysis."""
+        return np.asarray(self.done & (np.arange(len(self.done)) < self.samples.draws), bool)
+
+    @property
+    def best(self) -> int | None:
+        """The sample whose largest weighted criterion is least; those that satisfy go first.
+
+        None where in no sample all criteria were reached.
+        """
+        known = np.isfinite(self.largest) & self.good
+        if not known.any():
+            return None
+        pool = self.satisfied if self.satisfied.any() else known
+        return int(np.argmin(np.where(pool, self.largest, np.inf)))
+
+    @property
+    def probability_satisfied(self) -> tuple[float, tuple[float, float]]:
+        """The share of samples in which all demands hold, with its 95 % interval (Wilson).
+
+        A sample that failed counts as one that does not.
+        """
+        return share_of(self.satisfied[self.drawn])
+
+    def quantiles(self, levels: Sequence[float]) -> pd.DataFrame:
+        """Quantiles of every criterion over the samples that were simulated.
+
+        What was not reached is larger than all that was: a quantile among it is NaN.
+        """
+        import pandas as pd
+
+        found = [
+            [np.nan if (q := own.quantile(v).value) is None else q for v in levels]
+            for own in map(self.column, range(len(self.places)))
+        ]
+        labels = pd.Index([p.label for p in self.places], name="criterion", dtype=object)
+        return pd.DataFrame(found, index=labels, columns=[float(v) for v in levels])
+
+    @property
+    def table_of_samples(self) -> pd.DataFrame:
+        """A row for each sample: parameters, criteria, whether all demands hold.
+
+        A criterion that was not reached in some has a second column, of what it is at least there.
+        """
+        import pandas as pd
+
+        columns = {n: self.samples.values[:, k] for k, n in enumerate(self.samples.names)}
+        for k, p in enumerate(self.places):
+            columns[p.label] = self.values[:, k]
+            if self.open[:, k].any():
+                columns[f"{p.label}{AT_LEAST}"] = self.at_least[:, k]
+        return pd.DataFrame({**columns, "satisfied": self.satisfied})
+
+    def table(self) -> show.Table:
+        """Every criterion: its demand, how it scatters, how often the demand holds."""
+        from estimica.optimise.assess.present import criteria_table
+
+        return criteria_table(self)
+
+    def effects_table(self) -> show.Table:
+        """What each parameter does to each criterion."""
+        from estimica.optimise.assess.effects import effects_table
+
+        return effects_table(self)
+
+    def plot(self, kind: str = "auto", *names: str) -> Any:
+        """A Plotly figure.
+
+        `kind` is "curves" (one parameter, or one at a time), "map" (a grid of two parameters),
+        "scatter", "parallel", "tornado", "distribution", "cdf" or "sensitivity"; "auto" takes what
+        suits the samples. `names` are the criteria to show; without any the largest
+        criterion/demand, or all.
+        """
+        from estimica.optimise.assess.pictures import picture
+
+        return show.figure(picture(self, kind, names))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.optimise.assess.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page; returns where it is."""
+        return show.write(self.page(), path)
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """All samples as CSV, or as Parquet where the path ends so; returns where it is."""
+        from estimica.optimise.assess.as_json import written
+
+        return written(self, Path(path))
+
+    def __str__(self) -> str:
+        return show.text(self.table())
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+
+def share_of(held: Mask) -> tuple[float, tuple[float, float]]:
+    """The share that holds, with its 95 % interval."""
+    count = len(held)
+    share = float(held.sum()) / count if count else float("nan")
+    return share, _wilson(share, count)
+
+
+def _wilson(share: float, count: int) -> tuple[float, float]:
+    """The score interval of a share: right also near 0 and 1 (Wilson 1927)."""
+    if not count:
+        return float("nan"), float("nan")
+    z = 1.959963984540054
+    middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z / (1 + z**2 / count) * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return float(middle - half), float(middle + half)

@@ -1,0 +1,255 @@
+"""Assess: a design at many values of its parameters: sweeps, Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import DesignError, EstimicaError
+from estimica.base.suggest import did_you_mean
+from estimica.execute.outcome import Outcome, described
+from estimica.execute.pieces import do_pieces
+from estimica.execute.runs.writer import NoRunWriter, RunWriter
+from estimica.execute.threads import one_thread
+from estimica.execute.workers.context import Context
+from estimica.execute.workers.executor import Executor, crew
+from estimica.optimise.assess.local_sensitivity import local_sensitivity
+from estimica.optimise.assess.result import Assessment, FailedSample
+from estimica.optimise.assess.samples import Samples
+from estimica.optimise.criteria.score import FailedDesign
+from estimica.optimise.design import Design, prepare_design
+from estimica.study.study import Study
+from estimica.study.tuner import Tuner
+
+Vector = npt.NDArray[np.float64]
+TRIAL = 0.25  # s of samples that are simulated here first, to see how long one takes
+PIECE = 0.5  # s of a piece: little is lost when it ends, and noting it costs little beside it
+SHARES = 4  # pieces of each worker at least, so that all end together
+LARGEST = 2000  # samples of a piece
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What there is to tell while samples are simulated."""
+
+    done: int
+    failed: int
+    count: int
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def assess(
+    study: Study,
+    samples: Samples,
+    *,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnProgress | None = None,
+    run: RunWriter | None = None,
+    centre: Mapping[str, float] | None = None,
+) -> Assessment:
+    """The criteria of a study at every sample; those that fail are kept with their reasons.
+
+    Parameters that are sampled need not be tuners; they stand before what cases fix. Tuners that
+    are not sampled keep their start. Local sensitivities are taken at `centre`.
+    """
+    begun = perf_counter()
+    require_parameters(study, samples.names)
+    if not len(samples):
+        raise DesignError("O069", "there is no sample; give values, or samples = 100")
+    varied = sampled_study(study, samples.names, samples.values[:1])
+    with one_thread():
+        design = _prepared(varied)
+    board = _Board(samples, len(design.places), progress)
+    writer = run or NoRunWriter()
+    local, interrupted = None, False
+    try:
+        board.take_up(writer)
+        with one_thread():
+            seconds = board.try_out(design, writer)
+        with crew(executor, workers) as hands:
+            pieces = board.pieces(seconds, hands.workers)
+            firsts = list(pieces)
+            do_pieces(
+                hands,
+                _scored,
+                {_key(first): rows for first, rows in pieces.items()},
+                context=Context(partial(_built, study, samples.names, samples.values[:1]), design),
+                run=writer,
+                on_piece=lambda k, outcome: board.note(firsts[k], len(pieces[firsts[k]]), outcome),
+            )
+        if centre is not None:
+            with one_thread():
+                local = local_sensitivity(design, np.array([centre[n] for n in samples.names]))
+    except KeyboardInterrupt:
+        interrupted = True
+    return Assessment(
+        study=study,
+        samples=samples,
+        places=design.places,
+        values=board.found,
+        at_least=board.at_least,
+        done=board.done,
+        failures=tuple(board.failures[k] for k in sorted(board.failures)),
+        interrupted=interrupted,
+        seconds=perf_counter() - begun,
+        local=local,
+    )
+
+
+class _Board:
+    """What is known of the samples so far."""
+
+    def __init__(self, samples: Samples, places: int, progress: OnProgress | None) -> None:
+        self._values = samples.values
+        self._progress = progress
+        self.found = np.full((len(samples), places), np.nan)
+        self.at_least = np.full((len(samples), places), np.nan)  # of what was not reached
+        self.done = np.zeros(len(samples), bool)
+        self.failures: dict[int, FailedSample] = {}
+
+    def take_up(self, run: RunWriter) -> None:
+        """Know again what the run has noted, however it was cut into pieces then."""
+        for key, payload in run.checkpoints().items():
+            if key.startswith(SAMPLES) and "value" in payload:
+                rows = payload["value"]
+                self.note(int(key.removeprefix(SAMPLES)), len(rows), Outcome(rows))
+
+    def try_out(self, design: Design, run: RunWriter) -> float:
+        """Simulate a few open samples here; seconds that one takes."""
+        open_ = np.flatnonzero(~self.done)
+        if not len(open_):
+            return 1.0
+        first = int(open_[0])
+        rows: list[Mapping[str, Any]] = []
+        begun = perf_counter()
+        for number in open_[:LARGEST].tolist():
+            if rows and (number != first + len(rows) or perf_counter() - begun > TRIAL):
+                break
+            rows += _scored(design, [self._values[number].tolist()])
+        run.checkpoint(_key(first), {"value": rows})
+        run.flush()
+        self.note(first, len(rows), Outcome(rows))
+        return (perf_counter() - begun) / len(rows)
+
+    def pieces(self, seconds: float, workers: int) -> dict[int, list[list[float]]]:
+        """What is open, in stretches of about equal time, by the number of their first sample."""
+        open_ = np.flatnonzero(~self.done)
+        if not len(open_):
+            return {}
+        share = math.ceil(len(open_) / (SHARES * max(workers, 1)))
+        size = int(np.clip(PIECE / seconds, 1, min(LARGEST, share)))
+        found = {}
+        for stretch in np.split(open_, np.flatnonzero(np.diff(open_) > 1) + 1):
+            for k in range(0, len(stretch), size):
+                part = stretch[k : k + size]
+                found[int(part[0])] = self._values[part].tolist()
+        return found
+
+    def note(self, first: int, count: int, outcome: Outcome[Any]) -> None:
+        """Keep the outcome of a piece and tell of it."""
+        self.done[first : first + count] = True
+        rows = outcome.result() if outcome.done else [{"case": "", "failed": outcome.error}] * count
+        for k, one in enumerate(rows, start=first):
+            if "values" in one:
+                self.found[k] = one["values"]
+                if one["at_least"] is not None:
+                    self.at_least[k] = one["at_least"]
+            else:
+                self.failures[k] = FailedSample(k, one["case"], one["failed"])
+        if self._progress:
+            self._progress(Progress(int(self.done.sum()), len(self.failures), len(self.done)))
+
+
+#: not "samples", under which older runs noted values without what was not reached
+SAMPLES = "scores of samples "
+
+
+def _key(first: int) -> str:
+    return f"{SAMPLES}{first:08d}"
+
+
+def nominal(study: Study) -> dict[str, float]:
+    """Values of the parameters as the study has them: starts of tuners, else the model's."""
+    found = {}
+    given = {q.name: q.value for q in study.model.quantities()}
+    given |= {t.name: t.start for t in study.tuners if t.start is not None}
+    for name, value in given.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            found[name] = float(value)
+    return found
+
+
+def require_parameters(study: Study, names: Sequence[str]) -> None:
+    """Every name is a tuner, or a parameter that no tuner sets."""
+    own = {t.name for t in study.tuners}
+    setters = {p: t.name for t in study.tuners for p in t.driven}
+    known = [q.name for q in study.model.quantities() if q.role in ("parameter", "constant")]
+    for name in names:
+        if name in own:
+            continue
+        if name not in known:
+            raise DesignError(
+                "O054",
+                f"there is no tuner or parameter '{name}'{did_you_mean(name, [*own, *known])}",
+            )
+        if name in setters:
+            raise DesignError(
+                "O068",
+                f"parameter '{name}' is set by tuner '{setters[name]}'; vary that one instead",
+            )
+
+
+def sampled_study(study: Study, names: Sequence[str], first: Vector) -> Study:
+    """The study with the sampled parameters as its active tuners, in their order."""
+    own = {t.name: t for t in study.tuners}
+    sampled = [
+        Tuner(n, start=float(v), drives=own[n].drives if n in own else ())
+        for n, v in zip(names, first[0], strict=True)
+    ]
+    others = [replace(t, active=False) for t in study.tuners if t.name not in names]
+    cases = [
+        replace(c, fix={n: v for n, v in c.fix.items() if n not in names}) if c.fix else c
+        for c in study.cases
+    ]
+    return study.with_(tuners=[*sampled, *others], cases=cases)
+
+
+def _built(study: Study, names: Sequence[str], first: Vector) -> Design:
+    """The criteria in a worker process."""
+    return _prepared(sampled_study(study, names, first))
+
+
+def _prepared(varied: Study) -> Design:
+    design = prepare_design(varied)
+    design.make_quick()
+    return design
+
+
+def _scored(design: Design, rows: list[list[float]]) -> list[Mapping[str, Any]]:
+    """The scores of some samples as plain values."""
+    return [_score(design, np.array(row, float)) for row in rows]
+
+
+def _score(design: Design, row: Vector) -> Mapping[str, Any]:
+    try:
+        point = design.at(design.unknowns.coordinates(row), slopes=False)
+    except EstimicaError as error:
+        return {"failed": error.message, "case": ""}
+    except Exception as error:  # of a user's function: the other samples go on
+        return {"failed": described(error), "case": ""}
+    if isinstance(point, FailedDesign):
+        return {"failed": point.message, "case": point.case}
+    if point.at_least is None:
+        return {"values": point.values.tolist(), "at_least": None}
+    scores = point.scores
+    return {"values": [s.value for s in scores], "at_least": [s.at_least for s in scores]}

@@ -1,0 +1,1 @@
+"""From trajectories to numbers: criteria with their gradients, smooth constraints, indicators."""

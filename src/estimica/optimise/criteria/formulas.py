@@ -1,0 +1,72 @@
+"""Criteria that are formulas of parameters: no simulation, exact gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import DesignError
+from estimica.base.suggest import did_you_mean
+from estimica.compiled.model.interface import Model
+from estimica.estimate.objective.parameter_map import Links
+from estimica.optimise.criteria.score import Measure, Place
+from estimica.source.formula import Formula, parse_formula
+
+Vector = npt.NDArray[np.float64]
+
+
+class ValueScorer:
+    """Formulas in tuners and parameters of one case."""
+
+    def __init__(
+        self, model: Model, links: Links, fixed: Mapping[str, float], places: Sequence[Place]
+    ) -> None:
+        self.places = tuple(places)
+        self._links = links
+        values = {
+            q.name: q.value for q in model.quantities() if q.role in ("parameter", "constant")
+        }
+        numbers = {n: float(v) for n, v in values.items() if isinstance(v, (int, float))}
+        self._fixed = {**numbers, **fixed}
+        known = {*self._fixed, *links.parameters, *links.tuners}
+        self._formulas = [_formula(p, known) for p in places]
+        moving = {*links.parameters, *links.tuners}
+        self._partials = [{n: f.partial(n) for n in f.names if n in moving} for f in self._formulas]
+
+    def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
+        """The values of the formulas and their exact gradients."""
+        parameters, chain = self._links.at(tuners)
+        names = self._links.tuners
+        known = {
+            **self._fixed,
+            **dict(zip(names, map(float, tuners), strict=True)),
+            **dict(zip(self._links.parameters, map(float, parameters), strict=True)),
+        }
+        found = []
+        for formula, partials in zip(self._formulas, self._partials, strict=True):
+            gradient = np.zeros(len(tuners))
+            for name, partial in partials.items() if slopes else ():
+                slope = float(partial.at(known))
+                if name in self._links.parameters:
+                    gradient += slope * chain[self._links.parameters.index(name)]
+                else:
+                    gradient[names.index(name)] += slope
+            with np.errstate(all="ignore"):
+                found.append(Measure(float(formula.at(known)), gradient if slopes else None))
+        return found
+
+
+def _formula(place: Place, known: set[str]) -> Formula:
+    criterion = place.criterion
+    formula = parse_formula(criterion.of, f"criterion '{criterion.name}'")
+    for name in formula.names:
+        if name not in known:
+            raise DesignError(
+                "O012",
+                f"criterion '{criterion.name}': '{name}' in '{criterion.of}' is no tuner or "
+                f"parameter{did_you_mean(name, sorted(known))}; what changes over time needs "
+                'another kind, as kind = "final"',
+            )
+    return formula

@@ -1,0 +1,363 @@
+"""Criteria of simulated trajectories: one case, simulated once, on panels that resolve it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.code.trusted import TrustedCode
+from estimica.base.errors import DesignError, SimulationError
+from estimica.base.quantities import Quantity
+from estimica.base.signals import Hold, Signal
+from estimica.compiled.model.interface import Evaluation, Model, Respond
+from estimica.estimate.objective.parameter_map import Links
+from estimica.optimise.criteria.custom_function import TrajectoryFunction, trajectory_function
+from estimica.optimise.criteria.dense_signal import DenseSignal, motion
+from estimica.optimise.criteria.measures import MEASURES, NotReached, Window, band_of, rest
+from estimica.optimise.criteria.panels import FIRST, TO_COEFFICIENTS, Panels
+from estimica.optimise.criteria.score import Measure, Place
+from estimica.optimise.criteria.signals import Sampled, SignalFormula, numbers, sampled
+from estimica.optimise.criteria.smooth_constraint import BandKept, Keeper, PeaksKept
+from estimica.optimise.criteria.value_with_gradient import Graded
+from estimica.simulate.engine.run import Options, Run
+from estimica.study.design_criterion import Criterion
+
+Vector = npt.NDArray[np.float64]
+RESOLVED = 1e-8  # of a signal's range: what its last coefficients may be
+TIGHT = 1e-8  # the loosest relative tolerance of a simulation
+ROUNDS = 6
+SMOOTH = 2  # rounds that resolve what is smooth
+MOST_PANELS = 4000
+TIMES = ("settling-time", "rise-time")  # kinds that a window may end too early for
+MOST_STATES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """What a case of a design simulates."""
+
+    case: str
+    begin: float
+    end: float
+    inputs: Mapping[str, Signal]
+    parameters: Mapping[str, float]
+    start: Mapping[str, float]
+
+    @property
+    def breaks(self) -> list[float]:
+        """Times at which an input may jump or turn."""
+        found = [self.begin, self.end]
+        for signal in self.inputs.values():
+            if signal.hold is not Hold.SPLINE and len(signal.time) > 1:
+                turns = signal.time[1:-1] if signal.hold is Hold.LINEAR else signal.time[1:]
+                found += [float(t) for t in turns if self.begin < t < self.end]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A criterion with its expressions."""
+
+    criterion: Criterion
+    of: SignalFormula | None
+    reference: SignalFormula | None
+    function: TrajectoryFunction | None
+
+    @property
+    def window(self) -> tuple[object, ...]:
+        """What it looks at; criteria that look at the same share it."""
+        c = self.criterion
+        return c.of, c.reference, c.from_, c.to, c.at_rest
+
+
+class TrajectoryScorer:
+    """Criteria of one case that need its trajectory, with gradients through the sensitivities.
+
+    `start` are values of the tuners at which the panels are chosen that every evaluation begins
+    with; `panels` is how many there are before that. Without `tight` simulations are as exact
+    as `options` say, otherwise to at least 1e-8, as gradients deserve.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        experiment: Experiment,
+        links: Links,
+        places: Sequence[Place],
+        options: Options | None = None,
+        code_for: Callable[[str], TrustedCode] | None = None,
+        start: Vector | None = None,
+        panels: int = FIRST,
+        tight: bool = True,
+    ) -> None:
+        self.places = tuple(places)
+        self.experiment = experiment
+        self.links = links
+        self._model = model
+        self._loose = chosen = options or Options()
+        if tight:
+            chosen = replace(chosen, rtol=min(chosen.rtol, TIGHT), atol=_tight(chosen.atol))
+        self._options = chosen
+        known = {q.name: q for q in model.quantities()}
+        self.fixed = numbers(known, {**experiment.parameters, **experiment.start})
+        self.asked = [_asked(p.criterion, known, links, code_for) for p in places]
+        formulas = [f for a in self.asked for f in (a.of, a.reference) if f is not None]
+        functions = [a.function for a in self.asked if a.function is not None]
+        wanted = [n for f in formulas for n in f.variables]
+        wanted += [n for f in functions for n in f.variables(model)]
+        states = [q.name for q in known.values() if q.role == "state"]
+        self._states = tuple(states[:MOST_STATES])  # they tell how events move
+        self._outputs = tuple(dict.fromkeys([*wanted, *self._states]))
+        self.formulas = list({f.text: f for f in formulas}.values())
+        windows = [t for p in places for t in (p.criterion.from_, p.criterion.to) if t is not None]
+        self._check_windows()
+        self.breaks = [*experiment.breaks, *windows]  # those that no tuner moves
+        self._first = Panels.of(self.breaks, panels)
+        if start is not None:
+            self._settle(start)
+
+    def _settle(self, start: Vector) -> None:
+        """Begin every evaluation with the panels that resolve the run at the start."""
+        run = self._resolved(start, False)
+        if not isinstance(run, str):
+            self._first = run[0].mended(self._first.breaks)
+
+    def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
+        """The measures of one simulation, or why it failed."""
+        run = self._resolved(tuners, slopes)
+        if isinstance(run, str):
+            return run
+        panels, samples = run
+        windows = self._windows(panels, samples, slopes)
+        return [
+            Measure(a.function.at(samples))
+            if a.function is not None
+            else _measured(a, windows[a.window], slopes)
+            for a in self.asked
+        ]
+
+    def windows(self, tuners: Vector) -> dict[tuple[object, ...], Window] | None:
+        """What the criteria look at in one simulation; None where it failed."""
+        run = self._resolved(tuners, False)
+        return None if isinstance(run, str) else self._windows(*run, False)
+
+    def _windows(
+        self, panels: Panels, samples: Sampled, slopes: bool
+    ) -> dict[tuple[object, ...], Window]:
+        moves = self._motion(panels, samples) if slopes else {}
+        signals = {f.text: _dense(panels, f, samples, moves) for f in self.formulas}
+        found: dict[tuple[object, ...], Window] = {}
+        for asked in self.asked:
+            if asked.function is None and asked.window not in found:
+                found[asked.window] = _window(asked, signals)
+        return found
+
+    # -- simulation ------------------------------------------------------------------------------
+
+    def _resolved(self, tuners: Vector, slopes: bool) -> tuple[Panels, Sampled] | str:
+        """Panels on which every signal is a polynomial, and the run at their nodes."""
+        panels = self._first
+        for attempt in range(ROUNDS):
+            found = self._simulated(panels, tuners, slopes)
+            if isinstance(found, str):
+                return found
+            samples, events = found
+            coarse = self._coarse(panels, samples)
+            # what an event cuts is looked at again when it is cut
+            coarse &= ~panels.holding([t for t in events if t not in panels.breaks])
+            parts = 2 if attempt < SMOOTH else 8  # what is left then is a kink
+            finer = panels.cut(coarse, parts) if coarse.any() else panels
+            finer = finer.broken(events)
+            done = finer is panels or panels.size > MOST_PANELS
+            if done or (attempt == ROUNDS - 1 and np.array_equal(finer.breaks, panels.breaks)):
+                return panels, samples
+            panels = finer
+        found = self._simulated(panels, tuners, slopes)
+        return found if isinstance(found, str) else (panels, found[0])
+
+    def _simulated(
+        self, panels: Panels, tuners: Vector, slopes: bool
+    ) -> tuple[Sampled, list[float]] | str:
+        times, _ = panels.sampling
+        try:
+            run = self._response(times, tuners, self._outputs, slopes, self._options).at()
+        except SimulationError as error:
+            return error.message
+        if not run.ok:
+            return run.text
+        YS = run.YS if slopes else np.zeros((*run.Y.shape, 0))
+        samples = sampled(times, self._outputs, run.Y, YS, self.links, tuners, self.fixed)
+        return samples, _events(run)
+
+    def response(self, times: Vector, tuners: Vector, outputs: Sequence[str]) -> Respond:
+        """The experiment with the tolerances that the study gives."""
+        return self._response(times, tuners, outputs, False, self._loose)
+
+    def _response(
+        self,
+        times: Vector,
+        tuners: Vector,
+        outputs: Sequence[str],
+        slopes: bool,
+        options: Options,
+    ) -> Respond:
+        e = self.experiment
+        parameters, _ = self.links.at(tuners)
+        own = dict(zip(self.links.parameters, map(float, parameters), strict=True))
+        return self._model.response(
+            times,
+            dict(e.inputs),
+            {**e.parameters, **own},
+            dict(e.start),
+            outputs=list(outputs),
+            wrt=list(self.links.parameters) if slopes else [],
+            begin=e.begin,
+            options=options,
+        )
+
+    def _motion(self, panels: Panels, samples: Sampled) -> dict[float, Vector]:
+        """How the tuners move events; breaks of inputs and windows stay where they are."""
+        fixed = self._first.breaks
+        events = [float(t) for t in panels.breaks if t not in fixed]
+        if not events:
+            return {}
+        _, places = panels.sampling
+        states = []
+        for name in self._states:
+            value, slope = samples.values[name], samples.slopes.get(name)
+            if isinstance(value, np.ndarray) and slope is not None:
+                states.append(DenseSignal.of(panels, value[places], slope[places]))
+        return motion(states, events)
+
+    def _coarse(self, panels: Panels, samples: Sampled) -> npt.NDArray[np.bool_]:
+        """Panels on which the last coefficients of a signal are too large."""
+        _, places = panels.sampling
+        coarse = np.zeros(panels.size, bool)
+        for formula in self.formulas:
+            values = formula.value(samples)
+            tail = np.abs(values[places] @ TO_COEFFICIENTS)[:, -2:].max(axis=1)
+            size = float(np.abs(values).max(initial=0.0))
+            allowed = max(RESOLVED * float(np.ptp(values)), self._options.rtol * size)
+            coarse |= tail > allowed
+        width = panels.high - panels.low
+        return np.asarray(coarse & (width > 1e-6 * (panels.breaks[-1] - panels.breaks[0])))
+
+    def _check_windows(self) -> None:
+        e = self.experiment
+        for place in self.places:
+            c = place.criterion
+            for word, t in (("from", c.from_), ("to", c.to)):
+                if t is not None and not e.begin <= t <= e.end:
+                    raise DesignError(
+                        "O034",
+                        f"criterion '{c.name}': {word} {t:g} is outside of case '{e.case}', which "
+                        f"runs from {e.begin:g} to {e.end:g}",
+                    )
+            begin = e.begin if c.from_ is None else c.from_
+            length = (e.end if c.to is None else c.to) - begin
+            limited = place.role in ("at-most", "equal") and c.kind in TIMES
+            if limited and place.demand > length:
+                raise DesignError(
+                    "O095",
+                    f"criterion '{c.name}': its limit {place.demand:g} is longer than its window "
+                    f"of {length:g} s in case '{e.case}', which cannot show whether it holds; "
+                    f"simulate until {begin + place.demand:g} s or longer, or lower the demand",
+                )
+
+
+def _events(run: Evaluation) -> list[float]:
+    """Times at which a model of equations switched; other models tell none."""
+    found = run.events if isinstance(run, Run) else ()
+    return [event.time for event in found if event.kind in ("state", "time")]
+
+
+def _tight(atol: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    if isinstance(atol, tuple):
+        return tuple(min(a, 1e-10) for a in atol)
+    return min(atol, 1e-10)
+
+
+def _asked(
+    criterion: Criterion,
+    known: Mapping[str, Quantity],
+    links: Links,
+    code_for: Callable[[str], TrustedCode] | None,
+) -> Asked:
+    where = f"criterion '{criterion.name}'"
+    if criterion.kind == "function":
+        assert criterion.function is not None
+        return Asked(criterion, None, None, trajectory_function(criterion, code_for))
+    of = SignalFormula(criterion.of, where, known, links)
+    reference = None
+    if criterion.reference is not None:
+        text = criterion.reference
+        text = text if isinstance(text, str) else repr(float(text))
+        reference = SignalFormula(text, f"{where}, reference", known, links)
+    elif criterion.kind == "steady-state-error":
+        raise DesignError("O035", f"{where}: kind 'steady-state-error' needs a reference")
+    return Asked(criterion, of, reference, None)
+
+
+def _dense(
+    panels: Panels, formula: SignalFormula, samples: Sampled, moves: Mapping[float, Vector]
+) -> DenseSignal:
+    _, places = panels.sampling
+    values, slopes = formula.at(samples)
+    return DenseSignal.of(panels, values[places], slopes[places], moves)
+
+
+def _measured(asked: Asked, window: Window, slopes: bool) -> Measure:
+    c = asked.criterion
+    if c.kind == "settling-time" and c.band is None and not window.step.value:
+        raise DesignError(
+            "O037", f"criterion '{c.name}': there is no step that the band is a share of; give band"
+        )
+    found = MEASURES[c.kind](window, c)
+    known = slopes and bool(np.isfinite(found.gradient).all())
+    return Measure(
+        found.value,
+        found.gradient if known else None,
+        _kept(window, c) if slopes else None,
+        found.at_least if isinstance(found, NotReached) else None,
+    )
+
+
+def _kept(window: Window, c: Criterion) -> Keeper | None:
+    """What it means that a criterion with jumps or kinks is bounded."""
+    if c.kind == "settling-time":
+        return BandKept(window.beyond, band_of(window, c))
+    if c.kind in ("peak", "maximum"):
+        return PeaksKept(window.error, both=c.kind == "peak")
+    return None
+
+
+def _window(asked: Asked, signals: Mapping[str, DenseSignal]) -> Window:
+    c = asked.criterion
+    assert asked.of is not None
+    y = signals[asked.of.text]
+    r = signals[asked.reference.text] if asked.reference is not None else None
+    whole = r
+    begin = y.begin if c.from_ is None else c.from_
+    end = y.end if c.to is None else c.to
+    if c.at_rest and r is not None:
+        begin = max(begin, rest(r.within(y.begin, end)))
+        if begin >= end:
+            raise DesignError(
+                "O036",
+                f"criterion '{c.name}': the reference is not at rest before {end:g}; simulate "
+                "longer, or leave at_rest out",
+            )
+    y = y.within(begin, end)
+    r = r.within(begin, end) if r is not None else None
+    step = _step(y, r, whole if c.at_rest else None)
+    return Window(y, r, step, c.at_rest)
+
+
+def _step(y: DenseSignal, r: DenseSignal | None, whole: DenseSignal | None) -> Graded:
+    """How far the reference goes in the whole run, or how far the signal has to go."""
+    if whole is not None:
+        return whole.last - whole.first
+    return (y.last if r is None else r.last) - y.first

@@ -1,0 +1,1 @@
+"""Criteria without gradients, compiled: many designs, quickly."""

@@ -1,0 +1,217 @@
+"""Quick scores: criteria of many runs of one case, where only their values are asked for.
+
+An experiment is set up once; a run is then one simulation with the study's own tolerances, sampled
+where criteria look, and one call of compiled code. Where anything is not as it was at the start
+(other events, a reference that rests elsewhere, panels that do not resolve a signal even when they
+are cut), the run is scored again in the exact way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import EstimicaError, SimulationError
+from estimica.estimate.objective.parameter_map import Links
+from estimica.optimise.criteria.measures import Window
+from estimica.optimise.criteria.panels import FIRST
+from estimica.optimise.criteria.score import Measure, Place
+from estimica.optimise.criteria.signals import SignalFormula, sampled
+from estimica.optimise.criteria.trajectory import Asked, TrajectoryScorer
+from estimica.optimise.criteria.value_only import measures as quick
+from estimica.optimise.criteria.value_only.mesh import Course, QuickMesh
+from estimica.simulate.engine.layout import LOG_WIDTH
+from estimica.simulate.engine.run import LOG_SIZE, Run
+from estimica.simulate.response import Response
+
+Vector = npt.NDArray[np.float64]
+Wholes = npt.NDArray[np.int64]
+MARGIN = 0.03  # of what is allowed: panels that are chosen at the start do elsewhere too
+SETTLING = 12  # rounds that choose panels
+ROUNDS = 4  # simulations of one run before it is scored in the exact way
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """What criteria look at: columns of a run, and expressions."""
+
+    formulas: tuple[SignalFormula, ...]
+    outputs: tuple[str, ...]
+    links: Links
+    fixed: dict[str, float]
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether all are outputs of the model."""
+        return all(f.text in self.outputs for f in self.formulas)
+
+    def place(self, formula: SignalFormula) -> int:
+        """The column of a formula."""
+        names = self.outputs if self.plain else tuple(f.text for f in self.formulas)
+        return names.index(formula.text)
+
+    def of(self, times: Vector, Y: Vector, tuners: Vector) -> Vector:
+        """(samples, signals)."""
+        if self.plain:
+            return Y
+        none = np.zeros((*Y.shape, 0))
+        run = sampled(times, self.outputs, Y, none, self.links, tuners, self.fixed)
+        return np.ascontiguousarray(np.stack([f.value(run) for f in self.formulas], axis=1))
+
+
+class QuickScorer:
+    """The criteria of one case by their values; `exact` scores what is not quick."""
+
+    def __init__(
+        self,
+        exact: TrajectoryScorer,
+        response: Response,
+        parameters: Wholes,
+        signals: Signals,
+        table: tuple[Wholes, Vector],
+    ) -> None:
+        self.places: Sequence[Place] = exact.places
+        self.again = 0  # runs that were scored in the exact way
+        self._exact = exact
+        self._response = response
+        self._parameters = parameters  # places of what the tuners set
+        self._signals = signals
+        self._whole, self._real = table
+        self._rtol = response.options.rtol
+        self._course: Course
+        self._mesh: QuickMesh
+
+    def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
+        """The measures of one run, or why it failed."""
+        found = None if slopes else self._quick(tuners)
+        if found is None:
+            self.again += 1
+            return self._exact.at(tuners, slopes=slopes)
+        return found
+
+    def settle(self, tuners: Vector, fixed: Sequence[float], windows: Sequence[Window]) -> bool:
+        """Choose the panels at a first run; False where they cannot be chosen."""
+        ends = [t for w in windows for t in (w.y.begin, w.y.end)]
+        run = self._run(tuners, np.array([min(fixed), max(fixed)]))
+        if run is None:
+            return False
+        self._course = Course.of(fixed, run)
+        breaks = self._course.breaks
+        near = np.abs(breaks[None, :] - np.array(ends)[:, None])
+        if (near.min(axis=1) > 1e-9 * (breaks[-1] - breaks[0])).any():
+            return False  # a reference that comes to rest by and by
+        views = near.argmin(axis=1).reshape(-1, 2)
+        self._mesh = QuickMesh.of(breaks, views, FIRST)
+        for _ in range(SETTLING):
+            run = self._run(tuners, self._mesh.sampling[0])
+            if run is None:
+                return False
+            status, _, _, coarse = self._measured(self._mesh, run, tuners, MARGIN * self._rtol)
+            if status == quick.OTHERWISE:
+                return False
+            if status == quick.TAKEN:
+                break
+            self._mesh = self._mesh.cut(coarse)
+        return True
+
+    def _quick(self, tuners: Vector) -> list[Measure] | None:
+        mesh = self._mesh
+        for _ in range(ROUNDS):
+            run = self._run(tuners, mesh.sampling[0])
+            if run is None:
+                return None
+            breaks = self._course.breaks_at(run)
+            if breaks is None:
+                return None
+            if breaks is not self._course.breaks and not np.array_equal(breaks, mesh.breaks):
+                mesh = mesh.moved(breaks)
+                continue
+            status, values, least, coarse = self._measured(mesh, run, tuners, self._rtol)
+            if status == quick.TAKEN:
+                return [
+                    Measure(float(v), at_least=None if np.isnan(low) else float(low))
+                    for v, low in zip(values, least, strict=True)
+                ]
+            if status == quick.OTHERWISE:
+                return None
+            mesh = mesh.cut(coarse)
+        return None
+
+    def _measured(
+        self, mesh: QuickMesh, run: Run, tuners: Vector, rtol: float
+    ) -> tuple[int, Vector, Vector, npt.NDArray[np.bool_]]:
+        times, places = mesh.sampling
+        z = self._signals.of(times, run.Y, tuners)
+        coarse, found = np.zeros(len(mesh.low), np.bool_), np.empty(len(self._whole))
+        least = np.full(len(self._whole), np.nan)
+        status = quick.measure(
+            z, places, mesh.low, mesh.high, mesh.broken, mesh.ranges, self._whole, self._real,
+            rtol, coarse, found, least,
+        )  # fmt: skip
+        return status, found, least, coarse
+
+    def _run(self, tuners: Vector, times: Vector) -> Run | None:
+        values = self._response.values.copy()
+        values[self._parameters] = self._signals.links.at(tuners)[0]
+        try:
+            run = self._response.at_values(values, times)
+        except SimulationError:
+            return None
+        return run if run.ok and run.log.size < LOG_SIZE * LOG_WIDTH else None
+
+
+def quick_scorer(exact: TrajectoryScorer, start: Vector) -> QuickScorer | TrajectoryScorer:
+    """The quick way to score a case; the exact one where there is no other."""
+    asked = exact.asked
+    if any(a.function is not None or a.criterion.kind not in quick.KINDS for a in asked):
+        return exact
+    outputs = tuple(dict.fromkeys(n for f in exact.formulas for n in f.variables))
+    ends = np.array([exact.experiment.begin, exact.experiment.end])
+    try:
+        found = exact.windows(start)
+        response = exact.response(ends, start, outputs)
+    except EstimicaError:
+        return exact  # it tells what is wrong when it is asked
+    if found is None or not isinstance(response, Response):
+        return exact
+    signals = Signals(tuple(exact.formulas), outputs, exact.links, exact.fixed)
+    parameters = np.array([response.place(n) for n in exact.links.parameters], int)
+    windows = [found[a.window] for a in asked]
+    table = _table(asked, windows, signals, exact.experiment.begin)
+    scorer = QuickScorer(exact, response, parameters, signals, table)
+    return scorer if scorer.settle(start, exact.breaks, windows) else exact
+
+
+def _table(
+    asked: Sequence[Asked], windows: Sequence[Window], signals: Signals, begin: float
+) -> tuple[Wholes, Vector]:
+    """The criteria in numbers."""
+    whole = np.zeros((len(asked), quick.N_WHOLE), np.int64)
+    real = np.full((len(asked), quick.N_REAL), np.nan)
+    for k, (a, window) in enumerate(zip(asked, windows, strict=True)):
+        c = a.criterion
+        assert a.of is not None
+        whole[k, quick.KIND] = quick.KINDS.index(c.kind)
+        whole[k, quick.OF] = signals.place(a.of)
+        whole[k, quick.REFERENCE] = _reference(a, signals)
+        whole[k, quick.AT_REST] = c.at_rest
+        whole[k, quick.MOVED] = c.at_rest and window.y.begin not in (c.from_, begin)
+        real[k] = (
+            np.nan if c.band is None else c.band,
+            c.tolerance,
+            *c.levels,
+            c.reference if isinstance(c.reference, (int, float)) else np.nan,
+        )
+    return whole, real
+
+
+def _reference(asked: Asked, signals: Signals) -> int:
+    if asked.reference is None:
+        return quick.NONE
+    if not isinstance(asked.criterion.reference, str):
+        return quick.A_NUMBER
+    return signals.place(asked.reference)

@@ -1,0 +1,1 @@
+"""Search methods, one a file, and what they share."""

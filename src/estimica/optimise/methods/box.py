@@ -1,0 +1,63 @@
+"""Box: the region in which a method without gradients looks, mapped to the unit cube."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.unknowns import Unknowns
+from estimica.study.tables.optimise import OptimiseTable
+
+Vector = npt.NDArray[np.float64]
+EDGE = 1e-3  # of the box
+REACH = 10.0  # how far to look where there is no bound, in coordinates of size one
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Lower and upper corner in coordinates."""
+
+    low: Vector
+    high: Vector
+
+    def unit(self, q: Vector) -> Vector:
+        """Coordinates as shares of the box."""
+        shares: Vector = (q - self.low) / self._width
+        return shares
+
+    def coordinates(self, unit: Vector) -> Vector:
+        """Coordinates of shares; the corners exactly."""
+        q = self.low + unit * self._width
+        return np.clip(q, self.low, self.high)
+
+    @property
+    def _width(self) -> Vector:
+        width = self.high - self.low
+        return np.where(width > 0, width, 1.0)
+
+
+def box_around(unknowns: Unknowns, start: Vector) -> Box:
+    """The bounds, and where there is none as far from the start as a search should look."""
+    reach = REACH * np.maximum(np.abs(start), 1.0)
+    low = np.where(np.isfinite(unknowns.lower), unknowns.lower, start - reach)
+    high = np.where(np.isfinite(unknowns.upper), unknowns.upper, start + reach)
+    return Box(low, high)
+
+
+def beside_edge(unknowns: Unknowns, box: Box, q: Vector) -> list[str]:
+    """Tuners without a bound that stand where a search has stopped looking."""
+    unit = box.unit(q)
+    low = np.isinf(unknowns.lower) & (unit < EDGE)
+    high = np.isinf(unknowns.upper) & (unit > 1 - EDGE)
+    return [u.label for u, some in zip(unknowns.items, low | high, strict=True) if some]
+
+
+def starts_of(unknowns: Unknowns, table: OptimiseTable) -> list[Vector]:
+    """The given start, then seeded ones within the bounds."""
+    first = unknowns.start
+    box = box_around(unknowns, first)
+    rng = np.random.default_rng(table.seed)
+    drawn = [box.coordinates(rng.random(len(first))) for _ in range(table.starts - 1)]
+    return [first, *drawn]

@@ -1,0 +1,46 @@
+"""Genetic algorithm of pymoo: a population within the bounds, for criteria with many valleys."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.optimise.methods.box import Box, beside_edge, box_around
+from estimica.optimise.methods.pymoo import library, single_objective
+from estimica.optimise.methods.stop import Ended, Stop
+from estimica.optimise.problem import Programme
+
+Vector = npt.NDArray[np.float64]
+
+
+def genetic(programme: Programme, start: Vector, stop: Stop) -> Ended:
+    """Generations of designs, the start among the first."""
+    library()
+    from pymoo.algorithms.soo.nonconvex.ga import GA
+    from pymoo.optimize import minimize
+
+    box = box_around(programme.unknowns, start)
+    programme.at(start)
+    found = minimize(
+        single_objective(programme, box),
+        GA(
+            pop_size=stop.population,
+            sampling=first_generation(box, start, stop),
+            eliminate_duplicates=True,
+        ),
+        ("n_gen", stop.max_iterations),
+        seed=stop.seed,
+        verbose=False,
+    )
+    told = "all generations were bred"
+    edge = programme.best and beside_edge(programme.unknowns, box, programme.best.point.q)
+    if edge:
+        told += f"; the best is at the edge of where it looked: set bounds on {', '.join(edge)}"
+    return Ended("iteration limit", told, int(found.algorithm.n_iter))
+
+
+def first_generation(box: Box, start: Vector, stop: Stop) -> Vector:
+    """Shares of the box: the start, and others drawn."""
+    found = np.random.default_rng(stop.seed).random((stop.population, len(start)))
+    found[0] = np.clip(box.unit(start), 0, 1)
+    return found

@@ -1,0 +1,35 @@
+"""Pattern search of Hooke and Jeeves, as pymoo has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.optimise.methods.box import box_around
+from estimica.optimise.methods.pymoo import library, single_objective
+from estimica.optimise.methods.stop import Ended, Stop, require_no_limits
+from estimica.optimise.problem import Programme
+
+Vector = npt.NDArray[np.float64]
+FIRST_STEP = 0.1  # of the box
+
+
+def pattern(programme: Programme, start: Vector, stop: Stop) -> Ended:
+    """Steps along the tuners, and on along what has helped; no gradients, jumps do no harm."""
+    library()
+    from pymoo.algorithms.soo.nonconvex.pattern import PatternSearch
+    from pymoo.optimize import minimize
+
+    box = box_around(programme.unknowns, start)
+    first = programme.at(start)
+    assert first is not None
+    require_no_limits("pattern", len(first.limits) + len(first.equalities))
+    found = minimize(
+        single_objective(programme, box),
+        PatternSearch(x0=box.unit(start), init_delta=FIRST_STEP),
+        ("n_eval", 100 * stop.max_iterations),
+        seed=stop.seed,
+        verbose=False,
+    )
+    made = int(found.algorithm.n_iter)
+    return Ended("converged", "no step along any tuner lowers the criteria", made)

@@ -1,0 +1,121 @@
+"""Poll: looks around a design, on the criteria themselves, for one that is better.
+
+Steps along each tuner, then along frames that are turned by chance (seeded), from long to short;
+where one gains it goes on from there. Kinks and jumps do no harm, and neither do designs that
+cannot be simulated. It is what must have failed before a search may say that it has converged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.estimate.unknowns import Unknowns
+from estimica.optimise.problem import FEASIBLE, Programme, Terms
+
+Vector = npt.NDArray[np.float64]
+#: what a step must gain to be gone on with: relative to the cost, or of the worst violation
+GAIN = 1e-4
+
+
+@dataclass(frozen=True)
+class Poll:
+    """How closely it looks: lengths relative to the tuners, and how many turned frames.
+
+    After `most` designs, for each tuner, one that goes on gaining leaves it to the method.
+    """
+
+    lengths: tuple[float, ...]
+    frames: int
+    most: int = 40
+
+
+#: after a method that has converged by its gradients
+LIGHT = Poll((0.05, 0.002), 0)
+#: where criteria jump or gradients lead nowhere: a settling time has valleys that are 1 % wide
+CLOSE = Poll((0.2, 0.05, 0.01, 0.002), 1)
+
+
+class Polling:
+    """Where a poll stands."""
+
+    def __init__(self, programme: Programme, terms: Terms, how: Poll, seed: int) -> None:
+        self.programme, self.how = programme, how
+        self.terms, self.cost = terms, programme.cost(terms)
+        self.flat = True  # nothing that was tried has changed anything
+        self._rng = np.random.default_rng(seed)
+        self._end = programme.evaluations + how.most * len(programme.unknowns)
+
+    def gains(self) -> bool:
+        """Step on at the longest length that gains; whether there was one."""
+        with self.programme.patient():
+            return any(self._gains_at(length) for length in self.how.lengths)
+
+    def descend(self) -> None:
+        """Step on at every length, from long to short."""
+        with self.programme.patient():
+            for length in self.how.lengths:
+                self._gains_at(length)
+
+    def _gains_at(self, length: float) -> bool:
+        found = False
+        while self._stepped(length):
+            found = True
+        return found
+
+    def _stepped(self, length: float) -> bool:
+        """Whether any direction has gained, as long as there is leave to go on."""
+        found = False
+        for direction in _directions(len(self.programme.unknowns), self.how.frames, self._rng):
+            step = length
+            while self._tried(step * direction):
+                found, step = True, 2 * step
+        return found and self.programme.evaluations < self._end
+
+    def _tried(self, step: Vector) -> bool:
+        """Whether a step gains; then it is made."""
+        unknowns, q = self.programme.unknowns, self.terms.point.q
+        there = np.clip(q + step * sizes(unknowns, q), unknowns.lower, unknowns.upper)
+        terms = None if np.array_equal(there, q) else self.programme.glance(there)
+        if terms is None:
+            return False
+        cost = self.programme.cost(terms)
+        self.flat &= cost == self.cost and terms.violation == self.terms.violation
+        if gain(self.terms.violation, self.cost, terms.violation, cost) <= GAIN:
+            return False
+        self.terms, self.cost = terms, cost
+        return True
+
+
+def gain(violation: float, cost: float, violation_now: float, cost_now: float) -> float:
+    """What one design gains over another: of the violation as long as there is one, of the cost."""
+    if max(violation, violation_now) > FEASIBLE:
+        return 1 - violation_now / max(violation, FEASIBLE)
+    return (cost - cost_now) / max(abs(cost), 1e-12)
+
+
+def _directions(n: int, frames: int, rng: np.random.Generator) -> Iterator[Vector]:
+    for frame in [np.eye(n), *(_turned(n, rng) for _ in range(frames if n > 1 else 0))]:
+        for row in frame:
+            yield row
+            yield -row
+
+
+def _turned(n: int, rng: np.random.Generator) -> Vector:
+    """Orthogonal directions, turned by chance; their largest part is 1."""
+    frame, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    found: Vector = frame / np.abs(frame).max(axis=1, keepdims=True)
+    return found
+
+
+def sizes(unknowns: Unknowns, q: Vector) -> Vector:
+    """What a relative step is measured in: the coordinate itself, or the width of its range."""
+    width = unknowns.upper - unknowns.lower
+    free = np.where(np.isfinite(width), width, 1.0)
+    own = np.where(np.abs(q) > 0, np.abs(q), free)
+    logarithmic = np.array([u.log for u in unknowns.items], bool)
+    found: Vector = np.minimum(np.where(logarithmic, 1.0, own), np.where(width > 0, width, np.inf))
+    return found

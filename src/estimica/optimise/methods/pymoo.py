@@ -1,0 +1,74 @@
+"""Designs for pymoo: the unit cube in, costs and limits out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import DesignError
+from estimica.optimise.methods.box import Box
+from estimica.optimise.problem import Programme, Terms
+
+Vector = npt.NDArray[np.float64]
+WALL = 1e12  # cost of a design that cannot be simulated
+SLACK = 1e-6  # by which an equality may be missed, in units of its demand
+
+
+def library() -> ModuleType:
+    """pymoo, or a plain word about how to get it."""
+    try:
+        import pymoo
+        from pymoo.config import Config
+    except ImportError:
+        raise DesignError(
+            "O021", "this method needs pymoo; install it with: pip install 'estimica[optimise]'"
+        ) from None
+    Config.warnings["not_compiled"] = False
+    found: ModuleType = pymoo
+    return found
+
+
+def single_objective(programme: Programme, box: Box) -> Any:
+    """The programme as a pymoo problem: its cost."""
+    return _problem(programme, box, 1, lambda terms: np.array([programme.cost(terms)]))
+
+
+def several_objectives(
+    programme: Programme, box: Box, count: int, objectives: Callable[[Terms], Vector]
+) -> Any:
+    """The programme as a pymoo problem of `count` objectives."""
+    return _problem(programme, box, count, objectives)
+
+
+def _problem(
+    programme: Programme, box: Box, count: int, objectives: Callable[[Terms], Vector]
+) -> Any:
+    library()
+    from pymoo.core.problem import Problem
+
+    n = len(box.low)
+    first = programme.best
+    assert first is not None  # the start was tried before
+    limited = len(first.limits) + len(first.equalities)
+
+    class Designs(Problem):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(
+                n_var=n, n_obj=count, n_ieq_constr=limited, xl=np.zeros(n), xu=np.ones(n)
+            )
+
+        def _evaluate(self, x: Vector, out: dict[str, Any], *_: Any, **__: Any) -> None:
+            rows = np.atleast_2d(np.asarray(x, float))
+            found = programme.at_all([box.coordinates(row) for row in rows])
+            out["F"] = np.full((len(rows), count), WALL)
+            out["G"] = np.full((len(rows), limited), WALL)
+            for k, terms in enumerate(found):
+                if terms is not None:
+                    out["F"][k] = objectives(terms)
+                    out["G"][k] = np.concatenate([terms.limits, np.abs(terms.equalities) - SLACK])
+
+    return Designs()

@@ -1,0 +1,48 @@
+"""Quasi-Newton with bounds: L-BFGS-B of SciPy on one smooth number of the criteria."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+
+from estimica.optimise.failure_penalty import Wall
+from estimica.optimise.methods.stop import Ended, Stop, require_no_limits
+from estimica.optimise.problem import Programme
+
+Vector = npt.NDArray[np.float64]
+
+
+def quasi_newton(programme: Programme, start: Vector, stop: Stop) -> Ended:
+    """Minimise the smooth maximum, or the sum; limits are for the other methods."""
+    wall = Wall(programme)
+    first = wall.terms(start, slopes=True)
+    assert first is not None
+    require_no_limits("quasi-newton", len(first.limits) + len(first.equalities))
+    unknowns = programme.unknowns
+
+    def cost(q: Vector) -> tuple[float, Vector]:
+        terms = wall.terms(np.clip(q, unknowns.lower, unknowns.upper), slopes=True)
+        if terms is None:
+            last = np.array([programme.cost(wall.last)])
+            return float(wall.height(last)[0]), programme.cost_slope(wall.last)
+        return programme.cost(terms), programme.cost_slope(terms)
+
+    found = minimize(
+        cost,
+        start,
+        jac=True,
+        bounds=Bounds(unknowns.lower, unknowns.upper),
+        method="L-BFGS-B",
+        options={
+            "maxiter": stop.max_iterations,
+            "maxfun": 20 * stop.max_iterations,
+            "ftol": max(stop.tolerance**2, 2e-16),
+            "gtol": stop.tolerance,
+        },
+    )
+    if found.success:
+        return Ended("converged", "the slope is zero within the tolerance", int(found.nit))
+    if "LIMIT" in str(found.message).upper():
+        return Ended("iteration limit", "the most iterations were made", int(found.nit))
+    return Ended("stalled", "no step lowers the criteria: they may jump here", int(found.nit))

@@ -1,0 +1,94 @@
+"""Powell's COBYLA of SciPy: linear models of criteria and limits on a simplex that shrinks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+
+from estimica.optimise.failure_penalty import Wall
+from estimica.optimise.methods.poll import sizes
+from estimica.optimise.methods.stop import Ended, Stop
+from estimica.optimise.problem import FEASIBLE, Programme, Terms
+
+Vector = npt.NDArray[np.float64]
+FIRST_STEP = 0.2  # in coordinates of size one
+POLISH_STEP = 0.05  # relative, as a step of the poll
+POLISHED = 1e-3  # of the design: a poll's shortest step
+
+
+def simplex(programme: Programme, start: Vector, stop: Stop) -> Ended:
+    """Minimise without gradients; the largest criterion is bounded by a variable of its own."""
+    return linear_models(programme, start, np.ones(len(start)), FIRST_STEP, stop)
+
+
+def polish(programme: Programme, stop: Stop) -> None:
+    """Linear models in steps relative to the best design: they see a narrow way between limits
+    that no single direction of a poll does."""
+    best = programme.best
+    assert best is not None
+    brief = replace(stop, tolerance=POLISHED, max_iterations=1)
+    q = best.point.q
+    with programme.patient():
+        linear_models(programme, q, sizes(programme.unknowns, q), POLISH_STEP, brief)
+
+
+def linear_models(
+    programme: Programme, start: Vector, size: Vector, first_step: float, stop: Stop
+) -> Ended:
+    """COBYLA in coordinates over `size`."""
+    wall = Wall(programme)
+    first = wall.terms(start)
+    assert first is not None
+    unknowns, n = programme.unknowns, len(start)
+    bounded = programme.aggregate == "max" and len(first.objectives) > 1
+    low, high, begun = unknowns.lower / size, unknowns.upper / size, start / size
+    if bounded:
+        begun = np.append(begun, first.objectives.max())
+        low, high = np.append(low, -np.inf), np.append(high, np.inf)
+
+    def terms(x: Vector) -> Terms | None:
+        return wall.terms(np.clip(x[:n] * size, unknowns.lower, unknowns.upper))
+
+    def objective(x: Vector) -> float:
+        if bounded:
+            return float(x[-1])
+        found = terms(x)
+        if found is None:
+            return float(wall.height(np.array([programme.cost(wall.last)]))[0])
+        return programme.cost(found)
+
+    def limits(x: Vector) -> Vector:
+        found = terms(x)
+        if found is None:
+            return -wall.height(_limits(wall.last, float(x[-1]), bounded))
+        return -_limits(found, float(x[-1]), bounded)
+
+    constraints = []
+    if bounded or len(first.limits) or len(first.equalities):
+        constraints.append({"type": "ineq", "fun": limits})
+    found = minimize(
+        objective,
+        begun,
+        method="COBYLA",
+        bounds=Bounds(low, high),
+        constraints=constraints,
+        tol=stop.tolerance,
+        options={"rhobeg": first_step, "maxiter": 100 * stop.max_iterations},
+    )
+    made = int(getattr(found, "nfev", 0))
+    if found.success:
+        return Ended("converged", "the simplex has shrunk to the tolerance", made)
+    if programme.best is not None and programme.best.violation > FEASIBLE:
+        return Ended("stalled", "no design within the limits was found from this start", made)
+    return Ended("iteration limit", "the most designs were tried", made)
+
+
+def _limits(terms: Terms, alpha: float, bounded: bool) -> Vector:
+    """What must not be positive; an equality counts from both sides."""
+    parts = [terms.limits, terms.equalities, -terms.equalities]
+    if bounded:
+        parts.append(terms.objectives - alpha)
+    return np.concatenate(parts)

@@ -1,0 +1,185 @@
+"""Sequential quadratic programming; the largest criterion is bounded by a variable of its own.
+
+    minimise α  subject to  w_i(q) ≤ α
+
+turns the kinks of a maximum into smooth constraints, so that gradients say all there is to know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+
+from estimica.optimise.failure_penalty import Wall
+from estimica.optimise.methods.bounded import Bounded, bounded, eased
+from estimica.optimise.methods.stop import Ended, Stop
+from estimica.optimise.problem import FEASIBLE, Programme, Settled, Terms
+
+Vector = npt.NDArray[np.float64]
+FRESH_STARTS = 3  # with the curvature forgotten, where the line search finds no way down
+GAIN = 1e-6  # relative, that is worth a fresh start
+STIFF = 20.0  # what it costs to exceed elastic limits by their demands
+
+_ENDED = {
+    0: ("converged", "the step promises no gain within the tolerance"),
+    4: ("stalled", "the linearised limits contradict each other near the best design"),
+    8: ("stalled", "no step lowers the criteria: they may jump here"),
+    9: ("iteration limit", "the most iterations were made"),
+}
+
+
+def sqp(programme: Programme, start: Vector, stop: Stop) -> Ended:
+    """SLSQP of SciPy, begun anew from the best design where it loses its way.
+
+    Where it finds no design within the limits, they are made elastic for a while: each may be
+    exceeded by the same amount, which costs much.
+    """
+    ended, used = _rounds(programme, start, stop, stop.max_iterations)
+    best = programme.own
+    if best is not None and len(best.limits) and best.violation > FEASIBLE:
+        programme.begin()
+        eased, more = _resting(programme, best.point.q, stop, stop.max_iterations)
+        used += more
+        if programme.own is not None and programme.own.violation < best.violation:
+            nearer = programme.own.point.q
+            programme.begin()
+            ended, more = _rounds(programme, nearer, stop, stop.max_iterations)
+            used += more
+        else:
+            ended = eased
+    return Ended(ended.status, ended.message, used)
+
+
+def _resting(programme: Programme, start: Vector, stop: Stop, iterations: int) -> tuple[Ended, int]:
+    """With elastic limits, until nothing is gained."""
+    try:
+        return _once(programme, start, stop, iterations, elastic=True)
+    except Settled as rested:
+        return Ended(rested.status, rested.message), 0
+
+
+def _rounds(programme: Programme, start: Vector, stop: Stop, iterations: int) -> tuple[Ended, int]:
+    ended = Ended("stalled", "")
+    q, used, left = start, 0, iterations
+    for _ in range(FRESH_STARTS):
+        before = programme.own_cost
+        try:
+            ended, made = _once(programme, q, stop, left)
+        except Settled as rested:
+            return Ended(rested.status, rested.message), used
+        used, left = used + made, left - made
+        gained = before - programme.own_cost
+        if ended.status != "stalled" or left <= 0 or programme.own is None:
+            break
+        if not gained > GAIN * (1 + abs(programme.own_cost)):
+            break
+        q = programme.own.point.q
+    return ended, used
+
+
+def _once(
+    programme: Programme, start: Vector, stop: Stop, iterations: int, *, elastic: bool = False
+) -> tuple[Ended, int]:
+    form = _Form(programme, start, elastic)
+    found = minimize(
+        form.objective,
+        form.start,
+        jac=form.objective_slope,
+        bounds=form.bounds,
+        constraints=form.constraints(),
+        method="SLSQP",
+        options={"ftol": stop.tolerance, "maxiter": iterations},
+    )
+    status, message = _ENDED.get(int(found.status), _ENDED[8])
+    return Ended(status, message), int(found.nit)
+
+
+class _Form:
+    """The programme as SLSQP takes it: x = (q, α, s) where criteria are bounded by α, and where
+    limits are elastic and may be exceeded by s."""
+
+    def __init__(self, programme: Programme, start: Vector, elastic: bool) -> None:
+        self.programme = programme
+        self.wall = Wall(programme)
+        first = self.wall.terms(start, slopes=True)
+        assert first is not None  # the start was tried before
+        self.n = len(start)
+        several = len(first.objectives) > 1 or bool(first.counted.kept)
+        self.bounded = programme.aggregate == "max" and several and len(first.objectives) > 0
+        self.elastic = elastic
+        x, low, high = [*start], [*programme.unknowns.lower], [*programme.unknowns.upper]
+        if self.bounded:
+            x, low, high = [*x, first.objectives.max()], [*low, -np.inf], [*high, np.inf]
+        if elastic:
+            x, low, high = [*x, max(first.violation, 0.0)], [*low, 0.0], [*high, np.inf]
+        self.start = np.array(x)
+        self.bounds = Bounds(np.array(low), np.array(high))
+        self._last: tuple[Vector, Bounded] | None = None
+
+    def _terms(self, x: Vector) -> Terms | None:
+        unknowns = self.programme.unknowns
+        q = np.clip(x[: self.n], unknowns.lower, unknowns.upper)
+        return self.wall.terms(q, slopes=True)
+
+    def objective(self, x: Vector) -> float:
+        stretch = STIFF * float(x[-1]) if self.elastic else 0.0
+        if self.bounded:
+            return float(x[self.n]) + stretch
+        terms = self._terms(x)
+        if terms is None:
+            cost = np.array([self.programme.cost(self.wall.last)])
+            return float(self.wall.height(cost)[0])
+        return self.programme.cost(terms) + stretch
+
+    def objective_slope(self, x: Vector) -> Vector:
+        slope = np.zeros(len(x))
+        if self.elastic:
+            slope[-1] = STIFF
+        if self.bounded:
+            slope[self.n] = 1.0
+        else:
+            slope[: self.n] = self.programme.cost_slope(self._terms(x) or self.wall.last)
+        return slope
+
+    def constraints(self) -> list[dict[str, Any]]:
+        """SLSQP wants what is at least zero."""
+        first = self._all(self.start)
+        found: list[dict[str, Any]] = []
+        if len(first.at_most):
+            found.append(
+                {
+                    "type": "ineq",
+                    "fun": lambda x: -self._all(x).at_most,
+                    "jac": lambda x: -self._all(x).at_most_slopes,
+                }
+            )
+        if len(first.equal):
+            found.append(
+                {
+                    "type": "eq",
+                    "fun": lambda x: self._all(x).equal,
+                    "jac": lambda x: self._all(x).equal_slopes,
+                }
+            )
+        return found
+
+    def _all(self, x: Vector) -> Bounded:
+        if self._last is not None and np.array_equal(x, self._last[0]):
+            return self._last[1]
+        terms = self._terms(x)
+        alpha = float(x[self.n]) if self.bounded else None
+        found = bounded(terms or self.wall.last, alpha)
+        if terms is None:
+            found = replace(
+                found,
+                at_most=self.wall.height(found.at_most),
+                equal=self.wall.height(found.equal),
+            )
+        if self.elastic:
+            found = eased(found, float(x[-1]))
+        self._last = x.copy(), found
+        return found

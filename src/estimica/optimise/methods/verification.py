@@ -1,0 +1,188 @@
+"""Verified: a search goes on until a poll finds nothing better; only then it has converged.
+
+    method → poll → (where criteria jump, or limits are missed) further starts → poll …
+
+A method that says it is done may stand before a kink, on a ledge of a settling time or beside a
+design that cannot be simulated. The poll asks the criteria themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.optimise.criteria.score import Place
+from estimica.optimise.methods.explore import promising, score
+from estimica.optimise.methods.poll import CLOSE, GAIN, LIGHT, Poll, Polling, gain
+from estimica.optimise.methods.runaway import runaway
+from estimica.optimise.methods.simplex import polish
+from estimica.optimise.methods.sqp import sqp
+from estimica.optimise.methods.stop import Ended, Stop
+from estimica.optimise.problem import FEASIBLE, Programme, RunAway, Settled, Terms
+
+Vector = npt.NDArray[np.float64]
+Search = Callable[[Programme, Vector, Stop], Ended]
+
+#: kinds whose gradient tells all there is to know nearby; a formula may hide a kink
+SMOOTH_KINDS = frozenset(
+    {"value", "final", "rms", "iae", "ise", "itae", "mean", "integral", "energy"}
+)
+#: kinds that jump: each swing or crossing has a valley of its own
+JUMPING_KINDS = frozenset({"settling-time", "function"})
+ROUNDS = 12  # of method and poll; more than 7 were not needed in 120 random problems
+LOOKS = 3  # for further starts
+FAR_GAIN = 0.01  # relative, for which it is worth looking farther once more
+NEAR = 1.5  # times the best: what the method goes on from after the poll of a further start
+ROUGH = Poll((0.2, 0.05), 1, most=20)  # of a further start
+DONE = ("converged", "stalled", "rested", "away")
+
+
+@dataclass(frozen=True)
+class Nature:
+    """What is known of the criteria that count."""
+
+    kinked: bool
+    jumping: bool
+
+
+def nature_of(places: Sequence[Place]) -> Nature:
+    """By the kinds of what is made small or limited."""
+    kinds = {p.criterion.kind for p in places if p.role != "watch"}
+    return Nature(bool(kinds - SMOOTH_KINDS), bool(kinds & JUMPING_KINDS))
+
+
+def ran(search: Search, programme: Programme, start: Vector, stop: Stop) -> Ended:
+    """One search from one start; patience that ends is a rest."""
+    programme.begin()
+    try:
+        return search(programme, start, stop)
+    except Settled as rested:
+        return Ended("away" if isinstance(rested, RunAway) else "rested", rested.message)
+
+
+@dataclass(eq=False)
+class Verification:
+    """Goes on from the best design until the poll agrees; `far` looks for further starts too."""
+
+    search: Search
+    programme: Programme
+    stop: Stop
+    nature: Nature
+    gradients: bool = True  # whether the method knows them: it has more than a poll to go by
+    far: bool = True
+    starts: int = 1
+    iterations: int = 0
+    _last: Ended = field(default_factory=lambda: Ended("", ""))
+    _looks: int = LOOKS
+
+    def confirmed(self, ended: Ended) -> Ended:
+        """How the search really ended."""
+        if self.programme.best is None:
+            return ended
+        self._last = ended
+        for attempt in range(ROUNDS):
+            try:
+                told = self._round(attempt)
+            except RunAway as away:
+                told, self._last = None, Ended("away", away.message)
+            if told is not None:
+                return self._told(*told)
+        still = f"the criteria still gained in the last of {ROUNDS} rounds; begin at this design"
+        return self._told("iteration limit", still)
+
+    def _round(self, attempt: int) -> tuple[str, str] | None:
+        """Status and message where there is nothing more to gain."""
+        away = runaway(self.programme)
+        if away is not None:
+            return "unbounded", away
+        if self._last.status not in DONE and not self._missed:
+            return self._last.status, self._last.message
+        how = self._close_enough
+        polling = Polling(self.programme, self._best, how, self.stop.seed + attempt)
+        if polling.gains():
+            self._last = self._ran(self._best.point.q)
+            return None
+        if (self._last.status != "converged" or not self.gradients) and self._polished():
+            return None
+        share = 0.0
+        if self._looks and (self._missed or polling.flat or (self.far and self.nature.jumping)):
+            share = self._looked(attempt)
+        if share <= GAIN:
+            return self._concluded(how, polling.flat)
+        self._looks = self._looks - 1 if share > FAR_GAIN else 0
+        return None
+
+    @property
+    def _best(self) -> Terms:
+        assert self.programme.best is not None
+        return self.programme.best
+
+    @property
+    def _missed(self) -> bool:
+        return self._best.violation > FEASIBLE
+
+    @property
+    def _close_enough(self) -> Poll:
+        """How closely to look after what the method has said."""
+        status = self._last.status
+        proven = self.gradients and (status == "converged" or not self.nature.kinked)
+        return LIGHT if proven and not (self._missed or self.nature.jumping) else CLOSE
+
+    def _polished(self) -> bool:
+        """Whether linear models find a way that the poll has not."""
+        before = self._best.violation, self.programme.best_cost
+        polish(self.programme, self.stop)
+        return gain(*before, self._best.violation, self.programme.best_cost) > GAIN
+
+    def _looked(self, attempt: int) -> float:
+        """What searches gain that begin at promising designs, which are polled first."""
+        programme, seed = self.programme, self.stop.seed + attempt
+        before = self._best.violation, programme.best_cost
+        for terms in promising(programme, seed):
+            polling = Polling(programme, terms, ROUGH, seed)
+            polling.descend()
+            self.starts += 1
+            if score(programme, polling.terms) < NEAR * score(programme, self._best):
+                self._ran(polling.terms.point.q)
+        return gain(*before, self._best.violation, programme.best_cost)
+
+    def _ran(self, q: Vector) -> Ended:
+        search = sqp if self._missed else self.search  # gradients are the way to the limits
+        ended = ran(search, self.programme, q, self.stop)
+        self.iterations += ended.iterations
+        return ended
+
+    def _concluded(self, how: Poll, flat: bool) -> tuple[str, str]:
+        if self._missed:
+            return "infeasible", missed(self._best, self.starts)
+        if flat:
+            return "stalled", "the criteria do not change around the design: nothing shows the way"
+        if self._last.status == "stalled" and not self.nature.kinked:
+            return "stalled", self._last.message
+        long, short = 100 * how.lengths[0], 100 * how.lengths[-1]
+        told = f"no design around it is better, steps of {long:g} % to {short:g} % were tried"
+        return "converged", told
+
+    def _told(self, status: str, message: str) -> Ended:
+        return Ended(status, message, self.iterations)
+
+
+def missed(best: Terms, starts: int) -> str:
+    """Which limit is missed most, by how much, and what was tried."""
+    counted = best.counted
+    chosen = counted.of_role("at-most", "equal")
+    roles = np.array([counted.places[k].role == "equal" for k in chosen])
+    over = counted.weighted[chosen] - 1
+    worst = int(np.argmax(np.where(roles, np.abs(over), over)))
+    place = counted.places[chosen[worst]]
+    from_ = "1 start" if starts == 1 else f"{starts} starts"
+    by = f"missed by {best.violation:.2g} of its demand"
+    if not counted.reached[chosen[worst]]:
+        by = f"{place.open_word} within its window"
+    return (
+        f"the limits were not met from {from_}: '{place.label}' is {by}; ease a demand, or start "
+        "elsewhere"
+    )

@@ -1,0 +1,1 @@
+"""`es.optimise`: the best design, with what it is worth."""

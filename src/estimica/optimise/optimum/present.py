@@ -1,0 +1,248 @@
+"""What there is to see of a design: tables, how the criteria came down, the page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from estimica.base.view import (
+    Band,
+    Curve,
+    Curves,
+    Page,
+    Panel,
+    Section,
+    Table,
+    added_sections,
+    ended,
+    labelled,
+)
+from estimica.execute.reproduction import ANSWER, framed
+from estimica.optimise.criteria.censored import CensoredColumn
+from estimica.optimise.criteria.score import DesignPoint, Score
+from estimica.optimise.optimum.result import Optimised, at_bound
+from estimica.study.summary import asked
+
+ROLES = {
+    "minimise": "made small",
+    "at-most": "at most the demand",
+    "equal": "equal to the demand",
+    "watch": "only watched",
+}
+
+
+def tuner_table(found: Optimised) -> Table:
+    """The tuners, before and after."""
+    rows = []
+    for u, v in zip(found.unknowns.items, found.best.tuners, strict=True):
+        note = {-1: "at its lower bound", 1: "at its upper bound"}.get(at_bound(u, float(v)), "")
+        rows.append((labelled(u.name, u.unit), u.start, float(v), note))
+    o = found.outcome
+    told = (
+        f"{ended(o.status, o.message)}. {_verdict(found)} {found.evaluations} designs were "
+        f"simulated with method {found.settings.method}."
+    )
+    return Table(("tuner", "start", "best", ""), tuple(rows), f"Design of {found.study.name}", told)
+
+
+def _verdict(found: Optimised) -> str:
+    if found.outcome.status == "unbounded":
+        return "There is no best design."
+    if found.satisfied:
+        return f"All demands are satisfied: the largest criterion/demand is {found.alpha:.4g}."
+    missed = [_missed(s) for s in found.best.scores if not s.holds()]
+    shown = ", ".join(missed[:4]) + (", …" if len(missed) > 4 else "")
+    return f"Not satisfied: {shown}."
+
+
+def _missed(score: Score) -> str:
+    """A demand that does not hold."""
+    if score.weighted is None:
+        unit = score.place.criterion.unit
+        told = f" {score.at_least:.4g} {unit}".rstrip() if score.at_least else " its window"
+        return f"{score.place.label} ({score.place.open_word} within{told})"
+    return f"{score.place.label} (criterion/demand {score.weighted:.4g})"
+
+
+def criteria_table(found: Optimised) -> Table:
+    """The criteria, before and after; weighted is value/demand."""
+    rows = [
+        (
+            p.case or "design",
+            labelled(p.criterion.name, p.criterion.unit),
+            ROLES[p.role],
+            p.demand,
+            before.cell,
+            after.cell,
+            before.weighted_cell,
+            after.weighted_cell,
+        )
+        for p, before, after in zip(
+            found.best.places, found.start.scores, found.best.scores, strict=True
+        )
+    ]
+    columns = (
+        "case", "criterion", "", "demand", "before", "after", "before/demand", "after/demand",
+    )  # fmt: skip
+    said = [_measured(found), _gradients(found)]
+    return Table(columns, tuple(rows), "Criteria", " ".join(t for t in said if t))
+
+
+def _gradients(found: Optimised) -> str:
+    if not found.differenced:
+        return ""
+    return f"Gradients by differences, not exact: {', '.join(found.differenced)}."
+
+
+def _measured(found: Optimised) -> str:
+    robust = found.settings.robust
+    if robust is None or not found.scenarios:
+        return ""
+    what = {
+        "worst": "the worst",
+        "mean": "the mean",
+        "quantile": f"the mean beyond the {100 * robust.quantile:g} % quantile",
+    }[robust.measure]
+    return f"Of {len(found.scenarios)} scenarios {what} counts."
+
+
+def scenario_table(found: Optimised) -> Table:
+    """How the criteria scatter over the scenarios of a robust design."""
+    rows = []
+    for k, p in enumerate(found.best.places):
+        before, after = (scenario_column(d, k) for d in (found.start, found.best))
+        held = [point.scores[k].holds() for point in found.best.scenarios]
+        rows.append(
+            (
+                p.case or "design",
+                labelled(p.criterion.name, p.criterion.unit),
+                p.demand,
+                before.mean.cell,
+                before.quantile(1.0).cell,
+                after.mean.cell,
+                after.quantile(1.0).cell,
+                float(np.mean(held)),
+            )
+        )
+    columns = (
+        "case",
+        "criterion",
+        "demand",
+        "mean before",
+        "worst before",
+        "mean after",
+        "worst after",
+        "share satisfied",
+    )
+    notes = [
+        scenario_column(found.best, k).note("scenarios") for k in range(len(found.best.places))
+    ]
+    told = " ".join(f"{note} after the search." for note in notes if note)
+    return Table(columns, tuple(rows), "Scenarios", told)
+
+
+def scenario_column(design: DesignPoint, k: int) -> CensoredColumn:
+    """One criterion of a design in all its scenarios."""
+    points = design.scenarios
+    values = np.array([p.values[k] for p in points])
+    least = np.array([p.least[k] for p in points])
+    return CensoredColumn(design.places[k], values, np.where(np.isnan(values), least, np.nan))
+
+
+def _scenarios_text(found: Optimised) -> str:
+    ends = {}
+    for name in found.scenarios[0]:
+        values = [s[name] for s in found.scenarios]
+        ends[name] = f"{name} from {min(values):.4g} to {max(values):.4g}"
+    return f"{len(found.scenarios)} scenarios: {', '.join(ends.values())}."
+
+
+def progress_curves(found: Optimised) -> Curves:
+    """The weighted criteria of each design that was better than all before it."""
+    if not found.iterates:
+        return Curves((), "No design was better than the start")
+    counts = np.array([i.evaluation for i in found.iterates], float)
+    points = [i.point for i in found.iterates]
+    least = np.array([p.weighted_least for p in points])
+    open_ = ~np.array([p.reached for p in points])
+    curves = []
+    for k, p in enumerate(found.best.places):
+        if p.role != "watch":
+            known = np.where(open_[:, k], np.nan, least[:, k])
+            curves.append(Curve(p.label, counts, known, marked=True, stepped=True, colour=k))
+            if open_[:, k].any():
+                x, y = counts[open_[:, k]], least[open_[:, k], k]
+                name = f"{p.label}: {p.open_word}, above"
+                curves.append(Curve(name, x, y, dotted=True, colour=k))
+    satisfied = Band("satisfied", 0.0, 1.0)
+    panel = Panel("criterion/demand", tuple(curves), (satisfied,))
+    return Curves((panel,), "How the criteria came down", "design", panel_height=320, whole=True)
+
+
+def tuner_curves(found: Optimised) -> Curves:
+    """The tuners of the same designs."""
+    counts = np.array([i.evaluation for i in found.iterates], float)
+    values = np.array([i.point.tuners for i in found.iterates])
+    panels = tuple(
+        Panel(labelled(u.name, u.unit), (Curve(u.name, counts, values[:, k], marked=True),))
+        for k, u in enumerate(found.unknowns.items)
+    )
+    return Curves(panels, "The tuners on the way", "design", whole=True)
+
+
+def page(found: Optimised) -> Page:
+    """The page of `estimica optimise --report`."""
+    sections = [
+        Section("Tuners", "", (tuner_table(found),)),
+        Section(
+            "Criteria",
+            "Each criterion is divided by its demand, the value that satisfies; at most 1 is good.",
+            (criteria_table(found),),
+        ),
+    ]
+    if found.iterates:
+        shown = (progress_curves(found), tuner_curves(found))
+        sections.append(Section("The search", _SEARCH, shown))
+    if found.scenarios:
+        sections.append(Section("Scenarios", _scenarios_text(found), (scenario_table(found),)))
+    drawn = found.indicators()
+    if drawn:
+        told = "Dashed: before. Solid: after."
+        sections.append(Section("Indicators", told, tuple(drawn)))
+    sections += added_sections("optimise", found)
+    if found.failures:
+        rows = tuple(
+            (f.case, f.message, ", ".join(f"{n} = {v:.6g}" for n, v in f.values.items()))
+            for f in found.failures[:20]
+        )
+        failed = Table(("case", "what happened", "tuners"), rows)
+        told = f"{len(found.failures)} designs could not be simulated; the search stepped back."
+        sections.append(Section("Designs that failed", told, (failed,)))
+    made = Page(f"Design of {found.study.name}", tuple(sections))
+    first = (asked(found.study, "optimise"), Section(ANSWER, _answer(found)))
+    seed = found.settings.seed
+    return framed(made, "optimise", found.study, first=first, seed=seed, run=found.run)
+
+
+_SEARCH = (
+    "Criteria over their demands and the tuners, for every design that was better than all before "
+    "it. In the shaded band demands are met. Where a criterion was not reached there are only "
+    "points: the end of its window, above which it lies."
+)
+
+
+def _answer(found: Optimised) -> str:
+    said = ended(found.outcome.status, found.outcome.message)
+    words = [f"{said[:1].upper()}{said[1:]}."]
+    met = found.satisfied and found.outcome.status != "unbounded"
+    words.append("All demands are met." if met else _verdict(found))
+    if np.isfinite(found.alpha):
+        first = f"it was {found.start.largest:.4g}"
+        if np.isnan(found.start.largest):
+            open_ = [s for s in found.start.scores if not s.reached and s.place.role == "minimise"]
+            first = ", ".join(f"{s.place.label} was {s.place.open_word}" for s in open_)
+        words.append(
+            f"The largest criterion is {found.alpha:.4g} of its demand; at the start {first}."
+        )
+    rows = zip(found.unknowns.items, found.best.tuners, strict=True)
+    words.append("Tuners: " + ", ".join(f"{u.name} = {v:.5g}" for u, v in rows) + ".")
+    return " ".join(words)

@@ -1,0 +1,211 @@
+"""Optimised: the best design that was found, and the way there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimica.base import view as show
+from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.optimise.criteria.score import DesignPoint, FailedDesign
+from estimica.study.study import Study
+from estimica.study.tables.optimise import OptimiseTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: how a search may end that has found something to use
+GOOD = ("converged", "stalled", "iteration limit", "done")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the search ended, in words."""
+
+    status: str
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a design to use."""
+        return self.status in GOOD
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """A design that was better than all before it."""
+
+    evaluation: int  # which of the simulated designs
+    cost: float
+    violation: float
+    point: DesignPoint
+
+
+@dataclass(frozen=True, eq=False)
+class Optimised:
+    """A study's best design."""
+
+    study: Study
+    settings: OptimiseTable
+    outcome: Outcome
+    unknowns: Unknowns
+    start: DesignPoint
+    best: DesignPoint
+    iterates: tuple[Iterate, ...]
+    iterations: int
+    evaluations: int  # designs that were simulated in all cases
+    simulations: int  # of single cases, those for differences included
+    failures: tuple[FailedDesign, ...]
+    differenced: tuple[str, ...]
+    seconds: float
+    run: str = ""
+    scenarios: tuple[Mapping[str, float], ...] = ()  # of a robust design
+
+    @property
+    def tuners(self) -> pd.DataFrame:
+        """A row for each tuner: value, start, bounds, whether it lies at one."""
+        import pandas as pd
+
+        rows = [
+            {
+                "value": float(v),
+                "start": u.start,
+                "min": u.min,
+                "max": u.max,
+                "at_bound": at_bound(u, float(v)) != 0,
+                "unit": u.unit,
+                "description": u.description,
+            }
+            for u, v in zip(self.unknowns.items, self.best.tuners, strict=True)
+        ]
+        names = [u.name for u in self.unknowns.items]
+        return pd.DataFrame(rows, index=pd.Index(names, name="tuner", dtype=object))
+
+    @property
+    def criteria(self) -> pd.DataFrame:
+        """A row for each criterion in each case: value before and after, demand, weighted.
+
+        Values are NaN where the criterion was not reached; `at_least` says what is known then.
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "case": p.case,
+                "criterion": p.criterion.name,
+                "role": p.role,
+                "demand": p.demand,
+                "before": before.value,
+                "value": after.value,
+                "weighted_before": before.weighted,
+                "weighted": after.weighted,
+                "before_at_least": before.at_least,
+                "at_least": after.at_least,
+                "unit": p.criterion.unit,
+            }
+            for p, before, after in zip(
+                self.best.places, self.start.scores, self.best.scores, strict=True
+            )
+        ]
+        numbers = ("before", "value", "weighted_before", "weighted", "before_at_least", "at_least")
+        return pd.DataFrame(rows).astype(dict.fromkeys(numbers, float))
+
+    @property
+    def alpha(self) -> float:
+        """The largest weighted criterion of those that are made small; satisfied up to 1.
+
+        NaN where one of them was not reached: `best.largest_at_least` says what is known then.
+        """
+        return self.best.largest
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether all demands hold."""
+        return self.best.satisfied()
+
+    @property
+    def aggregate(self) -> float:
+        """The number that was minimised; NaN where one of its criteria was not reached."""
+        counted = self.best.worst or self.best
+        known = bool(counted.reached[counted.of_role("minimise")].all())
+        return self.aggregate_at_least if known else float("nan")
+
+    @property
+    def aggregate_at_least(self) -> float:
+        """What it is at least: it grows with every criterion."""
+        from estimica.optimise.problem import aggregated
+
+        counted = self.best.worst or self.best
+        least = counted.weighted_least[counted.of_role("minimise")]
+        return aggregated(least, self.settings.aggregate, self.settings.sharpness)
+
+    def indicators(self) -> list[show.Curves]:
+        """A figure for each indicator of the study: every case before and after."""
+        from estimica.optimise.criteria.indicators import Indicators, side_by_side
+
+        drawn = Indicators(self.study)
+        if not drawn:
+            return []
+        before, after = drawn.at(self.start.tuners), drawn.at(self.best.tuners)
+        return side_by_side([("before", before), ("after", after)])
+
+    def table(self) -> show.Table:
+        """The tuners, before and after."""
+        from estimica.optimise.optimum.present import tuner_table
+
+        return tuner_table(self)
+
+    def criteria_table(self) -> show.Table:
+        """The criteria, before and after."""
+        from estimica.optimise.optimum.present import criteria_table
+
+        return criteria_table(self)
+
+    def plot(self) -> Any:
+        """How the weighted criteria came down."""
+        from estimica.optimise.optimum.present import progress_curves
+
+        return show.figure(progress_curves(self))
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write the design as a CSV table: its tuners, then its criteria."""
+        from estimica.optimise.optimum.files import write_design
+
+        return write_design(self, path)
+
+    def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> Path:
+        """Write a Modelica class that extends the model with the best tuners."""
+        from estimica.optimise.optimum.files import write_designed_model
+
+        return write_designed_model(self, path, name)
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.optimise.optimum.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page about the design and return where it is."""
+        return show.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: what `estimica optimise --json` prints."""
+        from estimica.optimise.optimum.as_json import as_object
+
+        return as_object(self)
+
+    def __str__(self) -> str:
+        return f"{show.text(self.table())}\n{show.text(self.criteria_table())}"
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table()) + show.html(self.criteria_table())
+
+
+def at_bound(unknown: Unknown, value: float) -> int:
+    """-1 at the lower bound, 1 at the upper one, else 0; rounding does not count."""
+    near = 1e-9 * max(abs(value), 1e-300)
+    return -1 if value <= unknown.min + near else 1 if value >= unknown.max - near else 0

@@ -1,0 +1,182 @@
+"""Front: the designs among which only a person can choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import view as show
+from estimica.base.files.write import replaced
+from estimica.estimate.unknowns import Unknowns
+from estimica.optimise.criteria.score import DesignPoint, FailedDesign
+from estimica.optimise.optimum.result import Outcome
+from estimica.study.study import Study
+from estimica.study.tables.optimise import OptimiseTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Vector = npt.NDArray[np.float64]
+FLAT = 0.98  # of the height of the plane through the ends: above it there is no knee
+
+
+@dataclass(frozen=True, eq=False)
+class FrontDesign:
+    """One design of a front; `weighted` is the largest value over its demand of each criterion."""
+
+    point: DesignPoint
+    weighted: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Designs in which no criterion can be had better without another worse."""
+
+    study: Study
+    settings: OptimiseTable
+    criteria: tuple[str, ...]
+    outcome: Outcome
+    unknowns: Unknowns
+    designs: tuple[FrontDesign, ...]
+    evaluations: int
+    simulations: int
+    failures: tuple[FailedDesign, ...]
+    seconds: float
+    run: str = ""
+    left_out: int = 0  # designs in which a criterion of the front was not reached
+
+    @property
+    def weighted(self) -> Vector:
+        """Criteria over their demands, a row for each design."""
+        return np.array([d.weighted for d in self.designs]).reshape(-1, len(self.criteria))
+
+    @property
+    def demands(self) -> tuple[float | None, ...]:
+        """The demand of each criterion where it is the same in all cases."""
+        found: list[float | None] = []
+        for name in self.criteria:
+            criterion = next(c for c in self.study.active_criteria if c.name == name)
+            demand = criterion.demand
+            found.append(float(demand) if isinstance(demand, (int, float)) else None)
+        return tuple(found)
+
+    @property
+    def values(self) -> Vector:
+        """Criteria in their units, the largest of all cases; over the demand where that varies."""
+        sizes: Vector = np.array([1.0 if d is None else d for d in self.demands])
+        return np.asarray(self.weighted * sizes)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the axes of the front are called."""
+        units = {c.name: c.unit for c in self.study.active_criteria}
+        several = len(self.study.active_cases) > 1
+        found = []
+        for name, demand in zip(self.criteria, self.demands, strict=True):
+            label = show.labelled(name, units[name]) if demand is not None else f"{name}/demand"
+            found.append(f"{label}, worst case" if several else label)
+        return tuple(found)
+
+    @property
+    def knee(self) -> int | None:
+        """The design farthest below the plane through the ends, all criteria scaled alike.
+
+        A front that does not bend that way has none.
+        """
+        if len(self.designs) < 3:
+            return None
+        width = np.ptp(self.weighted, axis=0)
+        scaled = (self.weighted - self.weighted.min(axis=0)) / np.where(width > 0, width, 1.0)
+        height = scaled.sum(axis=1)
+        return int(height.argmin()) if height.min() < FLAT else None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each design: its tuners, its criteria, whether all demands hold, the knee."""
+        import pandas as pd
+
+        rows = []
+        for k, design in enumerate(self.designs):
+            row: dict[str, object] = dict(
+                zip(
+                    (u.name for u in self.unknowns.items),
+                    map(float, design.point.tuners),
+                    strict=True,
+                )
+            )
+            row |= dict(zip(self.criteria, map(float, self.values[k]), strict=True))
+            rows.append(row | {"satisfied": design.point.satisfied(), "knee": k == self.knee})
+        return pd.DataFrame(rows)
+
+    def table(self) -> show.Table:
+        """The designs of the front."""
+        from estimica.optimise.pareto.present import front_table
+
+        return front_table(self)
+
+    def plot(self) -> Any:
+        """The front, the knee marked."""
+        from estimica.optimise.pareto.present import front_curves
+
+        return show.figure(front_curves(self))
+
+    def page(self) -> show.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        from estimica.optimise.pareto.present import page
+
+        return page(self)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page about the front and return where it is."""
+        return show.write(self.page(), path)
+
+    def write(self, path: str | PathLike[str]) -> Path:
+        """Write the designs as a CSV table."""
+        with replaced(path) as draft:
+            self.frame.to_csv(draft, index=False)
+        return Path(path)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: what `estimica optimise --pareto --json` prints."""
+        from estimica.optimise.pareto.as_json import as_object
+
+        return as_object(self)
+
+    def __str__(self) -> str:
+        return show.text(self.table())
+
+    def _repr_html_(self) -> str:
+        return show.html(self.table())
+
+
+def not_dominated(values: Vector) -> list[int]:
+    """Rows that no other is better than in all columns; of equal rows the first."""
+    kept: list[int] = []
+    for k, row in enumerate(values):
+        others = np.delete(values, k, axis=0)
+        worse = (others <= row).all(axis=1) & (others < row).any(axis=1)
+        twin = any(np.array_equal(values[j], row) for j in kept)
+        if not worse.any() and not twin:
+            kept.append(k)
+    return kept
+
+
+def well_spread(values: Vector, count: int) -> list[int]:
+    """At most `count` rows that stand for all: the ends, the lowest sum, then the farthest."""
+    if len(values) <= count:
+        return list(range(len(values)))
+    width = np.ptp(values, axis=0)
+    scaled = (values - values.min(axis=0)) / np.where(width > 0, width, 1.0)
+    first = [*scaled.argmin(axis=0), scaled.sum(axis=1).argmin()]
+    chosen = list(dict.fromkeys(map(int, first)))[:count]
+    far = np.linalg.norm(scaled[:, None] - scaled[chosen], axis=2).min(axis=1)
+    while len(chosen) < count:
+        k = int(far.argmax())
+        chosen.append(k)
+        far = np.minimum(far, np.linalg.norm(scaled - scaled[k], axis=1))
+    return sorted(chosen)

@@ -1,0 +1,235 @@
+"""Pareto fronts: the designs in which no criterion can be had better without another worse.
+
+Each criterion counts by its largest value over its demand in all cases. `epsilon` minimises one of
+them while the others are limited, from step to step of the limits, with gradients; `nsga2` breeds
+a population towards the whole front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import DesignError
+from estimica.base.suggest import did_you_mean
+from estimica.execute.runs.writer import NoRunWriter, RunWriter
+from estimica.execute.workers.executor import Executor
+from estimica.optimise.batch import AnyDesign
+from estimica.optimise.criteria.score import DesignPoint, FailedDesign
+from estimica.optimise.methods.box import box_around
+from estimica.optimise.methods.genetic import first_generation
+from estimica.optimise.methods.pymoo import library, several_objectives
+from estimica.optimise.methods.stop import Stop
+from estimica.optimise.optimum.result import Outcome
+from estimica.optimise.optimum.run import settings_of, side_by_side, started
+from estimica.optimise.optimum.start_point import Beginning, with_values
+from estimica.optimise.pareto.epsilon_constraints import EpsilonSearch
+from estimica.optimise.pareto.result import Front, FrontDesign, not_dominated, well_spread
+from estimica.optimise.pareto.role_view import Traded, largest_by_criterion, reaches
+from estimica.optimise.problem import FEASIBLE, Enough, Many, Programme, Terms
+from estimica.optimise.scenarios import designed
+from estimica.study.study import Study
+from estimica.study.tables.optimise import OptimiseTable, ParetoTable
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FrontProgress:
+    """How far a front is: designs that were simulated, and those on the front so far."""
+
+    evaluations: int
+    found: int
+    share: float
+
+
+OnFront = Callable[[FrontProgress], None]
+
+
+def pareto(
+    study: Study,
+    criteria: Sequence[str] = (),
+    *,
+    method: str | None = None,
+    points: int | None = None,
+    start: Beginning | None = None,
+    workers: int | None = 1,
+    executor: str | Executor = "local",
+    progress: OnFront | None = None,
+    run: RunWriter | None = None,
+    store: Path | None = None,
+    **settings: object,
+) -> Front:
+    """The front of two or three criteria, by default of all that are made small.
+
+    `method` is 'epsilon' or 'nsga2'. `settings` are those of the `[optimise]` table; its `pareto`
+    holds criteria, method and points. Ctrl-C ends the search with the front so far.
+    """
+    table = settings_of(study, settings)
+    own = asdict(table.pareto or ParetoTable())
+    asked = {"criteria": tuple(criteria) or None, "method": method, "points": points}
+    given = own | {n: v for n, v in asked.items() if v is not None}
+    table = settings_of(study, {**settings, "pareto": given})
+    assert table.pareto is not None
+    names = traded_names(study, table.pareto.criteria)
+    study, source = with_values(study, start, workers=workers, run=run, store=store)
+    design = designed(study, table, source)
+    started(study, design)
+    with side_by_side(study, design, table, source, executor, workers, run) as many:
+        return _searched(study, design, table, names, progress, many, run or NoRunWriter())
+
+
+def _searched(
+    study: Study,
+    design: AnyDesign,
+    table: OptimiseTable,
+    names: tuple[str, ...],
+    progress: OnFront | None,
+    many: Many,
+    run: RunWriter,
+) -> Front:
+    begun = perf_counter()
+    assert table.pareto is not None
+    collected: list[DesignPoint] = []
+    failures: list[FailedDesign] = []
+    outcome = Outcome("done", "the whole front was searched")
+    spent = 0
+    if table.pareto.method == "epsilon":
+        epsilon = EpsilonSearch(design, names, table, run)
+
+        def tell(share: float) -> None:
+            if progress:
+                progress(FrontProgress(epsilon.evaluations, len(epsilon.found), share))
+
+        try:
+            epsilon.go(tell)
+        except Enough as enough:
+            outcome = Outcome(enough.status, enough.message)
+        except KeyboardInterrupt:
+            outcome = Outcome("interrupted", "the front so far")
+        collected, failures, spent = epsilon.found, epsilon.failures, epsilon.evaluations
+    else:
+        bred = _Bred(design, names, table, many, progress)
+        try:
+            bred.go()
+        except Enough as enough:
+            outcome = Outcome(enough.status, enough.message)
+        except KeyboardInterrupt:
+            outcome = Outcome("interrupted", "the front so far")
+        collected, failures = bred.found, bred.programme.failures
+        spent = bred.programme.evaluations
+    reached = [p for p in collected if reaches(p, names)]
+    left_out, collected = len(collected) - len(reached), reached
+    shares = np.array([largest_by_criterion(p, names) for p in collected])
+    kept = not_dominated(shares.reshape(len(collected), len(names)))
+    if kept:
+        kept = [kept[k] for k in well_spread(shares[kept], table.pareto.points)]
+    designs = [FrontDesign(collected[k], shares[k]) for k in kept]
+    designs.sort(key=lambda d: tuple(d.weighted))
+    if not designs and outcome.ok:
+        outcome = _nothing_found(left_out)
+    return Front(
+        study=study,
+        settings=table,
+        criteria=names,
+        outcome=outcome,
+        unknowns=design.unknowns,
+        designs=tuple(designs),
+        evaluations=spent,
+        simulations=design.simulations,
+        failures=tuple(failures),
+        seconds=perf_counter() - begun,
+        left_out=left_out,
+    )
+
+
+def _nothing_found(left_out: int) -> Outcome:
+    if left_out:
+        told = f"in none of {left_out} designs are all criteria of the front reached"
+        return Outcome("failed", f"{told}; simulate longer, or start elsewhere")
+    return Outcome(
+        "failed",
+        "no design was found that keeps to the limits; ease a demand, widen the bounds of the "
+        "tuners, or start elsewhere",
+    )
+
+
+class _Bred:
+    """NSGA-II of pymoo; every design that keeps to the limits is a candidate."""
+
+    def __init__(
+        self,
+        design: AnyDesign,
+        names: tuple[str, ...],
+        table: OptimiseTable,
+        many: Many,
+        progress: OnFront | None,
+    ) -> None:
+        self.found: list[DesignPoint] = []
+        self._names, self._table, self._progress = names, table, progress
+        traded = Traded(design, names)
+        self.programme = Programme(
+            traded,
+            max_evaluations=table.max_evaluations,
+            max_seconds=table.max_seconds,
+            told=self._told,
+            many=traded.many(many),
+        )
+        self._most = table.population * table.max_iterations
+
+    def go(self) -> None:
+        library()
+        from pymoo.algorithms.moo.nsga2 import NSGA2
+        from pymoo.optimize import minimize
+
+        table, start = self._table, self.programme.unknowns.start
+        self.programme.at(start)
+        box = box_around(self.programme.unknowns, start)
+        stop = Stop(population=table.population, seed=table.seed)
+        minimize(
+            several_objectives(self.programme, box, len(self._names), self._objectives),
+            NSGA2(pop_size=table.population, sampling=first_generation(box, start, stop)),
+            ("n_gen", table.max_iterations),
+            seed=table.seed,
+            verbose=False,
+        )
+
+    def _objectives(self, terms: Terms) -> Vector:
+        return largest_by_criterion(terms.point, self._names)
+
+    def _told(self, count: int, terms: Terms, cost: float) -> None:
+        if terms.violation <= FEASIBLE:
+            self.found.append(terms.point)
+        if len(self.found) > KEPT:
+            values = np.array([largest_by_criterion(p, self._names) for p in self.found])
+            self.found = [self.found[k] for k in not_dominated(values)]
+        if self._progress:
+            share = min(count / self._most, 1.0)
+            self._progress(FrontProgress(count, len(self.found), share))
+
+
+KEPT = 2000  # candidates before the dominated ones are dropped
+
+
+def traded_names(study: Study, asked: Sequence[str]) -> tuple[str, ...]:
+    """The criteria of a front; each is known and is not a limit."""
+    small = [c.name for c in study.active_criteria if c.role == "minimise"]
+    for name in asked:
+        if name not in [c.name for c in study.active_criteria]:
+            known = [c.name for c in study.active_criteria]
+            raise DesignError(
+                "O088", f"pareto: there is no criterion '{name}'{did_you_mean(name, known)}"
+            )
+    names = tuple(dict.fromkeys(asked)) or tuple(small)
+    if len(names) not in (2, 3):
+        raise DesignError(
+            "O089",
+            f"pareto: a front has two or three criteria, not {len(names)}; name them with "
+            f"criteria = {list(small[:2]) if len(small) > 1 else ['a', 'b']}",
+        )
+    return names

@@ -1,0 +1,95 @@
+"""Figures as files: what pages draw interactively, drawn by Matplotlib for paper."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estimica.base.errors import ReportError
+from estimica.base.files.write import make_folder, replaced
+from estimica.base.suggest import did_you_mean
+from estimica.base.thinning import thinned_shown
+from estimica.base.view import Bars, Curves, Heat, Page, Parallel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "png", "pdf")
+DPI = 160
+LONGEST = 40  # characters of a file's name
+Drawn = Curves | Heat | Bars | Parallel
+
+
+def write_figures(page: Page, folder: str | PathLike[str], format: str = "svg") -> list[Path]:
+    """Write every figure of a page into `folder`, named by number and heading."""
+    figures = Figures(Path(folder), format)
+    for section in page.sections:
+        for shown in section.shown:
+            if isinstance(shown, Drawn):
+                figures.write(shown, section.heading)
+    return figures.written
+
+
+class Figures:
+    """A folder that figures are written to, one after the other."""
+
+    def __init__(self, folder: Path, format: str = "svg") -> None:
+        require_format(format)
+        self.folder, self.format = folder, format
+        self.written: list[Path] = []
+
+    def write(self, shown: Drawn, heading: str) -> Path:
+        """Draw one more figure; where it is."""
+        require_matplotlib()
+        from estimica.report.matplotlib.look import look
+
+        name = f"{len(self.written) + 1:02d}_{_slug(shown.title or heading)}.{self.format}"
+        path = self.folder / name
+        # nothing of the moment in the file: the same figure, the same bytes
+        stamp = {"Date": None} if self.format == "svg" else {"CreationDate": None}
+        told = stamp if self.format != "png" else None
+        make_folder(self.folder)
+        with replaced(path) as draft, look():
+            drawn(shown).savefig(draft, format=self.format, dpi=DPI, metadata=told)
+        self.written.append(path)
+        return path
+
+
+def require_format(format: str) -> None:
+    """Refuse a kind of file that nobody can write."""
+    if format not in FORMATS:
+        hint = did_you_mean(format, FORMATS) or f"; there are {', '.join(FORMATS)}"
+        raise ReportError("P023", f"there is no format '{format}' of figures{hint}")
+
+
+def drawn(shown: Drawn) -> Figure:
+    """A Matplotlib figure, in the look of the interactive ones where `look` is around it."""
+    require_matplotlib()
+    from estimica.report.matplotlib.bars import bars_figure
+    from estimica.report.matplotlib.curves import curves_figure
+    from estimica.report.matplotlib.heat import heat_figure
+    from estimica.report.matplotlib.parallel import parallel_figure
+
+    if isinstance(shown, Curves):
+        return curves_figure(thinned_shown(shown))
+    if isinstance(shown, Heat):
+        return heat_figure(shown)
+    return bars_figure(shown) if isinstance(shown, Bars) else parallel_figure(shown)
+
+
+def require_matplotlib() -> None:
+    """Figures in files need Matplotlib."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ReportError(
+            "P024",
+            "figures in files and Markdown need Matplotlib: pip install 'estimica[figures]', or "
+            "write the report as .html",
+        ) from None
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:LONGEST].strip("_") or "figure"

@@ -1,0 +1,77 @@
+"""Parallel coordinates: many samples as lines through all their values, the good ones on top."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from estimica.base.thinning import thinned_shown
+from estimica.base.view import Parallel, Table, Upright
+from estimica.report.plotly.curves import PALETTE, mixed, styled
+from estimica.report.text import escape, table_text
+
+GOOD, OTHER = PALETTE[2], mixed(PALETTE[7], 0.35)
+HEIGHT = 460
+
+
+def figure(parallel: Parallel) -> go.Figure:
+    """Lines that can be picked by dragging along an axis."""
+    parallel = thinned_shown(parallel)
+    good = parallel.good
+    order = np.argsort(good, kind="stable")  # the good ones are drawn last
+    fig = go.Figure(
+        go.Parcoords(
+            line={
+                "color": good[order].astype(float),
+                "cmin": 0,
+                "cmax": 1,
+                "colorscale": [[0, OTHER], [0.5, OTHER], [0.5, GOOD], [1, GOOD]],
+            },
+            dimensions=[_dimension(a, order) for a in parallel.axes],
+            labelside="top",
+            labelangle=-18 if len(parallel.axes) > 6 else 0,
+            domain={"y": [0, 0.86]},
+        )
+    )
+    styled(fig, parallel.title, HEIGHT, 104 if parallel.title else 60)
+    words = zip(
+        parallel.labels,
+        (GOOD, PALETTE[7]),
+        parallel.counts or (parallel.good.sum(), (~parallel.good).sum()),
+        strict=True,
+    )
+    told = "   ".join(
+        f'<span style="color:{c}">▬</span> {escape(w)} ({int(n)})' for w, c, n in words if n
+    )
+    fig.add_annotation(
+        text=told, xref="paper", yref="paper", x=0, y=1.1, showarrow=False, xanchor="left"
+    )
+    fig.update_layout(margin={"l": 70, "r": 70, "b": 30})
+    fig.update_xaxes(visible=False)
+    fig.update_yaxes(visible=False)
+    return fig
+
+
+def _dimension(axis: Upright, kept: npt.NDArray[np.int64]) -> dict[str, object]:
+    values = axis.value[kept]
+    told: dict[str, object] = {"label": escape(axis.label), "values": values}
+    if axis.log and (axis.value > 0).all():
+        logs = np.log10(values)
+        low, high = np.floor(logs.min()), np.ceil(logs.max())
+        marks = np.arange(low, high + 1)
+        told |= {"values": logs, "tickvals": marks, "ticktext": [f"{10**m:g}" for m in marks]}
+    return told
+
+
+def parallel_text(parallel: Parallel) -> str:
+    """The range on each axis, of all lines and of the good ones."""
+    rows = []
+    for axis in parallel.axes:
+        own = axis.value[parallel.good]
+        ends = (float(own.min()), float(own.max())) if len(own) else (None, None)
+        rows.append((axis.label, float(axis.value.min()), float(axis.value.max()), *ends))
+    word = parallel.labels[0]
+    columns = ("axis", "smallest", "largest", f"smallest, {word}", f"largest, {word}")
+    note = f"{int(parallel.good.sum())} of {len(parallel.good)} are {word}."
+    return table_text(Table(columns, tuple(rows), parallel.title, note))

@@ -1,0 +1,1 @@
+"""The engine: integration methods, events, delays and their sensitivities, compiled by Numba."""

@@ -1,0 +1,188 @@
+"""Algebraic unknowns by Newton's method and the implicit function theorem; constraints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimica.simulate.engine import layout as at
+from estimica.simulate.engine.evaluation import call, set_inputs, set_result, settle_unknowns
+from estimica.simulate.engine.linear_algebra import factor, solve
+from estimica.simulate.engine.units import Unit, engine_function, part
+
+Vector = Any
+NEWTON_LIMIT = 30
+FAILED, SINGULAR = 1, 2
+
+
+@engine_function
+def factor_algebraic(iw: Vector, rw: Vector) -> int:
+    """g and the factorised g_z at the current point."""
+    nz = iw[at.NZ]
+    set_result(iw, 0, iw[at.O_G])
+    set_result(iw, 1, iw[at.O_GZ])
+    call(iw, at.ALGEBRAIC)
+    matrix, values = part(rw, iw[at.O_LUZ]), part(rw, iw[at.O_GZ])
+    places = part(iw, iw[at.I_GZ])
+    for k in range(nz * nz):
+        matrix[k] = 0.0
+    for k in range(iw[at.NNZ_Z]):
+        matrix[places[k]] = values[k]
+    return factor(matrix, part(iw, iw[at.I_PIVOT]), nz)
+
+
+@engine_function
+def blame_residual(iw: Vector, rw: Vector, code: int) -> int:
+    """Remembers the worst algebraic equation."""
+    worst, index = -1.0, 0
+    for k in range(iw[at.NZ]):
+        size = abs(rw[iw[at.O_G] + k])
+        if not np.isfinite(size):
+            index = k
+            break
+        if size > worst:
+            worst, index = size, k
+    iw[at.LAST_FAIL], iw[at.INDEX] = code, index
+    return code
+
+
+@engine_function
+def solve_algebraic(iw: Vector, rw: Vector) -> int:
+    """Newton's method for z from where it is; 0, or what failed."""
+    nz = iw[at.NZ]
+    z, step = part(rw, iw[at.O_V]), part(rw, iw[at.O_DZ])
+    residual = part(rw, iw[at.O_G])
+    before, halvings = 0.0, 0
+    for iteration in range(NEWTON_LIMIT):
+        iw[at.NEWTON] += 1
+        singular = factor_algebraic(iw, rw)
+        total = 0.0
+        for k in range(nz):
+            total += residual[k]
+        if not np.isfinite(total) and iteration > 0 and halvings < 10:
+            halvings += 1
+            for k in range(nz):
+                step[k] *= 0.5
+                z[k] += step[k]
+            continue
+        if singular or not np.isfinite(total):
+            return blame_residual(iw, rw, SINGULAR if singular else FAILED)
+        halvings = 0
+        for k in range(nz):
+            step[k] = residual[k]
+        solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, step, 1)
+        size, largest, longest = 0.0, 0.0, 0.0
+        for k in range(nz):
+            z[k] -= step[k]
+            size = max(size, abs(step[k]) / (abs(z[k]) + 1e-9))
+            largest, longest = max(largest, abs(z[k])), max(longest, abs(step[k]))
+        if iw[at.LINEAR_Z] or size <= 1e-9 or longest <= 1e-14 * largest:
+            return 0
+        if iteration > 0 and size < 1e-3 and size * size <= 1e-11 * before:
+            return 0
+        before = size
+    return blame_residual(iw, rw, FAILED)
+
+
+@engine_function
+def differentiate_algebraic(iw: Vector, rw: Vector, function: int) -> int:
+    """Z = -g_z^-1 (g_x S + ...) by the implicit function theorem, at a solved point."""
+    nz, m = iw[at.NZ], iw[at.M]
+    if not iw[at.LINEAR_Z] and factor_algebraic(iw, rw):
+        return blame_residual(iw, rw, SINGULAR)
+    set_result(iw, 0, iw[at.O_VS])
+    call(iw, function)
+    sens = part(rw, iw[at.O_VS])
+    for k in range(nz * m):
+        sens[k] = -sens[k]
+    solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, sens, m)
+    return 0
+
+
+@engine_function
+def algebraic_rate(iw: Vector, rw: Vector) -> int:
+    """z' = -g_z^-1 (g_t + g_x x' + ...) at a solved point."""
+    nz = iw[at.NZ]
+    if factor_algebraic(iw, rw):
+        return blame_residual(iw, rw, SINGULAR)
+    set_result(iw, 0, iw[at.O_DZ])
+    call(iw, at.ALGEBRAIC_RATE)
+    rate = part(rw, iw[at.O_DZ])
+    solve(part(rw, iw[at.O_LUZ]), part(iw, iw[at.I_PIVOT]), nz, rate, 1)
+    for k in range(nz):
+        rw[iw[at.O_VDOT] + k] = -rate[k]
+    return 0
+
+
+def _algebraic(iw: Vector, rw: Vector, t: float, h: float, function: int, rate: int) -> int:
+    """z at the current point, and Z where a function for its right-hand side is given; or z'."""
+    if rate:
+        return algebraic_rate(iw, rw)
+    failed = solve_algebraic(iw, rw)
+    if failed == 0 and function:
+        failed = differentiate_algebraic(iw, rw, function)
+    return failed
+
+
+algebraic_unit = Unit(_algebraic)
+
+
+@engine_function
+def project(iw: Vector, rw: Vector, t: float, w: int) -> None:
+    """Moves x by the least amount onto the constraints, and S onto their linearisation."""
+    nx, m = iw[at.NX], iw[at.M]
+    if iw[at.CONSTRAINT_NEEDS_Z]:
+        settle_unknowns(iw, rw, t, w, False)
+    set_inputs(iw, rw, t)
+    iw[at.X] = iw[at.BASE] + 8 * w
+    iw[at.S] = iw[at.X] + 8 * nx
+    x, c = part(rw, w), part(rw, iw[at.O_C])
+    for _ in range(4):
+        set_result(iw, 0, iw[at.O_C])
+        set_result(iw, 1, iw[at.O_CX])
+        call(iw, at.CONSTRAINT)
+        if least_move(iw, rw, c, 1, x) <= 1e-14:
+            break
+    if m:
+        sens = part(rw, iw[at.O_CS])
+        set_result(iw, 0, iw[at.O_CS])
+        call(iw, at.CONSTRAINT_SENS)
+        least_move(iw, rw, sens, m, part(rw, w + nx))
+
+
+@engine_function
+def least_move(iw: Vector, rw: Vector, c: Vector, m: int, x: Vector) -> float:
+    """x -= C^T (C C^T)^-1 c for all columns; comes back with the largest relative move."""
+    nx, nc = iw[at.NX], iw[at.NC]
+    jacobian, gram = part(rw, iw[at.O_CX]), part(rw, iw[at.O_CC])
+    pivot = part(iw, iw[at.I_PIVOT])
+    for i in range(nc):
+        for j in range(nc):
+            total = 0.0
+            for k in range(nx):
+                total += jacobian[i * nx + k] * jacobian[j * nx + k]
+            gram[i * nc + j] = total
+    for i in range(nc):  # keeps repeated constraints solvable
+        gram[i * nc + i] = gram[i * nc + i] * (1.0 + 1e-13) + 1e-300
+    if factor(gram, pivot, nc):
+        return 0.0
+    solve(gram, pivot, nc, c, m)
+    size = 0.0
+    for k in range(nx):
+        for j in range(m):
+            move = 0.0
+            for i in range(nc):
+                move += jacobian[i * nx + k] * c[i * m + j]
+            if np.isfinite(move):
+                x[k * m + j] -= move
+                size = max(size, abs(move) / (abs(x[k * m + j]) + 1e-6))
+    return size
+
+
+def _projection(iw: Vector, rw: Vector, t: float, h: float, w: int, unused: int) -> int:
+    project(iw, rw, t, w)
+    return 0
+
+
+projection_unit = Unit(_projection)

@@ -1,0 +1,168 @@
+"""Dense and banded LU factorisations with partial pivoting, for many right-hand sides stored row by
+row, and products with sparse matrices. All matrices and vectors are pointers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimica.simulate.engine.units import loop_function, part
+
+Vector = Any
+#: what decays, such as the influence of a start value, ends at zero: processors are slow with
+#: numbers too small for a full mantissa
+NEGLIGIBLE = 1e-120
+
+
+@loop_function
+def fill(n: int, target: Vector, value: float) -> None:
+    """Sets n elements."""
+    for j in range(n):
+        target[j] = value
+
+
+@loop_function
+def copy(n: int, target: Vector, source: Vector) -> None:
+    """target := source."""
+    for j in range(n):
+        target[j] = source[j]
+
+
+@loop_function
+def add(n: int, target: Vector, factor: float, source: Vector) -> None:
+    """target += factor * source."""
+    for j in range(n):
+        target[j] += factor * source[j]
+
+
+@loop_function
+def add_and_clean(n: int, target: Vector, source: Vector) -> None:
+    """target += source, negligible sums set to zero."""
+    for j in range(n):
+        value = target[j] + source[j]
+        target[j] = 0.0 if abs(value) < NEGLIGIBLE else value
+
+
+@loop_function
+def exchange(n: int, a: Vector, b: Vector) -> None:
+    """Swaps the contents of two vectors."""
+    for j in range(n):
+        a[j], b[j] = b[j], a[j]
+
+
+@loop_function
+def scale(n: int, a: Vector, factor: float) -> None:
+    """a *= factor."""
+    for j in range(n):
+        a[j] *= factor
+
+
+@loop_function
+def factor(a: Vector, pivot: Vector, n: int) -> int:
+    """LU of the (n, n) matrix in place; 0, or 1 + the column where it is singular."""
+    for k in range(n):
+        best, big = k, abs(a[k * n + k])
+        for i in range(k + 1, n):
+            if abs(a[i * n + k]) > big:
+                best, big = i, abs(a[i * n + k])
+        pivot[k] = best
+        if not big > 0.0:
+            return k + 1
+        if best != k:
+            exchange(n, part(a, k * n), part(a, best * n))
+        inverse, rest = 1.0 / a[k * n + k], n - k - 1
+        for i in range(k + 1, n):
+            ratio = a[i * n + k] * inverse
+            a[i * n + k] = ratio
+            if ratio != 0.0:
+                add(rest, part(a, i * n + k + 1), -ratio, part(a, k * n + k + 1))
+    return 0
+
+
+@loop_function
+def solve(a: Vector, pivot: Vector, n: int, b: Vector, m: int) -> None:
+    """b := a^-1 b for an (n, m) right-hand side and a factorised matrix."""
+    for k in range(n):
+        if pivot[k] != k:
+            exchange(m, part(b, k * m), part(b, pivot[k] * m))
+    for i in range(1, n):
+        for k in range(i):
+            if a[i * n + k] != 0.0:
+                add(m, part(b, i * m), -a[i * n + k], part(b, k * m))
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            if a[i * n + k] != 0.0:
+                add(m, part(b, i * m), -a[i * n + k], part(b, k * m))
+        scale(m, part(b, i * m), 1.0 / a[i * n + i])
+
+
+@loop_function
+def factor_band(a: Vector, low: Vector, pivot: Vector, n: int, kl: int, ku: int) -> int:
+    """LU of a band matrix, row i of which holds columns i - kl ... i + ku; multipliers to low."""
+    w = kl + ku + 1
+    shift = kl
+    for i in range(min(kl, n)):
+        for j in range(shift, w):
+            a[i * w + j - shift] = a[i * w + j]
+        for j in range(w - shift, w):
+            a[i * w + j] = 0.0
+        shift -= 1
+    last = kl
+    for k in range(n):
+        best, big = k, abs(a[k * w])
+        if last < n:
+            last += 1
+        for i in range(k + 1, last):
+            if abs(a[i * w]) > big:
+                best, big = i, abs(a[i * w])
+        pivot[k] = best
+        if not big > 0.0:
+            return k + 1
+        if best != k:
+            exchange(w, part(a, k * w), part(a, best * w))
+        inverse = 1.0 / a[k * w]
+        for i in range(k + 1, last):
+            ratio = a[i * w] * inverse
+            low[k * kl + i - k - 1] = ratio
+            for j in range(1, w):
+                a[i * w + j - 1] = a[i * w + j] - ratio * a[k * w + j]
+            a[i * w + w - 1] = 0.0
+    return 0
+
+
+@loop_function
+def solve_band(
+    a: Vector, low: Vector, pivot: Vector, n: int, kl: int, ku: int, b: Vector, m: int
+) -> None:
+    """b := a^-1 b for an (n, m) right-hand side and a factorised band matrix."""
+    w = kl + ku + 1
+    last = kl
+    for k in range(n):
+        if pivot[k] != k:
+            exchange(m, part(b, k * m), part(b, pivot[k] * m))
+        if last < n:
+            last += 1
+        for i in range(k + 1, last):
+            add(m, part(b, i * m), -low[k * kl + i - k - 1], part(b, k * m))
+    last = 1
+    for i in range(n - 1, -1, -1):
+        for k in range(1, last):
+            add(m, part(b, i * m), -a[i * w + k], part(b, (i + k) * m))
+        scale(m, part(b, i * m), 1.0 / a[i * w])
+        if last < w:
+            last += 1
+
+
+@loop_function
+def add_product(
+    nnz: int, rows: Vector, columns: Vector, a: Vector, b: Vector, m: int, out: Vector
+) -> None:
+    """out += A b, A given by its nonzeros, b and out with rows of m."""
+    for q in range(nnz):
+        add(m, part(out, rows[q] * m), a[q], part(b, columns[q] * m))
+
+
+@loop_function
+def add_entries(nnz: int, rows: Vector, columns: Vector, a: Vector, m: int, out: Vector) -> None:
+    """out += A, A given by its nonzeros, out with rows of m."""
+    for q in range(nnz):
+        out[rows[q] * m + columns[q]] += a[q]

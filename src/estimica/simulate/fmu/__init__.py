@@ -1,0 +1,1 @@
+"""FMUs as models: their archive, their process, their responses."""

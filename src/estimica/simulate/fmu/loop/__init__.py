@@ -1,0 +1,1 @@
+"""The loop around an FMU, compiled by Numba: steps, events, samples."""

@@ -1,0 +1,224 @@
+"""The run of an FMU for Model Exchange: steps, events and samples over all pieces of the inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimica.simulate.engine.units import engine_function, reals_at
+from estimica.simulate.fmu.loop import layout as at
+from estimica.simulate.fmu.loop.calls import ask, moved, place, set_inputs, slope
+from estimica.simulate.fmu.loop.events import CROWDED, happen, indicators
+from estimica.simulate.fmu.loop.explicit import explicit_stiffness
+from estimica.simulate.fmu.loop.native import load_byte, load_int
+from estimica.simulate.fmu.loop.samples import emit_here, emit_until, start_instances
+from estimica.simulate.fmu.loop.steps import (
+    CAUTIOUS,
+    first_step,
+    interpolate,
+    stop_at_event,
+    take_step,
+)
+from estimica.simulate.fmu.loop.unit import FmuUnit
+
+Vector = Any
+
+
+@engine_function
+def completed(iw: Vector, rw: Vector, t: float) -> int:
+    """Tells every instance that the step is done; 1 where one wants an event, < 0: -status."""
+    if not iw[at.WANTS_STEPS]:
+        return 0
+    memory, wanted = iw[at.MEMORY], 0
+    for k in range(iw[at.INSTANCES]):
+        x = iw[at.O_W0]
+        if k:
+            x = moved(iw, rw, iw[at.O_W0], (k - 1) // 2, 1.0 if k % 2 else -1.0)
+        found = place(iw, rw, k, t, x)
+        if found == at.DONE:
+            found = ask(iw, at.COMPLETED, k, 1, memory, memory + 4, 0)
+        if found:
+            return -found
+        event = load_int(memory) if iw[at.FMI] == 2 else load_byte(memory)
+        ends = load_int(memory + 4) if iw[at.FMI] == 2 else load_byte(memory + 4)
+        if ends:
+            return -at.TERMINATED
+        if event:
+            wanted = 1
+    return wanted
+
+
+@engine_function
+def next_stop(iw: Vector, rw: Vector) -> float:
+    """Where the present stretch must end: the next piece, the next announced event, the end."""
+    stop, piece = rw[iw[at.O_SETTING] + at.END], iw[at.PIECE]
+    if piece + 1 < iw[at.N_STARTS]:
+        stop = min(stop, reals_at(iw[at.STARTS])[piece + 1])
+    return min(stop, rw[iw[at.O_NEXT]])
+
+
+@engine_function
+def enter_piece(iw: Vector, rw: Vector, piece: int) -> bool:
+    """Makes a piece of the inputs the present one; whether an input jumps there."""
+    nu, t, jump = iw[at.NU], reals_at(iw[at.STARTS])[piece], False
+    values, slopes = reals_at(iw[at.VALUES]), reals_at(iw[at.SLOPES])
+    sloped = 0
+    reals = iw[at.G_INPUTS + 1]
+    for i in range(nu):
+        if slopes[piece * nu + i] != 0.0:
+            sloped = 1
+        if piece:
+            old = (piece - 1) * nu + i
+            reached = values[old] + slopes[old] * (t - reals_at(iw[at.STARTS])[piece - 1])
+            new = values[piece * nu + i]
+            if i >= reals or abs(new - reached) > 1e-13 * max(abs(new), abs(reached)):
+                jump = jump or new != reached
+    iw[at.PIECE] = piece
+    iw[at.SLOPED] = sloped
+    return jump
+
+
+@engine_function
+def restart(iw: Vector, rw: Vector) -> int:
+    """Rates and indicators at a point from which a new stretch starts."""
+    t, w = rw[iw[at.O_CLOCK] + at.NOW], iw[at.O_W0]
+    found = slope(iw, rw, t, w, iw[at.O_K1])
+    if found == at.DONE and iw[at.NZ]:
+        found = indicators(iw, rw, 0, t, w, iw[at.O_Z0])
+    iw[at.JACOBIAN_AGE] = 1
+    return found
+
+
+@engine_function
+def arrive(iw: Vector, rw: Vector, cause: int, asked: bool) -> int:
+    """What happens at the present time: an event, a new piece of the inputs."""
+    clock = iw[at.O_CLOCK]
+    t, starts, new, jump = rw[clock + at.NOW], reals_at(iw[at.STARTS]), False, False
+    while iw[at.PIECE] + 1 < iw[at.N_STARTS] and starts[iw[at.PIECE] + 1] <= t:
+        jump = enter_piece(iw, rw, iw[at.PIECE] + 1) or jump
+        new = True
+    timed = rw[iw[at.O_NEXT]] <= t
+    if new and not jump:  # slopes only
+        for k in range(iw[at.INSTANCES]):
+            found = set_inputs(iw, rw, k, t)
+            if found:
+                return found
+    if cause >= 0 or asked or timed or jump:
+        near = t - rw[clock + at.EVENT_BEFORE] <= 1e-9 * rw[iw[at.O_SETTING] + at.SPAN]
+        iw[at.ZENO] = iw[at.ZENO] + 1 if near else 0
+        rw[clock + at.EVENT_BEFORE] = t
+        if iw[at.ZENO] > CROWDED:
+            return at.ACCUMULATION
+        found = happen(iw, rw, t, cause, timed, max(rw[clock + at.TAKEN], rw[clock + at.NEXT_STEP]))
+        if found:
+            return found
+        rw[clock + at.LAST_ERROR] = CAUTIOUS
+        new = True
+    return restart(iw, rw) if new else at.DONE
+
+
+@engine_function
+def become_stiff(iw: Vector, rw: Vector) -> None:
+    """On to the stiff method."""
+    iw[at.STIFF], iw[at.JACOBIAN_AGE], iw[at.HAS_LU], iw[at.FRESH] = 1, 1, 0, 0
+    rw[iw[at.O_CLOCK] + at.LAST_ERROR] = CAUTIOUS
+
+
+@engine_function
+def swap(iw: Vector, one: int, other: int) -> None:
+    """Exchanges two vectors by their places."""
+    iw[one], iw[other] = iw[other], iw[one]
+
+
+@engine_function
+def look_for_stiffness(iw: Vector, rw: Vector, stop: float) -> bool:
+    """Whether enough of the last steps were limited by stability, or half of the steps that are
+    allowed between two samples have been taken."""
+    clock = iw[at.O_CLOCK]
+    if iw[at.STIFF] or iw[at.METHOD] != at.AUTOMATIC or rw[clock + at.ARRIVAL] == stop:
+        return False
+    if 2 * iw[at.SINCE] > iw[at.MAX_STEPS]:
+        return True
+    if explicit_stiffness(iw, rw, rw[clock + at.TAKEN]) > 2.5:
+        iw[at.STIFF_COUNT] += 1
+    else:
+        iw[at.STIFF_COUNT] = max(0, iw[at.STIFF_COUNT] - 1)
+    return iw[at.STIFF_COUNT] >= 10
+
+
+@engine_function
+def finish_step(iw: Vector, rw: Vector, cause: int) -> None:
+    """Makes the end of the step the present point; its rates are in K1."""
+    rw[iw[at.O_CLOCK] + at.NOW] = rw[iw[at.O_CLOCK] + at.ARRIVAL]
+    swap(iw, at.O_W0, at.O_W1)
+    swap(iw, at.O_K1, at.O_K6 if iw[at.STIFF] else at.O_K7)
+    if cause < 0:
+        for i in range(iw[at.NZ]):
+            rw[iw[at.O_Z0] + i] = rw[iw[at.O_Z1] + i]
+
+
+@engine_function
+def run_on(iw: Vector, rw: Vector) -> int:
+    """From the beginning to the last sample; how it ended comes back."""
+    clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
+    rw[clock + at.NOW], rw[clock + at.TAKEN] = rw[setting + at.BEGIN], 0.0
+    rw[clock + at.LAST_ERROR], rw[clock + at.EVENT_BEFORE] = CAUTIOUS, -1e300
+    enter_piece(iw, rw, 0)
+    found = start_instances(iw, rw)
+    if found == at.DONE:
+        found = restart(iw, rw)
+    if found:
+        return found
+    rw[clock + at.NEXT_STEP] = first_step(iw, rw)
+    blur, cause, asked = 1e-12 * rw[setting + at.SPAN], -1, 0
+    while True:
+        found = arrive(iw, rw, cause, asked > 0)
+        if found == at.DONE:
+            found = emit_here(iw, rw)
+        if found or iw[at.SAMPLE] == iw[at.N_TIMES]:
+            return found
+        stop, cause, asked = next_stop(iw, rw), -1, 0
+        found = take_step(iw, rw, stop)
+        if found == at.STEP_TOO_SMALL and iw[at.METHOD] == at.AUTOMATIC and not iw[at.STIFF]:
+            become_stiff(iw, rw)
+            rw[clock + at.NEXT_STEP] = 1e-6 * (stop - rw[clock + at.NOW])
+            continue
+        if found:
+            return found
+        stiff = look_for_stiffness(iw, rw, stop)
+        interpolate(iw, rw, rw[clock + at.TAKEN])
+        if iw[at.NZ]:
+            cause = stop_at_event(iw, rw)
+            if cause == -2:
+                return at.FAILED
+            if cause >= 0:
+                interpolate(iw, rw, rw[clock + at.TAKEN])
+        limit = rw[clock + at.ARRIVAL]
+        if cause >= 0 or limit == stop:
+            limit -= blur
+        found = emit_until(iw, rw, limit)
+        if found:
+            return found
+        finish_step(iw, rw, cause)
+        asked = completed(iw, rw, rw[clock + at.NOW])
+        if asked < 0:
+            return -asked
+        if stiff and cause < 0:
+            become_stiff(iw, rw)
+
+
+@engine_function
+def prepare(iw: Vector) -> None:
+    """Counters as every run begins."""
+    for k in range(at.PIECE, at.R_INSTANCE + 1):
+        iw[k] = 0
+    iw[at.STIFF] = 1 if iw[at.METHOD] == at.IMPLICIT else 0
+    iw[at.JACOBIAN_AGE] = 1
+
+
+def _drive(iw: Vector, rw: Vector, t: float, h: float, a: int, b: int) -> int:
+    """A whole run; everything but how it ended is in the arrays."""
+    prepare(iw)
+    return run_on(iw, rw)
+
+
+drive_exchange = FmuUnit(_drive)

@@ -1,0 +1,240 @@
+"""FunctionModel: any Python function y = f(u, t, p) as a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.code.trusted import TrustedCode
+from estimica.base.errors import ModelError
+from estimica.base.quantities import Quantity
+from estimica.simulate.engine.run import Options
+from estimica.simulate.function.call import (
+    Function,
+    FunctionCall,
+    Signature,
+    function_name,
+    signature_of,
+)
+from estimica.simulate.function.file import code_of_source, read_function
+from estimica.simulate.function.response import Found, FunctionResponse, Way
+from estimica.simulate.inputs import signals_of
+from estimica.simulate.timed_model import SimulatedModel, experiment_times, finite, known_names
+
+Vector = npt.NDArray[np.float64]
+Numbers = Mapping[str, float]
+
+
+def function_model(
+    function: Function,
+    parameters: Numbers | Sequence[str] | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    *,
+    derivatives: Way = "auto",
+    name: str | None = None,
+) -> FunctionModel:
+    """A model from a Python function y = f(u, t, p).
+
+    `u` holds one value for each of the times `t`, or a column for each of several inputs; `y` is
+    returned in the same way. `p` gives parameters by number and by name, p[0] or p["K"]; they may
+    also be arguments of their own, f(u, t, K, tau), whose defaults are then their values.
+    `parameters` maps names to values, or only names them. `derivatives` are found by JAX, by CasADi
+    or by differences, whichever goes, unless one is chosen.
+    """
+    if not callable(function):
+        raise ModelError("M134", f"{function!r} is no function")
+    given = None if parameters is None else _named(parameters)
+    signature = signature_of(function, None if given is None else list(given))
+    values = given if given is not None else dict(signature.defaults)
+    if not values:
+        raise ModelError(
+            "M135",
+            f"'{function_name(function)}': which parameters are there? Give parameters={{'K': 1}}",
+        )
+    return FunctionModel(
+        function,
+        signature,
+        values,
+        (signature.first,) if inputs is None else _listed(inputs),
+        ("y",) if outputs is None else _listed(outputs),
+        derivatives,
+        name or function_name(function),
+    )
+
+
+def function_model_of_file(
+    source: str,
+    folder: Path,
+    fix: Mapping[str, object] | None = None,
+    derivatives: Way = "auto",
+) -> FunctionModel:
+    """The model of "file.py:function"; the file may declare parameters, inputs and outputs."""
+    return function_model_of_code(code_of_source(source, folder), fix, derivatives)
+
+
+def function_model_of_code(
+    code: TrustedCode, fix: Mapping[str, object] | None = None, derivatives: Way = "auto"
+) -> FunctionModel:
+    """The same of a code that was read already."""
+    found = read_function(code)
+    model = function_model(
+        found.function, found.parameters, found.inputs, found.outputs, derivatives=derivatives
+    )
+    fixed = {n: finite(n, v) for n, v in (fix or {}).items()}
+    known_names(model, list(fixed), model.parameter_names, "parameter")
+    model.values.update(fixed)
+    model.origin = (code, fix, derivatives)
+    return model
+
+
+class FunctionModel(SimulatedModel):
+    """A Python function; built by `function_model`."""
+
+    def __init__(
+        self,
+        function: Function,
+        signature: Signature,
+        parameters: Mapping[str, float | None],
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        way: Way,
+        name: str,
+    ) -> None:
+        if way not in get_args(Way):
+            raise ModelError("M136", f"derivatives '{way}' is none of {', '.join(get_args(Way))}")
+        self.function, self.signature = function, signature
+        self.name = name
+        self.description = (function.__doc__ or "").strip().split("\n")[0]
+        self.parameter_names = tuple(parameters)
+        self.input_names = inputs
+        self.values = {n: finite(n, v) for n, v in parameters.items() if v is not None}
+        self.origin: tuple[Any, ...] | None = None  # the code that it was made of
+        self._output_names = outputs
+        self._way: Way = way
+        self._found: Found | None = None
+        every = [*outputs, *inputs, *parameters]
+        for one in every:
+            if every.count(one) > 1:
+                raise ModelError("M122", f"the name '{one}' is used twice; rename one of them")
+
+    @property
+    def derivatives(self) -> str:
+        """How the derivatives are computed; it is found at the first evaluation."""
+        return "not yet needed" if self._found is None else self._found.text
+
+    @property
+    def precision(self) -> float | None:
+        """Relative error of the derivatives, as measured."""
+        return None if self._found is None else self._found.error
+
+    def quantities(self) -> list[Quantity]:
+        """Outputs, inputs and parameters."""
+        return [
+            *(Quantity(n, role="algebraic") for n in self._output_names),
+            *(Quantity(n, 0.0, role="input") for n in self.input_names),
+            *(
+                Quantity(n, self.values.get(n), role="parameter", tunable=True)
+                for n in self.parameter_names
+            ),
+        ]
+
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return self._output_names
+
+    def response(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        wrt: Sequence[str] = (),
+        begin: float | None = None,
+        options: Any = None,
+    ) -> FunctionResponse:
+        """An experiment set up once.
+
+        The function sees the beginning, every stamp of the inputs and every sample up to the last
+        one, whatever of them is asked for.
+        """
+        grid, begun = experiment_times(times, begin)
+        if start:
+            raise ModelError(
+                "M137", f"a function has no state '{next(iter(start))}'; leave start= out"
+            )
+        shown = known_names(self, outputs, self._output_names, "output")
+        shown = self._output_names if outputs is None else shown
+        tuners = known_names(self, wrt, self.parameter_names, "parameter")
+        known = self._numbers(parameters, tuners)
+        signals = signals_of(self.input_names, inputs, dict.fromkeys(self.input_names, 0.0))
+        stamps = [
+            s.time[(s.time >= begun) & (s.time <= grid[-1])] for s in signals if len(s.time) > 1
+        ]
+        every = np.unique(np.concatenate([[begun], grid, *stamps]))
+        u = (
+            np.column_stack([s.at(every) for s in signals])
+            if signals
+            else np.empty((len(every), 0))
+        )
+        call = FunctionCall(
+            self.function,
+            self.signature.style,
+            self.parameter_names,
+            self._output_names,
+            u,
+            every,
+            np.searchsorted(every, grid),
+            tuple(self._output_names.index(n) for n in shown),
+        )
+        sizes = options.tuner_scales if isinstance(options, Options) else ()
+        return FunctionResponse(call, known, tuners, np.array(sizes, float), self._way, self._learn)
+
+    def _learn(self, found: Found) -> None:
+        if self._found is None or found.error >= self._found.error:
+            self._found = found
+
+    def _numbers(self, parameters: Numbers | None, free: Sequence[str]) -> dict[str, float]:
+        given = {n: finite(n, v) for n, v in (parameters or {}).items()}
+        known_names(self, list(given), self.parameter_names, "parameter")
+        known = {**self.values, **given}
+        missing = [n for n in self.parameter_names if n not in known and n not in free]
+        if missing:
+            raise ModelError(
+                "M124",
+                f"parameter '{missing[0]}' of '{self.name}' has no value; give it with "
+                f"parameters={{'{missing[0]}': ...}}",
+            )
+        return known
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """The code of a file goes along to another process; others must be importable there."""
+        if self.origin is not None:
+            return function_model_of_code, self.origin
+        parameters = {n: self.values.get(n) for n in self.parameter_names}
+        return FunctionModel, (
+            self.function, self.signature, parameters, self.input_names, self._output_names,
+            self._way, self.name,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"<Function model {self.name}: {', '.join(self.input_names) or 'no inputs'} to "
+            f"{', '.join(self._output_names)}, parameters {', '.join(self.parameter_names)}>"
+        )
+
+
+def _named(parameters: Numbers | Sequence[str]) -> dict[str, float | None]:
+    if isinstance(parameters, Mapping):
+        return {n: finite(n, v) for n, v in parameters.items()}
+    return dict.fromkeys(_listed(parameters))
+
+
+def _listed(names: Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)

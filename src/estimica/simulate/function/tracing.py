@@ -1,0 +1,122 @@
+"""Exact derivatives of a Python function by following it with symbols, where it allows that.
+
+JAX follows functions written with jax.numpy, CasADi those of plain arithmetic and NumPy's
+elementary functions.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.simulate.function.call import FunctionCall, Symbols, double_precision
+
+Vector = npt.NDArray[np.float64]
+#: outputs (N, ny) and derivatives (N, ny, m) at values of all parameters
+Traced = Callable[[Vector], tuple[Vector, Vector]]
+LARGE = 20_000  # samples above which CasADi's scalar symbols are no gain
+LONG = 1_000  # operations above which JAX compiles for minutes: a loop written out
+
+
+class NotTraceableError(Exception):
+    """A function that symbols cannot go through."""
+
+
+def by_jax(call: FunctionCall, places: Sequence[int]) -> Traced:
+    """The function followed by JAX; it is tried only where someone has imported JAX."""
+    jax = sys.modules.get("jax")
+    if jax is None:
+        raise NotTraceableError("JAX is not in use")
+    numbers = jax.numpy
+
+    def outputs(values: Any, wrap: bool) -> Any:
+        given = Symbols(list(values), call.names) if wrap else values
+        found = call.returned(given)
+        if isinstance(found, (tuple, list)) and len(found) == len(call.outputs):
+            found = numbers.stack([numbers.asarray(one) for one in found], axis=-1)
+        return numbers.asarray(found).reshape(len(call.times), len(call.outputs))
+
+    def compiled(wrap: bool) -> Any:
+        def both(values: Any) -> Any:
+            here = outputs(values, wrap)
+            return here, jax.jacfwd(lambda v: outputs(v, wrap))(values)
+
+        return jax.jit(both)
+
+    way: Any = None
+    problem: Exception | None = None
+    for wrap in (True, False):
+        try:
+            with double_precision():
+                ones = numbers.ones(len(call.names))
+                seen = jax.make_jaxpr(lambda v, wrap=wrap: outputs(v, wrap))(ones)
+                if len(seen.jaxpr.eqns) > LONG:
+                    raise NotTraceableError("the function is too long for JAX")
+                way = compiled(wrap)
+                jax.eval_shape(way, ones)
+            break
+        except NotTraceableError:
+            raise
+        except Exception as error:  # the user's code may raise anything
+            way, problem = None, error
+    if way is None:
+        raise NotTraceableError(str(problem))
+    at = list(places)
+
+    def evaluate(values: Vector) -> tuple[Vector, Vector]:
+        with double_precision():
+            here, slope = way(numbers.asarray(values, dtype=float))
+        return _picked(call, np.asarray(here, float), np.asarray(slope, float)[:, :, at])
+
+    return evaluate
+
+
+def by_casadi(call: FunctionCall, places: Sequence[int]) -> Traced:
+    """The function followed by CasADi."""
+    import casadi as ca
+
+    if len(call.times) > LARGE:
+        raise NotTraceableError("there are too many samples")
+    symbols = [ca.SX.sym(n) for n in call.names]
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = call.returned(Symbols(symbols, call.names))
+            y = _symbolic(ca, found, len(call.times), len(call.outputs))
+    except Exception as error:  # the user's code may raise anything
+        raise NotTraceableError(str(error)) from None
+    N, ny, m = len(call.times), len(call.outputs), len(places)
+    slope = ca.jacobian(ca.vec(y), ca.vertcat(*(symbols[k] for k in places)))
+    program = ca.Function("f", [ca.vertcat(*symbols)], [ca.densify(y), ca.densify(slope)])
+
+    def evaluate(values: Vector) -> tuple[Vector, Vector]:
+        here, moved = program(values)
+        columns = np.asarray(moved, float).reshape(ny, N, m).transpose(1, 0, 2)
+        return _picked(call, np.asarray(here, float).reshape(N, ny), columns)
+
+    return evaluate
+
+
+def _picked(call: FunctionCall, here: Vector, slope: Vector) -> tuple[Vector, Vector]:
+    shown = list(call.shown)
+    return here[call.rows][:, shown], slope[call.rows][:, shown]
+
+
+def _symbolic(ca: Any, found: Any, N: int, ny: int) -> Any:
+    """What the function returned as symbols, N rows of ny."""
+    if isinstance(found, (tuple, list)) and len(found) == ny and ny > 1:
+        found = ca.horzcat(*(_symbolic(ca, one, N, 1) for one in found))
+    elif isinstance(found, (np.ndarray, list, tuple)):
+        rows = np.asarray(found, dtype=object).reshape(N, ny)
+        found = ca.vertcat(*(ca.horzcat(*row) for row in rows))
+    y = ca.SX(found)
+    if y.shape == (1, N) and ny == 1:
+        y = y.T
+    if y.shape != (N, ny):
+        raise NotTraceableError(f"the symbols have shape {y.shape}")
+    return y

@@ -1,0 +1,1 @@
+"""Linear models: state space, transfer functions, exact steps, frequency functions."""

@@ -1,0 +1,198 @@
+"""transfer_function and state_space: linear models from texts, numbers or python-control."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from estimica.base.code.reference import means_code
+from estimica.base.errors import ModelError
+from estimica.compiled.model.interface import Model
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
+from estimica.flat.modelica_text import write_expression
+from estimica.simulate.linear import control as linear_control
+from estimica.simulate.linear.frequency_function import FrequencyFunction
+from estimica.simulate.linear.model import Initial, LinearModel
+from estimica.simulate.linear.system import LinearSystem, Matrix, realised
+from estimica.simulate.linear.text import (
+    coefficient,
+    from_coefficients,
+    read_transfer_function,
+    written,
+)
+from estimica.source.formula import parse_formula
+
+Numbers = Mapping[str, float]
+Entry = str | float
+
+
+_IN_S = re.compile(r"\bs\b")
+
+
+def is_transfer_function_text(source: str) -> bool:
+    """Whether a model's source is a formula in s rather than the name of a file or class."""
+    formula = bool(_IN_S.search(source)) and any(c in source for c in "(*+^")
+    return formula and not source.endswith((".mo", ".fmu", ".bmo")) and not means_code(source)
+
+
+def transfer_function(
+    system: object,
+    denominator: Sequence[Entry] | None = None,
+    *,
+    delay: Entry = 0.0,
+    parameters: Numbers | None = None,
+    input: str = "u",
+    output: str = "y",
+    initial: Initial = "rest",
+    name: str = "transfer function",
+) -> LinearModel:
+    """A model of one input and output from its transfer function.
+
+    `system` is a text in s, as "K*exp(-T*s)/(1 + tau*s)", whose other names are parameters; the
+    coefficients of the numerator in falling powers of s, with those of the `denominator`; or a
+    TransferFunction of python-control, whose coefficients b0, b1, …, a0, a1, … become parameters.
+    `delay` comes on top of one in the text. `parameters` are their values where no other is given.
+    `initial` says what was before the run: all was zero (`rest`), or the input had for long the
+    value that it begins with (`steady`).
+    """
+    values: dict[str, float] = {}
+    order: list[str] = []
+    if isinstance(system, str) and denominator is None:
+        rational = read_transfer_function(system)
+        order = list(parse_formula(system).names)
+    elif denominator is not None:
+        rational = from_coefficients(system, denominator, 0.0)  # type: ignore[arg-type]
+    elif linear_control.is_transfer_function(system):
+        rational, values = linear_control.rational_of(system)
+    else:
+        raise ModelError(
+            "M126",
+            f"{system!r} is no transfer function; give a text as 'K/(1 + tau*s)', coefficients, or "
+            "a TransferFunction of python-control",
+        )
+    found = realised(rational)
+    late = ex.add(rational.delay, coefficient(delay, "delay"))
+    found = LinearSystem(found.A, found.B, found.C, found.D, (late,))
+    return LinearModel(
+        found,
+        names={
+            "inputs": [input],
+            "outputs": [output],
+            "states": [f"x{k + 1}" for k in range(len(found.A))],
+            "parameters": order,
+        },
+        parameters={**values, **(parameters or {})},
+        initial=initial,
+        name=name,
+        description=_described(rational.numerator, rational.denominator, late),
+    )
+
+
+def model_in_s(text: str, parameters: Numbers | None = None) -> Model:
+    """The model of a text in s: over time and frequencies, or over frequencies only.
+
+    The latter where the text is no ratio of polynomials with a delay.
+    """
+    try:
+        return transfer_function(text, parameters=parameters)
+    except ModelError as error:
+        if error.code not in ("M103", "M104"):
+            raise
+        given = dict(parameters or {})
+        return FrequencyFunction(text, given, "u", "y", "transfer function", error.message)
+
+
+def state_space(
+    A: Any,
+    B: Sequence[Sequence[Entry]] | None = None,
+    C: Sequence[Sequence[Entry]] | None = None,
+    D: Sequence[Sequence[Entry]] | None = None,
+    *,
+    delay: Entry | Sequence[Entry] = 0.0,
+    parameters: Numbers | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    states: Sequence[str] | None = None,
+    initial: Initial = "rest",
+    name: str = "state space",
+) -> LinearModel:
+    """x' = A x + B u(t - delay), y = C x + D u(t - delay), with formulas or numbers as entries.
+
+    `A` alone may be a StateSpace of python-control; its entries that are not zero become parameters
+    `A[1,1]`, `B[1,1]`, …. `delay` is one for all inputs or one for each. Signals are called u1, u2,
+    …, y1, … and x1, … (u and y where there is one). For `parameters` and `initial` see
+    `transfer_function`.
+    """
+    values: dict[str, float] = {}
+    if linear_control.is_state_space(A):
+        system, values = linear_control.system_of(A)
+    elif B is None or C is None:
+        raise ModelError("M127", "state_space needs A, B and C, or a StateSpace of python-control")
+    else:
+        system = _from_matrices(A, B, C, D)
+    n, nu, ny = system.sizes
+    late = [delay] * nu if isinstance(delay, (str, int, float)) else list(delay)
+    if len(late) != nu:
+        raise ModelError("M128", f"{len(late)} delays for {nu} inputs; give one, or one for each")
+    delays = tuple(coefficient(d, "delay") for d in late)
+    return LinearModel(
+        LinearSystem(system.A, system.B, system.C, system.D, delays),
+        names={
+            "inputs": _given(inputs, "u", nu),
+            "outputs": _given(outputs, "y", ny),
+            "states": [f"x{k + 1}" for k in range(n)] if states is None else list(states),
+            "parameters": [],
+        },
+        parameters={**values, **(parameters or {})},
+        initial=initial,
+        name=name,
+        description=f"x' = A x + B u, y = C x + D u with {n} states",
+    )
+
+
+def _from_matrices(A: Any, B: Any, C: Any, D: Any) -> LinearSystem:
+    a, b, c = _matrix("A", A), _matrix("B", B), _matrix("C", C)
+    n, ny = len(a), len(c)
+    nu = len(b[0]) if b else 0
+    d = _matrix("D", D) if D is not None else ((ex.ZERO,) * nu,) * ny
+    shapes = {"A": (a, (n, n)), "B": (b, (n, nu)), "C": (c, (ny, n)), "D": (d, (ny, nu))}
+    for letter, (found, shape) in shapes.items():
+        rows = len(found)
+        if rows != shape[0] or any(len(row) != shape[1] for row in found):
+            columns = sorted({len(row) for row in found})
+            raise ModelError(
+                "M129",
+                f"{letter} must have {shape[0]} rows of {shape[1]} entries, not {rows} rows of "
+                f"{' or '.join(map(str, columns)) or '0'}",
+            )
+    return LinearSystem(a, b, c, d, (ex.ZERO,) * nu)
+
+
+def _matrix(letter: str, given: Any) -> Matrix:
+    """Rows of formulas or numbers; one entry stands for a matrix of one."""
+    rows = [[given]] if isinstance(given, (str, int, float)) else list(given)
+    found: list[tuple[Expression, ...]] = []
+    for i, row in enumerate(rows, start=1):
+        if isinstance(row, (str, int, float)):
+            raise ModelError("M130", f"{letter}: {row!r} is no row; write [[...], [...]]")
+        found.append(
+            tuple(coefficient(e, f"{letter}[{i},{k}]") for k, e in enumerate(row, start=1))
+        )
+    return tuple(found)
+
+
+def _given(names: Sequence[str] | None, letter: str, count: int) -> list[str]:
+    if names is not None:
+        return [names] if isinstance(names, str) else list(names)
+    return [letter] if count == 1 else [f"{letter}{k + 1}" for k in range(count)]
+
+
+def _described(
+    above: tuple[Expression, ...], below: tuple[Expression, ...], late: Expression
+) -> str:
+    text = f"({written(above)})/({written(below)})"
+    if late is ex.ZERO:
+        return text
+    return f"exp(-({write_expression(late, spell=str)})*s)*{text}"

@@ -1,0 +1,93 @@
+"""The frequency response of a linear system, with exact derivatives; poles, zeros and gain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import eigvals
+
+from estimica.base.errors import ModelError
+from estimica.simulate.linear.system import Coefficients
+
+Vector = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
+
+
+def frequency_response(c: Coefficients, omega: Vector) -> tuple[Complex, Complex]:
+    """G(jω) = (C (jωI - A)⁻¹ B + D) exp(-jωT), (N, ny, nu), and dG/dθ, (N, ny, nu, m)."""
+    n = len(c.A)
+    s = 1j * np.asarray(omega, np.float64)
+    try:
+        inverse = np.linalg.inv(s[:, None, None] * np.eye(n) - c.A)
+    except np.linalg.LinAlgError:
+        raise ModelError(
+            "M105",
+            "the frequency response is infinite at a frequency where a pole lies; leave it out",
+        ) from None
+    late = np.exp(-s[:, None] * c.T)[:, None, :]
+    states, seen = inverse @ c.B, c.C @ inverse
+    plain = (c.C @ states + c.D) * late
+    moved = np.empty((*plain.shape, len(c.dA)), complex)
+    for p in range(len(c.dA)):
+        inner = c.dC[p] @ states + seen @ (c.dA[p] @ states + c.dB[p]) + c.dD[p]
+        moved[..., p] = inner * late - plain * (s[:, None] * c.dT[p])[:, None, :]
+    return plain, moved
+
+
+def poles(c: Coefficients) -> Complex:
+    """The eigenvalues of A, in order of their size."""
+    return _sorted(np.linalg.eigvals(c.A))
+
+
+def zeros(c: Coefficients) -> Complex:
+    """Where the transfer function loses rank; the system must have as many inputs as outputs."""
+    n, (ny, nu) = len(c.A), c.D.shape
+    if ny != nu:
+        raise ModelError(
+            "M106", f"zeros need as many inputs as outputs, not {nu} and {ny}; look at one of each"
+        )
+    if ny == 1:
+        return _zeros_of_one(c)
+    pencil = np.block([[c.A, c.B], [c.C, c.D]])
+    mass = np.zeros_like(pencil)
+    mass[:n, :n] = np.eye(n)
+    above, below = eigvals(pencil, mass, homogeneous_eigvals=True)
+    finite = np.abs(below) > 1e-12 * np.maximum(np.abs(above), 1e-300)
+    return _sorted(above[finite] / below[finite])
+
+
+def _zeros_of_one(c: Coefficients) -> Complex:
+    """Roots of the numerator, whose coefficients follow from the impulse response.
+
+    A pencil would put zeros at infinity to far but finite places.
+    """
+    n = len(c.A)
+    a = np.real(np.poly(c.A)) if n else np.ones(1)
+    markov, reached, size = [c.D[0, 0]], c.B[:, 0], np.abs(c.B[:, 0])
+    for _ in range(n):
+        value = float(c.C[0] @ reached)
+        rounding = 1e-13 * float(np.abs(c.C[0]) @ size)
+        markov.append(value if abs(value) > rounding else 0.0)
+        reached, size = c.A @ reached, np.abs(c.A) @ size
+    first = next((k for k, h in enumerate(markov) if h), None)
+    if first is None:
+        return np.zeros(0, complex)
+    b = np.convolve(a, markov)[first : n + 1]
+    return _sorted(np.roots(b))
+
+
+def gain(c: Coefficients) -> Vector:
+    """The static gain D - C A⁻¹ B, (ny, nu); infinite where a pole lies at zero."""
+    if not len(c.A):
+        return c.D.copy()
+    try:
+        return np.asarray(c.D - c.C @ np.linalg.solve(c.A, c.B))
+    except np.linalg.LinAlgError:
+        return np.full(c.D.shape, np.inf)
+
+
+def _sorted(found: npt.NDArray[Any]) -> Complex:
+    order = np.lexsort((found.imag, found.real, np.abs(found).round(12)))
+    return np.asarray(found[order], complex)

@@ -1,0 +1,284 @@
+"""LinearModel: transfer functions and state-space systems, simulated exactly for their hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import ModelError
+from estimica.base.quantities import Quantity
+from estimica.base.suggest import did_you_mean
+from estimica.compiled.model.interface import OperatingPoint
+from estimica.simulate.frequency_run import checked_frequencies
+from estimica.simulate.inputs import signals_of
+from estimica.simulate.linear import frequency as linear_frequency
+from estimica.simulate.linear.discrete import Discrete, discretised
+from estimica.simulate.linear.frequency_experiment import LinearFrequency
+from estimica.simulate.linear.response import LinearExperiment, LinearResponse
+from estimica.simulate.linear.system import Coefficients, LinearSystem, Rule
+from estimica.simulate.timed_model import SimulatedModel, experiment_times, finite, known_names
+
+Vector = npt.NDArray[np.float64]
+Complex = npt.NDArray[np.complex128]
+Numbers = Mapping[str, float]
+Initial = Literal["rest", "steady"]
+
+
+class LinearModel(SimulatedModel):
+    """x' = A x + B u(t - T), y = C x + D u(t - T); built by `transfer_function`, `state_space`."""
+
+    def __init__(
+        self,
+        system: LinearSystem,
+        *,
+        names: Mapping[str, Sequence[str]],
+        parameters: Numbers,
+        initial: Initial,
+        name: str,
+        description: str = "",
+    ) -> None:
+        if initial not in ("rest", "steady"):
+            raise ModelError("M120", f"initial '{initial}' is none of rest, steady")
+        self.system = system
+        self.name, self.description = name, description
+        self.initial = initial
+        self.input_names = tuple(names["inputs"])
+        self.state_names = tuple(names["states"])
+        self.parameter_names = _ordered(names["parameters"], system.names)
+        self._output_names = tuple(names["outputs"])
+        self.values = _values(self.parameter_names, parameters)
+        self._require_distinct()
+        self._rules: dict[tuple[str, ...], Rule] = {}
+
+    def _require_distinct(self) -> None:
+        n, nu, ny = self.system.sizes
+        for what, names, count in (
+            ("inputs", self.input_names, nu),
+            ("outputs", self._output_names, ny),
+            ("states", self.state_names, n),
+        ):
+            if len(names) != count:
+                raise ModelError("M121", f"{len(names)} names for {count} {what}")
+        every = [*self._output_names, *self.input_names, *self.state_names, *self.parameter_names]
+        for one in every:
+            if every.count(one) > 1:
+                raise ModelError("M122", f"the name '{one}' is used twice; rename one of them")
+
+    # -- what there is ---------------------------------------------------------------------------
+
+    @property
+    def precision(self) -> float:
+        """Outputs and derivatives are exact to rounding."""
+        return 1e-12
+
+    def quantities(self) -> list[Quantity]:
+        """Outputs, inputs, states and parameters."""
+        return [
+            *(Quantity(n, role="algebraic") for n in self._output_names),
+            *(Quantity(n, 0.0, role="input") for n in self.input_names),
+            *(Quantity(n, 0.0, role="state") for n in self.state_names),
+            *(
+                Quantity(n, self.values.get(n), role="parameter", tunable=True)
+                for n in self.parameter_names
+            ),
+        ]
+
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return self._output_names
+
+    # -- in time ---------------------------------------------------------------------------------
+
+    def response(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        wrt: Sequence[str] = (),
+        begin: float | None = None,
+        options: Any = None,
+    ) -> LinearResponse:
+        """An experiment set up once; `options` of an engine are not needed.
+
+        A state's name in `wrt` means its start value.
+        """
+        grid, begun = experiment_times(times, begin)
+        every = (*self._output_names, *self.state_names)
+        shown = (
+            self._output_names if outputs is None else known_names(self, outputs, every, "output")
+        )
+        tuners = known_names(self, wrt, (*self.parameter_names, *self.state_names), "parameter")
+        known = self._numbers(parameters, tuners)
+        begins = {n: finite(n, v) for n, v in (start or {}).items()}
+        known_names(self, list(begins), self.state_names, "state")
+        experiment = LinearExperiment(
+            grid,
+            begun,
+            tuple(signals_of(self.input_names, inputs, dict.fromkeys(self.input_names, 0.0))),
+            {n: v for n, v in known.items() if n not in tuners},
+            {self.state_names.index(n): v for n, v in begins.items() if n not in tuners},
+            self.initial == "steady",
+        )
+        states = {n: k for k, n in enumerate(self.state_names)}
+        begins = {**self._first_states(experiment, known, begins, tuners), **begins}
+        at = np.array([begins.get(n, 0.0) if n in states else known.get(n, np.nan) for n in tuners])
+        columns = {n: k for k, n in enumerate(self._output_names)}
+        columns |= {n: -1 - k for n, k in states.items()}
+        started = [states.get(n) for n in tuners]
+        return LinearResponse(
+            self._rule(tuners), experiment, at, started, [columns[n] for n in shown]
+        )
+
+    def _first_states(
+        self,
+        experiment: LinearExperiment,
+        known: Numbers,
+        begins: Numbers,
+        tuners: Sequence[str],
+    ) -> dict[str, float]:
+        """Steady start values of the states that are tuned, as far as they can be computed."""
+        open_ = [n for n in self.state_names if n in tuners and n not in begins]
+        if not (open_ and experiment.steady and all(n in known for n in self.parameter_names)):
+            return {}
+        fixed = replace(experiment, known=known, times=np.array([experiment.begin]))
+        shown = [-1 - self.state_names.index(n) for n in open_]
+        run = LinearResponse(self._rule(()), fixed, np.zeros(0), (), shown).at()
+        return dict(zip(open_, map(float, run.Y[0]), strict=True)) if run.ok else {}
+
+    # -- in frequency ----------------------------------------------------------------------------
+
+    def frequency_experiment(
+        self,
+        omega: Sequence[float] | Vector,
+        inputs: Mapping[str, float] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        transfers: Sequence[tuple[str, str]],
+        wrt: Sequence[str] = (),
+        operating_point: OperatingPoint = "steady",
+    ) -> LinearFrequency:
+        """G(jω) at fixed frequencies, a delay included; the same at every operating point."""
+        every = (*self.parameter_names, *self.state_names)
+        tuners = known_names(self, wrt, every, "parameter")
+        known_names(self, list(inputs or {}), self.input_names, "input")
+        known_names(self, list(start or {}), self.state_names, "state")
+        known = self._numbers(parameters, tuners)
+        begins = {**dict.fromkeys(self.state_names, 0.0), **(start or {})}
+        own = [k for k, n in enumerate(tuners) if n in self.parameter_names]
+        for output, input_ in transfers:
+            known_names(self, [output], self._output_names, "output")
+            known_names(self, [input_], self.input_names, "input")
+        return LinearFrequency(
+            self._rule(tuple(tuners[k] for k in own)),
+            checked_frequencies(omega),
+            {n: v for n, v in known.items() if n not in tuners},
+            np.array([begins[n] if n in begins else known.get(n, np.nan) for n in tuners]),
+            [self._output_names.index(output) for output, _ in transfers],
+            [self.input_names.index(input_) for _, input_ in transfers],
+            own,
+        )
+
+    def frequency_response(
+        self, omega: Sequence[float] | Vector, parameters: Numbers | None = None
+    ) -> Complex:
+        """G(jω) at angular frequencies in rad/s: (N,), or (N, ny, nu) of several signals."""
+        found, _ = linear_frequency.frequency_response(self.coefficients(parameters), _row(omega))
+        return found[:, 0, 0] if found.shape[1:] == (1, 1) else found
+
+    def frequency_sensitivities(
+        self,
+        omega: Sequence[float] | Vector,
+        parameters: Numbers | None = None,
+        *,
+        wrt: Sequence[str],
+    ) -> tuple[Complex, Complex]:
+        """(G(jω), dG/dθ), the derivatives by `wrt` along the last axis."""
+        numbers = self.coefficients(parameters, wrt=wrt)
+        found, moved = linear_frequency.frequency_response(numbers, _row(omega))
+        if found.shape[1:] == (1, 1):
+            return found[:, 0, 0], moved[:, 0, 0]
+        return found, moved
+
+    def poles(self, parameters: Numbers | None = None) -> Complex:
+        """The poles in rad/s."""
+        return linear_frequency.poles(self.coefficients(parameters))
+
+    def zeros(self, parameters: Numbers | None = None) -> Complex:
+        """The zeros in rad/s, for as many inputs as outputs."""
+        return linear_frequency.zeros(self.coefficients(parameters))
+
+    def gain(self, parameters: Numbers | None = None) -> Vector:
+        """The static gain from each input to each output, (ny, nu)."""
+        return linear_frequency.gain(self.coefficients(parameters))
+
+    def discretise(
+        self, step: float, method: str = "zoh", parameters: Numbers | None = None
+    ) -> Discrete:
+        """The system sampled every `step`: zoh, foh, tustin, euler, matched or impulse."""
+        return discretised(self.coefficients(parameters), float(step), method)
+
+    def coefficients(
+        self, parameters: Numbers | None = None, *, wrt: Sequence[str] = ()
+    ) -> Coefficients:
+        """A, B, C, D and the delays as numbers, with derivatives by `wrt`."""
+        tuners = known_names(self, wrt, self.parameter_names, "parameter")
+        known = self._numbers(parameters, ())
+        found = self._rule(tuners).at(known)
+        if found is None:
+            listed = ", ".join(f"{n} = {v:g}" for n, v in known.items())
+            raise ModelError("M123", f"'{self.name}': a coefficient is not finite, with {listed}")
+        return found
+
+    # -- details ---------------------------------------------------------------------------------
+
+    def _numbers(self, parameters: Numbers | None, free: Sequence[str]) -> dict[str, float]:
+        given = {n: finite(n, v) for n, v in (parameters or {}).items()}
+        known_names(self, list(given), self.parameter_names, "parameter")
+        known = {**self.values, **given}
+        missing = [n for n in self.parameter_names if n not in known and n not in free]
+        if missing:
+            raise ModelError(
+                "M124",
+                f"parameter '{missing[0]}' of '{self.name}' has no value; give it with "
+                f"parameters={{'{missing[0]}': ...}}",
+            )
+        return known
+
+    def _rule(self, tuners: tuple[str, ...]) -> Rule:
+        if tuners not in self._rules:
+            self._rules[tuners] = self.system.rule(tuners)
+        return self._rules[tuners]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_rules": {}}  # compiled anew in another process
+
+    def __repr__(self) -> str:
+        n, nu, ny = self.system.sizes
+        return (
+            f"<Linear model {self.name}: {n} states, {nu} inputs, {ny} outputs, "
+            f"parameters {', '.join(self.parameter_names) or 'none'}>"
+        )
+
+
+def _row(omega: Sequence[float] | Vector) -> Vector:
+    return np.atleast_1d(np.asarray(omega, np.float64))
+
+
+def _ordered(wanted: Sequence[str], used: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*(n for n in wanted if n in used), *used]))
+
+
+def _values(names: Sequence[str], given: Numbers) -> dict[str, float]:
+    for n in given:
+        if n not in names:
+            hint = did_you_mean(n, names) or f" (parameters: {', '.join(names) or 'none'})"
+            raise ModelError("M125", f"parameters: no coefficient uses '{n}'{hint}")
+    return {n: finite(n, v) for n, v in given.items()}

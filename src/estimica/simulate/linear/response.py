@@ -1,0 +1,177 @@
+"""LinearResponse: a linear system under held inputs, exact at every sample, with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import matrix_balance
+
+from estimica.base.signals import Signal
+from estimica.simulate.linear.input import HeldInput, Timeline, timeline
+from estimica.simulate.linear.steps import steps, walk
+from estimica.simulate.linear.system import Coefficients, Rule
+
+Vector = npt.NDArray[np.float64]
+
+_TEXT = "all samples computed"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRun:
+    """Outputs and derivatives at all samples; `text` says what went wrong where `ok` is False."""
+
+    times: Vector
+    Y: Vector  # (N, ny)
+    YS: Vector  # (N, ny, m)
+    ok: bool = True
+    text: str = _TEXT
+
+
+@dataclass(frozen=True, eq=False)
+class LinearExperiment:
+    """What is held during all evaluations: samples, inputs, fixed numbers, states' start values."""
+
+    times: Vector
+    begin: float
+    inputs: tuple[Signal, ...]
+    known: Mapping[str, float]  # parameters
+    start: Mapping[int, float]  # of states, where it is given
+    steady: bool  # whether the other states start in the steady state, or at zero
+
+
+class LinearResponse:
+    """y(t; θ) of a linear system and its exact Jacobian.
+
+    Rows of `shown` pick the outputs: positive numbers are outputs, negative ones the states -1, -2…
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        experiment: LinearExperiment,
+        tuners: Vector,
+        started: Sequence[int | None],
+        shown: Sequence[int],
+    ) -> None:
+        self.rule = rule
+        self.experiment = experiment
+        self._tuners = tuners
+        self._started = tuple(started)  # the state whose start value a tuner is
+        self._shown = tuple(shown)
+        e = experiment
+        self._held = [HeldInput.of(s, e.begin, at_rest=not e.steady) for s in e.inputs]
+        self._line: tuple[bytes, Timeline] | None = None
+
+    @property
+    def tuners(self) -> Vector:
+        """The values of the tuners at which the response was set up; NaN where they have none."""
+        return self._tuners.copy()
+
+    @property
+    def times(self) -> Vector:
+        """Times of the samples."""
+        return self.experiment.times
+
+    def at(self, theta: Vector | None = None) -> LinearRun:
+        """Outputs and derivatives at tuner values `theta`; what cannot be computed is told."""
+        values = self._tuners if theta is None else np.asarray(theta, np.float64)
+        named = dict(zip(self.rule.tuners, map(float, values), strict=True))
+        numbers = self.rule.at({**self.experiment.known, **named})
+        if numbers is None:
+            return self._failed("a coefficient is not finite", named)
+        if (numbers.T < 0).any():
+            late = float(numbers.T.min())
+            return self._failed(f"the delay {late:g} is negative; keep it above 0", named)
+        with np.errstate(all="ignore"):
+            try:
+                found = self._run(numbers, values)
+            except np.linalg.LinAlgError:
+                found = None
+        if found is None:
+            why = "there is no steady state, a pole is at zero; use initial = 'rest'"
+            return self._failed(why, named)
+        if not (np.isfinite(found.Y).all() and np.isfinite(found.YS).all()):
+            return self._failed("the output grows beyond all numbers", named)
+        return found
+
+    def _run(self, numbers: Coefficients, values: Vector) -> LinearRun | None:
+        line = self._timeline(numbers.T)
+        x0, s0 = self._start(numbers, values, line)
+        c, scale = _balanced(numbers)
+        one = steps(c.A, c.B, c.dA, c.dB, line.lengths)
+        kicks = -_applied(c.B, line.jumps[:, None] * c.dT)
+        X, S = np.empty((len(line.nodes), len(x0))), np.empty((len(line.nodes), *s0.shape))
+        X[0], S[0] = x0 / scale, s0 / scale
+        if not self.experiment.steady:
+            S[0] += kicks[0]
+        walk(one.arrays, line.which, line.values, line.slopes, c.dT, kicks, X, S)
+        return self._observed(numbers, line, X * scale, S * scale)
+
+    def _timeline(self, delays: Vector) -> Timeline:
+        key = delays.tobytes()
+        if self._line is None or self._line[0] != key:
+            e = self.experiment
+            self._line = key, timeline(self._held, delays, e.times, e.begin)
+        return self._line[1]
+
+    def _start(self, c: Coefficients, values: Vector, line: Timeline) -> tuple[Vector, Vector]:
+        """The states at the beginning and their derivatives by the tuners, (n,) and (m, n)."""
+        x, S = np.zeros(len(c.A)), np.zeros((len(values), len(c.A)))
+        if self.experiment.steady and len(x):
+            u = line.values[0]
+            x = -np.linalg.solve(c.A, c.B @ u)
+            driven = c.dA @ x + c.dB @ u - (line.slopes[0] * c.dT) @ c.B.T
+            S = -np.linalg.solve(c.A, driven.T).T
+        for state, value in self.experiment.start.items():
+            x[state], S[:, state] = value, 0.0
+        for k, tuned in enumerate(self._started):
+            if tuned is not None:
+                x[tuned], S[:, tuned] = values[k], 0.0
+                S[k, tuned] = 1.0
+        return x, S
+
+    def _observed(self, c: Coefficients, line: Timeline, X: Vector, S: Vector) -> LinearRun:
+        rows = line.rows
+        x, u, rise = X[rows], line.values[rows], line.slopes[rows]
+        outputs = x @ c.C.T + u @ c.D.T
+        moved = S[rows] @ c.C.T + _applied(c.dC, x[:, None]) + _applied(c.dD, u[:, None])
+        moved -= _applied(c.D, rise[:, None] * c.dT)
+        every, every_moved = np.hstack([outputs, x]), np.concatenate([moved, S[rows]], axis=2)
+        ny = len(c.C)
+        shown = [k if k >= 0 else ny - 1 - k for k in self._shown]
+        Y, YS = every[:, shown], every_moved[:, :, shown].transpose(0, 2, 1)
+        return LinearRun(self.times, Y, YS)
+
+    def _failed(self, why: str, named: Mapping[str, float]) -> LinearRun:
+        N, ny, m = len(self.times), len(self._shown), len(self._tuners)
+        listed = ", ".join(f"{n} = {v:g}" for n, v in {**self.experiment.known, **named}.items())
+        text = f"{why}, with {listed}" if listed else why
+        return LinearRun(
+            self.times, np.full((N, ny), np.nan), np.full((N, ny, m), np.nan), False, text
+        )
+
+
+def _applied(M: Vector, v: Vector) -> Vector:
+    """M v for stacks of matrices and vectors."""
+    found: Vector = (M @ v[..., None])[..., 0]
+    return found
+
+
+def _balanced(c: Coefficients) -> tuple[Coefficients, Vector]:
+    """The system in states of like size, and those sizes: powers of two, so nothing is rounded."""
+    n = len(c.A)
+    if n < 2:
+        return c, np.ones(n)
+    _, (scale, _) = matrix_balance(c.A, permute=False, separate=True)
+    by = scale / scale[:, None]
+    over = scale[:, None]
+    return (
+        Coefficients(
+            c.A * by, c.B / over, c.C * scale, c.D, c.T,
+            c.dA * by, c.dB / over, c.dC * scale, c.dD, c.dT,
+        ),
+        scale,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Modelica models: simulation, linearisation, frequency, steady state."""

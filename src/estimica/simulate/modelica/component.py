@@ -1,0 +1,100 @@
+"""A class taken alone, as a component, with the inputs that the cases of a study name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from estimica.base.errors import StructureError
+from estimica.base.suggest import did_you_mean
+from estimica.flat.system import FlatSystem
+from estimica.simulate.modelica.model import ModelicaModel
+from estimica.source.load import load_flat
+from estimica.structure.causality.choice import choose_inputs
+from estimica.structure.causality.redefinition import Causality
+from estimica.structure.parameters import is_parameter
+
+
+def load_for_inputs(
+    source: str | Path,
+    class_: str | None = None,
+    *,
+    fix: Mapping[str, float | bool | int | str],
+    libraries: Sequence[Path] = (),
+    inputs: Mapping[str, Sequence[str]],
+    frontend: str = "rumoca",
+) -> ModelicaModel:
+    """Load a class as it is or, where it is open, with the inputs of the first case.
+
+    `inputs` are the names that each case gives, by case; `frontend` is what reads Modelica.
+    """
+    named = list(dict.fromkeys(n for names in inputs.values() for n in names))
+    folders = list(libraries)
+    flat = load_flat(
+        source, class_, fix=dict(fix), libraries=folders, inputs=named, frontend=frontend
+    )
+    try:
+        return ModelicaModel(flat, fix)
+    except StructureError:
+        for case, names in inputs.items():
+            wanted = _variables(flat, names)
+            if wanted:
+                return _with_inputs(flat, fix, case, names, wanted)
+        raise
+
+
+def load_component(
+    source: str | Path,
+    class_: str | None = None,
+    *,
+    fix: Mapping[str, float | bool | int | str] | None = None,
+    libraries: Sequence[Path] = (),
+    measured: Sequence[str] = (),
+) -> ModelicaModel:
+    """Load a class as it is or, where it is open, with inputs that will do.
+
+    Variables called like one of the columns `measured` are taken first.
+    """
+    flat = load_flat(source, class_, fix=dict(fix or {}), libraries=list(libraries))
+    try:
+        return ModelicaModel(flat, fix)
+    except StructureError as error:
+        for names in choose_inputs(flat, _called_like(flat, measured)).proposals:
+            try:
+                return ModelicaModel(flat, fix, Causality(names))
+            except StructureError:
+                continue
+        raise error from None
+
+
+def _called_like(flat: FlatSystem, columns: Sequence[str]) -> list[str]:
+    varying = [v.name for v in flat.variables if not is_parameter(v)]
+    exact = [c for c in columns if c in varying]
+    lower = {c.lower() for c in columns}
+    alike = [n for n in varying if n.lower() in lower]
+    return list(dict.fromkeys([*exact, *alike]))
+
+
+def _variables(flat: FlatSystem, names: Sequence[str]) -> list[str]:
+    found = [flat.by_name[n] for n in names if n in flat.by_name]
+    return [v.name for v in found if not is_parameter(v) and v.causality != "input"]
+
+
+def _with_inputs(
+    flat: FlatSystem,
+    fix: Mapping[str, float | bool | int | str],
+    case: str,
+    names: Sequence[str],
+    wanted: Sequence[str],
+) -> ModelicaModel:
+    try:
+        return ModelicaModel(flat, fix, Causality(tuple(wanted)))
+    except StructureError as error:
+        varying = [v.name for v in flat.variables if not is_parameter(v)]
+        unknown = [n for n in names if n not in flat.by_name]
+        hint = "".join(
+            f"; the model has no variable '{n}'{did_you_mean(n, varying)}" for n in unknown[:1]
+        )
+        raise StructureError(
+            error.code, f"inputs of case '{case}': {error.message}{hint}"
+        ) from None

@@ -1,0 +1,481 @@
+"""ModelicaModel: a Modelica class that simulates, with exact sensitivities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base.errors import ModelError, SimulationError
+from estimica.base.quantities import Quantity
+from estimica.base.signals import Signal
+from estimica.compiled.equations import Equations, assemble
+from estimica.compiled.model.observations import Observations
+from estimica.compiled.tuning import Constant, Tuning, require_tunable
+from estimica.flat.serialise import from_json, to_json
+from estimica.flat.system import Experiment, FlatSystem
+from estimica.simulate.engine.run import Options, Run
+from estimica.simulate.failure import describe
+from estimica.simulate.fmu.description import Interface
+from estimica.simulate.fmu.model import FmuModel, is_fmu, load_fmu
+from estimica.simulate.function.model import FunctionModel, function_model
+from estimica.simulate.inputs import pieces_of, signals_of
+from estimica.simulate.modelica.linearisation import Linearisation, linearise
+from estimica.simulate.modelica.linearised import LinearisedModel
+from estimica.simulate.modelica.observed import with_observations
+from estimica.simulate.modelica.quantities import Attributes, quantities_of, roles_of
+from estimica.simulate.modelica.sorted_cache import sort_or_recall
+from estimica.simulate.modelica.steady import steady_state
+from estimica.simulate.response import Configurations, Response, numbers
+from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
+from estimica.source.cache import content_key
+from estimica.source.load import load_flat
+from estimica.structure.causality.choice import Choice
+from estimica.structure.causality.redefinition import Causality, Names, slope_name
+from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
+from estimica.structure.sort_redefined import sound_choice
+from estimica.structure.sorted_system import SortedSystem
+
+if TYPE_CHECKING:
+    from estimica.simulate.modelica.operating_points import PointModel, PointSettings
+
+Vector = npt.NDArray[np.float64]
+Numbers = Mapping[str, float]
+
+
+@overload
+def load_model(
+    source: str | PathLike[str],
+    class_: str | None = None,
+    *,
+    fix: Mapping[str, float | bool | int | str] | None = None,
+    libraries: Sequence[str | PathLike[str]] = (),
+    inputs: Names = (),
+    unknowns: Names = (),
+    leave_out: Names = (),
+    frontend: str = "rumoca",
+) -> ModelicaModel: ...
+
+
+@overload
+def load_model(
+    source: str | PathLike[str],
+    *,
+    fix: Mapping[str, float | bool | int | str] | None = None,
+    interface: Interface,
+    communication_step: float | None = None,
+) -> FmuModel: ...
+
+
+@overload
+def load_model(source: Callable[..., Any]) -> FunctionModel: ...
+
+
+def load_model(
+    source: str | PathLike[str] | Callable[..., Any],
+    class_: str | None = None,
+    *,
+    fix: Mapping[str, float | bool | int | str] | None = None,
+    libraries: Sequence[str | PathLike[str]] = (),
+    inputs: Names = (),
+    unknowns: Names = (),
+    leave_out: Names = (),
+    frontend: str = "rumoca",
+    interface: Interface | None = None,
+    communication_step: float | None = None,
+) -> ModelicaModel | FunctionModel | FmuModel:
+    """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
+
+    A Python function f(u, t, K=1, tau=3) is a model too; see `function_model`. So is an .fmu file:
+    `interface` is then "me" (Model Exchange) or "cs" (Co-Simulation), and `communication_step` that
+    of Co-Simulation in seconds.
+
+    `class_` is the class where the source holds several, `fix` sets parameters (dotted names
+    included) before anything is evaluated, `libraries` are further Modelica folders. `inputs`,
+    `unknowns` and `leave_out` take a component unconnected, as it is; see `with_inputs`. Of a
+    Modelica function, `inputs` are those of its inputs that vary; the others are parameters.
+    A file of Base Modelica (.bmo) is read as it is; `frontend="openmodelica"` has `omc` write it.
+    """
+    if callable(source):
+        return function_model(source)
+    if is_fmu(source):
+        return load_fmu(source, fix=fix, interface=interface, communication_step=communication_step)
+    text = source if isinstance(source, str) else Path(source)
+    folders = [Path(p) for p in libraries]
+    causality = Causality.of(inputs, unknowns, leave_out)
+    named = causality.inputs
+    flat = load_flat(
+        text, class_, fix=dict(fix or {}), libraries=folders, inputs=named, frontend=frontend
+    )
+    if flat.of_function:
+        causality = replace(causality, inputs=())
+    return ModelicaModel(flat, fix, causality)
+
+
+_AS_DECLARED = Causality()
+
+
+class ModelicaModel(LinearisedModel):
+    """A model given by equations."""
+
+    def __init__(
+        self,
+        flat: FlatSystem,
+        fixed: Mapping[str, float | bool | int | str] | None = None,
+        causality: Causality = _AS_DECLARED,
+    ) -> None:
+        self.original = flat  # as the class declares its inputs
+        self.causality = causality
+        self._variants: dict[frozenset[str], ModelicaModel] = {}
+        self._points: dict[PointSettings, PointModel] = {}
+        self._observed: dict[Observations, ModelicaModel] = {}
+        self.fixed = dict(fixed or {})  # values that it was loaded with
+        self.flat, system = sort_or_recall(flat, causality)
+        self.name = flat.name
+        self.description = flat.description
+        self.system: SortedSystem = system
+        self.equations: Equations = assemble(self.system)
+        self.configurations = Configurations(self.equations)
+
+    # -- what there is ---------------------------------------------------------------------------
+
+    @property
+    def experiment(self) -> Experiment:
+        """Start, stop and tolerance that the model's author suggests."""
+        return self.flat.experiment
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was rewritten, reduced or assumed on the way, in words."""
+        return tuple(dict.fromkeys(self.flat.notes + self.system.notes))
+
+    def output_names(self) -> tuple[str, ...]:
+        """Variables declared as outputs at the top level."""
+        return tuple(v.name for v in self.flat.variables if v.causality == "output")
+
+    @cached_property
+    def _roles(self) -> dict[str, str]:
+        return roles_of(self.flat, self.system)
+
+    def quantities(self) -> list[Quantity]:
+        """Every parameter and variable with its metadata."""
+        return self._quantities
+
+    @cached_property
+    def _quantities(self) -> list[Quantity]:
+        own = [v for v in self.flat.variables if v.name not in self.slopes]
+        return quantities_of(own, self.system, self._roles, self._defaults, self._number)
+
+    @cached_property
+    def _defaults(self) -> dict[str, float]:
+        """Parameter values as the model is loaded; NaN where only initialisation finds them."""
+        tuning = self.configurations.get(()).tuning
+        P = tuning.prepare(tuning.defaults)[0]
+        values = dict(zip(self.equations.constants, map(float, P), strict=False))
+        return values | dict.fromkeys(self.system.free_parameters, float("nan"))
+
+    @cached_property
+    def _number(self) -> Attributes:
+        return Attributes(self.equations, self._defaults)
+
+    # -- other causalities -----------------------------------------------------------------------
+
+    def with_inputs(
+        self, names: Names, *, unknowns: Names = (), leave_out: Names = ()
+    ) -> ModelicaModel:
+        """The same class with variables as inputs, taken alone as a component.
+
+        Equations of open connectors' flows make room for `names`. `unknowns` are parameters that
+        are computed, `leave_out` are equations that do not hold (their text, or a name that
+        stands in one of them only); each asks for one input more.
+        """
+        causality = Causality.of(names, unknowns, leave_out)
+        return ModelicaModel(self.original, self.fixed, causality)
+
+    def driven_by(self, names: Sequence[str]) -> ModelicaModel:
+        """The model whose inputs a case names: itself, or a variant, which is kept."""
+        known = self.flat.by_name
+        wanted = [n for n in names if n in known]
+        if all(n in self.system.inputs for n in wanted):
+            return self
+        key = frozenset(wanted)
+        if key not in self._variants:
+            c = self.causality
+            self._variants[key] = self.with_inputs(
+                wanted, unknowns=c.unknowns, leave_out=c.leave_out
+            )
+        return self._variants[key]
+
+    def observed(self, observations: Observations) -> ModelicaModel:
+        """The class with one equation more for every output that is a formula; kept."""
+        if observations not in self._observed:
+            flat = with_observations(self.original, observations)
+            self._observed[observations] = ModelicaModel(flat, self.fixed, self.causality)
+        return self._observed[observations]
+
+    def at_points(
+        self,
+        mode: str = "static",
+        *,
+        tolerance: float = 1e-8,
+        max_time: float = 1e7,
+        guess: Mapping[str, float] | None = None,
+    ) -> PointModel:
+        """The model at operating points: `static`, `steady` or `simulate`; see `PointModel`.
+
+        `tolerance` and `max_time` say when a simulated point counts as steady; `guess` are
+        variables and the values near which solutions of implicit equations are looked for.
+        """
+        from estimica.simulate.modelica.operating_points import PointSettings
+
+        chosen: Any = mode
+        guesses = tuple((name, float(value)) for name, value in (guess or {}).items())
+        return self.points(
+            PointSettings(mode=chosen, tolerance=tolerance, max_time=max_time, guess=guesses)
+        )
+
+    def points(self, settings: PointSettings) -> PointModel:
+        """The model at operating points with these settings; kept."""
+        from estimica.simulate.modelica.operating_points import PointModel
+
+        if settings not in self._points:
+            self._points[settings] = PointModel(self, settings)
+        return self._points[settings]
+
+    def choose_inputs(self, prefer: Sequence[str] = ()) -> Choice:
+        """How many inputs the class needs when it is taken alone, and which could be them."""
+        return sound_choice(self.original, prefer)
+
+    # -- running ---------------------------------------------------------------------------------
+
+    def response(
+        self,
+        times: Sequence[float] | Vector,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        wrt: Sequence[str] = (),
+        begin: float | None = None,
+        options: Options | None = None,
+    ) -> Response:
+        """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
+        grid = check_times(times)
+        begin = float(grid[0]) if begin is None else float(begin)
+        if begin > grid[0]:
+            raise ModelError("M036", f"begin {begin:g} is after the first output time {grid[0]:g}")
+        names = self._outputs(outputs)
+        tuners = [require_tunable(self.equations, n) for n in wrt]
+        given = numbers(self.equations, parameters, start)
+        configuration = self.configurations.get(names, tuners, sorted(given))
+        values = self.independent_values(configuration.tuning, given, tuners)
+        signals = self.signals(inputs)
+        pieces = pieces_of(signals, begin, float(grid[-1]))
+        return Response(configuration, values, pieces, grid, begin, options or Options())
+
+    def simulate(
+        self,
+        times: Times,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        begin: float | None = None,
+        options: Options | None = None,
+    ) -> Trajectory:
+        """Simulate and sample the outputs (or any variables) at `times`.
+
+        Where signals have stamps of their own, `times` maps each name to its stamps; the
+        trajectory stands at all of them, with NaN (not sampled) where a signal has none.
+        `inputs` maps names to a number, (times, values), a pandas Series, or
+        {"time", "value", "hold"}; `parameters` and `start` override values of this run. The run
+        begins at `begin`, the first output time by default.
+        """
+        stamps, names = sampling(times, outputs)
+        response = self.response(
+            stamps, inputs, parameters, start, outputs=names, begin=begin, options=options
+        )
+        run = response.at()
+        self.require(run, response)
+        return self._trajectory(response, run).at_own_stamps(times)
+
+    def sensitivities(
+        self,
+        times: Times,
+        inputs: Mapping[str, object] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        wrt: Sequence[str],
+        outputs: Sequence[str] | None = None,
+        begin: float | None = None,
+        options: Options | None = None,
+    ) -> Sensitivities:
+        """Like `simulate`, with the exact derivatives with respect to parameters and start values.
+
+        A state's name in `wrt` means its start value.
+        """
+        if not wrt:
+            raise ModelError("M037", "wrt is empty; name at least one parameter or state")
+        stamps, names = sampling(times, outputs)
+        response = self.response(
+            stamps, inputs, parameters, start, outputs=names, wrt=wrt, begin=begin, options=options
+        )
+        run = response.at()
+        self.require(run, response)
+        plain = self._trajectory(response, run)
+        found = Sensitivities.of(plain, run.YS, tuple(wrt), response.tuners)
+        return found.at_own_stamps(times)
+
+    def linearise(
+        self,
+        inputs: Mapping[str, float] | None = None,
+        parameters: Numbers | None = None,
+        states: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        time: float = 0.0,
+        steady: bool = False,
+    ) -> Linearisation:
+        """A, B, C, D at an operating point: the given states, the start, or the steady state."""
+        names = self._outputs(outputs)
+        response = self.response([time], inputs, parameters, states, outputs=names)
+        return linearise(response, steady=steady)
+
+    def steady_state(
+        self,
+        inputs: Mapping[str, float] | None = None,
+        parameters: Numbers | None = None,
+        start: Numbers | None = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        time: float = 0.0,
+    ) -> dict[str, float]:
+        """States and outputs where all derivatives vanish, found from the start values."""
+        names = self._outputs(outputs)
+        response = self.response([time], inputs, parameters, start, outputs=names)
+        return steady_state(response)
+
+    def write_sensitivity_system(
+        self, path: str | PathLike[str], wrt: Sequence[str]
+    ) -> SensitivitySystem:
+        """Write the model and its sensitivity equations as one Modelica class.
+
+        What comes back says where each sensitivity stands: `.sensitivities["x", "R"]`.
+        """
+        return write_sensitivity_system(self.flat, Path(path), wrt)
+
+    # -- details ---------------------------------------------------------------------------------
+
+    def require(self, run: Run, response: Response) -> None:
+        """Raise for a run that ended early, with the time, the state and the likely equation."""
+        if not run.ok:
+            raise SimulationError(*describe(self.equations, run, response))
+
+    def chosen_outputs(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
+        """Outputs that the user names, checked; else the declared ones and the states."""
+        return self._outputs(outputs)
+
+    def _outputs(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
+        if isinstance(outputs, str):
+            outputs = [outputs]
+        if outputs is not None:
+            for n in outputs:
+                self.equations.value(n)
+            return tuple(outputs)
+        return tuple(dict.fromkeys(self.output_names() + self.system.states)) or self._some()
+
+    def _some(self) -> tuple[str, ...]:
+        """What to show of a model without outputs and states."""
+        kept = [
+            v.name
+            for v in self.flat.variables
+            if self._roles[v.name] in ("algebraic", "memory", "logical")
+        ]
+        return tuple(kept[:20])
+
+    @cached_property
+    def _input_defaults(self) -> dict[str, float]:
+        return {n: self._number(self.flat.by_name[n].start) or 0.0 for n in self.system.inputs}
+
+    @cached_property
+    def slopes(self) -> dict[str, str]:
+        """Inputs that carry the derivative of another: {der(x): x}."""
+        names = {slope_name(n): n for n in self.causality.inputs}
+        return {s: n for s, n in names.items() if s in self.system.inputs}
+
+    def signals(self, inputs: Mapping[str, object] | None) -> list[Signal]:
+        """One signal for each input of the system, derivatives of inputs included."""
+        return signals_of(self.system.inputs, inputs, self._input_defaults, self.slopes)
+
+    def independent_values(
+        self, tuning: Tuning, given: Numbers, tuners: Sequence[Constant]
+    ) -> Vector:
+        """Values of the independent constants of a tuning, with those that the user gives."""
+        values = tuning.defaults.copy()
+        for name, value in given.items():
+            values[tuning.index[name]] = value
+        for c in tuners:
+            if c.name not in given and np.isnan(values[tuning.index[c.name]]):
+                values[tuning.index[c.name]] = self._default_of(c.name, given)
+        tuned = {c.name for c in tuners}
+        self._require_values([n for n in tuning.independent if n not in tuned], tuning, values)
+        return values
+
+    def _default_of(self, constant: str, given: Mapping[str, float]) -> float:
+        """The value a dependent constant has before it is tuned on its own."""
+        base = self.configurations.get((), (), sorted(given)).tuning
+        values = base.defaults.copy()
+        for name, value in given.items():
+            values[base.index[name]] = value
+        P = base.prepare(values)[0]
+        return float(P[self.equations.constants.index(constant)])
+
+    def _require_values(self, names: Sequence[str], tuning: Tuning, values: Vector) -> None:
+        missing = [n for n in names if np.isnan(values[tuning.index[n]])]
+        missing = [n for n in missing if n not in self.system.free_parameters]
+        if missing:
+            raise ModelError(
+                "M038",
+                f"parameter '{missing[0]}' of '{self.name}' has no value; tune it, fix it, or "
+                f"give it with parameters={{'{missing[0]}': ...}}",
+            )
+
+    def _trajectory(self, response: Response, run: Run) -> Trajectory:
+        by_name = self.flat.by_name
+        names = response.configuration.outputs
+        return Trajectory(
+            model=self.name,
+            time=response.times,
+            names=names,
+            values=run.Y,
+            units={n: by_name[n].unit for n in names if n in by_name},
+            descriptions={n: by_name[n].description for n in names if n in by_name},
+            statistics=asdict(run.statistics),
+            events=tuple(e.time for e in run.events),
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Compiled functions do not travel: another process compiles the same equations anew."""
+        return _from_text, (to_json(self.original), self.fixed, self.causality)
+
+    def __repr__(self) -> str:
+        s = self.system
+        return (
+            f"<Modelica model {self.name}: {len(s.states)} states, {len(s.inputs)} inputs, "
+            f"{len(self.output_names())} outputs, {len(s.parameters)} parameters>"
+        )
+
+
+def _from_text(
+    text: str, fixed: Mapping[str, float | bool | int | str], causality: Causality = _AS_DECLARED
+) -> ModelicaModel:
+    return ModelicaModel(from_json(text).named(content_key(text)), fixed, causality)

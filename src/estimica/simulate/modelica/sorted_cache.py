@@ -1,0 +1,51 @@
+"""Sorted systems on disk: sorting a large class takes longer than all else of a second load."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from pathlib import Path
+
+from estimica import structure
+from estimica.base.collector import collector_paused
+from estimica.flat.system import FlatSystem
+from estimica.source.cache import (
+    UNREADABLE,
+    code_version,
+    drop_entry,
+    key_of,
+    read_entry,
+    write_entry,
+)
+from estimica.structure.archive import from_archive, to_archive
+from estimica.structure.causality.redefinition import Causality
+from estimica.structure.sort_redefined import sort_redefined
+from estimica.structure.sorted_system import SortedSystem
+
+_KIND = "sorted"
+#: below this number of variables sorting is as quick as reading
+_SMALL = 60
+
+
+def sort_or_recall(flat: FlatSystem, causality: Causality) -> tuple[FlatSystem, SortedSystem]:
+    """`sort_redefined`, from disk where the same class was sorted before."""
+    if not flat.key or len(flat.variables) < _SMALL:
+        return sort_redefined(flat, causality)
+    version = code_version(Path(structure.__file__).parent)
+    key = key_of("sorted", flat.key, version, astuple(causality))
+    found = _recalled(key, flat)
+    if found is None:
+        found = sort_redefined(flat, causality)
+        write_entry(_KIND, key, to_archive(flat, *found).encode())
+    return found
+
+
+def _recalled(key: str, flat: FlatSystem) -> tuple[FlatSystem, SortedSystem] | None:
+    content = read_entry(_KIND, key)
+    if content is None:
+        return None
+    try:
+        with collector_paused():
+            return from_archive(content.decode(), flat)
+    except UNREADABLE:
+        drop_entry(_KIND, key)
+        return None

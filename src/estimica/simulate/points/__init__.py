@@ -1,0 +1,1 @@
+"""Operating points: equations without time, solved at many inputs."""

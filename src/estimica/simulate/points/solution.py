@@ -1,0 +1,169 @@
+"""PointSolution: all points at one set of run constants, as the compiled loop fills it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.compiled.llvm.machine_code import SETUP
+from estimica.simulate.points import layout as at
+from estimica.simulate.points.loop import points_unit
+from estimica.simulate.points.system import PointSystem
+
+Vector = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@dataclass(frozen=True, eq=False)
+class PointSolution:
+    """Unknowns Z (N, nz), modes d (N, nd), outputs and derivatives, and how each point ended."""
+
+    system: PointSystem
+    P: Vector
+    u: Vector  # (N, nu)
+    Z: Vector
+    d: Vector
+    Y: Vector
+    YS: Vector  # (N, ny, m)
+    W: Vector  # (N, nz, m): dZ/dtheta
+    status: Indices
+    sign: Indices  # of the determinant of the Jacobian, where solved: a branch keeps it
+
+    @staticmethod
+    def of(system: PointSystem, P: Vector, u: Vector, Z: Vector, d: Vector) -> PointSolution:
+        """Points that begin at Z, d, nothing solved yet."""
+        n, m, ny = len(u), system.m, len(system.outputs)
+        return PointSolution(
+            system,
+            np.ascontiguousarray(P),
+            np.ascontiguousarray(u),
+            np.ascontiguousarray(Z),
+            np.ascontiguousarray(d),
+            np.empty((n, ny)),
+            np.empty((n, ny, m)),
+            np.zeros((n, system.nz, m)),
+            np.full(n, at.NOT_SOLVED, np.int64),
+            np.zeros(n, np.int64),
+        )
+
+    def only_at(self, points: Indices) -> PointSolution:
+        """Some of the points, as they stand, nothing solved yet."""
+        u, Z, d = self.u[points], self.Z[points], self.d[points]
+        return PointSolution.of(self.system, self.P, u, Z, d)
+
+    def solve(self, order: Indices | None = None, parent: Indices | None = None) -> int:
+        """Solve the points of `order` in place, each from its parent's solution; how many failed.
+
+        Modes are those of `d`; see `implied_modes`.
+        """
+        return self._run(at.SOLVE, order, parent, self.d)
+
+    def evaluate(self, order: Indices) -> int:
+        """Outputs and derivatives with the unknowns as they stand; how many failed."""
+        return self._run(at.EVALUATE, order, None, self.d)
+
+    def implied_modes(self, order: Indices) -> Vector:
+        """Modes and logicals that the values of the points imply."""
+        found = self.d.copy()
+        self._run(at.ASK_MODES, order, None, found)
+        return found
+
+    def checks(self) -> Vector:
+        """What must not be negative at each point."""
+        found = np.zeros((len(self.u), self.system.n_checks))
+        if found.size:
+            self._run(at.ASK_CHECKS, None, None, found)
+        return found
+
+    def outside(self) -> npt.NDArray[np.bool_]:
+        """Which of the solved points violate a min or max of the model."""
+        slack = np.zeros((len(self.u), self.system.n_limits))
+        solved = self.status == at.SOLVED
+        if slack.size:
+            self._run(at.ASK_LIMITS, as_order(np.flatnonzero(solved)), None, slack)
+        found: npt.NDArray[np.bool_] = (slack < 0).any(axis=1) & solved
+        return found
+
+    def _run(
+        self, what: int, order: Indices | None, parent: Indices | None, results: Vector
+    ) -> int:
+        s, n = self.system, len(self.u)
+        order = np.arange(n, dtype=np.int64) if order is None else order
+        header, nnz = at.HEADER, len(s.nonzeros[0])
+        sizes = [len(order), n, n, n, nnz, s.nz]
+        offsets = header + np.concatenate([[0], np.cumsum(sizes)])
+        iw = np.zeros(int(offsets[-1]), np.int64)
+        kinds = [at.I_ORDER, at.I_PARENT, at.I_STATUS, at.I_SIGN, at.I_PLACE, at.I_PIVOT]
+        iw[kinds] = offsets[:-1]
+        iw[at.N_ORDER] = len(order)
+        iw[offsets[0] : offsets[1]] = order
+        iw[offsets[1] : offsets[2]] = -1 if parent is None else parent
+        iw[offsets[2] : offsets[3]] = self.status
+        iw[offsets[3] : offsets[4]] = self.sign
+        iw[offsets[4] : offsets[5]] = s.nonzeros[0] * s.nz + s.nonzeros[1]
+        iw[[at.N, at.NZ, at.NU, at.ND, at.NY, at.M]] = n, s.nz, s.nu, s.nd, len(s.outputs), s.m
+        iw[[at.NNZ, at.LINEAR, at.SENS]] = nnz, s.linear, s.m > 0
+        iw[[at.N_CHECKS, at.N_LIMITS]] = s.n_checks, s.n_limits
+        code = s.code.addresses
+        names = ("residual", "rates", "output", "modes", "checks", "true", "limits")
+        iw[at.RESIDUAL : at.RESIDUAL + len(names)] = [code[name] for name in names]
+        saved = np.zeros(max(s.code.n_constants, 1))
+        work = np.empty(9 * s.nz + nnz + s.nz * s.nz + 1)
+        scales = np.ascontiguousarray(s.scales)
+        for place, array in (
+            (at.ALL_Z, self.Z), (at.ALL_U, self.u), (at.ALL_D, self.d), (at.NEW_D, results),
+            (at.ALL_C, results), (at.ALL_Y, self.Y), (at.ALL_YS, self.YS), (at.ALL_W, self.W),
+            (at.SCALE, scales), (at.WORK, work), (at.P, self.P), (at.SAVED, saved),
+        ):  # fmt: skip
+            iw[place] = array.ctypes.data
+        if s.code.n_constants:
+            result = np.array([saved.ctypes.data], np.int64)
+            _PROTOTYPE(code[SETUP])(iw.ctypes.data, result.ctypes.data)
+        failed = int(points_unit.run(iw.ctypes.data, work.ctypes.data, 0.0, 0.0, what, 0))
+        self.status[:] = iw[offsets[2] : offsets[3]]
+        self.sign[:] = iw[offsets[3] : offsets[4]]
+        return failed
+
+
+def chain(u: Vector, start: int = 0) -> tuple[Indices, Indices]:
+    """(order, parent): from point to nearest point, so that solutions can be carried on."""
+    n = len(u)
+    parent = np.full(n, -1, np.int64)
+    spread = np.ptp(u, axis=0) if n and u.shape[1] else np.zeros(0)
+    moving = spread > 0
+    scaled = u[:, moving] / spread[moving]
+    if n > _MANY or not moving.any():
+        order = np.lexsort(scaled.T[::-1]).astype(np.int64) if moving.any() else np.arange(n)
+        order = np.ascontiguousarray(order, np.int64)
+        parent[order[1:]] = order[:-1]
+        return order, parent
+    distance = np.full(n, np.inf)
+    left = np.ones(n, bool)
+    found, k = [], start
+    for _ in range(n):
+        found.append(k)
+        left[k] = False
+        away = ((scaled - scaled[k]) ** 2).sum(axis=1)
+        nearer = left & (away < distance)
+        distance[nearer] = away[nearer]
+        parent[nearer] = k
+        k = int(np.argmin(np.where(left, distance, np.inf)))
+    return np.array(found, np.int64), parent
+
+
+_MANY = 3000
+
+
+def only(k: int) -> Indices:
+    """One point as an order."""
+    return np.array([k], np.int64)
+
+
+def as_order(points: Sequence[int] | Indices) -> Indices:
+    """Points as an order."""
+    return np.ascontiguousarray(points, np.int64)

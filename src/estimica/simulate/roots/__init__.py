@@ -1,0 +1,1 @@
+"""Root finding for systems and scalars."""

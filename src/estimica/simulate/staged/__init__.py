@@ -1,0 +1,1 @@
+"""Experiments in stages: changes of parameters and states at given times."""

@@ -1,0 +1,1 @@
+"""Base Modelica: from text to a flat system."""

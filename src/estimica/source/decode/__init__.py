@@ -1,0 +1,1 @@
+"""From the JSON of a flat model to a flat system."""

@@ -1,0 +1,1 @@
+"""Expressions, functions and statements of a flat model, evaluated while it is decoded."""

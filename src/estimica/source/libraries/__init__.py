@@ -1,0 +1,1 @@
+"""Where libraries are found, and the text of their packages."""

@@ -1,0 +1,170 @@
+"""Modelica libraries on this computer: MODELICAPATH and the usual folders."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from estimica.source.libraries.package_text import library_text
+from estimica.source.syntax.outline import head_names, outline
+
+_USES = re.compile(r"\buses\s*\(((?:[^()]|\([^()]*\))*)\)")
+_VERSIONED = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z_0-9]*)(?: (?P<version>[0-9][^/]*))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A top-level package: a folder with a package.mo, or one file."""
+
+    name: str
+    root: Path
+
+    @property
+    def main_file(self) -> Path:
+        """The file that holds the package itself."""
+        return self.root / "package.mo" if self.root.is_dir() else self.root
+
+    def uses(self) -> set[str]:
+        """The libraries that the package says it needs."""
+        text = library_text(self.main_file)
+        found = _USES.search(text)
+        return set(re.findall(r"([A-Za-z_]\w*)\s*\(", found.group(1))) if found else set()
+
+    def files(self) -> list[Path]:
+        """All its Modelica files, in a fixed order."""
+        return [Path(entry.path) for entry in self._entries()]
+
+    def has_more_than(self, count: int) -> bool:
+        """Whether it is made of more files than that; no more are looked at."""
+        return next(islice(self._entries(), count, None), None) is not None
+
+    def state(self) -> str:
+        """Changes whenever a file does: its path, size and time of change, not the content."""
+        digest = hashlib.sha256()
+        for entry in self._entries():
+            status = entry.stat()
+            digest.update(f"{entry.path}|{status.st_size}|{status.st_mtime_ns}\n".encode())
+        return digest.hexdigest()
+
+    def _entries(self) -> Iterator[os.DirEntry[str]]:
+        if not self.root.is_dir():
+            with os.scandir(self.root.parent) as beside:
+                own = [e for e in beside if e.name == self.root.name]
+            yield from own
+            return
+        pending = [str(self.root)]
+        while pending:
+            entries = sorted(os.scandir(pending.pop()), key=lambda e: e.name)
+            yield from (e for e in entries if e.name.endswith(".mo") and e.is_file())
+            inner = [e.path for e in entries if e.name != "Resources" and e.is_dir()]
+            pending.extend(reversed(inner))
+
+
+def library_folders() -> list[Path]:
+    """Where libraries are looked for, in this order."""
+    named = [Path(p) for p in os.environ.get("MODELICAPATH", "").split(os.pathsep) if p]
+    home = Path.home()
+    usual = [
+        home / ".openmodelica" / "libraries",
+        home / "Documents" / "Modelica",
+        Path("/usr/lib/omlibrary"),
+        Path("/usr/local/lib/omlibrary"),
+        Path("/opt/openmodelica/lib/omlibrary"),
+    ]
+    return [p for p in [*named, *usual] if p.is_dir()]
+
+
+def find_library(name: str, extra: Sequence[Path] = ()) -> Library | None:
+    """The library called `name`: among `extra` first, then in the library folders."""
+    for given in extra:
+        for candidate in libraries_given(given):
+            if candidate.name == name:
+                return candidate
+    for folder in library_folders():
+        found = [c for c in _libraries_in(folder) if c[0].name == name]
+        if found:
+            return max(found, key=lambda c: c[1])[0]
+    return None
+
+
+def needed_libraries(names: Iterable[str], extra: Sequence[Path] = ()) -> list[Library]:
+    """The libraries among `names` that exist, and those they use in turn."""
+    found: dict[str, Library] = {}
+    pending = sorted(set(names))
+    while pending:
+        name = pending.pop()
+        if name in found:
+            continue
+        library = find_library(name, extra)
+        if library is None:
+            continue
+        found[name] = library
+        needs = library.uses()
+        if name == "Modelica":
+            needs |= {"ModelicaServices", "Complex"}
+        pending.extend(sorted(needs - found.keys()))
+    return [found[n] for n in sorted(found)]
+
+
+def class_file(library: Library, name: str) -> Path | None:
+    """The file of `library` that defines the class of that full name."""
+    parts = name.split(".")
+    if parts[0] != library.name:
+        return None
+    if not library.root.is_dir():
+        return library.root
+    folder = library.root
+    for part in parts[1:]:
+        if (folder / part / "package.mo").is_file():
+            folder = folder / part
+        elif (folder / f"{part}.mo").is_file():
+            return folder / f"{part}.mo"
+        else:
+            break
+    return folder / "package.mo"
+
+
+def enclosing_package(path: Path) -> Path | None:
+    """The folder of the outermost package that the file or folder `path` belongs to."""
+    folder = path if path.is_dir() else path.parent
+    top = None
+    while (folder / "package.mo").is_file():
+        top, folder = folder, folder.parent
+    return top
+
+
+def package_name(root: Path) -> str:
+    """The name of the package in a folder or file."""
+    main = root / "package.mo" if root.is_dir() else root
+    classes = outline(library_text(main)).classes
+    return classes[0].name if classes else root.stem
+
+
+def names_used(texts: Iterable[str]) -> set[str]:
+    """First parts of dotted names in `texts`."""
+    return {name for text in texts for name in head_names(outline(text))}
+
+
+def libraries_given(path: Path) -> list[Library]:
+    """The libraries that a path means: itself, or those in a folder."""
+    if os.path.isfile(path) or os.path.isfile(path / "package.mo"):
+        return [Library(package_name(path), path)]
+    return [c[0] for c in _libraries_in(path)] if os.path.isdir(path) else []
+
+
+def _libraries_in(folder: Path) -> list[tuple[Library, tuple[int, ...]]]:
+    found = []
+    for entry in sorted(folder.iterdir()):
+        is_package = (entry / "package.mo").is_file()
+        if not is_package and not (entry.suffix == ".mo" and entry.is_file()):
+            continue
+        match = _VERSIONED.match(entry.name if is_package else entry.stem)
+        if match:
+            version = tuple(int(n) for n in re.findall(r"\d+", match["version"] or ""))
+            found.append((Library(match["name"], entry), version))
+    return found

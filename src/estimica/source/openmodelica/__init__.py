@@ -1,0 +1,1 @@
+"""OpenModelica as a front end."""

@@ -1,0 +1,1 @@
+"""The compiler that is called today, and all that makes up for what it refuses."""

@@ -1,0 +1,136 @@
+"""Attempts at a class: as it stands first, then with what the compiler refuses kept from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from estimica.flat.system import FlatSystem
+from estimica.source.libraries.package_text import read_text
+from estimica.source.modifiers import WRAPPER, Fixed, wrapper_text
+from estimica.source.request import Request
+from estimica.source.rumoca.hidden import PADDING, Hidden, Hiding, hide
+from estimica.source.rumoca.library_constants import Patch, numeric_constant
+
+_CONSTANT = re.compile(r"unresolved Flat reference `([\w.]+)`")
+_BALANCE = re.compile(r"unbalanced model: .*\(balance = (-?\d+)\)")
+#: equations that may be missing or too many: each is some 30 letters for the compiler to read
+MOST_PADDING = 100_000
+#: what is hidden of the document and of library files, level by level
+_LEVELS: tuple[tuple[Hiding | None, Hiding | None], ...] = (
+    (None, None),
+    (Hiding.ALGORITHMS, None),
+    (Hiding.EQUATIONS, None),
+    (Hiding.BINDINGS, None),
+    (Hiding.EQUATIONS, Hiding.LOOPS),
+    (Hiding.EQUATIONS, Hiding.EQUATIONS),
+    (Hiding.BINDINGS, Hiding.BINDINGS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is sent to the compiler for a request.
+
+    The compiler counts equations before it hands the flat model over; `padding` (equations too few
+    if positive, too many if negative) lets it pass, and the structure stage does the counting.
+    """
+
+    request: Request
+    library_files: tuple[Path, ...] = ()  # those that may be rewritten
+    level: int = 0
+    padding: int = 0
+    outer: frozenset[str] = frozenset()
+    hidden: Hidden | None = None
+    patches: tuple[Patch, ...] = ()
+
+    def document(self, fix: Mapping[str, Fixed], plain: FlatSystem | None) -> tuple[str, str]:
+        """The text for the compiler, and the class in it."""
+        text = self.hidden.document.text if self.hidden is not None else self.request.document
+        # libraries are loaded where the text mentions them
+        mention = "".join(f"// {library.name}\n" for library in self.request.libraries)
+        if fix or not text or self.padding:
+            more = _padding(self.padding)
+            text += "\n" + wrapper_text(self.request.class_name, fix, plain, more)
+            return text + mention, WRAPPER
+        return text + ("\n" + mention if mention else ""), self.request.class_name
+
+    @property
+    def changed_files(self) -> dict[Path, str]:
+        """Library files in the form that the compiler is to see."""
+        hidden = self.hidden.files if self.hidden is not None else {}
+        texts = {path: rewritten.text for path, rewritten in hidden.items()}
+        for patch in self.patches:
+            text = texts.get(patch.path) or read_text(patch.path)
+            texts[patch.path] = text.replace(patch.old, patch.new)
+        return texts
+
+    @property
+    def read_here(self) -> dict[int, Path]:
+        """The library files that our own parser reads, by the numbers of their spans."""
+        return {number: path for path, number in self._numbers().items()}
+
+    def after(self, message: str) -> Attempt | None:
+        """The attempt to make after a refusal; None where none is left."""
+        balance = _BALANCE.search(message)
+        if balance is not None:
+            padding = self.padding - int(balance.group(1))
+            possible = padding != self.padding and abs(padding) <= MOST_PADDING
+            return dataclasses.replace(self, padding=padding) if possible else None
+        if "failed in ToDae" not in message:
+            return None
+        constant = _CONSTANT.search(message)
+        if constant is not None:
+            patch = numeric_constant(constant.group(1), self.library_files)
+            if patch is not None and patch not in self.patches:
+                return dataclasses.replace(self, patches=(*self.patches, patch))
+        following = self._hiding(self.level + 1)
+        if following is not None and _LEVELS[following.level][1] is Hiding.LOOPS:
+            # loops of functions are to blame only where a function is mentioned
+            return following if "function" in message else self._hiding(following.level + 1)
+        return following
+
+    def knowing(self, names: set[str]) -> Attempt | None:
+        """The attempt to make once `names` are known to be no members; None if they were known."""
+        if names <= self.outer:
+            return self._hiding(self.level + 1)
+        known = dataclasses.replace(self, outer=self.outer | names)._hiding(self.level)
+        return dataclasses.replace(known, padding=self.padding) if known is not None else None
+
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the way the class was read."""
+        if self.hidden is None:
+            return ()
+        what = (
+            "algorithms and functions" if self.level == 1 else "algorithms, functions and equations"
+        )
+        return (f"{what} were read by Estimica itself, because the compiler refuses some of them",)
+
+    def _numbers(self) -> dict[Path, int]:
+        return {path: -1 - k for k, path in enumerate(self.library_files)}
+
+    def _hiding(self, level: int) -> Attempt | None:
+        for k in range(level, len(_LEVELS)):
+            own, library = _LEVELS[k]
+            assert own is not None
+            files = {} if library is None else {p: (n, library) for p, n in self._numbers().items()}
+            hidden = hide(self.request.document, own, files, self.outer)
+            if hidden is not None and not (self.hidden is not None and hidden == self.hidden):
+                return dataclasses.replace(self, level=k, hidden=hidden, padding=0)
+        return None
+
+
+def _padding(count: int) -> str:
+    if count == 0:
+        return ""
+    if count < 0:
+        return f"  Real {PADDING}_variable[{-count}];\n"
+    equations = " ".join(f"0 = {PADDING}(time + {k});" for k in range(count))
+    return (
+        f"  pure function {PADDING} input Real x; output Real y; "
+        f'external "C" y = {PADDING}(x); end {PADDING};\n'
+        f"equation\n  {equations}\n"
+    )

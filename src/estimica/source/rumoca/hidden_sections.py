@@ -1,0 +1,461 @@
+"""Hidden sections in their places: names become those of the flat model, loops are unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
+from estimica.flat.system import Origin
+from estimica.source.interpreter.values import is_array
+from estimica.source.rumoca.hidden import Hidden, HiddenSections, OuterNames, Section
+from estimica.source.syntax.nodes import NAMED_ARGUMENT, Node
+
+if TYPE_CHECKING:
+    from estimica.source.interpreter.expressions import Interpreter
+
+_MARKER = "estimica_marker_"
+_BODY = "estimica_body_"
+_NAME = "estimica_name_"
+
+
+def placed(hidden: Hidden, interpreter: Interpreter) -> HiddenSections:
+    """The hidden code of every instance; bodies of functions are put back."""
+    _restore_bodies(hidden, interpreter)
+    named: list[tuple[str, list[Node], str]] = []
+    missing: set[str] = set()
+    for name in list(interpreter.names.declared):
+        prefix, _, last = name.rpartition(".")
+        number = last.removeprefix(_MARKER)
+        if not last.startswith(_MARKER) or not number.isdigit():
+            continue
+        section = hidden.sections_by_number[int(number)]
+        function = interpreter.functions.named(f"{_MARKER}names_{number}")
+        aliases = _aliases(section.outer, function)
+        scope = _Scope(interpreter, prefix, aliases, missing)
+        nodes = [scope.qualified(n, frozenset()) for n in section.nodes]
+        if section.kind == "binding":
+            nodes = [n for n in nodes if not _is_bound(interpreter, n)]
+        named.append((section.kind, nodes, prefix))
+    if missing:
+        raise OuterNames(missing)
+    result = HiddenSections()
+    for kind, nodes, prefix in named:
+        distribute(interpreter, kind, nodes, prefix, result)
+    return result
+
+
+def _is_bound(interpreter: Interpreter, equation: Node) -> bool:
+    """Whether a modifier gives the variable of a declaration another value."""
+    name = equation["Equation"]["lhs"]["VarRef"]["name"]["name"]
+    declared = interpreter.names.declared.get(name)
+    return declared is not None and declared.raw.get("binding") is not None
+
+
+def _restore_bodies(hidden: Hidden, interpreter: Interpreter) -> None:
+    for function in interpreter.functions.all():
+        external = function["external"]
+        entry = external["function_name"] if external else ""
+        if not (entry or "").startswith(_BODY):
+            continue
+        body = hidden.bodies[int(entry.removeprefix(_BODY))]
+        aliases = _aliases(body.outer, function)
+        statements = [_renamed(s, aliases, {}, frozenset()) for s in body.statements]
+        records = {
+            name: prefix_fields
+            for name in body.inputs
+            if (prefix_fields := _expanded_fields(function, name))
+        }
+        interpreter.functions.restore(function, statements, records)
+
+
+def _expanded_fields(function: Node, name: str) -> list[str]:
+    """The inputs that the compiler made of the record input `name`, empty if it is no record."""
+    inputs = [i["name"] for i in function["inputs"]]
+    return [] if name in inputs else [i for i in inputs if i.startswith(f"{name}_")]
+
+
+def _aliases(outer: Sequence[str], function: Node | None) -> dict[str, Node]:
+    """For every outer name (or called function) the node that the compiler resolved it to."""
+    if function is None:
+        return {}
+    found = {d["name"]: d["default"] for d in function["locals"]}
+    return {
+        text.partition("(")[0]: found[f"{_NAME}{k}"]
+        for k, text in enumerate(outer, 1)
+        if found.get(f"{_NAME}{k}") is not None
+    }
+
+
+class _Scope:
+    """Names of one section in one instance."""
+
+    def __init__(
+        self, interpreter: Interpreter, prefix: str, aliases: Mapping[str, Node], missing: set[str]
+    ) -> None:
+        self._names = interpreter.names
+        self._prefix = f"{prefix}." if prefix else ""
+        self._aliases = aliases
+        self._missing = missing
+
+    def qualified(self, node: Node, bound: frozenset[str]) -> Node:
+        """A copy of `node` with flat names."""
+        scope = {"member": self._member, "prefix": self._prefix}
+        renamed: Node = _renamed(node, self._aliases, scope, bound)
+        return renamed
+
+    def _member(self, name: str) -> str | None:
+        """The flat name of a member; None where it must be resolved outside."""
+        if name in ("time", "end"):
+            return name
+        full = self._prefix + name
+        if full in self._names.handles or self._names.lookup(full) is not None:
+            return full
+        if name in self._aliases:
+            return None
+        # inner/outer: the nearest enclosing instance that has it
+        scope = self._prefix.rstrip(".")
+        while scope:
+            scope = scope.rpartition(".")[0]
+            candidate = f"{scope}.{name}" if scope else name
+            if self._names.lookup(candidate) is not None:
+                return candidate
+        self._missing.add(name)
+        return name
+
+
+def _renamed(
+    node: Any, aliases: Mapping[str, Node], scope: Mapping[str, Any], bound: frozenset[str]
+) -> Any:
+    if isinstance(node, (list, tuple)):
+        return [_renamed(item, aliases, scope, bound) for item in node]
+    if not isinstance(node, dict):
+        return node
+    result: dict[str, Any] = {}
+    for key, content in node.items():
+        if key == "span":
+            result[key] = content
+        elif key == "VarRef":
+            return _renamed_reference(content, aliases, scope, bound)
+        elif key == "FunctionCall":
+            result[key] = _renamed_call(content, aliases, scope, bound)
+        elif key == "Assignment":
+            inner = _renamed(content["value"], aliases, scope, bound)
+            comp = _renamed_component(content["comp"], aliases, scope, bound)
+            result[key] = {**content, "comp": comp, "value": inner}
+        elif isinstance(content, dict) and "indices" in content:
+            names = [i.get("ident") or i.get("name") for i in content["indices"]]
+            result[key] = _renamed(content, aliases, scope, bound | frozenset(filter(None, names)))
+        else:
+            result[key] = _renamed(content, aliases, scope, bound)
+    return result
+
+
+def _renamed_reference(
+    content: Node, aliases: Mapping[str, Node], scope: Mapping[str, Any], bound: frozenset[str]
+) -> Node:
+    name: str = content["name"]["name"]
+    subscripts = _renamed(content["subscripts"], aliases, scope, bound)
+    member: Callable[[str], str | None] | None = scope.get("member")
+    if name.partition(".")[0] in bound:
+        return {"VarRef": {**content, "subscripts": subscripts}}
+    if member is not None:
+        full = member(name)
+        if full is not None:
+            return {"VarRef": {**content, "name": {"name": full}, "subscripts": subscripts}}
+    if name in aliases:
+        if subscripts:
+            return {"Index": {"base": aliases[name], "subscripts": subscripts}}
+        return aliases[name]
+    return {"VarRef": {**content, "subscripts": subscripts}}
+
+
+def _renamed_call(
+    content: Node, aliases: Mapping[str, Node], scope: Mapping[str, Any], bound: frozenset[str]
+) -> Node:
+    arguments = _renamed(content["args"], aliases, scope, bound)
+    if "comp" in content:
+        outputs = [o and _renamed_component(o, aliases, scope, bound) for o in content["outputs"]]
+        comp = _function_reference(content["comp"]["name"], aliases)
+        return {**content, "comp": comp, "args": arguments, "outputs": outputs}
+    name = content["name"]["name"]
+    if name.startswith(NAMED_ARGUMENT):
+        return {**content, "args": arguments}
+    return {**content, "name": _function_reference(name, aliases), "args": arguments}
+
+
+def _function_reference(name: str, aliases: Mapping[str, Node]) -> Node:
+    call = (aliases.get(name) or {}).get("FunctionCall")
+    reference: Node = call["name"] if call else {"name": name}
+    return reference
+
+
+def _renamed_component(
+    component: Node, aliases: Mapping[str, Node], scope: Mapping[str, Any], bound: frozenset[str]
+) -> Node:
+    parts = [{**p, "subs": _renamed(p["subs"], aliases, scope, bound)} for p in component["parts"]]
+    prefix: str = scope.get("prefix", "")
+    if prefix:
+        parts = [{**parts[0], "ident": prefix + parts[0]["ident"]}, *parts[1:]]
+    return {**component, "parts": parts}
+
+
+def distribute(
+    interpreter: Interpreter, kind: str, nodes: list[Node], prefix: str, result: HiddenSections
+) -> None:
+    """Add the nodes of a section of the instance `prefix` to `result`."""
+    match kind:
+        case "algorithm":
+            result.algorithms.append(Section(nodes, prefix))
+        case "initial algorithm":
+            result.initial_algorithms.append(Section(nodes, prefix))
+        case "equation" | "binding":
+            for node in nodes:
+                _place(interpreter, node, prefix, result, result.equations)
+        case "initial equation":
+            for node in nodes:
+                _place(interpreter, node, prefix, result, result.initial_equations)
+
+
+def _place(
+    interpreter: Interpreter,
+    node: Node,
+    prefix: str,
+    result: HiddenSections,
+    simple: list[Node],
+) -> None:
+    """One equation among those of its kind; loops and settled branches are dissolved."""
+    kind, content = next(iter(node.items()))
+    origin = {"ComponentEquation": {"component": prefix}}
+    span = content.get("span")
+    match kind:
+        case "Equation":
+            residual = _difference(content["lhs"], content["rhs"])
+            simple.append({"residual": residual, "origin": origin, "span": span})
+        case "ForEquation":
+            for body in _unrolled(interpreter, content):
+                for inner in body:
+                    _place(interpreter, inner, prefix, result, simple)
+        case "IfEquation":
+            _place_if(interpreter, content, prefix, result, simple)
+        case "WhenEquation":
+            first, *others = [
+                {"condition": c, "equations": _actions(interpreter, body), "span": span}
+                for c, body in content["branches"]
+            ]
+            result.whens.append({"first": first, "else_when": others})
+        case "Assert":
+            result.assertions.append({**content, "origin": origin})
+        case "Call":
+            interpreter.notes.append(f"a call without a result is left out: {content['name']}")
+        case _:
+            interpreter.refuse(f"the equation '{kind}'", "write it with other means")
+
+
+@dataclass(slots=True)
+class _Case:
+    """One branch of an if-equation: its condition (None: else), and what it places."""
+
+    condition: Node | None
+    truth: Expression
+    placed: HiddenSections
+    simple: list[Node]
+
+
+def _place_if(
+    interpreter: Interpreter,
+    content: Node,
+    prefix: str,
+    result: HiddenSections,
+    simple: list[Node],
+) -> None:
+    cases = _cases(interpreter, content, prefix)
+    if len(cases) > 1:
+        result.assertions += _guarded_assertions(cases)
+    rows = [_rows(interpreter, case) for case in cases] if len(cases) > 1 else []
+    if len(cases) > 1 and not _alike(cases, rows):
+        # such branches are allowed where parameters decide, whatever their kind
+        cases = _decided(interpreter, cases)
+    if not cases:
+        return
+    if len(cases) == 1:
+        result.whens += cases[0].placed.whens
+        result.assertions += cases[0].placed.assertions
+        simple.extend(cases[0].simple)
+        return
+    pairs = _joined_rows([case.truth for case in cases], rows)
+    if pairs:
+        simple.append({**cases[0].simple[0], "pairs": pairs})
+
+
+def _guarded_assertions(cases: Sequence[_Case]) -> list[Node]:
+    """The assertions of branches, each counting only where its branch is the one that holds."""
+    found: list[Node] = []
+    excused: list[Node] = []
+    for case in cases:
+        own = [] if case.condition is None else [{"Unary": {"op": "Not", "rhs": case.condition}}]
+        for assertion in case.placed.assertions:
+            condition = assertion["condition"]
+            for reason in [*own, *excused]:
+                condition = {"Binary": {"op": "Or", "lhs": reason, "rhs": condition}}
+            found.append({**assertion, "condition": condition})
+        case.placed.assertions.clear()
+        excused += [case.condition] if case.condition is not None else []
+    return found
+
+
+def _rows(interpreter: Interpreter, case: _Case) -> list[tuple[Expression, Expression]]:
+    """The scalar equations of one branch."""
+    from estimica.source.decode.equations import scalar_equations
+
+    with interpreter.guarded(case.truth):
+        return [pair for raw in case.simple for pair in scalar_equations(interpreter, raw)]
+
+
+def _joined_rows(
+    truths: Sequence[Expression], rows: Sequence[list[tuple[Expression, Expression]]]
+) -> list[tuple[Expression, Expression]]:
+    """Branches as one set of equations: by their left sides where these agree, else in order."""
+    lefts = [[left for left, _ in branch] for branch in rows]
+    named = all(left.op in ("name", "der") for left in lefts[0])
+    unique = all(len(branch) == len(set(branch)) for branch in lefts)
+    if named and unique and all(set(branch) == set(lefts[0]) for branch in lefts):
+        by_left = [dict(branch) for branch in rows]
+        return [(left, _choice(truths, [b[left] for b in by_left])) for left in lefts[0]]
+    return [
+        (_choice(truths, [ex.sub(left, right) for left, right in row]), ex.ZERO)
+        for row in zip(*rows, strict=True)
+    ]
+
+
+def _choice(truths: Sequence[Expression], values: Sequence[Expression]) -> Expression:
+    result = values[-1]
+    for truth, value in zip(reversed(truths[:-1]), reversed(values[:-1]), strict=True):
+        result = ex.choose(truth, value, result)
+    return result
+
+
+def _cases(interpreter: Interpreter, content: Node, prefix: str) -> list[_Case]:
+    """The branches that are possible; a single one where it is clear which."""
+    cases: list[_Case] = []
+    for condition, body in [*content["branches"], (None, content["else"])]:
+        truth = ex.ONE
+        if condition is not None:
+            with interpreter.at(Origin(kind="if-equation", component=prefix)):
+                truth = interpreter.truth(condition, {})
+        if ex.is_const(truth, 0.0):
+            continue
+        case = _Case(condition, truth, HiddenSections(), [])
+        for node in body:
+            _place(interpreter, node, prefix, case.placed, case.simple)
+        cases.append(case)
+        if truth.op == "const":
+            break
+    return cases
+
+
+def _alike(cases: Sequence[_Case], rows: Sequence[list[tuple[Expression, Expression]]]) -> bool:
+    return (
+        len({len(r) for r in rows}) == 1
+        and cases[-1].truth.op == "const"
+        and not any(c.placed.whens or c.placed.assertions for c in cases)
+    )
+
+
+def _decided(interpreter: Interpreter, cases: Sequence[_Case]) -> list[_Case]:
+    for case in cases:
+        value = interpreter.parameters.number(case.truth, "it selects the equations of a branch")
+        if value is None:
+            interpreter.refuse(
+                "an if-equation whose branches have different numbers of equations",
+                "give every branch, and an else, the same number",
+            )
+        if value:
+            return [case]
+    return []
+
+
+def _difference(left: Node, right: Node) -> Node:
+    return {"Binary": {"op": "Sub", "lhs": left, "rhs": right}}
+
+
+def _unrolled(interpreter: Interpreter, content: Node) -> list[list[Node]]:
+    """The body of a for-equation once for every value of its indices."""
+    bodies: list[list[Node]] = [content["body"]]
+    for index in content["indices"]:
+        values = interpreter.value(index["range"], {})
+        assert is_array(values)
+        name = index["ident"]
+        bodies = [
+            [_substituted(node, name, v) for node in body] for body in bodies for v in values.flat
+        ]
+    return bodies
+
+
+def _substituted(node: Any, name: str, value: Expression) -> Any:
+    if isinstance(node, (list, tuple)):
+        return [_substituted(item, name, value) for item in node]
+    if not isinstance(node, dict):
+        return node
+    reference = node.get("VarRef")
+    if reference is not None and reference["name"]["name"] == name:
+        return {"Literal": {"value": {"Real": value.value}}}
+    return {k: _substituted(v, name, value) if k != "span" else v for k, v in node.items()}
+
+
+def _actions(interpreter: Interpreter, body: Sequence[Node]) -> list[Node]:
+    """Equations inside a when in the compiler's form."""
+    actions: list[Node] = []
+    for node in body:
+        kind, content = next(iter(node.items()))
+        span = content.get("span")
+        match kind:
+            case "Equation" if "Tuple" in content["lhs"]:
+                elements = content["lhs"]["Tuple"]["elements"]
+                names = ["" if "Empty" in e else _flat_name(interpreter, e) for e in elements]
+                actions.append(
+                    {
+                        "FunctionCallOutputs": {
+                            "outputs": names,
+                            "function": content["rhs"],
+                            "span": span,
+                        }
+                    }
+                )
+            case "Equation":
+                target = _flat_name(interpreter, content["lhs"])
+                actions.append(
+                    {"Assign": {"target": target, "value": content["rhs"], "span": span}}
+                )
+            case "Reinit":
+                target = _flat_name(interpreter, content["target"])
+                actions.append(
+                    {"Reinit": {"state": target, "value": content["value"], "span": span}}
+                )
+            case "IfEquation":
+                branches = [[c, _actions(interpreter, b)] for c, b in content["branches"]]
+                other = _actions(interpreter, content["else"])
+                actions.append(
+                    {"Conditional": {"branches": branches, "else_branch": other, "span": span}}
+                )
+            case "ForEquation":
+                for unrolled in _unrolled(interpreter, content):
+                    actions += _actions(interpreter, unrolled)
+            case "Call":
+                interpreter.notes.append(f"a call without a result is left out: {content['name']}")
+            case _:
+                actions.append({kind: content})
+    return actions
+
+
+def _flat_name(interpreter: Interpreter, node: Node) -> str:
+    value = interpreter.value(node, {})
+    if isinstance(value, Expression) and value.op == "name":
+        return value.target
+    reference = node.get("VarRef")
+    if reference is not None and not reference["subscripts"]:
+        name: str = reference["name"]["name"]
+        return name
+    interpreter.refuse("a when-equation whose left side is no variable", "assign a variable there")

@@ -1,0 +1,1 @@
+"""Modelica text as nodes with positions."""

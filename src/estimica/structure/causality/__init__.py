@@ -1,0 +1,1 @@
+"""Variables that become inputs: which others must become unknown."""

@@ -1,0 +1,101 @@
+"""Which variables of a class could become its inputs: sets that determine everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from estimica.flat import expression as ex
+from estimica.flat.system import FlatSystem, Kind, Variability
+from estimica.structure.causality.graph import Augmenting, CausalityGraph
+
+POOL = 24  # variables that are looked at as alternatives
+SETS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How many inputs a class needs besides its declared ones, and sets of them that will do."""
+
+    needed: int
+    connectors: tuple[str, ...]  # those that are open
+    proposals: tuple[tuple[str, ...], ...]
+
+
+def choose_inputs(flat: FlatSystem, prefer: Sequence[str] = ()) -> Choice:
+    """What to choose from; `prefer` are names that are measured or were asked for."""
+    graph = CausalityGraph.of(flat)
+    connectors = tuple(dict.fromkeys(f.connector for f in graph.own_flows))
+    proposals = tuple(propose(graph, prefer))
+    return Choice(max(graph.needed, 0), connectors, proposals)
+
+
+def propose(graph: CausalityGraph, prefer: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    """Sets of variables that leave the equations structurally regular, the most wanted first.
+
+    What is wanted least is determined by the equations first; by the exchange property of
+    matchings the rest is the best set. Each alternative forces one other variable into it.
+    """
+    if graph.needed <= 0:
+        return []
+    order = _by_wish(graph, prefer)
+    columns = [n for n, _ in order]
+    equations = [*graph.equations, *(f.equation for f in graph.kept_flows)]
+    rows = graph.rows(equations, columns)
+    search = Augmenting(rows, len(columns))
+    for column in reversed(range(len(columns))):
+        search.add_column(column)
+    if any(c < 0 for c in search.column_of):
+        return []
+    free = [c for c in range(len(columns)) if search.row_of[c] < 0]
+    sets = [tuple(free)]
+    pool = [c for c, (_, wish) in enumerate(order) if wish < _UNWANTED][:POOL]
+    for column in pool:
+        if column in free:
+            continue
+        replaceable = [c for c in search.reachable_columns(column) if c in free]
+        if replaceable:
+            other = min(replaceable, key=lambda c: (_connector(columns, c, column), -c))
+            sets.append(tuple(sorted([*(c for c in free if c != other), column])))
+    place = {n: k for k, n in enumerate(graph.unknowns)}
+    named = [
+        tuple(sorted((columns[c] for c in s), key=lambda n: (n not in prefer, place[n])))
+        for s in dict.fromkeys(sets)
+    ]
+    return named[:SETS]
+
+
+_UNWANTED = 6
+
+
+def _connector(columns: Sequence[str], a: int, b: int) -> bool:
+    """False (so that it comes first) where two variables belong to the same connector."""
+    own = columns[a].rpartition(".")[0]
+    return not own or own != columns[b].rpartition(".")[0]
+
+
+def _by_wish(graph: CausalityGraph, prefer: Sequence[str]) -> list[tuple[str, int]]:
+    """The variables, those first that one would rather give than compute."""
+    flat = graph.flat
+    open_ = {f.connector for f in graph.own_flows}
+    roots = [s for e in flat.equations for s in (e.lhs, e.rhs)]
+    differentiated = {x.target for x in ex.walk(*roots) if x.op == "der"}
+    chosen = {n: k for k, n in enumerate(prefer)}
+
+    def wish(name: str) -> int:
+        v = flat.by_name[name]
+        if v.kind is not Kind.REAL or v.variability is Variability.DISCRETE:
+            return _UNWANTED + 1
+        if name in chosen:
+            return 0
+        if name in differentiated or v.protected:
+            return 5
+        if name.rpartition(".")[0] in open_:
+            return 2 if v.flow else 1
+        return 3 if "." not in name else 4
+
+    found = [(n, wish(n)) for n in graph.unknowns]
+    place = {n: k for k, n in enumerate(graph.unknowns)}
+    # of potentials the last: what a component is measured against stands there
+    sign = {1: -1}
+    return sorted(found, key=lambda f: (f[1], chosen.get(f[0], 0), sign.get(f[1], 1) * place[f[0]]))

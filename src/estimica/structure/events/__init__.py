@@ -1,0 +1,1 @@
+"""Discrete behaviour: conditions, whens, delays, values before."""

@@ -1,0 +1,183 @@
+"""Draft → continuous equations, and everything that happens at events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from estimica.base.errors import StructureError
+from estimica.flat import expression as ex
+from estimica.flat.expression import Expression
+from estimica.flat.system import Assertion, Equation
+from estimica.structure.events.first_values import first_pasts, is_tie
+from estimica.structure.events.logic import in_order, solve_logic
+from estimica.structure.events.roles import Roles, assign_roles
+from estimica.structure.events.whens import write_whens
+from estimica.structure.events.writer import EventWriter
+from estimica.structure.sorted_system import Assignment, Delay, Reinit, Relation
+from estimica.structure.working_system import Draft
+
+
+@dataclass(frozen=True, slots=True)
+class EventSystem:
+    """A model with its events taken out of the continuous equations."""
+
+    draft: Draft
+    equations: tuple[Equation, ...]
+    unknowns: tuple[str, ...]
+    relations: tuple[Relation, ...]
+    logical_equations: tuple[Assignment, ...]
+    memory_equations: tuple[Assignment, ...]
+    reinits: tuple[Reinit, ...]
+    delays: tuple[Delay, ...]
+    initial_equations: tuple[Equation, ...]
+    assertions: tuple[Assertion, ...]
+    starts: dict[str, Expression]
+    notes: tuple[str, ...]
+
+    @property
+    def logicals(self) -> tuple[str, ...]:
+        """Booleans, Integers, enumerations and hidden ones."""
+        return tuple(a.unknown for a in self.logical_equations)
+
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """Reals that change at events only."""
+        return tuple(a.unknown for a in self.memory_equations)
+
+
+def extract_events(draft: Draft) -> EventSystem:
+    """Part what changes at events from what moves between them."""
+    roles = assign_roles(draft)
+    writer = EventWriter(roles)
+    continuous, logical, remembered = _divided(draft, roles, writer)
+    clauses = write_whens(draft.whens, writer)
+    _check_targets(draft, roles, clauses.assignments)
+    by_when = [a for a in clauses.assignments if a.unknown in roles.logicals]
+    memories = [a for a in clauses.assignments if a.unknown in roles.memories] + remembered
+    given = {a.unknown for a in by_when}
+    open_logicals = [n for n in draft.unknowns if n in roles.logicals and n not in given]
+    logicals = [*solve_logic(draft, logical, open_logicals), *by_when]
+    starts, initial, at_start = _starts(draft, roles, writer)
+    logicals = [_from_start(a, at_start) for a in logicals]
+    assertions = tuple(
+        replace(a, condition=writer.settled(writer.silent(a.condition, a.origin)))
+        for a in draft.assertions
+    )
+    hidden = writer.hidden
+    for copy, original in hidden.copies.items():
+        if original in starts:
+            starts[copy] = starts[original]
+    return EventSystem(
+        draft=draft,
+        equations=tuple(continuous),
+        unknowns=tuple(n for n in draft.unknowns if n in roles.continuous),
+        relations=tuple(writer.relations.found),
+        logical_equations=in_order([*logicals, *hidden.logicals.values()]),
+        memory_equations=in_order([*memories, *hidden.memories.values()]),
+        reinits=clauses.reinits,
+        delays=tuple(hidden.delays.values()),
+        initial_equations=tuple(initial),
+        assertions=assertions,
+        starts=starts,
+        notes=tuple(writer.notes),
+    )
+
+
+def _divided(
+    draft: Draft, roles: Roles, writer: EventWriter
+) -> tuple[list[Equation], list[Equation], list[Assignment]]:
+    """Continuous equations, logical equations, and those of discrete Reals outside whens."""
+    continuous, logical, remembered = list[Equation](), list[Equation](), list[Assignment]()
+    held = draft.assigned_in_whens
+    for e in draft.equations:
+        lhs, rhs = (writer.eventful(side, e.origin) for side in (e.lhs, e.rhs))
+        target = _remembered_target(e, roles, held)
+        if target is not None:
+            value = rhs if e.lhs is ex.name(target) else lhs
+            remembered.append(Assignment(target, value, e.origin))
+        elif _is_continuous(lhs, rhs, roles):
+            settled = writer.settled(lhs), writer.settled(rhs)
+            continuous.append(replace(e, lhs=settled[0], rhs=settled[1]))
+        else:
+            logical.append(replace(e, lhs=lhs, rhs=rhs))
+    return continuous, logical, remembered
+
+
+def _remembered_target(e: Equation, roles: Roles, held: frozenset[str]) -> str | None:
+    for side in (e.lhs, e.rhs):
+        if side.op == "name" and side.target in roles.memories and side.target not in held:
+            return side.target
+    return None
+
+
+def _is_continuous(lhs: Expression, rhs: Expression, roles: Roles) -> bool:
+    """Whether an equation determines a Real, or nothing at all (which is reported there)."""
+    leaves = [x for x in ex.walk(lhs, rhs) if x.op in ("name", "der")]
+    if any(x.op == "der" or x.target in roles.continuous for x in leaves):
+        return True
+    return not any(x.target in roles.logicals for x in leaves)
+
+
+def _check_targets(draft: Draft, roles: Roles, assignments: Sequence[Assignment]) -> None:
+    for a in assignments:
+        if a.unknown not in roles.logicals and a.unknown not in roles.memories:
+            known = "an input" if a.unknown in draft.inputs else "no variable of the model"
+            raise StructureError(
+                "E405", f"{a.origin} assigns '{a.unknown}', which is {known}; remove the assignment"
+            )
+
+
+def _starts(
+    draft: Draft, roles: Roles, writer: EventWriter
+) -> tuple[dict[str, Expression], list[Equation], dict[str, Expression]]:
+    """Start values, initial equations that are left, and logicals that the initial event sets."""
+    starts, left, at_start = dict(draft.starts), list[Equation](), dict[str, Expression]()
+    parameters = set(draft.parameters.order)
+    targets = [_initial_target(e, roles) for e in draft.initial_equations]
+    values = {t[0].target: t[1] for t in targets if t and t[0].op == "name" and ex.is_const(t[1])}
+    starts |= first_pasts(draft.initial_equations, draft.equations, values, draft.starts)
+    for e in draft.initial_equations:
+        if is_tie(e):
+            continue
+        lhs, rhs = (writer.settled(writer.silent(side, e.origin)) for side in (e.lhs, e.rhs))
+        target = _initial_target(e, roles)
+        if target is None:
+            left.append(replace(e, lhs=lhs, rhs=rhs))
+            continue
+        leaf, value = target
+        value = writer.silent(value, e.origin)
+        if all(
+            x.op == "const" or _is_among(x, parameters) for x in ex.walk(value) if not x.operands
+        ):
+            starts[leaf.target] = value
+        elif leaf.op == "name" and leaf.target in roles.logicals:
+            at_start[leaf.target] = value
+        elif leaf.op == "name":
+            left.append(replace(e, lhs=lhs, rhs=rhs))
+        elif leaf.target in roles.memories:  # what it holds before the first event
+            left.append(replace(e, lhs=ex.name(leaf.target), rhs=writer.settled(value)))
+        else:
+            raise StructureError(
+                "E408",
+                f"{e.origin}: the first previous value of '{leaf.target}' must be constant; "
+                "give it as a start value",
+            )
+    return starts, left, at_start
+
+
+def _is_among(leaf: Expression, names: set[str]) -> bool:
+    return leaf.op == "name" and leaf.target in names
+
+
+def _from_start(a: Assignment, at_start: dict[str, Expression]) -> Assignment:
+    first = at_start.get(a.unknown)
+    return a if first is None else replace(a, value=ex.choose(ex.INITIAL, first, a.value))
+
+
+def _initial_target(e: Equation, roles: Roles) -> tuple[Expression, Expression] | None:
+    """(leaf, value) where an initial equation gives a discrete variable, or its pre, a value."""
+    for one, other in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+        if one.op in ("name", "pre") and one.target in roles.memories | roles.logicals:
+            return one, other
+    return None

@@ -1,0 +1,1 @@
+"""Equations and variables as a graph: matching, blocks, tearing, diagnosis."""

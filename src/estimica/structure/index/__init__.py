@@ -1,0 +1,1 @@
+"""Index reduction and the choice of states."""

@@ -1,0 +1,1 @@
+"""What is wrong with a study, told before any long work."""

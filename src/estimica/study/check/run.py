@@ -1,0 +1,132 @@
+"""Check: everything that is wrong with a study, all at once, before any long work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+
+from estimica.base.problems import Problem
+from estimica.study.case import Case
+from estimica.study.check.coverage import check_coverage, check_units
+from estimica.study.check.criterion import check_criterion
+from estimica.study.check.effects import check_effects
+from estimica.study.check.names import check_names, known_in_case, known_names, model_in_case
+from estimica.study.check.noise import check_noise
+from estimica.study.file.read import examine_file
+from estimica.study.record.axis import check_axes
+from estimica.study.record.samples import Record, examine
+from estimica.study.study import Study
+
+NO_OUTPUTS = "C004"
+
+
+def check(study: Study) -> list[Problem]:
+    """What is wrong with a study, and warnings about what may be."""
+    return _unique(_check(study, complete=True))
+
+
+def check_file(path: str | PathLike[str]) -> list[Problem]:
+    """The same for a study file, with what is wrong with the file itself."""
+    found = examine_file(path)
+    problems = list(found.problems)
+    if found.study is not None:
+        problems += _check(found.study, complete=not problems)
+    else:
+        for case in found.cases:
+            problems += examine(case)[1] if case.active and case.data is not None else []
+    return _unique(problems)
+
+
+def _check(study: Study, *, complete: bool) -> list[Problem]:
+    """`complete` says that nothing had to be left out, so that what is missing is missing."""
+    known = known_names(study)
+    found = check_names(study)
+    records: list[Record] = []
+    for case in study.active_cases:
+        if study.is_design and case.data is None:
+            continue  # of a design: nothing was measured
+        of_case = known_in_case(study, case)
+        inputs = [q.name for q in of_case.values() if q.role == "input"]
+        record, problems = examine(case, has_time=study.model.has_time, inputs=inputs)
+        if study.is_backwards:
+            problems = [p for p in problems if p.code != NO_OUTPUTS]
+        found += problems + list(_doubled_columns(case))
+        if record is None:
+            continue
+        if study.model.has_time and not case.is_frequency:
+            found += check_coverage(record)
+        found += check_units(case, of_case)
+        if not study.is_backwards:
+            names = [t.name for t in study.tuners]
+            found += check_noise(record, study.estimation, names, model_in_case(study, case))
+        records.append(record)
+    found += check_axes(study, records) + check_criterion(study)
+    if study.is_backwards:
+        return found
+    if complete and (records or not study.is_design):
+        found += _missing(study)
+        if not _errors(found):
+            found += _too_few(study, records)
+    if complete and records and not _errors(found):
+        calibrated = [r for r in records if r.case.role == "calibrate"]
+        found += check_effects(study, calibrated, known)
+    return found
+
+
+def _doubled_columns(case: Case) -> Iterator[Problem]:
+    used: dict[str, str] = {}
+    for name, column in case.columns_of_outputs.items():
+        if column.transform is None and column.column in used:
+            yield Problem(
+                "C026",
+                f"case '{case.name}'",
+                f"outputs '{used[column.column]}' and '{name}' both take column '{column.column}'",
+                "give each its own column",
+            )
+        used.setdefault(column.column, name)
+
+
+def _missing(study: Study) -> Iterator[Problem]:
+    calibrated = [c for c in study.active_cases if c.role == "calibrate"]
+    if not calibrated:
+        what = "all cases only validate" if study.active_cases else "there is no case"
+        message = f"{what}, so that there is nothing to find the tuners from"
+        yield Problem("Q008", "", message, 'give a [[case]] with role = "calibrate"')
+    if not study.active_tuners and not any(_free(c) for c in calibrated):
+        what = "no tuner is active" if study.tuners else "there are no tuners"
+        yield Problem("Q009", "", f"{what}, so that there is nothing to find", "add one to [tune]")
+
+
+def _too_few(study: Study, records: Sequence[Record]) -> Iterator[Problem]:
+    calibrated = [r for r in records if r.case.role == "calibrate"]
+    samples = sum(r.n_samples for r in calibrated)
+    free = len(study.active_tuners) + sum(_free(r.case) for r in calibrated)
+    if samples <= free:
+        left = "too few samples" if samples < free else "no sample is left to judge the fit"
+        message = f"{left}: {_plural(samples, 'sample')} for {_plural(free, 'free quantity')}"
+        yield Problem(
+            "Q015", "", message, "fix some of them, or give more data", warning=samples == free
+        )
+    for record in records:
+        if record.case.role == "validate" and record.n_samples < _free(record.case):
+            counted = _plural(record.n_samples, "sample")
+            message = f"{counted} for {_plural(_free(record.case), 'free quantity')}"
+            yield Problem("Q015", f"case '{record.case.name}'", message, "fix some of them")
+
+
+def _plural(count: int, noun: str) -> str:
+    several = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count} {noun if count == 1 else several}"
+
+
+def _free(case: Case) -> int:
+    disturbed = sum(bool(c.disturbance) for c in case.columns_of_outputs.values())
+    return len(case.start_values) + disturbed
+
+
+def _errors(problems: Sequence[Problem]) -> bool:
+    return any(not p.warning for p in problems)
+
+
+def _unique(problems: Sequence[Problem]) -> list[Problem]:
+    return list(dict.fromkeys(problems))

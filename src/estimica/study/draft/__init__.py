@@ -1,0 +1,1 @@
+"""A first study file from a model and its data."""

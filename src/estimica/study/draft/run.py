@@ -1,0 +1,323 @@
+"""Draft: a commented study file, written from a model and the columns of its data."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from estimica.base.errors import StudyError
+from estimica.base.files.read import read_text
+from estimica.base.files.write import write_text
+from estimica.base.quantities import Quantity
+from estimica.compiled.model.interface import Model
+from estimica.source.syntax.outline import outline
+from estimica.study.case import Case
+from estimica.study.check.effects import NO_EFFECT, check_effects
+from estimica.study.check.names import known_names
+from estimica.study.draft.columns import (
+    Columns,
+    Table,
+    as_case,
+    case_names,
+    matched_columns,
+    time_column,
+    time_scale_of,
+)
+from estimica.study.draft.frequency import spectrum_lines
+from estimica.study.draft.matching import Match, proposals
+from estimica.study.draft.text import (
+    columns_listed,
+    comment_of,
+    number_of,
+    toml_key,
+    toml_number,
+    toml_text,
+)
+from estimica.study.record.samples import examine
+from estimica.study.study import Study
+from estimica.study.tuner import Tuner
+
+HANDFUL = 5  # tuners that are active
+OFFERED = 8  # variables that are written as possible outputs
+LISTED = 60  # parameters that are written as comments
+_STATIC = "[static]   # each row of the data is an operating point of its own"
+TRIED = 40  # parameters whose effect is looked at
+
+
+class Start(Protocol):
+    """A start value of a tuner that the data suggest, and where it comes from in words."""
+
+    @property
+    def value(self) -> float:
+        """In the unit of the parameter."""
+
+    @property
+    def source(self) -> str:
+        """As in "gain of the step of u in run 1"."""
+
+
+#: what the data of the cases suggest for parameters
+Suggest = Callable[[Sequence[Case], Sequence[str]], Mapping[str, Start]]
+
+
+def draft(
+    model: Model,
+    source: str,
+    class_: str | None,
+    tables: Sequence[Table],
+    libraries: Sequence[str] = (),
+    suggest: Suggest | None = None,
+    *,
+    mode: str = "",
+) -> str:
+    """The text of a study of `model` with one case for each table.
+
+    `suggest` gives start values from the cases for those of the tuners that it can. `mode` says
+    how points are computed where the data have no time.
+    """
+    named = zip(tables, case_names(tables), strict=True)
+    cases = [matched_columns(model, t, name) for t, name in named]
+    lines = [
+        f"# A study of {model.name}" + (f": {model.description}" if model.description else ""),
+        "# `estimica check` tells what is wrong with it, `estimica fit` fits it.",
+        "",
+        "[model]",
+        f"source = {toml_text(source)}",
+        *([f"class = {toml_text(class_)}"] if class_ else []),
+        *([f"libraries = [{', '.join(map(toml_text, libraries))}]"] if libraries else []),
+        "# fix = { parameter = 1.0 }   # values for all cases; also sizes and switches",
+        "",
+        *([_STATIC, f"mode = {toml_text(mode)}", ""] if mode else []),
+        *_tune(model, cases, suggest),
+        "",
+        *(line for case in cases for line in _case(model, case)),
+        *([] if cases else _no_case(model)),
+        "[estimate]",
+        'criterion = "oe"   # output error; "ml" estimates the noise of each output too',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def relative(path: str | os.PathLike[str], folder: Path) -> str:
+    """A path as a study file in `folder` writes it."""
+    try:
+        found = os.path.relpath(path, folder)
+    except ValueError:  # on another drive
+        found = os.path.abspath(path)
+    return Path(found).as_posix()
+
+
+def require_one_class(source: str) -> None:
+    """Refuse a file of several models: one of them must be chosen."""
+    path = Path(source)
+    if not os.path.isfile(path):
+        return
+    models = outline(read_text(path, errors="replace")).models()
+    if len(models) > 1:
+        raise StudyError(
+            "Q016",
+            f"'{path}' holds {len(models)} models: {', '.join(models[:12])}; say which, as in "
+            f"estimica new {source} {models[-1]}",
+        )
+
+
+def require_new(path: Path, *, force: bool = False) -> None:
+    """Refuse a path where something is already, unless `force` is given."""
+    if os.path.exists(path) and not force:
+        raise StudyError(
+            "Q017", f"'{path}' is there already; write to another --output, or use --force"
+        )
+
+
+def write_study(path: Path, text: str) -> None:
+    """Write a study file."""
+    write_text(path, text)
+
+
+# --- tuners --------------------------------------------------------------------------------------
+
+
+def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> Iterator[str]:
+    tunable = [q for q in model.quantities() if q.role == "parameter" and q.tunable]
+    chosen = _chosen(model, tunable, cases)
+    if suggest is not None:
+        ready = [as_case(c, model) for c in cases if c.outputs or c.spectrum]
+        starts = suggest(ready, [q.name for q in tunable if q.name in chosen or q.value is None])
+        tunable = [_started(q, starts.get(q.name)) for q in tunable]
+        chosen |= set(starts)
+    chosen |= {q.name for q in tunable if q.value is None}
+    yield "[tune]"
+    if not tunable:
+        yield "# The model has no parameter that can be tuned."
+        return
+    yield "# Parameters to be found, with their start and the bounds that the model declares."
+    yield from _aligned([q for q in tunable if q.name in chosen], "")
+    rest = [q for q in tunable if q.name not in chosen]
+    if rest:
+        yield "# These keep their values; take the # away to tune them as well."
+        yield from _aligned(rest[:LISTED], "# ")
+    if len(rest) > LISTED:
+        yield f"# … and {len(rest) - LISTED} more, which `estimica inspect` shows"
+
+
+def _chosen(model: Model, tunable: Sequence[Quantity], cases: Sequence[Columns]) -> set[str]:
+    """A handful that is likely to be wanted: declared with bounds, and with some effect."""
+    usable = [q for q in tunable if number_of(q) is not None]
+    usable.sort(key=lambda q: (-_bounds(q), q.name.count(".")))
+    tried = usable[:TRIED]
+    idle = _idle(model, tried, [c for c in cases if c.outputs])
+    return {q.name for q in [q for q in tried if q.name not in idle][:HANDFUL]}
+
+
+def _started(q: Quantity, start: Start | None) -> Quantity:
+    """The parameter with a suggested start; its description says where that comes from."""
+    if start is None:
+        return q
+    value = number_of(q)
+    was = "" if value is None else f"; the model has {toml_number(value)}"
+    about = f"{q.description} (start: {start.source}{was})".strip()
+    return replace(q, value=start.value, description=about)
+
+
+def _idle(model: Model, tried: Sequence[Quantity], cases: Sequence[Columns]) -> set[str]:
+    """Parameters without effect on the matched outputs, as far as the data can tell."""
+    ready = [as_case(c, model) for c in cases]
+    study = Study(model, [Tuner(q.name) for q in tried], ready)
+    found = [examine(case, has_time=model.has_time) for case in study.cases]
+    records = [record for record, problems in found if record is not None and not problems]
+    if not records:
+        return set()
+    told = check_effects(study, records, known_names(study))
+    return {p.where.split("'")[1] for p in told if p.code == NO_EFFECT}
+
+
+def _aligned(quantities: Sequence[Quantity], before: str) -> Iterator[str]:
+    written = [f"{before}{toml_key(q.name)} = {_tuner(q)}" for q in quantities]
+    width = min(max(map(len, written), default=0), 60)
+    for line, q in zip(written, quantities, strict=True):
+        about = comment_of(q)
+        yield f"{line:<{width}}   # {about}" if about else line
+
+
+def _tuner(q: Quantity) -> str:
+    value = number_of(q)
+    if value is None:
+        return "1.0"
+    sides = [("min", q.min), ("max", q.max)]
+    limits = [
+        f"{k} = {toml_number(v)}" for k, v in sides if math.isfinite(v) and q.min <= value <= q.max
+    ]
+    if not limits or q.min == q.max:
+        return toml_number(value)
+    return f"{{ {', '.join([f'start = {toml_number(value)}', *limits])} }}"
+
+
+def _bounds(q: Quantity) -> int:
+    return math.isfinite(q.min) + math.isfinite(q.max)
+
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def _case(model: Model, c: Columns) -> Iterator[str]:
+    data = c.table.data
+    yield "[[case]]"
+    yield f"name = {toml_text(c.name)}"
+    yield f"data = {toml_text(c.table.path)}   # {len(data)} rows of {columns_listed(data)}"
+    if c.spectrum is not None:
+        yield from spectrum_lines(model, data, c.spectrum)
+        return
+    time, scale = time_column(data), time_scale_of(data)
+    if model.has_time:
+        yield (
+            f"time = {toml_text(time)}"
+            if time
+            else '# time = "…"   # the column with the time stamps'
+        )
+    if scale is not None:
+        yield f"time_scale = {toml_number(scale)}   # seconds in a {data.units[time]}"
+    yield '# role = "validate"   # only to try the fitted model on'
+    states = [q.name for q in model.quantities() if q.role == "state"][:8]
+    if states and model.has_time:
+        listed = ", ".join(map(toml_text, states))
+        yield f"# free_start = [{listed}]   # start values that are not known"
+    quantities = {q.name: q for q in model.quantities()}
+    inputs = [q for q in quantities.values() if q.role == "input"]
+    if inputs:
+        yield "[case.inputs]"
+        if not c.inputs and _was_chosen(model):
+            yield "# Other variables may be the inputs: `estimica inspect` shows which go together."
+        yield from _columns(
+            c, [q for q in inputs if model.has_time or q.name in c.inputs], c.inputs
+        )
+        yield from _numbers(model, c, inputs)
+    yield "[case.outputs]"
+    names = list(dict.fromkeys([*model.output_names(), *c.outputs])) or _measurable(model)
+    yield from _columns(c, [quantities[n] for n in names], c.outputs)
+    yield ""
+
+
+def _was_chosen(model: Model) -> bool:
+    """Whether inputs of a component were chosen here."""
+    from estimica.simulate.modelica.operating_points import PointModel
+
+    return isinstance(model, PointModel) and bool(model.model.causality.inputs)
+
+
+def _measurable(model: Model) -> list[str]:
+    """Variables that may have been measured where no column tells: states first, parts last."""
+    varying = [q for q in model.quantities() if q.role in ("state", "algebraic", "alias")]
+    varying.sort(key=lambda q: (q.role != "state", q.name.count(".")))
+    return [q.name for q in varying[:OFFERED]]
+
+
+def _numbers(model: Model, c: Columns, inputs: Sequence[Quantity]) -> Iterator[str]:
+    """Inputs of points that have no column: a number will do."""
+    for q in inputs:
+        if not model.has_time and q.name not in c.inputs:
+            about = " ".join(["a number for all points, or a column;", comment_of(q)]).strip(" ;")
+            near = " or ".join(_column(m) for m in proposals(c.table.data, q, c.taken))
+            about += f"; perhaps {near}" if near else ""
+            yield f"{toml_key(q.name)} = 0.0   # {about}"
+
+
+def _columns(c: Columns, quantities: Sequence[Quantity], found: dict[str, Match]) -> Iterator[str]:
+    if any(q.name not in found for q in quantities):
+        yield "# Take the # away where you know the column."
+    for q in quantities:
+        about = comment_of(q)
+        after = f"   # {about}" if about else ""
+        match = found.get(q.name)
+        if match is None:
+            near = [_column(m) for m in proposals(c.table.data, q, c.taken)]
+            yield from (f"# {toml_key(q.name)} = {column}{after}" for column in near or ['"…"'])
+            continue
+        yield f"{toml_key(q.name)} = {_column(match)}{after}"
+
+
+def _column(match: Match) -> str:
+    """A column with the factors that its unit needs."""
+    column = toml_text(match.column)
+    return column if match.change.is_nothing else f"{{ column = {column}, {match.change.text} }}"
+
+
+def _no_case(model: Model) -> list[str]:
+    inputs = [q.name for q in model.quantities() if q.role == "input"]
+    outputs = list(model.output_names()) or [
+        q.name for q in model.quantities() if q.role == "state"
+    ]
+    given = ", ".join(f'{toml_key(n)} = "…"' for n in inputs)
+    measured = ", ".join(f'{toml_key(n)} = "…"' for n in outputs[:8])
+    return [
+        "# A case for each experiment: its file, and which column is what.",
+        "# [[case]]",
+        '# name = "run 1"',
+        '# data = "run1.csv"',
+        *([f"# inputs = {{ {given} }}"] if given else []),
+        f"# outputs = {{ {measured} }}",
+        "",
+    ]

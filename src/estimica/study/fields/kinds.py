@@ -1,0 +1,143 @@
+"""What the parts of a study share: kinds of fields, how strictly they are read, complaints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from numbers import Integral
+from typing import Annotated, Any, SupportsFloat, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from estimica.base import magnitude
+from estimica.base.errors import EstimicaError
+from estimica.study.fields.messages import complaints, shown
+
+#: unknown keys are errors, values are not bent into another kind
+STRICT = ConfigDict(
+    extra="forbid", arbitrary_types_allowed=True, validate_by_name=True, validate_by_alias=True
+)
+
+T = TypeVar("T")
+MOST = 2**63 - 1  # whole numbers as the store, NumPy and the engine know them
+
+
+def wrong(code: str, message: str) -> ValueError:
+    """An error about one value; whoever reads the value adds its place."""
+    return PydanticCustomError(code, message)
+
+
+def _real(value: object) -> float:
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            raise wrong("kind", f"{shown(value)} is not a number") from None
+        raise wrong("kind", f"{shown(value)} is a text; write {value} without quotes")
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+        raise wrong("kind", f"{shown(value)} is not a number")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise wrong("kind", f"{shown(value)} is not a number") from None
+    except OverflowError:
+        raise wrong("kind", f"{shown(value)} is too large") from None
+    if math.isnan(number):
+        raise wrong("kind", "nan is not a number")
+    return number
+
+
+def finite(value: object) -> float:
+    """A finite number that can be computed with, or a complaint."""
+    number = _bound(value)
+    if math.isinf(number):
+        raise wrong("kind", f"{number} is not finite")
+    return number
+
+
+def _bound(value: object) -> float:
+    """A number that can be computed with, or none at all: infinite."""
+    number = _real(value)
+    trouble = "" if math.isinf(number) else magnitude.trouble(number)
+    if trouble:
+        raise wrong("kind", f"{number:g} {trouble}")
+    return number
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        whole = int(value)
+    else:
+        number = _real(value)
+        if not number.is_integer():
+            raise wrong("kind", f"{number:g} is not a whole number")
+        whole = int(number)
+    if abs(whole) > MOST:
+        raise wrong("kind", f"{shown(whole)} is too large; at most {MOST:g}")
+    return whole
+
+
+# a marker stands behind the limits of its field, so that these appear in the schema
+REAL = BeforeValidator(_real)
+WHOLE = BeforeValidator(_whole)
+
+Number = Annotated[float, BeforeValidator(_bound)]  # may be infinite: a bound
+Finite = Annotated[float, BeforeValidator(finite)]
+Positive = Annotated[float, Field(gt=0), BeforeValidator(finite)]
+Truth = Annotated[bool, Field(strict=True)]
+
+#: the kinds that one key may take; the marks never meet a user's own name
+TEXT, NUMBER, TRUTH, LIST, TABLE = "<text>", "<number>", "<truth>", "<list>", "<table>"
+
+
+def kind_of(value: object) -> str:
+    """Which of the kinds a value is."""
+    if isinstance(value, str):
+        return TEXT
+    if isinstance(value, bool):
+        return TRUTH
+    if isinstance(value, SupportsFloat):
+        return NUMBER
+    return LIST if isinstance(value, (list, tuple, set, frozenset)) else TABLE
+
+
+def either(expected: str) -> Discriminator:
+    """Choose among kinds by what is written; `expected` says what may stand there."""
+    return Discriminator(
+        kind_of, custom_error_type="kind", custom_error_message=f"write {expected}"
+    )
+
+
+def spoken(
+    kind: type[EstimicaError], code: str, name: Callable[[dict[str, Any]], str]
+) -> Callable[[type[T]], type[T]]:
+    """Make a dataclass that is built in a program complain in our words.
+
+    `name` says what it is called, from its arguments; `code` is used where a field is of the wrong
+    kind.
+    """
+
+    def decorated(cls: type[T]) -> type[T]:
+        original = cls.__init__
+
+        @wraps(original)
+        def __init__(self: T, *args: Any, **kwargs: Any) -> None:
+            try:
+                original(self, *args, **kwargs)
+            except ValidationError as error:
+                found = complaints(error, cls)
+                given = dict(zip(cls.__dataclass_fields__, args, strict=False)) | kwargs  # type: ignore[attr-defined]
+                told = "; ".join(c.text for c in found)
+                raise kind(found[0].code or code, f"{name(given)}: {told}") from None
+
+        cls.__init__ = __init__  # type: ignore[method-assign, assignment]
+        return cls
+
+    return decorated
+
+
+def called(word: str, key: str = "name") -> Callable[[dict[str, Any]], str]:
+    """`tuner 'T_D'`, or the word alone where there is no name."""
+    return lambda given: f"{word} '{given[key]}'" if isinstance(given.get(key), str) else word

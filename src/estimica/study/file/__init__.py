@@ -1,0 +1,1 @@
+"""Study files: read, edited, saved, and the code they name."""

@@ -1,0 +1,170 @@
+"""Text of a study file, changed one value at a time: comments, order and style stay.
+
+Each function takes a text and gives a text. A place is a tuple of names and indices, as
+`("tune", "T_D", "min")` or `("case", 0, "outputs", "E", "weight")`. Short forms are looked through:
+`("tune", "A4", "start")` is where `A4 = 0.5` has its number, and a second field makes it a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from estimica.base.errors import StudyError
+from estimica.study.fields.messages import shown
+from estimica.study.toml.edit import spliced, with_node
+from estimica.study.toml.layout import Place, find, parsed, sections_of
+from estimica.study.toml.move import entry_moved, item_moved
+from estimica.study.toml.put import NOTHING, get, in_words, missing, put, removed
+from estimica.study.toml.short_forms import narrowed, widened
+from estimica.study.toml.write import toml_key
+
+
+def value_at(text: str, place: Place) -> Any:
+    """The value at a place, also inside a short form; None where there is none."""
+    data = parsed(text)
+    found: Any = data
+    for n, step in enumerate(place):
+        inner = get(found, (step,))
+        if inner is NOTHING:
+            inner = (widened(place[:n], found, _case(data, place)) or {}).get(str(step))
+        if inner is None:
+            return None
+        found = inner
+    return deepcopy(found)
+
+
+def with_value(text: str, place: Place, value: object) -> str:
+    """The text with another value; None removes it, an equal one changes nothing."""
+    if value is None:
+        return without(text, place)
+    data = parsed(text)
+    for n in range(1, len(place)):
+        outer = get(data, place[:n])
+        if outer is NOTHING:
+            break
+        if get(data, place[: n + 1]) is NOTHING and not _is_inside(outer, place[n]):
+            wide = widened(place[:n], outer, _case(data, place))
+            if wide is None:
+                raise _no_room(place, n, outer)
+            _set(wide, place[:n], place[n:], value)
+            return put(text, place[:n], narrowed(place[:n], wide))
+    return put(text, place, value)
+
+
+def without(text: str, place: Place) -> str:
+    """The text without what stands at a place; a table that can be written shortly then is."""
+    data = parsed(text)
+    if get(data, place) is NOTHING:
+        outer, name = place[:-1], str(place[-1])
+        wide = widened(outer, get(data, outer), _case(data, place))
+        if wide is None or name not in wide:
+            return text
+        del wide[name]
+        return put(text, outer, narrowed(outer, wide))
+    text = removed(text, place)
+    found = find(sections_of(text), place[:-1])
+    if found is not None and found.node is not None:
+        left = get(parsed(text), place[:-1])
+        short = narrowed(place[:-1], left)
+        return text if short is left else with_node(text, found.node, short)
+    return text
+
+
+def renamed(text: str, place: Place, new: str) -> str:
+    """The text with another name for the last step of a place, wherever the key is written."""
+    data = parsed(text)
+    outer, old = place[:-1], place[-1]
+    holder = get(data, outer)
+    if isinstance(holder, list) and isinstance(old, str) and old in holder:
+        _require_free(new, old, holder)
+        return put(text, (*outer, holder.index(old)), new)
+    if not isinstance(holder, dict) or old not in holder:
+        raise missing(place)
+    _require_free(new, str(old), holder)
+    sections = sections_of(text)
+    found = find(sections, place)
+    spots = []
+    if found is not None and found.entry is not None:
+        spots = [found.entry.spots[-1]]
+    elif found is not None:
+        spots = [entry.spots[found.depth - 1] for entry in found.dotted]
+    named = sum(isinstance(step, str) for step in place)
+    spots += [s.spots[named - 1] for s in sections if s.place[: len(place)] == place]
+    for begin, end in sorted(spots, reverse=True):
+        text = spliced(text, begin, end, toml_key(new))
+    return text
+
+
+def appended(text: str, place: Place, value: object) -> str:
+    """The text with one more item of a list, or one more `[[table]]` behind the last."""
+    data = parsed(text)
+    current = get(data, place)
+    if current is NOTHING or current == []:
+        return put(text, place, [value])
+    if not isinstance(current, list):
+        raise StudyError(
+            "Q072", f"{in_words(place)} is no list, so that nothing can be added to it"
+        )
+    return put(text, (*place, len(current)), value)
+
+
+def moved(text: str, place: Place, to: int) -> str:
+    """The text with a case, another item of a list, or a key such as a tuner at another position.
+
+    A table moves with its comment lines right above it.
+    """
+    data = parsed(text)
+    if get(data, place) is NOTHING:
+        raise missing(place)
+    outer, last = place[:-1], place[-1]
+    holder = get(data, outer)
+    if not 0 <= to < len(holder):
+        raise StudyError("Q073", f"{in_words(outer)} has no position {to + 1}")
+    if isinstance(last, str):
+        return entry_moved(text, outer, last, to)
+    found = find(sections_of(text), outer)
+    if found is None or found.node is None:
+        return item_moved(text, outer, last, to)
+    items = [v for k, v in enumerate(holder) if k != last]
+    return put(text, outer, [*items[:to], holder[last], *items[to:]])
+
+
+# --- short forms ---------------------------------------------------------------------------------
+
+
+def _case(data: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+    """The case that a place lies in."""
+    found = get(data, place[:2])
+    return found if isinstance(found, dict) else {}
+
+
+def _is_inside(outer: object, step: str | int) -> bool:
+    """Whether a value can hold such a step, so that it only has to be added."""
+    return isinstance(outer, list if isinstance(step, int) else dict)
+
+
+def _set(table: dict[str, Any], place: Place, rest: Place, value: object) -> None:
+    """Set a value some steps below a table, short where it can be."""
+    key = str(rest[0])
+    if len(rest) == 1:
+        table[key] = value
+        return
+    here = (*place, key)
+    given = table.get(key, {})
+    inner = given if isinstance(given, dict) else widened(here, given, {}) or {}
+    _set(inner, here, rest[1:], value)
+    table[key] = narrowed(here, inner)
+
+
+def _no_room(place: Place, n: int, outer: object) -> StudyError:
+    where, key = in_words(place[:n]), in_words(place[n:])
+    return StudyError(
+        "Q072", f"{where} is {shown(outer)}, which has no '{key}'; write a table there first"
+    )
+
+
+def _require_free(new: str, old: str, names: Any) -> None:
+    if new != old and new in names:
+        raise StudyError("Q074", f"there is a '{new}' already; choose another name")

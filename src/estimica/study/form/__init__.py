@@ -1,0 +1,1 @@
+"""The study file as a form: fields, labels, values."""

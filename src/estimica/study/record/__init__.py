@@ -1,0 +1,1 @@
+"""Data of a case as the estimation needs them: samples, units, noise, filters."""

@@ -1,0 +1,450 @@
+"""Record: a case with its data in the model's units: input signals, and the samples that count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from estimica.base import magnitude
+from estimica.base.errors import CaseError, DataError, EstimicaError
+from estimica.base.magnitude import countable
+from estimica.base.problems import Problem, raise_all
+from estimica.base.signals import Hold, Signal
+from estimica.data.readers import as_data, read_data
+from estimica.data.table import Data
+from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
+from estimica.study.prefilter import Prefilter
+from estimica.study.record.columns import first_of_replicates
+from estimica.study.record.noise import Censoring, Distribution, SigmaFormula, noise_model
+from estimica.study.record.prefilter import prefilter_system
+from estimica.study.record.transfer import Transfer
+from estimica.study.record.transform import Transform, transform_of
+from estimica.study.units import UnknownUnit, conversion
+
+Vector = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The samples of one output that count, each at its own time."""
+
+    name: str
+    column: str
+    unit: str  # of the column, after scaling; empty where the file does not say
+    time: Vector
+    value: Vector
+    weight: float | None
+    sigma: float | Sigma | SigmaFormula | None
+    transform: Transform | None
+    disturbance: StartValue | None
+    is_input: bool = False  # an input that was measured with errors
+    #: of a frequency response, whose values are real and imaginary parts in turn
+    transfer: Transfer | None = None
+    prefilter: Prefilter | None = None
+    #: standard deviation of each sample, over `sigma`; none: all alike
+    relative: Vector | None = None
+    limits: Censoring | None = None  # beyond which samples are censored: their value is the limit
+    distribution: Distribution = "normal"
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether its noise is more than one normal level, known or estimated."""
+        formula = isinstance(self.sigma, SigmaFormula)
+        return formula or self.limits is not None or self.distribution != "normal"
+
+    @property
+    def beyond(self) -> npt.NDArray[np.int8] | None:
+        """−1 for samples that lie at or below their detection limit, 1 for those above theirs."""
+        if self.limits is None:
+            return None
+        above, below = self.limits.above(self.value), self.limits.below(self.value)
+        return above.astype(np.int8) - below.astype(np.int8)
+
+    @property
+    def censored(self) -> Mask:
+        """Which samples are only known to lie beyond a detection limit."""
+        if self.limits is None:
+            return np.zeros(len(self.value), bool)
+        return self.limits.censored(self.value)
+
+    def with_values(self, value: Vector) -> Measured:
+        """The same with other measured values, of which no more is known beyond the limits."""
+        return replace(self, value=value if self.limits is None else self.limits.seen(value))
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of what is compared; 1 for a signal that is zero throughout."""
+        compared = self.value if self.transform is None else self.transform.value(self.value)
+        if not len(compared):
+            return 1.0
+        mean = float(np.mean(compared**2))
+        return math.sqrt(2 * mean if self.transfer else mean) or 1.0  # of a response: |G|
+
+    @property
+    def variation(self) -> float:
+        """Standard deviation of what is compared, whatever its offset; the RMS if it is constant.
+
+        A frequency response has no offset: its mean says as much as the rest.
+        """
+        if self.transfer is not None or not len(self.value):
+            return self.rms
+        compared = self.value if self.transform is None else self.transform.value(self.value)
+        return float(np.std(compared)) or self.rms
+
+    def kept(self, chosen: Mask) -> Measured:
+        """The same with the chosen samples only; of a response both parts or none."""
+        transfer = self.transfer and self.transfer.kept(chosen[::2])
+        return replace(
+            self,
+            time=self.time[chosen],
+            value=self.value[chosen],
+            transfer=transfer,
+            sigma=self.sigma.kept(chosen) if isinstance(self.sigma, SigmaFormula) else self.sigma,
+            relative=None if self.relative is None else self.relative[chosen],
+            limits=self.limits and self.limits.kept(chosen),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One experiment, ready for simulation; `begin` is where the simulation starts."""
+
+    case: Case
+    begin: float
+    inputs: Mapping[str, Signal]
+    outputs: tuple[Measured, ...]
+    uncertain: tuple[Measured, ...] = ()  # inputs whose errors are estimated
+    notes: tuple[str, ...] = ()  # what of the data does not count
+
+    @property
+    def is_frequency(self) -> bool:
+        """Whether it holds frequency responses."""
+        return self.case.is_frequency
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that count, of all outputs."""
+        return sum(len(m.time) for m in self.outputs)
+
+
+def record(case: Case, *, has_time: bool = True, inputs: Sequence[str] = ()) -> Record:
+    """The data of a case in the model's units; every problem with them is told at once.
+
+    Without time, the rows are numbered and inputs have one value for each row. `inputs` are those
+    of the model, one of which a frequency response belongs to.
+    """
+    found, problems = examine(case, has_time=has_time, inputs=inputs)
+    raise_all(problems)
+    assert found is not None
+    return found
+
+
+def data_of(case: Case) -> Data:
+    """The table of a case, read where it is a path."""
+    if case.data is None:
+        raise CaseError("C095", "'data' is missing; write data = \"file.csv\"")
+    if isinstance(case.data, Data):
+        return case.data
+    if isinstance(case.data, (str, Path)):
+        return read_data(case.data, sheet=case.sheet)
+    return as_data(case.data)
+
+
+def examine(
+    case: Case, *, has_time: bool = True, inputs: Sequence[str] = ()
+) -> tuple[Record | None, list[Problem]]:
+    """Like `record`, with the problems as values."""
+    if case.is_frequency:
+        from estimica.study.record.frequency import examine_response
+
+        return examine_response(case, inputs)
+    return _examine(case, has_time)
+
+
+def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
+    where = f"case '{case.name}'"
+    problems: list[Problem] = []
+    try:
+        data = data_of(case)
+        time = _time(case, data, has_time)
+    except (DataError, CaseError) as error:
+        return None, [Problem(error.code, where, error.message)]
+    begin = float(time[0]) if case.begin_time is None else case.begin_time
+    inputs: dict[str, Signal] = {}
+    outputs: list[Measured] = []
+    for name, given in case.columns_of_inputs.items():
+        try:
+            inputs[name] = _input(given, data, time)
+        except EstimicaError as error:
+            problems.append(Problem(error.code, where, f"input '{name}': {error.message}"))
+    complete = np.ones(len(time), bool)
+    if not has_time:
+        for name, signal in inputs.items():
+            problems += _gaps(where, name, signal, complete)
+    for name, column in case.columns_of_outputs.items():
+        try:
+            outputs.append(_output(case, name, column, data, time, begin, complete, inputs))
+            _check_prefilter(outputs[-1], has_time)
+        except EstimicaError as error:
+            problems.append(Problem(error.code, where, f"output '{name}': {error.message}"))
+    if not case.outputs:
+        problems.append(
+            Problem("C004", where, "has no outputs", "say which variables were measured")
+        )
+    uncertain = _uncertain(case, data, inputs, outputs)
+    if uncertain and has_time:
+        problems += [_timed(where, m.name) for m in uncertain]
+    told = uncounted(where, data, _columns(case)) + _overflowing(where, case, data)
+    notes = tuple(p.message for p in told)
+    return Record(case, begin, inputs, tuple(outputs), uncertain, notes), problems + told
+
+
+def _columns(case: Case) -> list[str]:
+    """The columns that inputs and outputs are taken from."""
+    inputs = [c.column for c in case.columns_of_inputs.values() if isinstance(c, InputColumn)]
+    return list(dict.fromkeys([*inputs, *(c.column for c in case.columns_of_outputs.values())]))
+
+
+def uncounted(where: str, data: Data, columns: Sequence[str]) -> list[Problem]:
+    """Cells of these columns that hold something which is not a number."""
+    found = [(name, data.gaps(name)) for name in columns]
+    return [
+        Problem(
+            "C096",
+            where,
+            f"column '{name}' of {data.where}: {gaps.in_words}; no sample is taken there",
+            warning=True,
+        )
+        for name, gaps in found
+        if gaps
+    ]
+
+
+def _overflowing(where: str, case: Case, data: Data) -> list[Problem]:
+    """Numbers that scale and offset make too large."""
+    given = [*case.columns_of_inputs.values(), *case.columns_of_outputs.values()]
+    found = []
+    for one in given:
+        if not isinstance(one, InputColumn | OutputColumn) or one.column not in data.columns:
+            continue
+        value = data.columns[one.column]
+        lost = np.flatnonzero(countable(value) & ~np.isfinite(_scaled(one, value)))
+        if len(lost):
+            message = (
+                f"column '{one.column}': scale and offset make {len(lost)} values too large to "
+                f"compute with, the first in row {lost[0] + 1}; no sample is taken there"
+            )
+            found.append(Problem("C097", where, message, warning=True))
+    return found
+
+
+def _timed(where: str, name: str) -> Problem:
+    message = f"input '{name}': errors of an input are estimated in static studies only"
+    return Problem("C036", where, message, "leave sigma of the input out")
+
+
+def _uncertain(
+    case: Case, data: Data, inputs: Mapping[str, Signal], outputs: Sequence[Measured]
+) -> tuple[Measured, ...]:
+    """Inputs with errors, at the points at which some output counts."""
+    found = []
+    points = np.unique(np.concatenate([m.time for m in outputs])) if outputs else np.zeros(0)
+    for name, given in case.columns_of_inputs.items():
+        if isinstance(given, InputColumn) and given.sigma is not None and name in inputs:
+            value = inputs[name].at(points)
+            unit = _unit(given, data)
+            one = Measured(
+                name, given.column, unit, points, value, None, given.sigma, None, None, True
+            )
+            found.append(one)
+    return tuple(found)
+
+
+def _gaps(where: str, name: str, signal: Signal, complete: Mask) -> list[Problem]:
+    """Points without a value of an input, which are marked as not complete."""
+    if len(signal.time) in (1, len(complete)):
+        return []
+    given = np.zeros(len(complete), bool)
+    given[signal.time.astype(int)] = True
+    complete &= given
+    missing = len(complete) - len(signal.time)
+    message = f"input '{name}' is missing at {missing} of {len(complete)} points; they do not count"
+    return [Problem("C035", where, message, warning=True)]
+
+
+def _time(case: Case, data: Data, has_time: bool) -> Vector:
+    if not has_time:
+        return np.arange(len(data), dtype=np.float64)
+    name = data.time_name(case.time)
+    scale = _time_scale(case, name, data)
+    time = data.column(name) if scale == 1 else data.column(name) * scale
+    if not len(time):
+        raise CaseError("C005", f"'{data.source}' holds no rows")
+    missing = np.flatnonzero(~np.isfinite(time))
+    if len(missing):
+        raise CaseError(
+            "C006", f"time '{name}' is missing in row {missing[0] + 1} of '{data.source}'"
+        )
+    _require_magnitude(f"time '{name}' of '{data.source}'", time - time[0], "time_scale")
+    step = np.diff(time)
+    if (step < 0).any():
+        k = int(np.flatnonzero(step < 0)[0])
+        raise CaseError(
+            "C007",
+            f"time '{name}' of '{data.source}' goes back from {time[k]:.10g} to "
+            f"{time[k + 1]:.10g} in row {k + 2}; sort the rows, or split the file into cases",
+        )
+    return time
+
+
+def _require_magnitude(what: str, values: Vector, remedy: str) -> None:
+    """The largest of the values can be computed with, or all of them are zero."""
+    largest = float(np.abs(values).max(initial=0.0))
+    trouble = magnitude.trouble(largest)
+    if trouble:
+        raise CaseError(
+            "C098", f"{what}: {largest:g}, its largest value, {trouble} or give a {remedy}"
+        )
+
+
+def _time_scale(case: Case, name: str, data: Data) -> float:
+    if case.time_scale is not None:
+        return case.time_scale
+    unit = data.units.get(name, "")
+    try:
+        change = conversion(unit, "s") if unit and name not in data.origins else None
+    except UnknownUnit:
+        return 1.0
+    if change is not None and not change.is_nothing:
+        raise CaseError(
+            "C019",
+            f"time '{name}' of '{data.source}' is in {unit}, the model's in s; "
+            f"write time_{change.text}, or time_scale = 1 to keep the numbers",
+        )
+    return 1.0
+
+
+def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
+    if not isinstance(given, InputColumn):
+        return Signal.constant(given)
+    value = _scaled(given, data.column(given.column))
+    sampled = np.isfinite(value) & first_of_replicates(given.column, data.source, time, value)
+    if not sampled.any():
+        raise CaseError("C009", f"column '{given.column}' of '{data.source}' has no samples")
+    if given.hold is Hold.SPLINE and sampled.sum() < 4:
+        raise CaseError("C016", f"column '{given.column}': a spline needs at least 4 samples")
+    if sampled.all():
+        return Signal(time, value, given.hold)
+    return Signal(time[sampled], value[sampled], given.hold)
+
+
+def _output(
+    case: Case,
+    name: str,
+    given: OutputColumn,
+    data: Data,
+    time: Vector,
+    begin: float,
+    complete: Mask,
+    inputs: Mapping[str, Signal],
+) -> Measured:
+    value = _scaled(given, data.column(given.column))
+    counts = np.isfinite(value) & (time >= begin) & complete
+    if case.from_ is not None:
+        counts &= time >= case.from_
+    if case.to is not None:
+        counts &= time <= case.to
+    for a, b in case.exclude:
+        counts &= (time < a) | (time > b)
+    if not counts.any():
+        raise CaseError(
+            "C010",
+            f"no sample of column '{given.column}' counts; look at from, to, exclude and begin, "
+            f"the time runs from {time[0]:g} to {time[-1]:g}",
+        )
+    _require_magnitude(f"column '{given.column}'", value[counts], "scale")
+    transform = None if given.transform is None else transform_of(given.transform)
+    kept = value if counts.all() else value[counts]
+    noise = noise_model(given, data, time, counts, inputs)
+    if noise.limits is not None:
+        kept = noise.limits.seen(kept)
+    if transform is not None:
+        transform.require(kept, given.column)
+    disturbance = given.disturbance
+    free = StartValue(start=0.0) if disturbance is True else disturbance or None
+    return Measured(
+        name,
+        given.column,
+        _unit(given, data),
+        time if counts.all() else time[counts],
+        kept,
+        given.weight,
+        noise.sigma,
+        transform,
+        free,
+        prefilter=given.prefilter or case.prefilter,
+        relative=noise.relative,
+        limits=noise.limits,
+        distribution=noise.distribution,
+    )
+
+
+def _unit(given: InputColumn | OutputColumn, data: Data) -> str:
+    """The unit of a column after scaling: as the study says, or as the file where it is kept."""
+    if given.unit is not None:
+        return given.unit
+    kept = given.scale is None and given.offset is None
+    return data.units.get(given.column, "") if kept else ""
+
+
+def _check_prefilter(measured: Measured, has_time: bool) -> None:
+    if measured.prefilter is None:
+        return
+    if not has_time:
+        raise CaseError(
+            "C094", "a prefilter needs time, and here each point stands alone; leave it out"
+        )
+    if (np.diff(measured.time) == 0).any():
+        raise CaseError(
+            "C094",
+            "a prefilter runs along time, and here samples stand at one time stamp; leave it out, "
+            "or average them",
+        )
+    prefilter_system(measured.prefilter, measured.time)
+
+
+def _scaled(given: InputColumn | OutputColumn, value: Vector) -> Vector:
+    if given.unwrap is not None:
+        value = unwrapped(value, given.unwrap)
+    with np.errstate(over="ignore", invalid="ignore"):  # told by `_overflowing`
+        if given.scale is not None:
+            value = value * given.scale
+        if given.offset is not None:
+            value = value + given.offset
+    return value if countable(value).all() else np.where(countable(value), value, np.nan)
+
+
+def unscaled(given: InputColumn, value: Vector) -> Vector:
+    """The column that has these values after scaling."""
+    if given.offset is not None:
+        value = value - given.offset
+    return value if given.scale is None else value / given.scale
+
+
+def unwrapped(value: Vector, period: float) -> Vector:
+    """An angle without the jumps of its sensor; samples that are missing stay so."""
+    sampled = np.isfinite(value)
+    whole = value.copy()
+    whole[sampled] = np.unwrap(value[sampled], period=period)
+    return whole
+
+
+def stamps_of(case: Case, *, has_time: bool = True) -> Vector:
+    """The times of all rows of a case's data; the rows' numbers where there is no time."""
+    return _time(case, data_of(case), has_time)

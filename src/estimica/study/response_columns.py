@@ -1,0 +1,113 @@
+"""ResponseColumns: the columns of a measured frequency response, and how much it counts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag
+from pydantic.dataclasses import dataclass
+
+from estimica.base.errors import CaseError
+from estimica.study.fields.kinds import (
+    NUMBER,
+    STRICT,
+    TABLE,
+    TEXT,
+    Finite,
+    Positive,
+    called,
+    either,
+    kind_of,
+    spoken,
+    wrong,
+)
+from estimica.study.fields.offer import ColumnName, InputName
+from estimica.study.noise import Sigma
+
+RESPONSE = "<response>"
+RESPONSE_KEYS = ("real", "imag", "magnitude", "phase")
+Noisy = Annotated[
+    Annotated[ColumnName, Tag(TEXT)]
+    | Annotated[Positive, Tag(NUMBER)]
+    | Annotated[Sigma, Tag(TABLE)],
+    either('a positive number, a column "…", or bounds { min, max }'),
+]
+
+
+@spoken(CaseError, "C001", called("response"))
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class ResponseColumns:
+    """A measured frequency response: real and imaginary part, or magnitude and phase."""
+
+    real: Annotated[ColumnName | None, Field(description="The column of the real part.")] = None
+    imag: Annotated[ColumnName | None, Field(description="The column of the imaginary part.")] = (
+        None
+    )
+    magnitude: Annotated[ColumnName | None, Field(description="The column of the magnitude.")] = (
+        None
+    )
+    phase: Annotated[ColumnName | None, Field(description="The column of the phase.")] = None
+    magnitude_unit: Annotated[
+        Literal["1", "dB"], Field(description="How the magnitude is written.")
+    ] = "1"
+    phase_unit: Annotated[Literal["deg", "rad"], Field(description="How the phase is written.")] = (
+        "deg"
+    )
+    input: Annotated[
+        InputName | None,
+        Field(description="The input that was excited; not needed where there is one only."),
+    ] = None
+    weight: Annotated[Positive | None, Field(description="Multiplies the residual.")] = None
+    sigma: Annotated[
+        Noisy | None,
+        Field(
+            description="Known standard deviation of the real and of the imaginary part, a column "
+            "of them, or bounds { min, max }."
+        ),
+    ] = None
+    weighting: Annotated[
+        str,
+        Field(
+            description="What each frequency counts: 'uniform', 'relative' (errors relative to the "
+            "magnitude), or a column of factors."
+        ),
+    ] = "uniform"
+    scale: Annotated[Finite | None, Field(description="Factor to the model's unit.")] = None
+    imag_scale: Annotated[
+        Finite | None, Field(description="Factor of the imaginary part; -1 for a column of -Im.")
+    ] = None
+    unit: Annotated[str | None, Field(description="Unit of the response.")] = None
+
+    def __post_init__(self) -> None:
+        cartesian, polar = (self.real, self.imag), (self.magnitude, self.phase)
+        if any(cartesian) == any(polar):
+            raise wrong("C040", "give either real and imag, or magnitude and phase")
+        for missing, other in (RESPONSE_KEYS[:2], RESPONSE_KEYS[1::-1]):
+            if any(cartesian) and getattr(self, missing) is None:
+                raise wrong("C040", f"'{missing}' is missing beside {other}; name its column")
+        for missing, other in (RESPONSE_KEYS[2:], RESPONSE_KEYS[:1:-1]):
+            if any(polar) and getattr(self, missing) is None:
+                raise wrong("C040", f"'{missing}' is missing beside {other}; name its column")
+        if any(polar) and self.imag_scale is not None:
+            raise wrong("C040", "imag_scale is for real and imag; it has no meaning for a phase")
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """The two columns that make the complex numbers."""
+        if self.real is not None and self.imag is not None:
+            return self.real, self.imag
+        return self.magnitude or "", self.phase or ""
+
+    @property
+    def text(self) -> str:
+        """How the columns are named in tables."""
+        return ", ".join(self.columns)
+
+
+def kind_of_output(value: object) -> str:
+    """The kind of an output: a table with a key of a response is one."""
+    if isinstance(value, ResponseColumns):
+        return RESPONSE
+    if isinstance(value, dict) and any(k in value for k in RESPONSE_KEYS):
+        return RESPONSE
+    return kind_of(value)

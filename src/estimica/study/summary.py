@@ -1,0 +1,204 @@
+"""What was asked: a study in words and tables, for readers who have never seen it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from estimica.base.quantities import Quantity
+from estimica.base.view import Section, Table
+from estimica.data.table import Data
+from estimica.study.case import Case
+from estimica.study.design_criterion import Criterion
+from estimica.study.study import Study
+from estimica.study.tuner import Tuner
+
+HEADING = "What was asked"
+PURPOSES = {
+    "fit": "To find the values of the tuners with which the simulated outputs of the model come "
+    "closest to the measured ones, and how far these values can be trusted.",
+    "residuals": "To judge the model by what it leaves unexplained: residuals, the differences of "
+    "simulation and measurement, should look like noise.",
+    "identifiability": "To find out whether the data determine every tuner, or only some of them "
+    "or combinations of them.",
+    "release": "To find which parameters of the model are worth setting free: step by step the "
+    "one that improves the fit most is released, as long as that is more than luck.",
+    "bootstrap": "To find how uncertain the estimates are, by fitting again and again to data with "
+    "new noise.",
+    "sample": "To find how probable values of the unknowns are, given the data and what was known "
+    "before, by drawing from that distribution.",
+    "profile": "To find intervals for the estimates without assuming that the model is linear: one "
+    "unknown is held at values around its estimate while all others are fitted again.",
+    "crossvalidate": "To find how well the model predicts data that it was not fitted to: parts of "
+    "the data are left out in turn and predicted from the others.",
+    "map": "To see how the criterion depends on two tuners: a round valley is well determined, a "
+    "long one says that only a combination of both is.",
+    "optimise": "To find the values of the tuners with which the model satisfies all demands best.",
+    "pareto": "To find the designs in which no criterion can be improved without another one "
+    "getting worse, so that the trade-off can be seen and chosen from.",
+    "sweep": "To see how the criteria change over ranges of parameters.",
+    "montecarlo": "To find how likely the demands are met when parameters vary at random.",
+    "backcalculate": "To compute from data what a relation of the model hides, and to find the law "
+    "that describes it.",
+    "design-input": "To design the input of the next experiment, so that its data determine the "
+    "tuners as well as possible.",
+    "covariance": "To find the standard errors of the estimates and how they go together.",
+    "bands": "To find how uncertain the simulated outputs are, given how uncertain the estimates "
+    "are.",
+    "region": "To find which values of two unknowns go together with the data.",
+    "prefilters": "To see which frequencies count in the fit.",
+}  # fmt: skip
+CRITERIA = {
+    "oe": "The criterion is “output error” (oe): the sum of the squared differences between "
+    "simulated and measured outputs, each output relative to its size unless a weight is given.",
+    "ml": "The criterion is “maximum likelihood” (ml): differences between simulated and measured "
+    "outputs count relative to the noise of each output, whose level is found along with the "
+    "tuners where it is not given.",
+}
+TUNERS = {
+    "sweep": "Tuners: the design; what is not varied keeps its start",
+    "montecarlo": "Tuners: the design; what does not vary keeps its start",
+}
+ROLES = {
+    "minimise": "made small",
+    "at-most": "at most",
+    "equal": "equal to",
+    "watch": "only watched",
+}
+
+
+def asked(study: Study, command: str, more: str = "") -> Section:
+    """The study behind a command: its purpose, model, criterion, tuners, cases."""
+    words = [PURPOSES.get(command, ""), _model(study)]
+    if _fits(study, command):
+        words.append(_criterion(study))
+    words.append(more)
+    return Section(HEADING, "\n\n".join(w for w in words if w), tuple(_tables(study, command)))
+
+
+def _fits(study: Study, command: str) -> bool:
+    unfitted = ("optimise", "pareto", "sweep", "montecarlo", "backcalculate", "design-input")
+    return bool(study.active_tuners) and command not in unfitted
+
+
+def _model(study: Study) -> str:
+    told = study.tables.get("model", {})
+    source = told.get("source") if isinstance(told, Mapping) else None
+    of = f" of {Path(str(source)).name}" if source and str(source) != study.model.name else ""
+    about = study.model.description.strip().rstrip(".")
+    said = f"The study is “{study.name}”, the model {study.model.name}{of}"
+    return f"{said}: {about}." if about else f"{said}."
+
+
+def _criterion(study: Study) -> str:
+    e = study.estimation
+    said = CRITERIA.get(e.criterion, f"The criterion is the sum of {e.criterion} over all samples.")
+    if e.loss != "squared":
+        said += f" Large differences count less than by their square ({e.loss} loss)."
+    if any(t.prior for t in study.active_tuners):
+        said += " What is known of tuners beforehand (their priors) counts too."
+    if e.starts > 1:
+        said += f" The search was begun from {e.starts} points, so that it finds the best optimum."
+    return said
+
+
+def _tables(study: Study, command: str) -> Iterator[Table]:
+    if study.active_tuners:
+        known = {q.name: q for q in study.model.quantities()}
+        columns: tuple[str, ...]
+        columns = ("tuner", "start", "min", "max", "unit", "prior", "drives", "description")
+        rows = tuple(_tuner(t, known) for t in study.active_tuners)
+        yield _filled(Table(columns, rows, TUNERS.get(command, "Tuners: what is to be found")))
+    if study.active_cases:
+        columns = (
+            "case", "role", "data", "samples", "inputs", "outputs", "free start values", "fixed"
+        )  # fmt: skip
+        rows = tuple(_case(c) for c in study.active_cases)
+        yield _filled(Table(columns, rows, "Cases: the experiments"))
+    if study.active_criteria:
+        columns = ("criterion", "measure", "of", "wanted", "demand", "unit")
+        rows = tuple(_wanted(c) for c in study.active_criteria)
+        yield _filled(Table(columns, rows, "Criteria: what makes a design good"))
+
+
+def _wanted(c: Criterion) -> tuple[object, ...]:
+    measure = c.function if c.kind == "function" else c.kind
+    return c.name, measure, c.of, ROLES[c.role], _demand(c.demand), c.unit
+
+
+def _tuner(t: Tuner, known: Mapping[str, Quantity]) -> tuple[object, ...]:
+    quantity = known.get(t.name, Quantity(t.name))
+    value = quantity.value
+    own = float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+    unit = t.unit or quantity.unit
+    return (
+        t.name,
+        t.start if t.start is not None else own,
+        _end(t.min),
+        _end(t.max),
+        "" if unit == "1" else unit,
+        t.prior.text if t.prior else "",
+        ", ".join(map(str, t.drives)),
+        t.description or quantity.description,
+    )
+
+
+def _case(case: Case) -> tuple[object, ...]:
+    inputs = [
+        f"{n} = {c:g}" if isinstance(c, float) else _from(n, c.column)
+        for n, c in case.columns_of_inputs.items()
+    ]
+    outputs = [_from(n, c.column) for n, c in case.columns_of_outputs.items()]
+    outputs += [_from(n, c.text) for n, c in case.columns_of_responses.items()]
+    return (
+        case.name,
+        case.role if case.data is not None else "",
+        data_name(case),
+        _rows(case),
+        ", ".join(inputs),
+        ", ".join(outputs),
+        ", ".join(case.start_values),
+        ", ".join(f"{n} = {_value(v)}" for n, v in case.fix.items()),
+    )
+
+
+def _value(given: float | str) -> str:
+    return given if isinstance(given, str) else f"{given:g}"
+
+
+def _from(name: str, column: str) -> str:
+    return name if name == column else f"{name} (column {column})"
+
+
+def data_name(case: Case) -> str:
+    """Where the data of a case come from, in a word."""
+    if case.data is None:
+        return ""
+    if isinstance(case.data, (str, Path, Data)):
+        return Path(str(case.data.source if isinstance(case.data, Data) else case.data)).name
+    return "given in Python"
+
+
+def _rows(case: Case) -> int | None:
+    """Samples of each column of its data."""
+    if not isinstance(case.data, Data) or not case.data.columns:
+        return None
+    return len(next(iter(case.data.columns.values())))
+
+
+def _demand(demand: object) -> object:
+    if isinstance(demand, Mapping):
+        return ", ".join(f"{case}: {value:g}" for case, value in demand.items())
+    return demand
+
+
+def _end(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _filled(table: Table) -> Table:
+    """Without columns that hold nothing."""
+    keep = [k for k in range(len(table.columns)) if any(r[k] not in ("", None) for r in table.rows)]
+    rows = tuple(tuple(r[k] for k in keep) for r in table.rows)
+    return Table(tuple(table.columns[k] for k in keep), rows, table.title, table.note)

@@ -1,0 +1,230 @@
+"""Tables: the study file as it is written; the one definition that reading and schema share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, Tag
+from pydantic.dataclasses import dataclass
+
+from estimica.study.case import Case
+from estimica.study.design_criterion import Criterion
+from estimica.study.estimation import Estimation, Solver
+from estimica.study.fields.counts import CASES, CRITERIA, OUTPUTS, TUNERS
+from estimica.study.fields.kinds import (
+    NUMBER,
+    STRICT,
+    TABLE,
+    TEXT,
+    TRUTH,
+    Finite,
+    Positive,
+    Truth,
+    either,
+    finite,
+    wrong,
+)
+from estimica.study.fields.offer import SECONDS, Offer, OutputName, ParameterName, VariableName
+from estimica.study.indicator import Indicator
+from estimica.study.tables.backcalculate import BackcalculateTable
+from estimica.study.tables.bootstrap import BootstrapTable
+from estimica.study.tables.crossvalidate import CrossvalidateTable
+from estimica.study.tables.input_design import InputDesignTable
+from estimica.study.tables.montecarlo import MontecarloTable
+from estimica.study.tables.optimise import OptimiseTable
+from estimica.study.tables.profile import ProfileTable
+from estimica.study.tables.release import ReleaseTable
+from estimica.study.tables.sample import SampleTable
+from estimica.study.tables.sweep import SweepTable
+from estimica.study.tuner import Tuner
+
+
+def _plain_number(value: object) -> object:
+    return value if isinstance(value, int) else finite(value)
+
+
+def _named(value: object) -> object:
+    """Each tuner with its name; a number alone is its start."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _tuner(str(name), given) for name, given in value.items()}
+
+
+def _tuner(name: str, given: object) -> object:
+    if isinstance(given, Tuner):
+        return given
+    if not isinstance(given, Mapping):
+        return {"name": name, "start": given}
+    if "name" in given:
+        raise wrong("T001", f"{name}: the key is the name already; leave 'name' out")
+    return {"name": name, **given}
+
+
+Value = Annotated[
+    Annotated[str, Tag(TEXT)]
+    | Annotated[Truth, Tag(TRUTH)]
+    | Annotated[int | float, BeforeValidator(_plain_number), Tag(NUMBER)],
+    either("a number, true, false or a text"),
+]
+Expressions = Annotated[
+    Annotated[str, Tag(TEXT)] | Annotated[dict[OutputName, str], Tag(TABLE)],
+    either('an expression "…", or a table { output = "…" }'),
+]
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class ModelTable:
+    """Which model, and the values it is loaded with."""
+
+    source: Annotated[
+        str,
+        Offer("path", "model"),
+        Field(
+            min_length=1,
+            description=(
+                "A Modelica file, the folder of a package, a class of a library, a Base Modelica "
+                'file (.bmo), an FMU, a Python function as `"file.py:function"`, or a transfer '
+                'function as `"K*exp(-T*s)/(1 + tau*s)"` from input `u` to output `y`.'
+            ),
+        ),
+    ]
+    class_: Annotated[
+        str | None,
+        Field(alias="class", description="The class, where the source holds several."),
+    ] = None
+    libraries: Annotated[
+        tuple[Annotated[str, Offer("path", "folder")], ...],
+        Field(description="Further folders of Modelica packages."),
+    ] = ()
+    fix: Annotated[
+        dict[ParameterName, Value],
+        Field(description="Values of parameters for all cases; also sizes and switches."),
+    ] = Field(default_factory=dict)
+    frontend: Annotated[
+        Literal["rumoca", "openmodelica"], Field(description="What reads the Modelica text.")
+    ] = "rumoca"
+    interface: Annotated[
+        Literal["me", "cs"] | None,
+        Field(
+            description="Of an FMU: Model Exchange or Co-Simulation; where it has both, the former."
+        ),
+    ] = None
+    communication_step: Annotated[
+        Positive | None,
+        Field(description="Step of Co-Simulation in seconds; otherwise what the FMU suggests."),
+    ] = None
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class StaticTable:
+    """A study without time: each row of the data is a point of its own."""
+
+    expression: Annotated[
+        Expressions | None,
+        Field(
+            description="The output as a formula in tuners and inputs, in Modelica syntax; "
+            "for several outputs a table. It stands in for the model."
+        ),
+    ] = None
+    against: Annotated[
+        VariableName | None,
+        Field(description="An input, output or column that fits are drawn against."),
+    ] = None
+    by: Annotated[
+        VariableName | None,
+        Field(description="A variable by whose values points are grouped in such plots."),
+    ] = None
+    mode: Annotated[
+        Literal["static", "steady", "simulate"],
+        Field(
+            description="How a point of [model] is computed: a model without states, derivatives "
+            "set to zero, or simulated until it is at rest."
+        ),
+    ] = "static"
+    tolerance: Annotated[
+        Positive,
+        Field(description="A simulated point is at rest when no state moves more, relatively."),
+    ] = 1e-8
+    max_time: Annotated[
+        Positive,
+        SECONDS,
+        Field(description="How long a point may be simulated, in seconds of the model."),
+    ] = 1e7
+    guess: Annotated[
+        dict[VariableName, Finite],
+        Field(
+            description="Unknowns of implicit equations and the values near which their solutions "
+            "are looked for; of several solutions the nearest is taken."
+        ),
+    ] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class StudyFile:
+    """A model, tuners, cases and the criterion: everything that a fit needs."""
+
+    model: Annotated[ModelTable | None, Field(description="The model.")] = None
+    static: Annotated[
+        StaticTable | None,
+        Field(description="Points without time: of a formula, or of the model."),
+    ] = None
+    tune: Annotated[
+        dict[ParameterName, Tuner],
+        BeforeValidator(_named),
+        Field(
+            max_length=TUNERS, description="Parameters to be found: name = start, or name = { … }."
+        ),
+    ] = Field(default_factory=dict)
+    outputs: Annotated[
+        dict[OutputName, str],
+        Field(
+            max_length=OUTPUTS,
+            description="Outputs that are formulas of variables and tuners, in Modelica syntax, "
+            "for all cases: name = expression.",
+        ),
+    ] = Field(default_factory=dict)
+    case: Annotated[tuple[Case, ...], Field(max_length=CASES, description="The experiments.")] = ()
+    estimate: Annotated[
+        Estimation, Field(description="How disagreement is scored and the search goes.")
+    ] = Field(default_factory=Estimation)
+    solver: Annotated[Solver, Field(description="Tolerances and limits of each simulation.")] = (
+        Field(default_factory=Solver)
+    )
+    release: Annotated[ReleaseTable, Field(description="Read by `estimica release`.")] = Field(
+        default_factory=ReleaseTable
+    )
+    bootstrap: Annotated[BootstrapTable, Field(description="Read by `estimica bootstrap`.")] = (
+        Field(default_factory=BootstrapTable)
+    )
+    sample: Annotated[SampleTable, Field(description="Read by `estimica sample`.")] = Field(
+        default_factory=SampleTable
+    )
+    profile: Annotated[ProfileTable, Field(description="Read by `estimica profile`.")] = Field(
+        default_factory=ProfileTable
+    )
+    crossvalidate: Annotated[
+        CrossvalidateTable, Field(description="Read by `estimica crossvalidate`.")
+    ] = Field(default_factory=CrossvalidateTable)
+    backcalculate: Annotated[
+        BackcalculateTable, Field(description="Read by `estimica backcalculate`.")
+    ] = Field(default_factory=BackcalculateTable)
+    input_design: Annotated[
+        InputDesignTable, Field(description="Read by `estimica design-input`.")
+    ] = Field(default_factory=InputDesignTable)
+    criterion: Annotated[
+        tuple[Criterion, ...], Field(max_length=CRITERIA, description="What is asked of a design.")
+    ] = ()
+    optimise: Annotated[OptimiseTable, Field(description="Read by `estimica optimise`.")] = Field(
+        default_factory=OptimiseTable
+    )
+    sweep: Annotated[SweepTable, Field(description="Read by `estimica sweep`.")] = Field(
+        default_factory=SweepTable
+    )
+    montecarlo: Annotated[MontecarloTable, Field(description="Read by `estimica montecarlo`.")] = (
+        Field(default_factory=MontecarloTable)
+    )
+    indicator: Annotated[
+        tuple[Indicator, ...],
+        Field(max_length=CRITERIA, description="Plots that are drawn for every design."),
+    ] = ()

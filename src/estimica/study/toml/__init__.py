@@ -1,0 +1,1 @@
+"""TOML texts edited in place, with comments and order kept."""
