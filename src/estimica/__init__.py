@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from estimica.simulate.response import Response
     from estimica.simulate.trajectory import Sensitivities, Trajectory
     from estimica.study.case import Case, InputColumn, OutputColumn, StartValue
-    from estimica.study.design_criterion import Criterion
+    from estimica.study.criterion import Criterion
     from estimica.study.estimation import Estimation, Solver
     from estimica.study.file.read import read_study
     from estimica.study.indicator import Indicator
@@ -96,7 +96,7 @@ _HOMES = {
     "BackCalculation": "infer.backcalculation.result",
     "Case": "study.case",
     "CaseError": "base.errors",
-    "Criterion": "study.design_criterion",
+    "Criterion": "study.criterion",
     "DataError": "base.errors",
     "DesignError": "base.errors",
     "Estimation": "study.estimation",

@@ -12,7 +12,7 @@ from estimica.base.errors import DesignError
 from estimica.optimise.optimum.result import Optimised
 from estimica.optimise.optimum.run import optimise
 from estimica.simulate.formula import formula_model
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 
 
 def study_of(problem: Problem) -> es.Study:

@@ -13,7 +13,7 @@ from estimica.optimise.criteria.trajectory import Experiment, TrajectoryScorer
 from estimica.optimise.criteria.value_only.measures import KINDS
 from estimica.optimise.criteria.value_only.scores import QuickScorer, quick_scorer
 from estimica.optimise.design import prepare_design
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 from estimica.study.tuner import Tuner
 
 FOLLOWER = """model Follower "follows a ramp that ends at te"

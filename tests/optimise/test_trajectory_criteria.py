@@ -16,7 +16,7 @@ from estimica.estimate.objective.parameter_map import Links
 from estimica.optimise.criteria.measures import MEASURES
 from estimica.optimise.criteria.score import Place
 from estimica.optimise.criteria.trajectory import Experiment, TrajectoryScorer
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 from estimica.study.tuner import Tuner
 
 SECOND = """

@@ -13,7 +13,7 @@ import numpy as np
 from estimica.base.view import labelled
 from estimica.execute.runs.record import StoredRun
 from estimica.report.text import printed
-from estimica.study.design_criterion import open_word
+from estimica.study.criterion import open_word
 
 FIGURES = ("cost", "n_samples", "n_free", "aic", "aicc", "bic")
 WORDS = {"n_samples": "samples", "n_free": "unknowns", "aic": "AIC", "aicc": "AICc", "bic": "BIC"}

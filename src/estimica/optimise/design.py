@@ -26,7 +26,7 @@ from estimica.optimise.criteria.score import (
 )
 from estimica.optimise.criteria.trajectory import TrajectoryScorer
 from estimica.optimise.criteria.value_only.scores import quick_scorer
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]

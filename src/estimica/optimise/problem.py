@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
-from estimica.study.design_criterion import Role
+from estimica.study.criterion import Role
 from estimica.study.tables.optimise import Aggregate
 
 Vector = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from estimica.base.problems import Problem, raise_all
 from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import Observations
 from estimica.study.case import Case
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.formulas import names_in_cases, unreadable_formulas
 from estimica.study.indicator import Indicator

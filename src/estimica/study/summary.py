@@ -10,7 +10,7 @@ from estimica.base.quantities import Quantity
 from estimica.base.view import Section, Table
 from estimica.data.table import Data
 from estimica.study.case import Case
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 

@@ -17,7 +17,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.optimise.criteria.signals import Sampled
 from estimica.source.formula import parse_formula
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 
 
 @dataclass(frozen=True, eq=False)

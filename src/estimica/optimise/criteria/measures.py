@@ -15,7 +15,7 @@ import numpy as np
 
 from estimica.optimise.criteria.dense_signal import DenseSignal
 from estimica.optimise.criteria.value_with_gradient import Graded
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 
 
 @dataclass(frozen=True, eq=False)

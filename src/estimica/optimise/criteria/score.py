@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.optimise.criteria.smooth_constraint import Keeper
-from estimica.study.design_criterion import Criterion, Role, open_word
+from estimica.study.criterion import Criterion, Role, open_word
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

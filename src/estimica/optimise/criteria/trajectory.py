@@ -23,7 +23,7 @@ from estimica.optimise.criteria.signals import Sampled, SignalFormula, numbers, 
 from estimica.optimise.criteria.smooth_constraint import BandKept, Keeper, PeaksKept
 from estimica.optimise.criteria.value_with_gradient import Graded
 from estimica.simulate.engine.run import Options, Run
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 
 Vector = npt.NDArray[np.float64]
 RESOLVED = 1e-8  # of a signal's range: what its last coefficients may be

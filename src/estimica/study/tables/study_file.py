@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.study.case import Case
-from estimica.study.design_criterion import Criterion
+from estimica.study.criterion import Criterion
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.fields.counts import CASES, CRITERIA, OUTPUTS, TUNERS
 from estimica.study.fields.kinds import (

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
 
-from estimica.compiled.llvm.numba import VERSIONS
-from estimica.simulate.engine.units import Unit
-from estimica.simulate.fmu.loop import native as fmu_native
-
-_FILES = (
-    "layout", "unit", "calls", "explicit", "stiff", "events",
-    "samples", "steps", "exchange", "cosimulation",
-)  # fmt: skip
+from estimica.simulate.engine.units import Unit, engine_stamp, stamp_of
 
 
 @cache
 def _stamp() -> str:
-    digest = hashlib.sha256(VERSIONS.encode())
-    files = [Path(__file__).with_name(f"{name}.py") for name in _FILES]
-    for path in (*files, Path(fmu_native.__file__)):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return stamp_of(engine_stamp(), Path(__file__).parent)
 
 
 class FmuUnit(Unit):
