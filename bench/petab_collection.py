@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from estimica.base.errors import EstimicaError
 from estimica.study.estimation import Solver
-from estimica.study.petab.build import Built, build
+from estimica.study.petab.build import PetabModel, build
 from estimica.study.petab.convert import model_of
-from estimica.study.petab.likelihood import Judge, compared
+from estimica.study.petab.likelihood import LikelihoodEvaluator, log_likelihood_of_samples
 from estimica.study.petab.problem import read_problem
 
 #: `implicit`, because some of the models are stiff and none is hurt by it
@@ -64,7 +64,7 @@ def row(name: str, path: Path | None) -> Row:
     try:
         built = build(read_problem(path))
         model = model_of(built.flat)
-        found = Judge(built, model, SOLVER).at()
+        found = LikelihoodEvaluator(built, model, SOLVER).at()
     except EstimicaError as error:
         return Row(name, remark=str(error).splitlines()[0])
     seconds = time.process_time() - begin
@@ -87,7 +87,7 @@ def rounded(time: float) -> float:
 
 
 def of_table(
-    built: Built, folder: Path, sigma: Mapping[str, npt.NDArray[np.float64]]
+    built: PetabModel, folder: Path, sigma: Mapping[str, npt.NDArray[np.float64]]
 ) -> tuple[float, str]:
     """The likelihood of the simulations that come with a problem, with our σ where it varies."""
     files = sorted(folder.glob("simulat*.tsv"))
@@ -119,7 +119,7 @@ def of_table(
             taken[key] = k + 1
             simulated[m.experiment].append(values[key][min(k, len(values[key]) - 1)])
     total = sum(
-        compared(samples, np.array(simulated[n]), sigma[n])[0]
+        log_likelihood_of_samples(samples, np.array(simulated[n]), sigma[n])[0]
         for n, samples in built.samples.items()
     )
     return total, ""

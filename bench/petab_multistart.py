@@ -77,7 +77,7 @@ def estimica(folder: Path, starts: Starts, builds: Path, limit: float) -> Said:
     from estimica.study.file.read import read_study
     from estimica.study.petab.build import build
     from estimica.study.petab.convert import model_of
-    from estimica.study.petab.likelihood import Judge, jacobian_of
+    from estimica.study.petab.likelihood import LikelihoodEvaluator, jacobian_of
     from estimica.study.petab.problem import read_problem
 
     path = yaml_of(folder)
@@ -98,7 +98,7 @@ def estimica(folder: Path, starts: Starts, builds: Path, limit: float) -> Said:
         point = find(setup, cases, cases.unknowns.clipped(q)).point
         return math.inf if point is None else 0.5 * point.cost + constant
 
-    nominal = Judge(problem, model_of(problem.flat), setup.study.solver).at().value
+    nominal = LikelihoodEvaluator(problem, model_of(problem.flat), setup.study.solver).at().value
     count = len(next(iter(starts.values())))
     return {"build": built, "nominal": -nominal, **searched(search, count)}
 

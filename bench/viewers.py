@@ -122,12 +122,12 @@ def serve(folder: Path, port: int) -> None:
     import uvicorn
     from starlette.applications import Starlette
 
-    from estimica.apps.web.files.folder import Folder
+    from estimica.apps.web.files.folder import ServedFolder
     from estimica.apps.web.live.feed import Feed, routes
-    from estimica.apps.web.worker.client import Benches
+    from estimica.apps.web.worker.client import ModelWorkers
 
-    served = Folder(folder)
-    benches = Benches(served.root)
+    served = ServedFolder(folder)
+    benches = ModelWorkers(served.root)
     feed = Feed(served, benches)
 
     @contextlib.asynccontextmanager

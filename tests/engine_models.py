@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.kernel import Kernel, build_kernel
-from estimica.simulate.engine.run import Options, Pieces, Run, Start, integrate
+from estimica.simulate.engine.run import Options, Pieces, Run, RunStart, integrate
 
 Reals = npt.NDArray[np.float64]
 t = ca.SX.sym("t")
@@ -35,11 +35,11 @@ class Problem:
     def kernel(self, sensitivities: bool = True) -> Kernel:
         return build_kernel(self.hybrid, self.outputs, sensitivities)
 
-    def start(self, kernel: Kernel, theta: Reals | None = None) -> Start:
+    def start(self, kernel: Kernel, theta: Reals | None = None) -> RunStart:
         h, values = self.hybrid, self.theta if theta is None else theta
         sens = ca.jtimes(h.x0, h.P, ca.densify(h.seed)) if kernel.m else ca.SX(h.nx, 0)
         x, S = ca.Function("start", [h.P], [h.x0, sens])(values)
-        return Start(np.array(x).ravel(), np.array(ca.densify(S)), h.z0, h.d0)
+        return RunStart(np.array(x).ravel(), np.array(ca.densify(S)), h.z0, h.d0)
 
     def run(
         self, kernel: Kernel | None = None, options: Options | None = None, theta: Reals | None = None,

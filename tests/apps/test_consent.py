@@ -23,8 +23,8 @@ from study_texts import NAME, Place, study_with, text_places, written
 
 from estimica.apps.cli.commands.app import app
 from estimica.apps.web.worker.main import answer
-from estimica.base.code.consent import Code
-from estimica.study.file.trust import Trust, untrusted
+from estimica.base.code.consent import NamedCode
+from estimica.study.file.trust import Trust, untrusted_code
 
 PLAIN = "model plain parameter Real k = 1; Real x(start = 1, fixed = true);"
 PLAIN += " equation der(x) = -k*x; end plain;"
@@ -138,7 +138,7 @@ def agree_to_another_content(folder: Path) -> None:
     for name in names:
         (folder / name).write_text(FUNCTION)
         study.write_text(f'[model]\nsource = "{name}:f"\n')
-        Trust().add(untrusted(study))
+        Trust().add(untrusted_code(study))
     for name, text in before.items():
         (folder / name).write_text(text)
 
@@ -156,7 +156,7 @@ def test_with_consent_the_code_of_these_places_runs(folder: Path, place: Place) 
     """Otherwise the tests below would show nothing."""
     study = folder / "study.toml"
     study.write_text(written(study_with(place, "evil.py:f")))
-    Trust().add(untrusted(study))
+    Trust().add(untrusted_code(study))
     # a criterion of a fit is looked at by `check`, and run by `fit`
     (FIT if place == ("estimate", "criterion") else CHECK)(study)
     assert ran(folder)
@@ -231,5 +231,5 @@ def test_what_cannot_be_resolved_is_refused_with_the_reason(
 
 
 def test_code_is_a_plain_value() -> None:
-    code = Code("", "a.py", Path("a.py"), "Python", "0" * 64)
+    code = NamedCode("", "a.py", Path("a.py"), "Python", "0" * 64)
     assert code.text == "Python 'a.py' (sha256 000000000000…)"

@@ -251,10 +251,13 @@ def test_a_store_that_is_none_is_told(tmp_path: Path, store: bytes) -> None:
 def test_a_fault_of_our_own_is_one_honest_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from estimica.apps.cli.internal_error import FAULT, tell
+    from estimica.apps.cli.internal_error import FAULT, report_internal_error
 
     monkeypatch.delenv("ESTIMICA_DEBUG", raising=False)
-    assert tell(_raised(ZeroDivisionError("oh\nno")), ["fit", "s.toml", "--json"]) == FAULT
+    assert (
+        report_internal_error(_raised(ZeroDivisionError("oh\nno")), ["fit", "s.toml", "--json"])
+        == FAULT
+    )
     out, err = capsys.readouterr()
     assert json.loads(out)["outcome"] == {
         "status": "fault", "code": "Z001", "message": err.strip().removeprefix("error Z001: "),
@@ -264,14 +267,14 @@ def test_a_fault_of_our_own_is_one_honest_line(
     assert "ESTIMICA_DEBUG=1 estimica fit" in err
     assert "Traceback" not in err
     monkeypatch.setenv("ESTIMICA_DEBUG", "1")
-    tell(_raised(ValueError("x")), ["fit"])
+    report_internal_error(_raised(ValueError("x")), ["fit"])
     assert "Traceback" in capsys.readouterr().err
 
 
 def test_want_of_memory_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    from estimica.apps.cli.internal_error import tell
+    from estimica.apps.cli.internal_error import report_internal_error
 
-    tell(_raised(MemoryError()), ["sweep"])
+    report_internal_error(_raised(MemoryError()), ["sweep"])
     err = capsys.readouterr().err
     assert "Z002" in err
     assert "fault" not in err

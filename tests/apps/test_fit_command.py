@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from estimica.apps.cli.commands.app import app
 from estimica.apps.cli.progress import ProgressLine, TimeLeft
-from estimica.base.view import ended
+from estimica.base.view import status_line
 from estimica.data.readers import read_data
 from estimica.estimate.run.fit import Progress
 from estimica.estimate.search.run import Iteration
@@ -396,5 +396,5 @@ def test_time_left_does_not_count_what_the_first_part_had_to_compile() -> None:
 
 
 def test_a_message_does_not_repeat_its_status() -> None:
-    assert ended("converged", "the gradient vanishes") == "converged: the gradient vanishes"
-    assert ended("interrupted", "interrupted after 3 starts") == "interrupted after 3 starts"
+    assert status_line("converged", "the gradient vanishes") == "converged: the gradient vanishes"
+    assert status_line("interrupted", "interrupted after 3 starts") == "interrupted after 3 starts"

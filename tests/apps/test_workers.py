@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from estimica.apps.cli.commands.app import app
 from estimica.execute.workers import executor as room
 from estimica.execute.workers import growing
-from estimica.execute.workers.context import NOTHING
+from estimica.execute.workers.context import NO_CONTEXT
 from estimica.execute.workers.executor import executor
-from estimica.execute.workers.growing import Growing
-from estimica.execute.workers.serial import Serial
+from estimica.execute.workers.growing import GrowingExecutor
+from estimica.execute.workers.serial import SerialExecutor
 from estimica.optimise.assess import run as assess
 
 HERE = Path(__file__).resolve().parent
@@ -83,7 +83,7 @@ def study(tmp_path: Path) -> Path:
     return tmp_path / "study.toml"
 
 
-class Counted(Serial):
+class Counted(SerialExecutor):
     """Stands for worker processes; notes how many were asked for."""
 
     asked: ClassVar[list[int]] = []
@@ -125,10 +125,10 @@ def test_a_command_hires_one_worker_for_each_processor(
 
 def test_workers_that_are_asked_for_are_started_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "processors", lambda: 5)
-    assert isinstance(executor("local"), Growing)
+    assert isinstance(executor("local"), GrowingExecutor)
     assert executor("local").workers == 5
     with executor("local", 2) as crew:
-        pids = [o.result() for o in crew.map(tasks.worker, range(4), context=NOTHING)]
+        pids = [o.result() for o in crew.map(tasks.worker, range(4), context=NO_CONTEXT)]
     assert os.getpid() not in pids
 
 
@@ -136,18 +136,22 @@ def test_short_work_starts_nobody_and_long_work_goes_to_workers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: list[int] = []
-    with Growing(2) as crew:
-        found = crew.map(tasks.worker, range(5), context=NOTHING)
+    with GrowingExecutor(2) as crew:
+        found = crew.map(tasks.worker, range(5), context=NO_CONTEXT)
         assert {o.result() for o in found} == {os.getpid()}
         monkeypatch.setattr(growing, "WORTH", crew._spent + 0.05)  # s; an item takes 0.02
         found = crew.map(
-            tasks.worker, range(60), context=NOTHING, on_done=lambda k, _: told.append(k), batch=1
+            tasks.worker,
+            range(60),
+            context=NO_CONTEXT,
+            on_done=lambda k, _: told.append(k),
+            batch=1,
         )
         pids = [o.result() for o in found]
         assert sorted(told) == list(range(60))
         assert pids[0] == os.getpid()
         assert len(set(pids) - {os.getpid()}) == 2
-        one = crew.map(tasks.worker, [0], context=NOTHING)
+        one = crew.map(tasks.worker, [0], context=NO_CONTEXT)
         assert one[0].result() == os.getpid(), "a single item waits for nobody"
 
 

@@ -18,7 +18,7 @@ from estimica.data.readers import read_data
 from estimica.simulate.fmu.archive import unpack_fmu
 from estimica.source.load import load_flat
 from estimica.study.file.read import examine_file, read_study
-from estimica.study.file.trust import Trust, untrusted
+from estimica.study.file.trust import Trust, untrusted_code
 from estimica.study.form.labels import FILE_NAME, read_labels
 
 LINUX = sys.platform.startswith("linux")
@@ -98,7 +98,7 @@ def test_no_reader_waits_for_what_is_not_a_file(reader: str, odd: str, tmp_path:
 def test_an_odd_study_names_no_code_and_trusts_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.toml")
     os.mkfifo(tmp_path / "trusted.json")
-    assert untrusted(tmp_path / "a.toml") == ()
+    assert untrusted_code(tmp_path / "a.toml") == ()
     assert Trust(tmp_path / "trusted.json")._entries() == {}
 
 

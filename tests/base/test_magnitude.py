@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from estimica.base.errors import TunerError
-from estimica.base.magnitude import LARGEST, SMALLEST, countable, trouble
+from estimica.base.magnitude import LARGEST, SMALLEST, is_usable, magnitude_problem
 from estimica.estimate.unknowns import Unknown
 
 
@@ -19,17 +19,17 @@ def test_squares_of_allowed_numbers_are_numbers() -> None:
 
 @pytest.mark.parametrize("number", [0.0, 1.0, -LARGEST, SMALLEST])
 def test_ordinary_numbers_are_no_trouble(number: float) -> None:
-    assert not trouble(number)
+    assert not magnitude_problem(number)
 
 
 @pytest.mark.parametrize("number", [1e101, -1e300, 1e-101, 5e-324])
 def test_others_are_told(number: float) -> None:
-    assert "to compute with" in trouble(number)
+    assert "to compute with" in magnitude_problem(number)
 
 
 def test_what_is_infinite_or_missing_does_not_count() -> None:
     values = np.array([0.0, 1e-300, 1e100, 1e101, np.inf, -np.inf, np.nan])
-    assert countable(values).tolist() == [True] * 3 + [False] * 4
+    assert is_usable(values).tolist() == [True] * 3 + [False] * 4
 
 
 def test_a_model_value_that_is_too_large_is_no_start() -> None:

@@ -14,7 +14,7 @@ import pytest
 from estimica.base.errors import ReportError, WriteError
 from estimica.base.files import write as output_file
 from estimica.base.files.write import (
-    replaced,
+    atomic_replacement,
     require_writable,
     require_writable_folder,
     write_text,
@@ -58,7 +58,7 @@ def test_whatever_ends_the_writing_leaves_what_was_there(
     kind = WriteError if isinstance(end, OSError) else type(end)
 
     def half() -> None:
-        with replaced(path) as draft:
+        with atomic_replacement(path) as draft:
             draft.write_text("half of", encoding="utf-8")
             raise end
 

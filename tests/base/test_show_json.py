@@ -13,7 +13,7 @@ import pytest
 import estimica.report  # noqa: F401  # registers how pages are drawn
 from estimica.base import view as show
 from estimica.base.errors import ReportError
-from estimica.base.thinning import MOST_IN_FIGURE, MOST_POINTS, scattered, thinned, thinned_page
+from estimica.base.thinning import MOST_IN_FIGURE, MOST_POINTS, thin_cloud, thin_curve, thin_page
 from estimica.base.view import (
     Across,
     Band,
@@ -50,7 +50,7 @@ def one_of_each() -> Page:
     )  # fmt: skip
     hole = np.array([[1.0, math.nan], [math.inf, 2.0], [0.0, 3.0]])
     heat = Heat(t[:2], t[:3], hole, "x", "y", "v", (Curve("path", t, t),), ticks=())
-    shown: tuple[show.Shown, ...] = (
+    shown: tuple[show.ViewElement, ...] = (
         Curves(panels, "title", whole=True),
         heat,
         Bars((("g", (Bar("a", 1.0, strong=True), Bar("b", -2.0, base=0.5, margin=0.1))),), "l"),
@@ -106,7 +106,7 @@ def test_page_of_a_million_samples_and_fifty_figures_stays_below_two_megabytes()
 def test_a_single_spike_of_a_million_samples_stays(place: int) -> None:
     y = np.zeros(len(LONG))
     y[place] = 1.0
-    for thin in (thinned, scattered):
+    for thin in (thin_curve, thin_cloud):
         t, v = thin(LONG, y)
         assert len(t) <= MOST_POINTS
         assert v.max() == 1.0
@@ -119,7 +119,7 @@ def test_gaps_stay_gaps_and_hide_no_extremes() -> None:
     y[300_000:600_000] = np.nan
     y[::7] = np.nan
     y[100_003] = 4.5e-3
-    t, v = thinned(LONG, y)
+    t, v = thin_curve(LONG, y)
     assert np.nanmin(v) == 4.5e-3
     assert np.isnan(v[(t > LONG[310_000]) & (t < LONG[590_000])]).all()
 
@@ -128,8 +128,8 @@ def test_thinning_twice_changes_nothing() -> None:
     y = np.sin(LONG)
     ribbon = Ribbon("r", LONG, y - 1, y + 1)
     panels = tuple(Panel("y", (Curve("a", LONG, y, dotted=True),), ribbons=(ribbon,)) for _ in "ab")
-    once = thinned_page(Page("t", (Section("h", "", (Curves(panels),)),)))
-    twice = thinned_page(once)
+    once = thin_page(Page("t", (Section("h", "", (Curves(panels),)),)))
+    twice = thin_page(once)
     a, b = (p.sections[0].shown[0] for p in (once, twice))
     assert show.figure(a).to_json() == show.figure(b).to_json()
     assert sum(len(t.x) for t in show.figure(a).data) < 2 * MOST_IN_FIGURE

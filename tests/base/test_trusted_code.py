@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from estimica.base.code.consent import Code, guarded
+from estimica.base.code.consent import NamedCode, code_guard
 from estimica.base.code.reference import CodeRefusedError, code_reference, means_code
 from estimica.base.code.run import run_code
 from estimica.base.code.trusted import CodeMissingError, TrustedCode, trusted_code
@@ -29,10 +29,10 @@ class Agreeing:
     def __init__(self, *codes: TrustedCode) -> None:
         self.hashes = {file.sha256 for code in codes for file in code.files}
 
-    def admit(self, study: Path, tables: object, codes: Sequence[Code]) -> None:
+    def admit(self, study: Path, tables: object, codes: Sequence[NamedCode]) -> None:
         """Nothing to do."""
 
-    def require_agreed(self, codes: Sequence[Code]) -> None:
+    def require_agreed(self, codes: Sequence[NamedCode]) -> None:
         if any(code.sha256 not in self.hashes for code in codes):
             raise StudyError("Q053", "not agreed")
 
@@ -114,7 +114,7 @@ def test_a_folder_that_leads_to_a_large_tree_is_not_read_to_its_end(
 
 
 def test_names_that_rule_a_terminal_are_told_in_one_line(tmp_path: Path) -> None:
-    code = Code("[model] \x1b[2Jsource", "a\n\u202eb.py", tmp_path, "Python", "0" * 64)
+    code = NamedCode("[model] \x1b[2Jsource", "a\n\u202eb.py", tmp_path, "Python", "0" * 64)
     assert code.text.isprintable()
 
 
@@ -204,7 +204,7 @@ def test_what_no_import_statement_names_is_not_imported(
     for entry in (str(tmp_path), ""):  # as `python` without -P has it, and `python -m`
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "path", [entry, *sys.path])
-        with guarded(Agreeing(code)), pytest.raises(ImportError, match=WHY):
+        with code_guard(Agreeing(code)), pytest.raises(ImportError, match=WHY):
             value(code)
     assert "helper" not in sys.modules
 
@@ -217,7 +217,7 @@ def test_an_archive_that_code_puts_on_the_path_is_not_imported(tmp_path: Path) -
     code = trusted_code("own.py", tmp_path)
     before = list(sys.path)
     try:
-        with guarded(Agreeing(code)), pytest.raises(ImportError, match=WHY):
+        with code_guard(Agreeing(code)), pytest.raises(ImportError, match=WHY):
             value(code)
     finally:
         sys.path[:] = before
@@ -229,7 +229,7 @@ def test_installed_modules_are_imported_though_a_file_is_called_so(
     write(tmp_path, own=main("N = __import__('colorsys').rgb_to_hsv(1, 1, 1)[2]"), colorsys="1/0\n")
     code = trusted_code("own.py", tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    with guarded(Agreeing(code)):
+    with code_guard(Agreeing(code)):
         assert value(code) == 1
 
 
@@ -262,7 +262,7 @@ def test_the_same_code_is_pickled_alike_whatever_was_asked_of_it(tmp_path: Path)
 def test_only_content_that_was_agreed_to_runs(tmp_path: Path) -> None:
     write(tmp_path, own=main("from helper import N"), helper="N = 1\n")
     agreed = trusted_code("own.py", tmp_path)
-    with guarded(Agreeing(agreed)):
+    with code_guard(Agreeing(agreed)):
         assert value(agreed) == 1
         write(tmp_path, helper="N = 2\n")
         with pytest.raises(StudyError, match="Q053"):

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from estimica.base.code import run as user_code
-from estimica.base.code.run import Ran, run_code
+from estimica.base.code.run import LoadedCode, run_code
 from estimica.base.code.trusted import trusted_code
 
 MAIN = "import helper\n\ndef value():\n    return helper.NUMBER\n"
 
 
-def run_file(path: Path) -> Ran:
+def run_file(path: Path) -> LoadedCode:
     return run_code(trusted_code(path.name, path.parent))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from estimica.base.code.consent import Code, guarded
+from estimica.base.code.consent import NamedCode, code_guard
 from estimica.base.errors import ModelError, StudyError
 from estimica.simulate.fmu import archive as fmu_archive
 from estimica.simulate.fmu.archive import FmuArchive, require_intact, unpack_fmu
@@ -114,14 +114,14 @@ def test_an_archive_that_is_swapped_after_it_was_hashed_is_not_unpacked(
 
 def test_without_consent_nothing_is_unpacked(fmu: Path, tmp_path: Path) -> None:
     class Refusing:
-        def admit(self, study: Path, tables: object, codes: Sequence[Code]) -> None: ...
+        def admit(self, study: Path, tables: object, codes: Sequence[NamedCode]) -> None: ...
 
-        def require_agreed(self, codes: Sequence[Code]) -> None:
+        def require_agreed(self, codes: Sequence[NamedCode]) -> None:
             (code,) = codes
             assert code.sha256 == hashlib.sha256(fmu.read_bytes()).hexdigest()
             raise StudyError("Q053", "not agreed")
 
-    with guarded(Refusing()), pytest.raises(StudyError, match="Q053"):
+    with code_guard(Refusing()), pytest.raises(StudyError, match="Q053"):
         unpack_fmu(fmu)
     assert not (tmp_path / "cache").exists()
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.signal import lfilter
 
 import estimica as es
-from estimica.simulate.function.differences import Differences
+from estimica.simulate.function.differences import CentralDifferences
 from estimica.simulate.function.model import FunctionModel, function_model_of_file
 
 T = np.arange(300) * 0.1
@@ -252,8 +252,8 @@ def test_differences_know_their_own_error(noise: float) -> None:
         return (y + noise * random.standard_normal(50))[:, None]
 
     values = np.array([1.3, 0.0])
-    stepped = Differences.at_start(call, (0, 1), np.array([1.3, 1e-3]), values)
-    assert isinstance(stepped, Differences)
+    stepped = CentralDifferences.at_start(call, (0, 1), np.array([1.3, 1e-3]), values)
+    assert isinstance(stepped, CentralDifferences)
     x = np.linspace(0, 1, 50)
     found = stepped.at(values)[:, 0]
     truth = np.column_stack([x * np.exp(1.3 * x), np.full(50, 1e3)])

@@ -27,7 +27,7 @@ from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
 from estimica.estimate.shooting.continuity import information
 from estimica.estimate.shooting.segments import SegmentedCase
-from estimica.estimate.shooting.stitching import Stitched, Stitching
+from estimica.estimate.shooting.stitching import ScoredSegments, SegmentedStudy
 from estimica.simulate.modelica.model import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
@@ -154,7 +154,7 @@ def test_eliminated_nodes_leave_the_jacobian_of_a_single_simulation() -> None:
     cases = [SegmentedCase(model("DrumBoiler"), p, 7) for p in objective.predictors]
     for case in cases:
         case.size_states(objective.unknowns.values(objective.unknowns.start))
-    stitching = Stitching(objective, cases)
+    stitching = SegmentedStudy(objective, cases)
     q = objective.unknowns.start
     whole = objective.at(q)
     assert isinstance(whole, Point)
@@ -167,7 +167,7 @@ def test_eliminated_nodes_leave_the_jacobian_of_a_single_simulation() -> None:
         case.recut(7)
         nodes.append(ways.found[1:])
     pieces = stitching.at(q, nodes, objective)
-    assert isinstance(pieces, Stitched)
+    assert isinstance(pieces, ScoredSegments)
     assert np.abs(pieces.gaps).max() < 1e-5
     assert pieces.cost == pytest.approx(whole.cost, rel=1e-6)
     R = information(stitching.linearised(pieces))

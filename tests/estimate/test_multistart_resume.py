@@ -20,9 +20,9 @@ import estimica as es
 from estimica.apps.cli.commands.app import app
 from estimica.data.writers import write_csv
 from estimica.estimate.run.multistart import _search, start_points
-from estimica.estimate.run.start_checkpoint import noted_start, start_note
+from estimica.estimate.run.start_checkpoint import start_checkpoint, start_from_checkpoint
 from estimica.estimate.setup import prepare
-from estimica.execute.runs.payload import read, written
+from estimica.execute.runs.payload import from_text, to_text
 from estimica.execute.runs.store import Store
 
 ESTIMICA = (sys.executable, "-c", "from estimica.apps.cli import main; main()")
@@ -199,8 +199,8 @@ def test_a_start_comes_back_from_its_note_to_the_last_bit(study: Path) -> None:
     cases = setup.calibration()
     starts = start_points(cases.unknowns, 2, 1)
     note = _search((setup, cases), (0, starts[1]))
-    searched, evaluations = noted_start(read(written(note)))
-    assert start_note(searched, evaluations) == read(written(note))
+    searched, evaluations = start_from_checkpoint(from_text(to_text(note)))
+    assert start_checkpoint(searched, evaluations) == from_text(to_text(note))
     assert searched.point is not None
     assert searched.point.R.flags.writeable
 

@@ -22,7 +22,7 @@ from tests.estimate.noise_studies import (
 )
 
 import estimica as es
-from estimica.estimate.criteria.noise_law import Reach, normal
+from estimica.estimate.criteria.noise_law import ResidualLimits, normal
 from estimica.estimate.fit.tables import quality
 from estimica.estimate.objective.cost import Point, scored
 from estimica.estimate.setup import prepare
@@ -216,7 +216,7 @@ def test_the_information_of_censored_samples_is_the_mean_of_the_squared_score(
 ) -> None:
     def scores(z: float) -> np.ndarray:
         seen = float(np.clip(z, low, high))
-        reach = Reach(*(np.array([v]) for v in (low, high, z <= low, z >= high)))
+        reach = ResidualLimits(*(np.array([v]) for v in (low, high, z <= low, z >= high)))
         terms = normal(np.array([-seen]), np.ones(1), reach)
         return np.array([terms.by_mean[0], terms.by_level[0]])
 
@@ -231,7 +231,7 @@ def test_the_information_of_censored_samples_is_the_mean_of_the_squared_score(
         return float(inside + outside)
 
     censored = np.array([math.isfinite(low)]), np.array([not math.isfinite(low)])
-    reach = Reach(np.array([float(low)]), np.array([float(high)]), *censored)
+    reach = ResidualLimits(np.array([float(low)]), np.array([float(high)]), *censored)
     terms = normal(np.zeros(1), np.ones(1), reach)
     found = [terms.mean[0], terms.both[0], terms.level[0]]
     assert found == pytest.approx([mean(0, 0), mean(0, 1), mean(1, 1)], rel=1e-7)

@@ -13,7 +13,7 @@ from tests.estimate.problems import curve
 import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base import view as show
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.identify.practical import Standing, practical
+from estimica.estimate.identify.practical import Significance, practical
 from estimica.estimate.run.fit import fit
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.identifiability.run import identifiability
@@ -26,26 +26,26 @@ NOISE = 1e-4 * np.random.default_rng(1).standard_normal(40)
 @pytest.mark.parametrize(
     ("unknown", "value", "stderr", "expected"),
     [
-        (Unknown("k", "tuner", 1.0), 2.0, 0.1, Standing.DETERMINED),
-        (Unknown("k", "tuner", 1.0), 2.0, 2.1, Standing.LOST),
-        (Unknown("k", "tuner", 1.0, log=True, scale=1e3), 2.0, 2.1, Standing.LOST),
-        (Unknown("k", "tuner", 1.0, log=True), 2.0, 1.9, Standing.DETERMINED),
+        (Unknown("k", "tuner", 1.0), 2.0, 0.1, Significance.DETERMINED),
+        (Unknown("k", "tuner", 1.0), 2.0, 2.1, Significance.LOST),
+        (Unknown("k", "tuner", 1.0, log=True, scale=1e3), 2.0, 2.1, Significance.LOST),
+        (Unknown("k", "tuner", 1.0, log=True), 2.0, 1.9, Significance.DETERMINED),
         # an offset, known to a hundredth of what it might have been
-        (Unknown("b", "tuner", 0.0, -10, 10, scale=20.0), 0.01, 0.05, Standing.NEAR_ZERO),
-        (Unknown("b", "tuner", 5.0, scale=5.0), 0.0, 0.05, Standing.NEAR_ZERO),
-        (Unknown("b", "tuner", 5.0, scale=5.0), 0.01, 7.0, Standing.LOST),
+        (Unknown("b", "tuner", 0.0, -10, 10, scale=20.0), 0.01, 0.05, Significance.NEAR_ZERO),
+        (Unknown("b", "tuner", 5.0, scale=5.0), 0.0, 0.05, Significance.NEAR_ZERO),
+        (Unknown("b", "tuner", 5.0, scale=5.0), 0.01, 7.0, Significance.LOST),
         # what must be positive is not near zero
-        (Unknown("k", "tuner", 5.0, 1e-3, 1e3, scale=5.0), 0.01, 0.05, Standing.LOST),
+        (Unknown("k", "tuner", 5.0, 1e-3, 1e3, scale=5.0), 0.01, 0.05, Significance.LOST),
         # data that say less than the bounds
-        (Unknown("k", "tuner", 5.0, 4.0, 6.0, scale=5.0), 5.0, 0.6, Standing.LOST),
-        (Unknown("k", "tuner", 5.0, 4.0, 6.0, scale=5.0), 5.0, 0.4, Standing.DETERMINED),
-        (Unknown("k", "tuner", 5.0, 4.0, 6.0, log=True), 5.0, 0.6, Standing.LOST),
-        (Unknown("k", "tuner", 5.0), 5.0, math.inf, Standing.LOST),
-        (Unknown("k", "tuner", 5.0), 5.0, math.nan, Standing.UNSAID),
+        (Unknown("k", "tuner", 5.0, 4.0, 6.0, scale=5.0), 5.0, 0.6, Significance.LOST),
+        (Unknown("k", "tuner", 5.0, 4.0, 6.0, scale=5.0), 5.0, 0.4, Significance.DETERMINED),
+        (Unknown("k", "tuner", 5.0, 4.0, 6.0, log=True), 5.0, 0.6, Significance.LOST),
+        (Unknown("k", "tuner", 5.0), 5.0, math.inf, Significance.LOST),
+        (Unknown("k", "tuner", 5.0), 5.0, math.nan, Significance.UNSAID),
     ],
 )
 def test_an_error_is_judged_by_value_scale_and_bounds(
-    unknown: Unknown, value: float, stderr: float, expected: Standing
+    unknown: Unknown, value: float, stderr: float, expected: Significance
 ) -> None:
     assert practical(unknown, value, stderr).standing is expected
 
@@ -97,7 +97,7 @@ def test_an_offset_that_is_zero_is_not_called_undetermined() -> None:
     x = np.linspace(0, 1, 40)
     found = fit(curve("a*x + b", x, 2 * x + NOISE, {"a": 1.0, "b": 1.0}))
     assert found.accuracy.stderr[1] > abs(found.values[1])
-    assert found.practical[1].standing is Standing.NEAR_ZERO
+    assert found.practical[1].standing is Significance.NEAR_ZERO
     assert found.remark(1).startswith("not told from zero: its standard error is")
     assert found.advice == ()
     answer = next(s.text for s in found.page().sections if s.heading == "The answer")

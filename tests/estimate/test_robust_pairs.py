@@ -16,16 +16,16 @@ from tests.estimate.test_multiple_shooting import cut, notorious
 
 from estimica.estimate.criteria.scoring import Criterion, Unscaled
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.run.fit import fit
-from estimica.estimate.search.robust_scales import Settling
+from estimica.estimate.search.robust_scales import ScaleIteration
 from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
 from estimica.infer.bootstrap.run import bootstrap
 from estimica.infer.covariance.run import covariance
 from estimica.infer.criterion_map.run import criterion_map
 from estimica.infer.crossvalidation.run import crossvalidate
-from estimica.infer.fit_checkpoint import noted, restored
+from estimica.infer.fit_checkpoint import checkpoint_of, fit_from_checkpoint
 from estimica.infer.profile.run import profile
 from estimica.simulate.formula import formula_model
 from estimica.study.case import Case, InputColumn, OutputColumn
@@ -315,7 +315,7 @@ def test_what_has_no_scales_cannot_score(criterion: str) -> None:
     assert isinstance(cases.wanted, Unscaled)
     assert not isinstance(cases.wanted, Criterion)
     assert not hasattr(cases.wanted, "score")
-    assert not hasattr(Disagreement, "at")
+    assert not hasattr(ResidualFunction, "at")
 
 
 def test_known_noise_levels_leave_no_scales_to_be_found() -> None:
@@ -326,7 +326,7 @@ def test_known_noise_levels_leave_no_scales_to_be_found() -> None:
 @pytest.mark.parametrize("slope", [-3.0, -0.9, 0.5, 0.95])
 def test_scales_settle_where_repetition_creeps_or_swings(slope: float) -> None:
     # log s → slope · log s has its fixed point at s = 1
-    settling, scales, count = Settling(), {"y": 5.0}, 0
+    settling, scales, count = ScaleIteration(), {"y": 5.0}, 0
     while count < 20:
         found = {"y": float(scales["y"] ** slope)}
         after = settling.after(scales, found)
@@ -344,7 +344,7 @@ def test_scales_settle_where_repetition_creeps_or_swings(slope: float) -> None:
 def test_analyses_after_a_robust_fit_go_by_its_scales(criterion: str) -> None:
     estimation = Estimation(criterion=criterion, loss="huber", starts=2)
     found = fit(decay(estimation))
-    again = restored(found.study, noted(found) or {})
+    again = fit_from_checkpoint(found.study, checkpoint_of(found) or {})
     assert again.cost == pytest.approx(found.cost, rel=1e-12)
     assert again.accuracy.stderr == pytest.approx(found.accuracy.stderr, rel=1e-9)
     landscape = criterion_map(found, "a", "b", points=3)

@@ -20,9 +20,9 @@ from estimica.infer.bootstrap.run import bootstrap
 from estimica.infer.covariance.run import covariance
 from estimica.infer.criterion_map.run import criterion_map
 from estimica.infer.crossvalidation.run import crossvalidate
-from estimica.infer.fit_checkpoint import noted, restored
+from estimica.infer.fit_checkpoint import checkpoint_of, fit_from_checkpoint
 from estimica.infer.profile.run import profile
-from estimica.optimise.assess.tuner_distribution import source_of
+from estimica.optimise.assess.tuner_distribution import tuner_distribution
 from estimica.simulate.formula import formula_model
 from estimica.simulate.function.model import function_model
 from estimica.simulate.modelica.model import load_model
@@ -180,7 +180,7 @@ def test_what_needs_derivatives_is_refused_after_a_stepped_criterion() -> None:
     with pytest.raises(InferError, match=r"I313: criterion .* take a bootstrap"):
         covariance(found, "sandwich")
     with pytest.raises(DesignError, match=r"O097: .* has no standard errors: criterion"):
-        source_of(found.study, found)
+        tuner_distribution(found.study, found)
     drawn = bootstrap(found, 12)
     assert all(0.005 < s.stderr < 0.2 for s in drawn.spreads)
     landscape = criterion_map(found, "a", "b", points=3)
@@ -188,7 +188,7 @@ def test_what_needs_derivatives_is_refused_after_a_stepped_criterion() -> None:
     assert landscape.kind == "differences"
     left_out = crossvalidate(found, 3)
     assert not any(f.kept for f in left_out.folds)
-    again = restored(found.study, noted(found) or {})
+    again = fit_from_checkpoint(found.study, checkpoint_of(found) or {})
     assert again.outcome == found.outcome
     assert again.rough == found.rough
     assert np.isnan(again.accuracy.stderr).all()

@@ -15,7 +15,7 @@ from estimica.base import view as show
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit
 from estimica.infer.bootstrap.run import bootstrap
-from estimica.infer.fit_checkpoint import noted, restored
+from estimica.infer.fit_checkpoint import checkpoint_of, fit_from_checkpoint
 from estimica.infer.identifiability.run import identifiability
 from estimica.infer.profile.run import profile
 from estimica.simulate.modelica.model import load_model
@@ -149,9 +149,9 @@ def test_profiles_and_bootstraps_say_that_they_hold_for_one_optimum() -> None:
 
 def test_a_fit_that_is_taken_up_again_keeps_its_twins() -> None:
     found = lags(6)
-    note = noted(found)
+    note = checkpoint_of(found)
     assert note is not None
-    again = restored(found.study, json.loads(json.dumps(note)))
+    again = fit_from_checkpoint(found.study, json.loads(json.dumps(note)))
     assert again.twins == found.twins
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from estimica.apps.cli.commands.app import app
 from estimica.data.writers import write_csv
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import do_pieces
+from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.record import Status
 from estimica.execute.runs.store import Store
 from estimica.execute.workers.context import Context
@@ -125,7 +125,7 @@ def test_only_the_damaged_piece_is_done_again(store: Store) -> None:
 
     with store.resume("last") as run, executor("serial") as hands:
         pieces = {key: float(k) for k, key in enumerate(WHOLE)}
-        do_pieces(hands, task, pieces, context=Context(dict, {}), run=run, on_piece=note)
+        map_with_checkpoints(hands, task, pieces, context=Context(dict, {}), run=run, on_piece=note)
     assert done == [2.0]
     assert found == {0: WHOLE["piece 0"]["value"], 1: WHOLE["piece 1"]["value"], 2: 2.0,
                      3: WHOLE["piece 3"]["value"]}  # fmt: skip

@@ -16,9 +16,9 @@ from estimica.base.errors import ExecuteError
 from estimica.execute.outcome import Kind, Outcome
 from estimica.execute.seeds import seeds
 from estimica.execute.workers import executor as room
-from estimica.execute.workers.context import NOTHING, Context
+from estimica.execute.workers.context import NO_CONTEXT, Context
 from estimica.execute.workers.executor import Executor, executor
-from estimica.execute.workers.serial import Serial
+from estimica.execute.workers.serial import SerialExecutor
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE))  # workers are given the path of their parent
@@ -38,7 +38,7 @@ def test_outcomes_come_in_the_order_of_the_items(cluster: Executor) -> None:
     def note(index: int, outcome: Outcome[int]) -> None:
         told.append(index)
 
-    found = cluster.map(tasks.slow_first, range(40), context=NOTHING, on_done=note, batch=1)
+    found = cluster.map(tasks.slow_first, range(40), context=NO_CONTEXT, on_done=note, batch=1)
     assert [o.result() for o in found] == [k * k for k in range(40)]
     assert sorted(told) == list(range(40))
     assert told[0] != 0  # the slow one came in later
@@ -46,8 +46,8 @@ def test_outcomes_come_in_the_order_of_the_items(cluster: Executor) -> None:
 
 def test_random_numbers_are_those_of_serial_work(cluster: Executor) -> None:
     items = seeds(7, 30)
-    alone = Serial().map(tasks.drawn, items, context=NOTHING)
-    found = cluster.map(tasks.drawn, items, context=NOTHING)
+    alone = SerialExecutor().map(tasks.drawn, items, context=NO_CONTEXT)
+    found = cluster.map(tasks.drawn, items, context=NO_CONTEXT)
     assert [o.value for o in found] == [o.value for o in alone]
 
 
@@ -69,7 +69,7 @@ def test_an_error_in_a_task_is_the_outcome_of_its_item(cluster: Executor) -> Non
 @pytest.mark.slow
 def test_a_worker_that_dies_costs_one_item_only() -> None:
     with executor("dask", 2) as made:
-        found = made.map(tasks.dies_at_three, range(8), context=NOTHING, batch=4)
+        found = made.map(tasks.dies_at_three, range(8), context=NO_CONTEXT, batch=4)
     assert [o.value for o in found] == [0, 1, 2, None, 4, 5, 6, 7]
     assert found[3].kind is Kind.CRASHED
     assert "the Dask worker that worked on item 3 ended, and again when" in found[3].error
@@ -80,7 +80,7 @@ def test_an_error_while_told_of_an_outcome_ends_the_work() -> None:
         raise ZeroDivisionError
 
     with executor("dask", 1) as made, pytest.raises(ZeroDivisionError):
-        made.map(tasks.slow_first, range(4), context=NOTHING, on_done=note)
+        made.map(tasks.slow_first, range(4), context=NO_CONTEXT, on_done=note)
 
 
 def test_a_running_cluster_is_joined_by_its_address() -> None:
@@ -90,7 +90,7 @@ def test_a_running_cluster_is_joined_by_its_address() -> None:
         n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0", processes=True
     ) as running:
         with executor(f"dask={running.scheduler_address}") as made:
-            found = made.map(tasks.slow_first, range(6), context=NOTHING)
+            found = made.map(tasks.slow_first, range(6), context=NO_CONTEXT)
             assert made.workers == 2
         assert [o.result() for o in found] == [0, 1, 4, 9, 16, 25]
         assert running.workers  # it is not ours to end
@@ -102,7 +102,7 @@ def test_an_address_where_nobody_answers_is_named(monkeypatch: pytest.MonkeyPatc
         executor("dask=tcp://127.0.0.1:9") as made,
         pytest.raises(ExecuteError, match=r"X015: executor 'dask=tcp://127.0.0.1:9': no Dask sch"),
     ):
-        made.map(tasks.slow_first, range(2), context=NOTHING)
+        made.map(tasks.slow_first, range(2), context=NO_CONTEXT)
 
 
 def test_what_cannot_be_prepared_is_told(cluster: Executor) -> None:

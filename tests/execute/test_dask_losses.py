@@ -19,7 +19,7 @@ pytest.importorskip("distributed")
 
 from estimica.base.errors import ExecuteError, LostWorkersError
 from estimica.execute.outcome import Outcome
-from estimica.execute.workers.context import NOTHING
+from estimica.execute.workers.context import NO_CONTEXT
 from estimica.execute.workers.dask_presence import SECONDS, patience
 from estimica.execute.workers.executor import executor
 
@@ -45,7 +45,7 @@ def mapped(address: str, after_first: Callable[[], object], count: int = 40) -> 
 
     with executor(f"dask={address}") as made:
         try:
-            found = made.map(tasks.plain, range(count), context=NOTHING, on_done=note, batch=1)
+            found = made.map(tasks.plain, range(count), context=NO_CONTEXT, on_done=note, batch=1)
         except LostWorkersError:
             assert 0 < len(told) < count, "what was done is told as it comes"
             raise

@@ -18,10 +18,10 @@ import pytest
 from estimica.base.errors import ExecuteError, SimulationError
 from estimica.execute.outcome import Kind, Outcome
 from estimica.execute.seeds import seeds
-from estimica.execute.workers.context import NOTHING, Context
+from estimica.execute.workers.context import NO_CONTEXT, Context
 from estimica.execute.workers.executor import Executor, executor, processors
 from estimica.execute.workers.local import DEATHS, LocalProcesses
-from estimica.execute.workers.serial import Serial
+from estimica.execute.workers.serial import SerialExecutor
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE))  # workers are given the path of their parent
@@ -38,7 +38,7 @@ def pool() -> Iterator[Executor]:
 
 @pytest.fixture(params=["serial", "local"])
 def either(request: pytest.FixtureRequest, pool: Executor) -> Executor:
-    return Serial() if request.param == "serial" else pool
+    return SerialExecutor() if request.param == "serial" else pool
 
 
 def alive(pid: int) -> bool:
@@ -77,8 +77,8 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def test_names_choose_the_executor() -> None:
-    assert isinstance(executor("serial", 8), Serial)
-    assert isinstance(executor("local", 1), Serial)
+    assert isinstance(executor("serial", 8), SerialExecutor)
+    assert isinstance(executor("local", 1), SerialExecutor)
     assert isinstance(executor("local", 3), LocalProcesses)
     assert executor("local", 3).workers == 3
     assert executor().workers == processors()
@@ -109,7 +109,7 @@ def test_nothing_to_do_starts_nobody() -> None:
 def test_serial_and_processes_give_identical_results(pool: Executor) -> None:
     context = Context(partial(tasks.model, 1 / 3))
     items = list(np.linspace(-1, 1, 101))
-    assert pool.map(tasks.scaled, items, context=context) == Serial().map(
+    assert pool.map(tasks.scaled, items, context=context) == SerialExecutor().map(
         tasks.scaled, items, context=context
     )
 
@@ -133,7 +133,7 @@ def test_model_compiled_in_every_worker_gives_the_same_bits(pool: Executor, tmp_
     items = list(np.linspace(0.5, 4, 12))
     found = pool.map(tasks.sensitivities, items, context=context)
     assert [o.result() for o in found] == [
-        o.result() for o in Serial().map(tasks.sensitivities, items, context=context)
+        o.result() for o in SerialExecutor().map(tasks.sensitivities, items, context=context)
     ]
 
 
@@ -141,10 +141,10 @@ def test_same_seed_same_numbers_whichever_executor(pool: Executor) -> None:
     def values(found: list[Outcome[list[float]]]) -> list[list[float]]:
         return [o.result() for o in found]
 
-    alone = values(Serial().map(tasks.drawn, seeds(7, 20), context=NOTHING))
-    assert values(pool.map(tasks.drawn, seeds(7, 20), context=NOTHING, batch=3)) == alone
-    assert values(pool.map(tasks.drawn, seeds(7, 20), context=NOTHING, batch=1)) == alone
-    assert values(Serial().map(tasks.drawn, seeds(7, 5), context=NOTHING)) == alone[:5]
+    alone = values(SerialExecutor().map(tasks.drawn, seeds(7, 20), context=NO_CONTEXT))
+    assert values(pool.map(tasks.drawn, seeds(7, 20), context=NO_CONTEXT, batch=3)) == alone
+    assert values(pool.map(tasks.drawn, seeds(7, 20), context=NO_CONTEXT, batch=1)) == alone
+    assert values(SerialExecutor().map(tasks.drawn, seeds(7, 5), context=NO_CONTEXT)) == alone[:5]
     assert len({tuple(v) for v in alone}) == 20
 
 
@@ -155,7 +155,7 @@ def test_results_keep_the_order_and_are_told_as_they_finish(pool: Executor) -> N
         assert outcome.value == index * index
         told.append(index)
 
-    found = pool.map(tasks.slow_first, range(6), context=NOTHING, on_done=on_done, batch=1)
+    found = pool.map(tasks.slow_first, range(6), context=NO_CONTEXT, on_done=on_done, batch=1)
     assert [o.value for o in found] == [0, 1, 4, 9, 16, 25]
     assert sorted(told) == list(range(6))
     assert told[0] != 0
@@ -176,22 +176,22 @@ def test_serial_uses_what_is_built_already(tmp_path: Path) -> None:
     mark = tmp_path / "built"
     build = partial(tasks.model, 2.0, str(mark))
     ready = Context(build, built=tasks.Model(5.0))
-    assert Serial().map(tasks.scaled, [1.0], context=ready)[0].value == 5.0
+    assert SerialExecutor().map(tasks.scaled, [1.0], context=ready)[0].value == 5.0
     assert not mark.exists()
-    serial, context = Serial(), Context(build)
+    serial, context = SerialExecutor(), Context(build)
     for _ in range(3):
         serial.map(tasks.scaled, [1.0], context=context)
     assert len(mark.read_text().splitlines()) == 1
 
 
 def test_both_workers_take_part(pool: Executor) -> None:
-    pids = {o.value for o in pool.map(tasks.worker, range(40), context=NOTHING)}
+    pids = {o.value for o in pool.map(tasks.worker, range(40), context=NO_CONTEXT)}
     assert len(pids) == 2
     assert os.getpid() not in pids
 
 
 def test_error_in_a_task_is_the_outcome_of_its_item(either: Executor) -> None:
-    found = either.map(tasks.raises, range(5), context=NOTHING)
+    found = either.map(tasks.raises, range(5), context=NO_CONTEXT)
     assert [o.kind for o in found] == [Kind.DONE, *[Kind.FAILED] * 3, Kind.DONE]
     assert (found[1].code, found[1].error) == (
         "R099",
@@ -210,35 +210,35 @@ def test_error_while_preparing_is_raised(either: Executor) -> None:
         either.map(tasks.plain, [1, 2], context=Context(tasks.refused))
     with pytest.raises(ExecuteError, match=r"^X004: the work cannot be prepared: ValueError: bad"):
         either.map(tasks.plain, [1, 2], context=Context(tasks.broken))
-    assert either.map(tasks.plain, [1], context=NOTHING)[0].value == 1
+    assert either.map(tasks.plain, [1], context=NO_CONTEXT)[0].value == 1
 
 
 def test_what_cannot_be_sent_is_named(pool: Executor) -> None:
     with pytest.raises(ExecuteError, match=r"^X002: the task cannot be sent to a worker process"):
-        pool.map(lambda context, item: item, [1], context=NOTHING)
+        pool.map(lambda context, item: item, [1], context=NO_CONTEXT)
     with pytest.raises(ExecuteError, match=r"^X002: item 1 cannot be sent to a worker process"):
-        pool.map(tasks.plain, [1, lambda: 1], context=NOTHING)  # type: ignore[list-item]
-    (found,) = pool.map(tasks.unpicklable, [1], context=NOTHING)
+        pool.map(tasks.plain, [1, lambda: 1], context=NO_CONTEXT)  # type: ignore[list-item]
+    (found,) = pool.map(tasks.unpicklable, [1], context=NO_CONTEXT)
     assert found.code == "X005"
     assert found.error.startswith("the result cannot be sent back from a worker process")
 
 
 def test_result_that_cannot_be_read_is_its_outcome(pool: Executor) -> None:
-    found = pool.map(tasks.only_there, [1, 2], context=NOTHING)
+    found = pool.map(tasks.only_there, [1, 2], context=NO_CONTEXT)
     assert [o.code for o in found] == ["X014"] * 2
     assert found[0].error.startswith("the result of a worker process cannot be read: ValueError")
 
 
 @pytest.mark.parametrize("batch", [-3, 0, 1, 1000])
 def test_any_batch_does_all_items(pool: Executor, batch: int) -> None:
-    found = pool.map(tasks.plain, range(5), context=NOTHING, batch=batch)
+    found = pool.map(tasks.plain, range(5), context=NO_CONTEXT, batch=batch)
     assert [o.value for o in found] == list(range(5))
 
 
 def test_workers_do_not_start_workers_and_use_one_thread(pool: Executor) -> None:
-    assert pool.map(tasks.nested, [1], context=NOTHING)[0].value == "Serial"
+    assert pool.map(tasks.nested, [1], context=NO_CONTEXT)[0].value == "Serial"
     if "OMP_NUM_THREADS" not in os.environ:
-        assert pool.map(tasks.threads, [1], context=NOTHING)[0].value == "1"
+        assert pool.map(tasks.threads, [1], context=NO_CONTEXT)[0].value == "1"
         assert "OMP_NUM_THREADS" not in os.environ
 
 
@@ -248,7 +248,7 @@ def test_dead_worker_costs_its_item_only() -> None:
         found = local.map(
             tasks.dies_at_three,
             range(12),
-            context=NOTHING,
+            context=NO_CONTEXT,
             on_done=lambda k, o: told.append(k),
             batch=4,
         )
@@ -265,13 +265,13 @@ def test_dead_worker_costs_its_item_only() -> None:
 def test_item_whose_worker_died_by_chance_is_done_the_second_time(tmp_path: Path) -> None:
     with LocalProcesses(2) as local:
         items = ["", str(tmp_path / "mark"), ""]
-        found = local.map(tasks.dies_once, items, context=NOTHING)
+        found = local.map(tasks.dies_once, items, context=NO_CONTEXT)
     assert [o.value for o in found] == ["alive"] * 3
 
 
 def test_workers_that_always_die_are_given_up() -> None:
     with LocalProcesses(4) as local:
-        found = local.map(tasks.dies, range(40), context=NOTHING)
+        found = local.map(tasks.dies, range(40), context=NO_CONTEXT)
     assert len(found) == 40
     assert all(o.kind is Kind.CRASHED for o in found)
     assert sum(o.code == "X007" for o in found) == 40
@@ -299,14 +299,14 @@ def test_error_in_on_done_ends_the_work_and_is_raised() -> None:
         raise OSError("disk full")
 
     with LocalProcesses(2) as local, pytest.raises(OSError, match="disk full"):
-        local.map(tasks.plain, range(9), context=NOTHING, on_done=on_done)
+        local.map(tasks.plain, range(9), context=NO_CONTEXT, on_done=on_done)
 
 
 @linux
 def test_no_process_is_left_when_the_executor_closes() -> None:
     before = children(os.getpid())
     with LocalProcesses(2) as local:
-        pids = {o.value for o in local.map(tasks.worker, range(8), context=NOTHING)}
+        pids = {o.value for o in local.map(tasks.worker, range(8), context=NO_CONTEXT)}
         assert pids <= children(os.getpid()) - before
     assert children(os.getpid()) == before
     local.close()

@@ -167,7 +167,7 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(
 
     path = folder / "square_wave.toml"
     whole = told(run(path, "--json", "--no-store"))
-    attempt, seen = input_design_class.attempt, []
+    attempt, seen = input_design_class.evaluate_candidate, []
 
     def counted(here: object, settings: dict[str, float]) -> object:
         seen.append(settings["frequency"])
@@ -175,7 +175,7 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(
             raise KeyboardInterrupt
         return attempt(here, settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(input_design_class, "attempt", counted)
+    monkeypatch.setattr(input_design_class, "evaluate_candidate", counted)
     first = run(path, "--json")
     assert first.exit_code == 1
     assert told(first)["outcome"]["status"] == "interrupted"  # type: ignore[index]

@@ -18,13 +18,13 @@ import estimica as es
 from estimica.apps.cli.commands.app import app
 from estimica.base.errors import ExperimentError
 from estimica.experiment.free_input.derivatives.equations import Equations
-from estimica.experiment.free_input.derivatives.transcription import transcribed
+from estimica.experiment.free_input.derivatives.transcription import transcription_for
 from estimica.experiment.free_input.present import gains
-from estimica.experiment.free_input.problem.criterion import Measure
+from estimica.experiment.free_input.problem.criterion import ExperimentCriterion
 from estimica.experiment.free_input.problem.plan import Information
 from estimica.experiment.free_input.problem.search import Scenario, Transcription
 from estimica.experiment.free_input.run import FreeInput, Progress, free_input
-from estimica.experiment.free_input.work import Work
+from estimica.experiment.free_input.work import FreeInputDesign
 from estimica.study.tables.input_design import input_design_table
 
 SPEAKER = """
@@ -135,13 +135,13 @@ def design(
     return free_input(study, table, **given)
 
 
-def work_of(study: es.Study, **changed: Any) -> Work:
-    return Work.of(study, input_design_table(settings(**changed)), None, None)
+def work_of(study: es.Study, **changed: Any) -> FreeInputDesign:
+    return FreeInputDesign.of(study, input_design_table(settings(**changed)), None, None)
 
 
-def scenario_of(work: Work, u: np.ndarray) -> Scenario:
+def scenario_of(work: FreeInputDesign, u: np.ndarray) -> Scenario:
     values = work.scenarios[0]
-    how: Transcription = work.followed[0] or transcribed(work.plan, work.limits, values, u)
+    how: Transcription = work.followed[0] or transcription_for(work.plan, work.limits, values, u)
     return Scenario(values, how, Information(work.plan, values))
 
 
@@ -183,7 +183,9 @@ def test_gradients_by_the_input_match_central_differences(kind: str) -> None:
     scenario = scenario_of(work, u)
     assert way in scenario.transcription.way
     for name in ("D", "A", "E", "R"):
-        measure = Measure(name, work.measure.named, np.linspace(1, 2, len(work.measure.named)))
+        measure = ExperimentCriterion(
+            name, work.measure.named, np.linspace(1, 2, len(work.measure.named))
+        )
         slope = scenario.slope(u, measure)
         for j in (0, 4, 9):
             step = 1e-3 * reach * (np.arange(work.plan.n) == j)
@@ -238,7 +240,7 @@ def test_gain_alone_is_told_best_by_a_constant_input() -> None:
 def test_with_energy_alone_the_optimum_is_the_first_eigenvector() -> None:
     found = design(linear_lag("K"), min=None, max=None, energy=0.25, pieces=20)
     work = work_of(linear_lag("K"), min=None, max=None, energy=0.25, pieces=20)
-    how = transcribed(work.plan, work.limits, work.scenarios[0], np.zeros(20))
+    how = transcription_for(work.plan, work.limits, work.scenarios[0], np.zeros(20))
     columns = [how.rows(e).ravel() for e in np.eye(20)]  # type: ignore[union-attr]
     G = np.array(columns).T
     values, vectors = np.linalg.eigh(G.T @ G)
@@ -457,11 +459,11 @@ def test_the_same_seed_gives_the_same_design() -> None:
 def test_measures_are_lowered_to_what_they_say() -> None:
     M = np.diag([4.0, 16.0, 100.0])
     named, ones = np.array([0, 1]), np.ones(2)
-    assert Measure("D", named, ones).value(M) == pytest.approx(0.25 * math.log(1 / 64))
-    assert Measure("A", named, ones).value(M) == pytest.approx(0.5 * math.log(0.15625))
-    assert Measure("E", named, ones).value(M) == pytest.approx(0.5 * math.log(0.25))
-    assert Measure("R", named, ones).value(M) == pytest.approx(math.log(2))
-    assert Measure("D", named, ones).value(np.zeros((3, 3))) == math.inf
+    assert ExperimentCriterion("D", named, ones).value(M) == pytest.approx(0.25 * math.log(1 / 64))
+    assert ExperimentCriterion("A", named, ones).value(M) == pytest.approx(0.5 * math.log(0.15625))
+    assert ExperimentCriterion("E", named, ones).value(M) == pytest.approx(0.5 * math.log(0.25))
+    assert ExperimentCriterion("R", named, ones).value(M) == pytest.approx(math.log(2))
+    assert ExperimentCriterion("D", named, ones).value(np.zeros((3, 3))) == math.inf
 
 
 def test_a_free_course_asks_for_information_unless_told_otherwise() -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 import estimica as es
-from estimica.experiment.design.line_power import Shared, is_informative, share_power
+from estimica.experiment.design.line_power import PowerShares, is_informative, share_power
 from estimica.experiment.design.result import InputDesign
 
 SETTINGS = {"kind": "multisine", "criterion": "D", "step": 0.1, "duration": 100, "sigma": 0.02}
@@ -133,7 +133,7 @@ def test_lines_that_tell_nothing_of_a_tuner_are_no_information() -> None:
     M[:, 0, 0] = 1.0
     assert not is_informative(M)
     assert not is_informative(np.full((3, 2, 2), np.nan))
-    assert isinstance(share_power(np.ones((1, 1, 1)), "D", 1), Shared)
+    assert isinstance(share_power(np.ones((1, 1, 1)), "D", 1), PowerShares)
 
 
 # --- the design ----------------------------------------------------------------------------------

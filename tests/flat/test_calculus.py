@@ -30,7 +30,7 @@ EXPRESSIONS: dict[str, Expression] = {
     "pow fraction": ex.power(X, ex.const(0.5)),
     "pow variable": ex.power(X, Y),
     "exponential": ex.power(ex.const(2.0), X),
-    "if": ex.choose(ex.relation("gt", X, ex.ZERO), ex.mul(X, X), Y),
+    "if": ex.conditional(ex.relation("gt", X, ex.ZERO), ex.mul(X, X), Y),
     "min": ex.call("min", X, ex.mul(Y, Y)),
     "max": ex.call("max", X, ex.mul(Y, Y)),
     "mod": ex.call("mod", ex.mul(ex.const(5.0), X), Y),

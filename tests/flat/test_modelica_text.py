@@ -7,7 +7,7 @@ import re
 import pytest
 
 from estimica.flat import expression as ex
-from estimica.flat.evaluate import Values, evaluate
+from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import identifier, write_equation, write_expression, write_truth
 from estimica.flat.system import Equation
@@ -30,17 +30,17 @@ TEXTS: list[tuple[Expression, str]] = [
     (ex.power(A, ex.const(-1.0)), "a^(-1)"),
     (ex.mul(ex.const(-2.0), A), "(-2)*a"),
     (ex.add(A, ex.const(-2.0)), "a + (-2)"),
-    (ex.choose(ex.relation("lt", A, B), A, B), "if a < b then a else b"),
-    (ex.add(ex.choose(A, B, C), ex.ONE), "(if a then b else c) + 1"),
-    (ex.both(ex.either(A, B), ex.negate(C)), "(a or b) and not c"),
-    (ex.negate(ex.both(A, B)), "not (a and b)"),
+    (ex.conditional(ex.relation("lt", A, B), A, B), "if a < b then a else b"),
+    (ex.add(ex.conditional(A, B, C), ex.ONE), "(if a then b else c) + 1"),
+    (ex.logical_and(ex.logical_or(A, B), ex.logical_not(C)), "(a or b) and not c"),
+    (ex.logical_not(ex.logical_and(A, B)), "not (a and b)"),
     (ex.relation("ne", ex.add(A, B), C), "a + b <> c"),
     (ex.call("idiv", A, B), "div(a, b)"),
     (ex.node("smooth", A, ex.ONE), "smooth(1, a)"),
     (ex.node("sample", ex.ZERO, ex.const(0.1)), "sample(0, 0.1)"),
     (ex.der("a.b[1]"), "der('a.b[1]')"),
     (ex.pre("a"), "pre(a)"),
-    (ex.both(ex.INITIAL, ex.relation("ge", ex.TIME, A)), "initial() and time >= a"),
+    (ex.logical_and(ex.INITIAL, ex.relation("ge", ex.TIME, A)), "initial() and time >= a"),
     (ex.const(0.1), "0.1"),
     (ex.const(1e300), "1e+300"),
 ]
@@ -61,7 +61,9 @@ def test_text_has_the_value_of_the_expression(e: Expression) -> None:
     text = re.sub(r"if (.*?) then (.*?) else ([^)]*)", r"(\2) if (\1) else (\3)", text)
     names = {**point, "time": 2.0, "div": lambda x, y: int(x / y)}
     found = float(eval(text, {"__builtins__": {}}, names))
-    assert found == pytest.approx(evaluate(e, values=Values(point, time=2.0, initial=True)))
+    assert found == pytest.approx(
+        evaluate(e, values=EvaluationPoint(point, time=2.0, initial=True))
+    )
 
 
 def test_numbers_read_back_exactly() -> None:
@@ -84,13 +86,13 @@ def test_identifiers_are_quoted_where_they_must() -> None:
 
 def test_equation_and_truth() -> None:
     assert write_equation(Equation(ex.der("x"), ex.neg(A))) == "der(x) = -a"
-    assert write_equation(Equation(ex.choose(A, B, C), ex.ZERO)) == "(if a then b else c) = 0"
+    assert write_equation(Equation(ex.conditional(A, B, C), ex.ZERO)) == "(if a then b else c) = 0"
     assert write_truth(ex.ONE) == "true"
-    assert write_truth(ex.negate(A)) == "not a"
+    assert write_truth(ex.logical_not(A)) == "not a"
 
 
 def test_modes_are_written_as_told() -> None:
-    e = ex.choose(ex.node("mode", 3), A, B)
+    e = ex.conditional(ex.node("mode", 3), A, B)
     assert write_expression(e, modes={3: "a > 0"}) == "if (a > 0) then a else b"
 
 

@@ -12,7 +12,7 @@ from estimica.flat import vectorised
 from estimica.flat.calculus import partial
 from estimica.flat.evaluate import evaluate
 from estimica.flat.expression import Expression
-from estimica.flat.vectorised import BLOCK, Program
+from estimica.flat.vectorised import BLOCK, ArrayProgram
 
 X, Y, B = ex.name("x"), ex.name("y"), ex.name("b")
 ONE_OPERAND = [*sorted(ex.ELEMENTARY), "neg", "sign", "floor", "ceil", "integer", "not"]
@@ -31,7 +31,7 @@ def values(roots: list[Expression], **arguments: float | np.ndarray) -> np.ndarr
     vector = [isinstance(v, np.ndarray) for v in arguments.values()]
     size = next((len(v) for v in arguments.values() if isinstance(v, np.ndarray)), 1)
     out = np.empty((len(roots), size))
-    program = Program(roots, [ex.name(n) for n in arguments], vector)
+    program = ArrayProgram(roots, [ex.name(n) for n in arguments], vector)
     sound = program.run(list(arguments.values()), out)
     assert sound == bool(np.isfinite(out).all())
     return out
@@ -86,13 +86,13 @@ def test_registers_are_used_again() -> None:
     f = X
     for _ in range(200):
         f = ex.call("sin", ex.add(f, B))
-    assert len(Program([f], [X, B], [True, False])._buffers) <= 2
+    assert len(ArrayProgram([f], [X, B], [True, False])._buffers) <= 2
 
 
 def test_undefined_numbers_are_told_and_warn_nobody() -> None:
     out = np.empty((2, 2))
     roots = [ex.call("log", X), ex.div(ex.ONE, X)]
-    assert not Program(roots, [X], [True]).run([np.array([-1.0, 0.0])], out)
+    assert not ArrayProgram(roots, [X], [True]).run([np.array([-1.0, 0.0])], out)
     np.testing.assert_array_equal(out, [[np.nan, -np.inf], [-1.0, np.inf]])
 
 
@@ -100,13 +100,13 @@ def test_a_parameter_that_is_absent_at_a_point_moves_nothing_there() -> None:
     f = ex.power(X, B)
     roots = [partial(f, B), ex.div(X, ex.mul(X, X))]
     out = np.empty((2, 2))
-    Program(roots, [X, B], [True, False], absent=True).run([np.array([0.0, 2.0]), 0.5], out)
+    ArrayProgram(roots, [X, B], [True, False], absent=True).run([np.array([0.0, 2.0]), 0.5], out)
     np.testing.assert_allclose(out, [[0.0, np.sqrt(2) * np.log(2)], [0.0, 0.5]])
 
 
 def test_nodes_given_as_arguments_are_not_computed() -> None:
     square = ex.mul(X, X)
     out = np.empty((1, 2))
-    program = Program([ex.add(square, B)], [square, B], [True, False])
+    program = ArrayProgram([ex.add(square, B)], [square, B], [True, False])
     program.run([np.array([10.0, 20.0]), 1.0], out)
     np.testing.assert_array_equal(out, [[11.0, 21.0]])

@@ -21,7 +21,7 @@ from tests.infer.awkward_experiments import (
 import estimica as es
 from estimica.estimate.conclusion.freedom import effective
 from estimica.infer.bootstrap.intervals import widened
-from estimica.infer.covariance.linearisation import linearised
+from estimica.infer.covariance.linearisation import linearise_fit
 from estimica.simulate.formula import formula_model
 
 
@@ -119,7 +119,7 @@ def test_known_noise_beside_noise_that_is_estimated() -> None:
     model = formula_model({"y": "a + b*x", "z": "a + d*x"}, inputs=["x"])
     cases = [line(5, 1, "y", sigma=0.5), line(8, 2, "z")]
     found = es.fit(es.Study(model, [es.Tuner(n, start=1.0) for n in "abd"], cases, "ml"))
-    known, told = linearised(found).told.levels
+    known, told = linearise_fit(found).told.levels
     assert known.known
     assert math.isinf(known.freedom)
     assert told.share + known.share == pytest.approx(3)
@@ -283,10 +283,10 @@ def test_bootstrap_intervals_are_as_wide_as_t_and_stay_within_bounds() -> None:
 def test_monte_carlo_from_a_fit_stays_within_bounds_and_says_what_they_do() -> None:
     found = decay(max=decay()["b"] * 0.999)
     study = found.study.with_(criteria=[])
-    from estimica.optimise.assess.tuner_distribution import source_of
+    from estimica.optimise.assess.tuner_distribution import tuner_distribution
     from estimica.study.tables.montecarlo import montecarlo_table
 
-    source = source_of(study, found)
+    source = tuner_distribution(study, found)
     drawn = source.drawn(montecarlo_table({"samples": 200, "source": "fit"}, {}))
     own = drawn.values[:, drawn.names.index("b")]
     assert 0 < own.min() < own.max() == 0.999 * decay()["b"]

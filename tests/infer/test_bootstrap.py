@@ -19,7 +19,7 @@ from estimica.infer.bootstrap.intervals import bca_interval, percentile_interval
 from estimica.infer.bootstrap.present import estimates
 from estimica.infer.bootstrap.resampling import resampler
 from estimica.infer.covariance.block_length import block_length
-from estimica.infer.refit import refit, workplace_of
+from estimica.infer.refit import fit_context_of, refit
 
 
 def coloured(n: int, memory: float, rng: np.random.Generator) -> np.ndarray:
@@ -48,7 +48,7 @@ def test_scatter_of_a_linear_model_is_its_standard_error(kind: str, criterion: s
 def test_each_replicate_is_the_regression_of_its_own_data() -> None:
     fit, X, _ = line()
     found = es.bootstrap(fit, 20, seed=9)
-    place = workplace_of(fit)
+    place = fit_context_of(fit)
     source = resampler(place, "parametric", None)
     for k, seed in enumerate(seeds(9, 20)):
         (y,) = source.measured(seed)
@@ -241,7 +241,7 @@ def test_replicates_of_the_boiler_cost_less_than_its_fit() -> None:
     fit = boiler()
     found = es.bootstrap(fit, 25)
     simulations = fit.evaluations.simulations
-    place = workplace_of(fit)
+    place = fit_context_of(fit)
     source = resampler(place, "parametric", None)
     used = []
     for seed in seeds(1, 25):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.infer.covariance.linearisation import linearised
+from estimica.infer.covariance.linearisation import linearise_fit
 from estimica.infer.covariance.output_spread import parameter_spread
 from estimica.simulate.formula import formula_model
 
@@ -216,7 +216,7 @@ def test_bands_of_a_line_are_the_textbook_s(uneven):
 
 @pytest.mark.parametrize("kind", ["model", "pooled", "sandwich", "hac"])
 def test_bands_use_the_covariance_of_the_name(uneven, kind):
-    around = linearised(uneven)
+    around = linearise_fit(uneven)
     found = parameter_spread(uneven, around, kind)
     np.testing.assert_allclose(found, es.covariance(uneven, kind).matrix, rtol=1e-6)
 

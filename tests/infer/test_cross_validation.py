@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
-from estimica.estimate.search.run import Searched, Status
+from estimica.estimate.search.run import SearchResult, Status
 from estimica.execute.runs.record import Status as RunStatus
 from estimica.execute.runs.store import Store
 from estimica.infer.crossvalidation import folds as cross_validation_folds
@@ -176,10 +176,10 @@ def test_two_workers_find_the_same_numbers():
 def test_folds_that_fail_are_counted_and_shown(monkeypatch):
     real, calls = cross_validation_folds.refit, []
 
-    def sometimes(*asked: Any) -> Searched:
+    def sometimes(*asked: Any) -> SearchResult:
         calls.append(1)
         if len(calls) == 2:
-            return Searched(None, Status.FAILED, "the simulation fails at the start values", ())
+            return SearchResult(None, Status.FAILED, "the simulation fails at the start values", ())
         return real(*asked)
 
     monkeypatch.setattr(cross_validation_folds, "refit", sometimes)
@@ -196,7 +196,7 @@ def test_folds_that_fail_are_counted_and_shown(monkeypatch):
 
 
 def test_where_every_fold_fails_the_outcome_says_so(monkeypatch):
-    nothing = Searched(None, Status.FAILED, "no", ())
+    nothing = SearchResult(None, Status.FAILED, "no", ())
     monkeypatch.setattr(cross_validation_folds, "refit", lambda *asked: nothing)
     found = es.crossvalidate(rc_study(2, 60))
     assert found.outcome() == ("failed", "no fold could be fitted and predicted")
@@ -221,7 +221,7 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         real = cross_validation_folds.refit
 
-        def counted(*asked: Any) -> Searched:
+        def counted(*asked: Any) -> SearchResult:
             fitted.append(1)
             return real(*asked)
 

@@ -17,7 +17,7 @@ import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.apps.cli.commands.app import app
 from estimica.base.errors import FitError
 from estimica.estimate.conclusion.identifiability import in_words
-from estimica.estimate.identify.invariants import Group, Place, groups
+from estimica.estimate.identify.invariants import Group, NullSpaceSample, groups
 from estimica.estimate.run.fit import fit
 from estimica.infer.identifiability.run import correlated, identifiability
 from estimica.simulate.modelica.model import load_model
@@ -46,11 +46,11 @@ def found(
         return Vt[int((s > 1e-10 * s[0]).sum()) :]
 
     first = np.array(start, float)
-    places = [Place(first, null(first))]
+    places = [NullSpaceSample(first, null(first))]
     for _ in range(6):
         direction = random.standard_normal(len(places[0].null)) @ places[0].null
         away = 0.3 * random.uniform(0.5, 1.5) * direction / np.abs(direction / first).max()
-        places.append(Place(first + away, null(first + away)))
+        places.append(NullSpaceSample(first + away, null(first + away)))
     return groups(labels, places, 1e-6)
 
 
@@ -113,18 +113,18 @@ def test_unknowns_that_do_nothing_are_groups_of_their_own() -> None:
 
 
 def test_names_with_blanks_are_bracketed() -> None:
-    null = Place(np.array([1.0, 2.0]), np.array([[1.0, -2.0]]))
-    later = Place(np.array([2.0, 1.0]), np.array([[2.0, -1.0]]))
+    null = NullSpaceSample(np.array([1.0, 2.0]), np.array([[1.0, -2.0]]))
+    later = NullSpaceSample(np.array([2.0, 1.0]), np.array([[2.0, -1.0]]))
     (group,) = groups(["k", "start of x in run"], [null, later], 1e-6)
     assert group.text == "k·(start of x in run)"
 
 
-def noisy_places(count: int, noise: float) -> list[Place]:
+def noisy_places(count: int, noise: float) -> list[NullSpaceSample]:
     """R·C, seen through a null direction in which another unknown k takes part by its error."""
     found = []
     for step in np.linspace(0, 0.8, count):
         values = np.array([2 * np.exp(step), 0.3 * np.exp(-step), 5.0])
-        found.append(Place(values, values * [[1, -1, noise]]))
+        found.append(NullSpaceSample(values, values * [[1, -1, noise]]))
     return found
 
 
@@ -155,7 +155,7 @@ def test_start_values_stay_out_of_what_can_be_said_without_them() -> None:
     def null(values: np.ndarray) -> np.ndarray:
         return values * np.array([[1.0, 1.0, -1.0]])
 
-    places = [Place(v, null(v)) for v in np.array([1.0, 2, 3]) * np.exp(
+    places = [NullSpaceSample(v, null(v)) for v in np.array([1.0, 2, 3]) * np.exp(
         np.outer([0, 0.3, -0.3, 0.5], [1, 1, -1]))]  # fmt: skip
     (group,) = groups(["k", "m", "start of x in run"], places, 1e-6)
     assert group.text == "k·(start of x in run) and m·(start of x in run)"

@@ -134,14 +134,14 @@ def test_ctrl_c_in_the_fit_ends_the_command(
 def test_monte_carlo_does_not_draw_from_half_a_fit(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from estimica.optimise.assess.tuner_distribution import source_of
+    from estimica.optimise.assess.tuner_distribution import tuner_distribution
 
     def pressed(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("estimica.estimate.search.descent.Descent._iterate", pressed)
     with pytest.raises(KeyboardInterrupt):
-        source_of(es.read_study(study), "fit")
+        tuner_distribution(es.read_study(study), "fit")
 
 
 @pytest.mark.slow

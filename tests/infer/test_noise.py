@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
-from estimica.estimate.fit.result import Compared
+from estimica.estimate.fit.result import OutputComparison
 from estimica.infer.bootstrap.resampling import resampler
-from estimica.infer.covariance.linearisation import linearised
-from estimica.infer.refit import workplace_of
+from estimica.infer.covariance.linearisation import linearise_fit
+from estimica.infer.refit import fit_context_of
 from estimica.infer.residuals.lack_of_fit import lack_of_fit
 from estimica.infer.residuals.quantiles import quantile_residuals
 from estimica.infer.residuals.series import series_of
@@ -62,7 +62,7 @@ def test_lack_of_fit_blames_a_true_curve_in_3_to_7_percent() -> None:
     ps = []
     for _ in range(400):
         found = replicated(2 * X**0.7 + 0.3 * rng.standard_normal(24))
-        (series,) = series_of(found, linearised(found))
+        (series,) = series_of(found, linearise_fit(found))
         test = lack_of_fit(series)
         assert test is not None
         ps.append(test.p)
@@ -77,12 +77,12 @@ def test_quantile_residuals_are_normal_noise_of_one_level() -> None:
     y = mean + sigma * rng.standard_normal(n)
     seen = np.clip(y, -0.5, 1.0)
     beyond = (y >= 1.0).astype(np.int8) - (y <= -0.5).astype(np.int8)
-    normal = Compared(
+    normal = OutputComparison(
         "y", "y", "", none, seen, mean, 1.0, mean - seen, seen, sigma=sigma, beyond=beyond
     )
     assert kstest(quantile_residuals(normal, mean - seen) / size, "norm").pvalue > 0.01
     y = mean + sigma * rng.laplace(0, math.sqrt(0.5), n)
-    laplace = Compared(
+    laplace = OutputComparison(
         "y", "y", "", none, y, mean, 1.0, mean - y, y, sigma=sigma, distribution="laplace"
     )
     assert kstest(quantile_residuals(laplace, mean - y) / size, "norm").pvalue > 0.01
@@ -92,7 +92,7 @@ def test_quantile_residuals_are_normal_noise_of_one_level() -> None:
 def test_a_parametric_bootstrap_draws_every_sample_with_its_own_noise(law: str) -> None:
     tuners = [*MEAN, level("s", 0.2), level("r", 0.05)]
     found = es.fit(points(growing(30), tuners, sigma="s + r*y", distribution=law))
-    place = workplace_of(found)
+    place = fit_context_of(found)
     source = resampler(place, "parametric", None)
     drawn = np.array([source.measured(np.random.SeedSequence(k))[0] for k in range(2000)])
     output = found.cases[0].outputs[0]

@@ -13,8 +13,8 @@ from scipy.signal import lfilter, square
 from tests.infer.interval_problems import curve
 
 import estimica as es
-from estimica.infer.covariance.grid import gridded
-from estimica.infer.covariance.linearisation import linearised
+from estimica.infer.covariance.grid import residual_grids
+from estimica.infer.covariance.linearisation import linearise_fit
 from estimica.infer.covariance.noise_colour import colours
 from estimica.infer.residuals.verdict import errors_in_words
 from estimica.simulate.formula import formula_model
@@ -104,8 +104,8 @@ def test_what_the_fit_takes_from_the_noise_is_put_back() -> None:
     # SSR/(N − p) is the unbiased variance of white noise: with few samples that is not SSR/N
     rng, ratios = np.random.default_rng(2), []
     for _ in range(40):
-        around = linearised(fitted(regressors(40), rng.standard_normal(40)))
-        (one,) = colours(around, gridded(around))
+        around = linearise_fit(fitted(regressors(40), rng.standard_normal(40)))
+        (one,) = colours(around, residual_grids(around))
         (rows,) = around.rows
         assert one.memories is not None
         plain = one.memories.weights[0, 0]  # of white noise alone

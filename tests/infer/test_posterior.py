@@ -21,7 +21,7 @@ from estimica.execute.runs.store import Store
 from estimica.infer.posterior.density import Density, density_around
 from estimica.infer.posterior.diagnosis import Spread
 from estimica.infer.posterior.unbounded import Unbounded
-from estimica.infer.refit import workplace_of
+from estimica.infer.refit import fit_context_of
 from estimica.simulate.formula import formula_model
 from estimica.study.limits import DetectionLimits
 from estimica.study.noise import Sigma
@@ -62,7 +62,7 @@ def test_free_coordinates_come_back_and_tell_their_slope() -> None:
 
 
 def density_of(fit: es.Fit) -> Density:
-    place = workplace_of(fit)
+    place = fit_context_of(fit)
     return density_around(place.objective, place.q)
 
 

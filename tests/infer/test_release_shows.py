@@ -85,7 +85,7 @@ def test_candidate_that_fails_is_shown_and_cannot_be_chosen(monkeypatch: pytest.
             raise es.SimulationError("R001", "the valve broke")
         return original(place, job)
 
-    monkeypatch.setattr(module, "do", failing)
+    monkeypatch.setattr(module, "run_search", failing)
     release = es.release(line(), settings={"max_steps": 1})
     broken = release.steps[0].candidates[1]
     assert broken.cost == np.inf

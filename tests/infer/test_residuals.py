@@ -20,7 +20,7 @@ from estimica.infer.covariance.spacing import spacing
 from estimica.infer.residuals import hypothesis_tests as tests
 from estimica.infer.residuals.autocorrelation import autocorrelation
 from estimica.infer.residuals.crosscorrelation import crosscorrelations
-from estimica.infer.residuals.output import asked
+from estimica.infer.residuals.output import run_tests
 from estimica.infer.residuals.series import DELAYS, Series
 from estimica.infer.residuals.shape import two_levels
 from estimica.simulate.formula import formula_model
@@ -88,7 +88,7 @@ def series(e: np.ndarray, time: np.ndarray | None = None, fitted: int = 0) -> Se
 
 
 def rejected(one: Series) -> bool:
-    _, found = asked(one)
+    _, found = run_tests(one)
     return any(t.fails(0.05 / len(found)) for t in found)
 
 
@@ -199,7 +199,7 @@ def test_first_order_colour_of_one_half_is_always_found():
     random = np.random.default_rng(6)
     found = 0
     for _ in range(300):
-        _, done = asked(series(ar1(random, 500, 0.5), fitted=5))
+        _, done = run_tests(series(ar1(random, 500, 0.5), fitted=5))
         found += next(t for t in done if t.name == tests.COLOUR).fails(0.05 / 7)
     assert found >= 298
 

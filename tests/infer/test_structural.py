@@ -15,7 +15,7 @@ import pytest
 from tests.estimate.problems import curve, rc_table
 
 from estimica.base.errors import FitError
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup, prepare
 from estimica.infer.identifiability.structural import probe as structural_probe
 from estimica.infer.identifiability.structural.probe import SimulationProbe
@@ -366,7 +366,7 @@ def test_the_published_models_are_of_both_kinds_and_hard_enough() -> None:
 def test_simulations_with_random_inputs_come_to_the_same_verdict(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def simulated(setup: Setup, objective: Disagreement) -> tuple[SimulationProbe, str]:
+    def simulated(setup: Setup, objective: ResidualFunction) -> tuple[SimulationProbe, str]:
         return SimulationProbe(setup, objective), "as a test"
 
     monkeypatch.setattr("estimica.infer.identifiability.structural.run.probe_of", simulated)
@@ -386,7 +386,7 @@ def drawn(one: Published, seed: int) -> Published:
 def draws_agree(
     name: str, seeds: Sequence[int], numerical: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def simulated(setup: Setup, objective: Disagreement) -> tuple[SimulationProbe, str]:
+    def simulated(setup: Setup, objective: ResidualFunction) -> tuple[SimulationProbe, str]:
         return SimulationProbe(setup, objective), "as a test"
 
     if numerical:

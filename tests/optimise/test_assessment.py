@@ -12,12 +12,12 @@ import pytest
 from scipy import stats
 
 import estimica as es
-from estimica.base.thinning import MOST_LINES, thinned_lines
+from estimica.base.thinning import MOST_LINES, thin_lines
 from estimica.base.view import Parallel, Upright, figure, text
 from estimica.optimise.assess.pictures import maps, parallel, picture, scatter
 from estimica.optimise.assess.present import local_table, sensitivity_table
 from estimica.optimise.assess.result import share_of
-from estimica.optimise.assess.run import PIECE, Progress, _Board, assess
+from estimica.optimise.assess.run import PIECE, Progress, _SampleResults, assess
 from estimica.optimise.assess.samples import Samples, grid
 from estimica.simulate.formula import formula_model
 
@@ -322,7 +322,7 @@ def test_ctrl_c_returns_what_is_done(decay: es.Study) -> None:
     ("seconds", "workers", "size"), [(1e-6, 1, 250), (PIECE / 10, 1, 10), (5.0, 2, 1)]
 )
 def test_pieces_are_cut_by_the_time_of_a_sample(seconds: float, workers: int, size: int) -> None:
-    board = _Board(grid({"p": range(1000)}), 1, None)
+    board = _SampleResults(grid({"p": range(1000)}), 1, None)
     sizes = [len(rows) for rows in board.pieces(seconds, workers).values()]
     assert max(sizes) == size
     assert sum(sizes) == 1000
@@ -433,7 +433,7 @@ def test_thinned_lines_keep_the_extremes_of_every_axis() -> None:
     rng = np.random.default_rng(0)
     values = rng.normal(size=(50_000, 3))
     shown = Parallel(tuple(Upright(f"a{k}", values[:, k]) for k in range(3)), values[:, 0] > 0)
-    kept = thinned_lines(shown, MOST_LINES)
+    kept = thin_lines(shown, MOST_LINES)
     assert len(kept) <= MOST_LINES
     for k in range(3):
         assert {int(values[:, k].argmin()), int(values[:, k].argmax())} <= set(kept.tolist())

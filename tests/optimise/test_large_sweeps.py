@@ -16,7 +16,7 @@ import pytest
 
 import estimica as es
 from estimica.base.view_json import page_to_json
-from estimica.execute.runs.payload import written
+from estimica.execute.runs.payload import to_text
 from estimica.execute.runs.store import Store
 from estimica.optimise.assess.pictures import _crossed
 from estimica.optimise.assess.samples import grid
@@ -66,8 +66,8 @@ def test_the_end_of_a_large_sweep_is_quick(study: Path) -> None:
         small, samples=samples, values=values, at_least=nothing, done=done, interrupted=True
     )
     begun = time.process_time()
-    written(page_to_json(found.page()))
-    written(found.to_dict())
+    to_text(page_to_json(found.page()))
+    to_text(found.to_dict())
     str(found.table())
     assert time.process_time() - begun < SECONDS
 

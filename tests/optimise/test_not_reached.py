@@ -21,9 +21,9 @@ from estimica.base.view import Curves, text
 from estimica.execute.runs.writer import NoRunWriter
 from estimica.optimise.assess.pictures import distributions, maps, parallel, picture, scatter
 from estimica.optimise.assess.present import local_table, sensitivity_table
-from estimica.optimise.batch import plain, restored
+from estimica.optimise.batch import point_from_dict, point_to_dict
 from estimica.optimise.criteria.censored import CensoredColumn
-from estimica.optimise.criteria.score import DesignPoint, Place
+from estimica.optimise.criteria.score import CriterionInCase, DesignPoint
 from estimica.optimise.design import prepare_design
 from estimica.optimise.optimum.present import progress_curves, scenario_table
 from estimica.optimise.robust import combined
@@ -329,7 +329,7 @@ def test_a_design_comes_back_from_a_run_as_it_was() -> None:
     design = prepare_design(lag())
     for k in (0.5, 4.0):
         point = at(lag(), k)
-        again = restored(design, point.q, valid(plain(point)))
+        again = point_from_dict(design, point.q, valid(point_to_dict(point)))
         assert isinstance(again, DesignPoint)
         assert again.scores == point.scores
 
@@ -362,7 +362,7 @@ def test_a_front_leaves_out_designs_whose_criteria_are_not_reached() -> None:
 def test_censored_quantiles_bracket_those_of_the_whole(level: float) -> None:
     whole = np.sort(np.random.default_rng(1).exponential(size=37))
     for end in (0.2, 0.7, 1.5, 99.0):
-        place = Place(es.Criterion("t", "x", kind="settling-time"), "")
+        place = CriterionInCase(es.Criterion("t", "x", kind="settling-time"), "")
         open_ = whole > end
         own = CensoredColumn(
             place, np.where(open_, np.nan, whole), np.where(open_, end, np.nan)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.estimate.objective.parameter_map import Links
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.measures import MEASURES
-from estimica.optimise.criteria.score import Place
+from estimica.optimise.criteria.score import CriterionInCase
 from estimica.optimise.criteria.trajectory import Experiment, TrajectoryScorer
 from estimica.optimise.criteria.value_only.measures import KINDS
-from estimica.optimise.criteria.value_only.scores import QuickScorer, quick_scorer
+from estimica.optimise.criteria.value_only.scores import ValueOnlyScorer, value_only_scorer
 from estimica.optimise.design import prepare_design
 from estimica.study.criterion import Criterion
 from estimica.study.tuner import Tuner
@@ -61,11 +61,11 @@ def follower():
 
 def both(model, criteria, start, end=6.0):
     experiment = Experiment("run", 0.0, end, {}, {}, {})
-    links = Links([Tuner(n, start=v) for n, v in start.items()], {})
-    places = [Place(c, "run") for c in criteria]
+    links = ParameterMap([Tuner(n, start=v) for n, v in start.items()], {})
+    places = [CriterionInCase(c, "run") for c in criteria]
     begun = np.array(list(start.values()))
     exact = TrajectoryScorer(model, experiment, links, places, start=begun)
-    return exact, quick_scorer(exact, begun)
+    return exact, value_only_scorer(exact, begun)
 
 
 def agree(exact, quick, rows, tolerance=20 * RTOL):
@@ -93,7 +93,7 @@ def test_all_kinds_agree_at_random_samples_while_the_end_of_the_ramp_moves(follo
     criteria = [Criterion(k, of="y", kind=k, **fields) for k in kinds]
     start = {"z": 0.3, "w": 5.0, "te": 1.0}
     exact, quick = both(follower, criteria, start)
-    assert isinstance(quick, QuickScorer)
+    assert isinstance(quick, ValueOnlyScorer)
     agree(exact, quick, drawn(start, 0.3))
     assert quick.again == 0
 
@@ -106,7 +106,7 @@ def test_what_a_short_window_does_not_show_agrees(follower):
     ]
     start = {"z": 0.3, "w": 2.0, "te": 1.0}
     exact, quick = both(follower, criteria, start, end=1.4)
-    assert isinstance(quick, QuickScorer)
+    assert isinstance(quick, ValueOnlyScorer)
     rows = drawn(start, 0.3)
     agree(exact, quick, rows)
     for row in rows:
@@ -124,7 +124,7 @@ def test_expressions_and_events_of_states_agree():
         Criterion("way", of="v", kind="iae"),
     ]
     exact, quick = both(es.load_model(BALL), criteria, start, end=1.5)
-    assert isinstance(quick, QuickScorer)
+    assert isinstance(quick, ValueOnlyScorer)
     agree(exact, quick, drawn(start, 0.05))
     assert quick.again < 12
 

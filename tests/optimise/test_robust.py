@@ -12,7 +12,7 @@ import estimica as es
 from estimica.optimise.criteria.score import DesignPoint
 from estimica.optimise.design import prepare_design
 from estimica.optimise.robust import tail
-from estimica.optimise.scenarios import designed, in_scenario, scenarios_of
+from estimica.optimise.scenarios import in_scenario, prepare_any_design, scenarios_of
 from estimica.study.tables.optimise import Distribution, RobustTable, optimise_table
 
 MISS = es.Criterion("miss", "(x - a)^2")
@@ -50,7 +50,7 @@ def test_what_counts_has_the_gradient_that_differences_find(measure: str) -> Non
     study = formula_study({"x": 0.2}, [MISS])
     spread = {"kind": "normal", "mean": 0.0, "sigma": 1.0}
     robust = {"uncertain": {"a": spread}, "measure": measure, "quantile": 0.6, "scenarios": 30}
-    design = designed(study, optimise_table({"robust": robust}))
+    design = prepare_any_design(study, optimise_table({"robust": robust}))
 
     def at(x: float) -> DesignPoint:
         point = design.at(design.unknowns.coordinates(np.array([x])))

@@ -12,9 +12,9 @@ from scipy.optimize import brentq
 import estimica as es
 from estimica.base.code.trusted import trusted_code
 from estimica.base.errors import DesignError
-from estimica.estimate.objective.parameter_map import Links
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.measures import MEASURES
-from estimica.optimise.criteria.score import Place
+from estimica.optimise.criteria.score import CriterionInCase
 from estimica.optimise.criteria.trajectory import Experiment, TrajectoryScorer
 from estimica.study.criterion import Criterion
 from estimica.study.tuner import Tuner
@@ -66,8 +66,8 @@ def scorer(model, criteria, *, u=1.0, end=END, tuners=("z", "w"), **options):
         {"u": u if isinstance(u, es.Signal) else es.Signal.constant(u)} if u is not None else {}
     )
     experiment = Experiment("run", 0.0, end, inputs, {}, {})
-    links = Links([Tuner(n, start=1.0) for n in tuners], {})
-    places = [Place(c, "run") for c in criteria]
+    links = ParameterMap([Tuner(n, start=1.0) for n in tuners], {})
+    places = [CriterionInCase(c, "run") for c in criteria]
     return TrajectoryScorer(model, experiment, links, places, **options)
 
 
@@ -221,9 +221,9 @@ def test_gradients_of_expressions_see_tuners_in_them(second):
 
 def test_tuners_that_drive_expressions_are_chained(second):
     tuner = Tuner("a", start=0.3, drives={"z": "a", "w": "4*a"})
-    links = Links([tuner], {})
+    links = ParameterMap([tuner], {})
     experiment = Experiment("run", 0.0, END, {"u": es.Signal.constant(1.0)}, {}, {})
-    place = Place(Criterion("c", of="y", kind="overshoot", reference=1.0), "run")
+    place = CriterionInCase(Criterion("c", of="y", kind="overshoot", reference=1.0), "run")
     agree(TrajectoryScorer(second, experiment, links, [place]), np.array([0.3]))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimica.base.thinning import MOST_IN_FIGURE, MOST_POINTS, scattered, thinned
+from estimica.base.thinning import MOST_IN_FIGURE, MOST_POINTS, thin_cloud, thin_curve
 from estimica.base.view import Band, Curve, Curves, Panel, Table, trajectories
-from estimica.report.plotly.curves import PALETTE, figure, mixed, table_figure
+from estimica.report.plotly.curves import PALETTE, figure, lightened, table_figure
 
 TIME = np.linspace(0.0, 10.0, 101)
 
@@ -46,7 +46,7 @@ def test_thinning_keeps_the_ends_and_a_single_spike() -> None:
     time = np.linspace(0.0, 1.0, 1_000_003)
     value = np.zeros_like(time)
     value[777_777] = 5.0
-    t, v = thinned(time, value)
+    t, v = thin_curve(time, value)
     assert len(t) <= MOST_POINTS
     assert (t[0], t[-1]) == (0.0, 1.0)
     assert v.max() == 5.0
@@ -78,14 +78,14 @@ def test_bands_logarithmic_axes_and_strengths_are_drawn() -> None:
     fig = figure(Curves((Panel("y", (curve,), (Band("± 2σ", -1.0, 1.0),), log=True),)))
     assert fig.layout.yaxis.type == "log"
     assert (fig.layout.shapes[0].y0, fig.layout.shapes[0].y1) == (-1.0, 1.0)
-    assert fig.data[0].line.color == mixed(PALETTE[1], 0.5)
+    assert fig.data[0].line.color == lightened(PALETTE[1], 0.5)
     assert fig.data[0].line.dash == "dash"
     assert fig.data[0].mode == "lines+markers"
 
 
 def test_colours_fade_to_white() -> None:
-    assert mixed("#0072B2", 1.0) == "#0072B2"
-    assert mixed("#0072B2", 0.0) == "#FFFFFF"
+    assert lightened("#0072B2", 1.0) == "#0072B2"
+    assert lightened("#0072B2", 0.0) == "#FFFFFF"
 
 
 def test_axis_that_counts_has_whole_numbers() -> None:
@@ -116,7 +116,7 @@ def test_many_long_curves_share_the_points_of_a_figure() -> None:
 def test_thinned_clouds_keep_their_middle_and_their_extremes() -> None:
     time = np.linspace(0.0, 1.0, 1_000_000)
     value = np.random.default_rng(1).standard_normal(len(time))
-    t, v = scattered(time, value)
+    t, v = thin_cloud(time, value)
     assert len(t) <= MOST_POINTS
     assert (v.min(), v.max()) == (value.min(), value.max())
     assert np.mean(np.abs(v) < 1) > 0.3

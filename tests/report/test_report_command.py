@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from estimica.apps.cli.commands.app import app
 from estimica.base.view import Page, Section, Table
 from estimica.execute.runs.store import Store
-from estimica.report.joined import joined
+from estimica.report.joined import join_pages
 
 
 def told(*arguments: object) -> str:
@@ -109,8 +109,8 @@ def test_what_chapters_share_is_shown_once() -> None:
         Page("One", (Section("h", "x", (table,)),)),
         Page("Two", (Section("h", "x", (table, own)),)),
     ]
-    whole = joined("Both", pages)
+    whole = join_pages("Both", pages)
     assert [s.chapter for s in whole.sections] == [True, False, True, False]
     assert whole.sections[3].shown == (own,)
     assert "not repeated" in whole.sections[3].text
-    assert joined("Both", pages[:1]) is pages[0]
+    assert join_pages("Both", pages[:1]) is pages[0]

@@ -25,7 +25,7 @@ from estimica.base.view import (
     Table,
     Upright,
 )
-from estimica.report.matplotlib.files import drawn
+from estimica.report.matplotlib.files import matplotlib_figure
 from estimica.report.plotly.bars import figure
 from estimica.report.plotly.curves import PALETTE
 
@@ -51,7 +51,7 @@ EVERY = (CURVES, HEAT, CELLS, BARS, LINES)
 
 
 def test_curves_have_the_same_data_colours_and_labels() -> None:
-    first, second = drawn(CURVES).axes
+    first, second = matplotlib_figure(CURVES).axes
     measured, simulated = first.lines
     assert np.array_equal(simulated.get_ydata(), TIME + 1)
     assert [line.get_color() for line in (measured, simulated)] == list(PALETTE[:2])
@@ -66,7 +66,7 @@ def test_long_curves_keep_their_extremes() -> None:
     time = np.linspace(0.0, 1.0, 200_000)
     y = np.zeros(len(time))
     y[123_457] = 3.0
-    (line,) = drawn(Curves((Panel("y", (Curve("y", time, y),)),))).axes[0].lines
+    (line,) = matplotlib_figure(Curves((Panel("y", (Curve("y", time, y),)),))).axes[0].lines
     shown = np.asarray(line.get_ydata())
     assert len(shown) <= 4000
     assert shown.max() == 3.0
@@ -75,7 +75,7 @@ def test_long_curves_keep_their_extremes() -> None:
 def test_intervals_around_bars_need_not_be_symmetric() -> None:
     bar = Bar("b", 2.0, margin=0.5, margin_below=0.1)
     bars = Bars((("g", (bar,)),), "gain")
-    (segments,) = (c.get_segments() for c in drawn(bars).axes[0].collections)
+    (segments,) = (c.get_segments() for c in matplotlib_figure(bars).axes[0].collections)
     assert segments[0][:, 0].tolist() == pytest.approx([1.9, 2.5])
     told = figure(bars).data[0].error_x
     assert not told.symmetric
@@ -83,7 +83,7 @@ def test_intervals_around_bars_need_not_be_symmetric() -> None:
 
 
 def test_bars_stand_in_order_from_the_top() -> None:
-    axes = drawn(BARS).axes[0]
+    axes = matplotlib_figure(BARS).axes[0]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["g: a", "g: b"]
     assert axes.yaxis_inverted()
     assert [p.get_width() for p in axes.patches] == [1.0, 2.0]

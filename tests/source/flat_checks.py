@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimica.flat.evaluate import Values, evaluate
+from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.system import FlatSystem
 from estimica.source.load import load_flat
@@ -57,7 +57,7 @@ def value_at(
     time: float = 0.0,
     previous: dict[str, float] | None = None,
 ) -> float:
-    point = Values(
+    point = EvaluationPoint(
         names={**parameter_values(system), **names},
         derivatives=dict(names.items()),
         previous=previous or {},

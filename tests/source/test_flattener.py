@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import SourceError
-from estimica.source.limits import Watch
+from estimica.source.limits import LoadLimits
 from estimica.source.load import load_flat
 from estimica.source.rumoca import process as flattener
 from estimica.source.rumoca.process import Refusal, flatten
@@ -137,7 +137,7 @@ def test_a_worker_that_went_home_is_replaced(tmp_path: Path, monkeypatch) -> Non
     monkeypatch.setattr(flattener, "_processes", {})
     with pytest.raises(flattener._Retired):
         flattener._process_for(False).ask(
-            {"text": "", "model": "Die", "roots": []}, Watch("Die", 5.0)
+            {"text": "", "model": "Die", "roots": []}, LoadLimits("Die", 5.0)
         )
     assert flatten("", "Fine", [], 5.0) == {"model": 1}
     flattener.stop_flatteners()

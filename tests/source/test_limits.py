@@ -10,7 +10,7 @@ import pytest
 from estimica.base.errors import SourceError
 from estimica.source import limits
 from estimica.source import load as load_module
-from estimica.source.limits import Watch, look, resident_bytes, watched
+from estimica.source.limits import LoadLimits, check_limits, load_limits, resident_bytes
 from estimica.source.load import load_flat
 from estimica.source.rumoca import process as flattener
 from estimica.source.rumoca.process import Refusal, flatten
@@ -51,7 +51,7 @@ def test_a_greedy_compiler_is_stopped(worker):
         match=r"S260.*'Greedy' was given up after \d+ s: the Modelica compiler has 0\.\d GB of memory, "
         r"and 0\.1 GB are allowed; allow more with ESTIMICA_LOAD_MEMORY=0\.2 \(in GB\)",
     ):
-        flatten("", "Greedy", [], Watch("Greedy", 20.0, 0.1e9))
+        flatten("", "Greedy", [], LoadLimits("Greedy", 20.0, 0.1e9))
     assert flatten("", "Fine", [], 5.0) == {"model": 1}
 
 
@@ -59,7 +59,7 @@ def test_who_waits_is_told(worker, monkeypatch, capsys):
     flatten("", "Fine", [], 20.0)  # its start is no part of the wait
     capsys.readouterr()
     monkeypatch.setattr(limits, "_TOLD_AFTER", (0.3, 0.7))
-    flatten("", "Slow", [], Watch("Slow", 20.0))
+    flatten("", "Slow", [], LoadLimits("Slow", 20.0))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) in (1, 2)  # one where the machine is busy
     assert lines[0].startswith("loading 'Slow': ")
@@ -97,17 +97,17 @@ def test_reading_the_equations_is_bounded_too():
 
 
 def test_the_limit_is_looked_at_while_equations_are_read():
-    with watched("M", 0.05):
+    with load_limits("M", 0.05):
         time.sleep(0.06)
         with pytest.raises(SourceError, match=r"given up after 0\.05 s"):
-            look()
-    look()  # nothing is being loaded any more
+            check_limits()
+    check_limits()  # nothing is being loaded any more
 
 
 def test_the_limits_are_settings(monkeypatch):
     monkeypatch.setenv("ESTIMICA_LOAD_SECONDS", "7")
     monkeypatch.setenv("ESTIMICA_LOAD_MEMORY", "0.5")
-    with watched("M") as watch:
+    with load_limits("M") as watch:
         assert (watch.seconds, watch.memory) == (7.0, 0.5e9)
 
 

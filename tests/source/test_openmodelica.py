@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import estimica as es
-from estimica.base.code.consent import Code, guarded
+from estimica.base.code.consent import NamedCode, code_guard
 from estimica.base.errors import SourceError
 from estimica.source.load import load_flat
 from estimica.source.openmodelica import call as openmodelica
@@ -160,9 +160,9 @@ class Refusing:
     def __init__(self, *agreed: str) -> None:
         self.agreed, self.asked = set(agreed), set[str]()
 
-    def admit(self, study: Path, tables: object, codes: Sequence[Code]) -> None: ...
+    def admit(self, study: Path, tables: object, codes: Sequence[NamedCode]) -> None: ...
 
-    def require_agreed(self, codes: Sequence[Code]) -> None:
+    def require_agreed(self, codes: Sequence[NamedCode]) -> None:
         self.asked |= {code.sha256 for code in codes}
         if not self.asked <= self.agreed:
             raise SourceError("S999", "not agreed")
@@ -186,10 +186,10 @@ def test_what_lies_beside_a_class_in_its_package_is_asked_about(
     tables = {"model": {"source": "Plant/Decay.mo", "frontend": "openmodelica"}}
     (code,) = code_of(tables, tmp_path)
     assert (code.name, code.kind) == ("Plant/Decay.mo", "Modelica with native code")
-    with guarded(Refusing()), pytest.raises(SourceError, match="S999"):
+    with code_guard(Refusing()), pytest.raises(SourceError, match="S999"):
         load_flat(package / "Decay.mo", frontend="openmodelica")
     assert omc.calls() == []
-    with guarded(Refusing(code.sha256)):
+    with code_guard(Refusing(code.sha256)):
         load_flat(package / "Decay.mo", frontend="openmodelica")
     assert len(omc.calls()) == 1
     for name in ("Call.mo", "Resources/Library/libf.a"):

@@ -9,7 +9,7 @@ from scipy.interpolate import Akima1DInterpolator
 from estimica.flat import expression as ex
 from estimica.flat.evaluate import evaluate
 from estimica.source.interpreter.expressions import Interpreter
-from estimica.source.interpreter.tables import Extrapolation, Smoothness, Table, interpolated
+from estimica.source.interpreter.tables import Extrapolation, Smoothness, Table, interpolate
 
 X = np.array([0.0, 1.0, 2.5, 3.0, 5.0])
 Y = np.array([1.0, 3.0, 2.0, 2.5, -1.0])
@@ -32,7 +32,7 @@ class Made:
     def __init__(self, x, y, smoothness, extrapolation=Extrapolation.LAST_TWO_POINTS) -> None:
         self.interpreter = Interpreter(EMPTY)
         table = Table(tuple(map(ex.const, x)), tuple(map(ex.const, y)), smoothness, extrapolation)
-        self.expression = interpolated(self.interpreter, table, ex.name("u"))
+        self.expression = interpolate(self.interpreter, table, ex.name("u"))
 
     def __call__(self, u: float) -> float:
         helpers = {n: evaluate(b) for n, b in self.interpreter.helpers.items()}
@@ -110,5 +110,5 @@ def test_table_values_stay_parameters() -> None:
     interpreter = Interpreter(EMPTY)
     points = tuple(ex.name(f"y[{i}]") for i in range(5))
     table = Table(tuple(map(ex.const, X)), points, Smoothness.LINEAR, Extrapolation.LAST_TWO_POINTS)
-    value = interpolated(interpreter, table, ex.name("u"))
+    value = interpolate(interpreter, table, ex.name("u"))
     assert ex.names_in(value) == {"u", *(p.target for p in points)}

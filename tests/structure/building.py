@@ -11,7 +11,7 @@ from scipy.optimize import fsolve
 
 from estimica.flat import expression as ex
 from estimica.flat.calculus import time_derivative
-from estimica.flat.evaluate import Values, evaluate
+from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.system import (
     Action,
@@ -56,17 +56,17 @@ def _parse(node: ast.expr) -> Expression:
         case ast.UnaryOp(ast.USub(), operand):
             return ex.neg(_parse(operand))
         case ast.UnaryOp(ast.Not(), operand):
-            return ex.negate(_parse(operand))
+            return ex.logical_not(_parse(operand))
         case ast.BoolOp(op, values):
             result = _parse(values[0])
             for value in values[1:]:
-                join = ex.both if isinstance(op, ast.And) else ex.either
+                join = ex.logical_and if isinstance(op, ast.And) else ex.logical_or
                 result = join(result, _parse(value))
             return result
         case ast.Compare(left, [op], [right]):
             return ex.relation(_COMPARE[type(op)], _parse(left), _parse(right))
         case ast.IfExp(test, body, orelse):
-            return ex.choose(_parse(test), _parse(body), _parse(orelse))
+            return ex.conditional(_parse(test), _parse(body), _parse(orelse))
         case ast.Call(ast.Name(function), arguments):
             return _call(function, [_parse(a) for a in arguments])
     raise AssertionError(ast.dump(node))
@@ -223,7 +223,7 @@ class Point:
             residuals(found)
 
     def value(self, e: Expression) -> float:
-        values = Values(self.names, self.rates, time=self.time, modes=self.modes)
+        values = EvaluationPoint(self.names, self.rates, time=self.time, modes=self.modes)
         return evaluate(e, values=values)
 
     def __getitem__(self, text: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tests.structure.building import Point
 
-from estimica.flat.evaluate import Values, evaluate
+from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression
 from estimica.structure.sorted_system import SortedSystem
 
@@ -86,7 +86,9 @@ class Interpreter:
     def _at(
         self, point: Point, before: Mapping[str, float], initial: bool
     ) -> Callable[[Expression], float]:
-        values = Values(point.names, point.rates, before, self.time, initial, False, self.modes)
+        values = EvaluationPoint(
+            point.names, point.rates, before, self.time, initial, False, self.modes
+        )
         return lambda e: evaluate(e, values=values)
 
     # -- between events --------------------------------------------------------------------------

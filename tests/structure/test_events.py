@@ -42,7 +42,7 @@ def test_relation_becomes_a_mode_with_its_difference() -> None:
     assert relation.difference is parse("x - 0.5")
     assert relation.strict
     assert relation.instant is None
-    assert value_of(result, "der(x)") is ex.choose(MODE[0], parse("-x"), ex.ONE)
+    assert value_of(result, "der(x)") is ex.conditional(MODE[0], parse("-x"), ex.ONE)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_equal_and_opposite_relations_share_one_mode() -> None:
     result = sort_system(system([real("x", 0.0), *map(boolean, names)], ["der(x) = 1", *equations]))
     assert len(result.relations) == 1
     assert value_of(result, "a") is value_of(result, "c") is MODE[0]
-    assert value_of(result, "b") is value_of(result, "d") is ex.negate(MODE[0])
+    assert value_of(result, "b") is value_of(result, "d") is ex.logical_not(MODE[0])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_time_relations_know_their_instant(text: str, instant: str, negated: boo
     assert relation.instant is not None
     values = {"T": 3.0}
     assert evaluate(relation.instant, values) == evaluate(parse(instant), values)
-    assert value_of(result, "b") is (ex.negate(MODE[0]) if negated else MODE[0])
+    assert value_of(result, "b") is (ex.logical_not(MODE[0]) if negated else MODE[0])
 
 
 def test_sign_of_a_parameter_factor_is_decided_at_run_time() -> None:
@@ -473,7 +473,7 @@ def test_logical_equations_are_solved_for_their_variable_in_order() -> None:
     result = sort_system(flat)
     order = [a.unknown for a in result.logical_equations]
     assert order.index("c") > order.index("a")
-    assert value_of(result, "b") is ex.negate(ex.node("mode", 0))
+    assert value_of(result, "b") is ex.logical_not(ex.node("mode", 0))
     run = Interpreter(result)
     assert run["k"] == 4
     assert run.run(0.4)["k"] == 3

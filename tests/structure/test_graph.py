@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from estimica.structure.graph.matching import decompose, match, strong_components
 from estimica.structure.graph.tearing import tear
-from estimica.structure.index.pantelides import Offsets, reduce_index
-from estimica.structure.index.state_selection import Wishes, select_states
+from estimica.structure.index.pantelides import DifferentiationOrders, differentiation_orders
+from estimica.structure.index.state_selection import StatePreferences, select_states
 
 
 def test_matching_is_complete_where_it_can_be() -> None:
@@ -41,7 +41,7 @@ def test_long_chain_needs_no_recursion() -> None:
 def test_pendulum_offsets() -> None:
     # x, y, vx, vy, F; the constraint comes last
     orders = [{0: 1, 2: 0}, {1: 1, 3: 0}, {2: 1, 4: 0, 0: 0}, {3: 1, 4: 0, 1: 0}, {0: 0, 1: 0}]
-    offsets = reduce_index(orders, 5)
+    offsets = differentiation_orders(orders, 5)
     assert offsets.c == (1, 1, 0, 0, 2)
     assert offsets.d == (2, 2, 1, 1, 0)
     assert offsets.index == 3
@@ -49,9 +49,9 @@ def test_pendulum_offsets() -> None:
 
 def test_constant_factors_are_followed_through_elimination() -> None:
     # two constraints between three variables, the second twice the first plus one more
-    offsets = Offsets(c=(1, 1), d=(1, 1, 1))
+    offsets = DifferentiationOrders(c=(1, 1), d=(1, 1, 1))
     factors = [{0: 1.0, 1: -1.0}, {0: 2.0, 1: -2.0, 2: None}]
-    wishes = Wishes({(v, 1): (v, 0) for v in range(3)})
+    wishes = StatePreferences({(v, 1): (v, 0) for v in range(3)})
     selection = select_states(offsets, factors, wishes)
     assert selection.used == (frozenset({1}), frozenset())
     assert selection.demoted == (frozenset({1}), frozenset(), frozenset())

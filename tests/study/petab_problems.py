@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from estimica.study.estimation import Solver
-from estimica.study.petab.build import Built, build
+from estimica.study.petab.build import PetabModel, build
 from estimica.study.petab.convert import model_of
-from estimica.study.petab.likelihood import Judge
+from estimica.study.petab.likelihood import LikelihoodEvaluator
 from estimica.study.petab.problem import read_problem
 
 petabtests = pytest.importorskip("petabtests")
@@ -22,9 +22,9 @@ CASES = Path(petabtests.__file__).parent / "cases"
 TIGHT = Solver(rtol=1e-8, atol=1e-10)
 
 
-def judged(path: Path, *, slopes: bool = False) -> tuple[Built, Judge]:
+def judged(path: Path, *, slopes: bool = False) -> tuple[PetabModel, LikelihoodEvaluator]:
     built = build(read_problem(path))
-    return built, Judge(built, model_of(built.flat), TIGHT, slopes=slopes)
+    return built, LikelihoodEvaluator(built, model_of(built.flat), TIGHT, slopes=slopes)
 
 
 def solution(path: Path) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from estimica.base.errors import StudyError
 from estimica.study.file.edit import value_at, with_value
-from estimica.study.file.located import problems_of_text
+from estimica.study.file.located import located_problems
 from estimica.study.form.tables import Field, Form, every_field, form_of, option_for
 from estimica.study.tables.study_file import StudyFile
 
@@ -264,4 +264,4 @@ def test_a_plausible_value_of_each_field_is_accepted(field: Field) -> None:
             value = [0.2, 0.8]
         new = with_value(text, place, value)
         assert value_at(new, place) == value, new
-        assert problems_of_text(new) == (), new
+        assert located_problems(new) == (), new

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import StudyError
-from estimica.study.form.labels import FILE_NAME, FormLabels, apply, labels_of_text, read_labels
+from estimica.study.form.labels import (
+    FILE_NAME,
+    FormLabels,
+    apply_labels,
+    labels_of_text,
+    read_labels,
+)
 from estimica.study.form.tables import form_of
 
 TEXT = """
@@ -28,19 +34,19 @@ only = ["tune.*.start", "tune.*.min", "tune.*.max"]
 
 
 def names(*place: str) -> list[str]:
-    return [f.name for f in apply(form_of(place), labels_of_text(TEXT)).fields]
+    return [f.name for f in apply_labels(form_of(place), labels_of_text(TEXT)).fields]
 
 
 def test_labels_are_the_teams_own() -> None:
     labels = labels_of_text(TEXT)
-    form = apply(form_of(("tune", "*")), labels)
+    form = apply_labels(form_of(("tune", "*")), labels)
     assert form.title == "Parameter to be found"
     assert form.field("start").label == "Initial guess"
     assert form.field("start").description == form_of(("tune", "*")).field("start").description
-    inputs = apply(form_of(("case", 0, "inputs", "u")), labels)
+    inputs = apply_labels(form_of(("case", 0, "inputs", "u")), labels)
     assert inputs.field("unwrap").label == "Period"
     assert inputs.options[1].fields[5].label == "Period"
-    inner = apply(form_of(("case", "*")), labels).field("outputs").item
+    inner = apply_labels(form_of(("case", "*")), labels).field("outputs").item
     assert inner is not None
     assert "Period" in [f.label for f in inner.options[0].fields]
 
@@ -55,14 +61,14 @@ def test_fields_are_hidden_shown_alone_and_ordered() -> None:
 
 def test_what_must_be_given_is_always_shown() -> None:
     labels = labels_of_text('[show]\nonly = ["case.*.data"]\n')
-    assert [f.name for f in apply(form_of(("case", 0)), labels).fields] == ["name", "data"]
+    assert [f.name for f in apply_labels(form_of(("case", 0)), labels).fields] == ["name", "data"]
     with pytest.raises(StudyError, match=r"hide: 'case.\*.name' must be given, so that it cannot"):
         labels_of_text('[hide]\nfields = ["case.*.name"]\n')
 
 
 def test_without_a_file_forms_stay_as_they_are(tmp_path: Path) -> None:
     assert read_labels(tmp_path) == FormLabels()
-    assert apply(form_of(("case", "*")), FormLabels()) == form_of(("case", "*"))
+    assert apply_labels(form_of(("case", "*")), FormLabels()) == form_of(("case", "*"))
     (tmp_path / FILE_NAME).write_text(TEXT, encoding="utf-8")
     assert read_labels(tmp_path) == labels_of_text(TEXT)
     (tmp_path / FILE_NAME).write_bytes(b"\xff\xfe")

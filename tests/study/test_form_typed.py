@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from estimica.study.form.tables import form_of
-from estimica.study.form.values import typed, written
+from estimica.study.form.values import text_from_value, value_from_text
 
 START = ("tune", "*", "start")
 SHOW = ("indicator", "*", "show")
@@ -42,7 +42,7 @@ EXCLUDE = ("case", "*", "exclude")
     ],
 )
 def test_a_typed_text_is_its_value(place: tuple[str, ...], text: str, value: Any) -> None:
-    found = typed(form_of(place[:-1]).field(place[-1]), text)
+    found = value_from_text(form_of(place[:-1]).field(place[-1]), text)
     assert found == value
     assert type(found) is type(value)
 
@@ -64,4 +64,4 @@ def test_a_typed_text_is_its_value(place: tuple[str, ...], text: str, value: Any
     ],
 )
 def test_a_written_value_is_typed_back_the_same(place: tuple[str, ...], value: Any) -> None:
-    assert typed(form_of(place[:-1]).field(place[-1]), written(value)) == value
+    assert value_from_text(form_of(place[:-1]).field(place[-1]), text_from_value(value)) == value

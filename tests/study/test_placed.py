@@ -8,7 +8,12 @@ import pytest
 
 from estimica.base.problems import Problem
 from estimica.study.check.run import check_file
-from estimica.study.file.located import Placed, as_placed, placed, problems_of_text
+from estimica.study.file.located import (
+    LocatedProblem,
+    located_problem,
+    located_problems,
+    place_of_problem,
+)
 
 BROKEN = Path(__file__).parent / "broken"
 TEXT = """
@@ -83,7 +88,7 @@ name = "speed"
 def test_what_is_wrong_with_a_text_stands_at_its_field(
     written: str, place: tuple[str | int, ...], message: str
 ) -> None:
-    (found,) = problems_of_text(written)
+    (found,) = located_problems(written)
     assert (found.place, found.message) == (place, message)
 
 
@@ -92,7 +97,7 @@ def test_all_problems_of_a_text_are_told_at_the_cases_they_are_in() -> None:
         "[[case]]\nname = 'a'\ndata = 3\n[[case]]\nname = 'b'\nto = 'x'\n[[case]]\nname = 'c'\n"
         "from = 2\nto = 1\nbegin = 'y'\n[[case]]\nname = 'd'\n[[case]]\nname = 'd'\n[estimate]\nstarts = 0\n"
     )
-    assert [(p.place, p.code) for p in problems_of_text(text)] == [
+    assert [(p.place, p.code) for p in located_problems(text)] == [
         (("case", 0, "data"), "C001"),
         (("case", 1, "to"), "C001"),
         (("case", 2, "begin"), "C001"),
@@ -102,13 +107,13 @@ def test_all_problems_of_a_text_are_told_at_the_cases_they_are_in() -> None:
 
 
 def test_a_right_text_has_no_problems() -> None:
-    assert problems_of_text("[tune]\na = 1\n") == ()
-    assert problems_of_text("") == ()
+    assert located_problems("[tune]\na = 1\n") == ()
+    assert located_problems("") == ()
 
 
 def test_a_text_that_is_no_toml_has_one_problem_with_its_line() -> None:
-    assert problems_of_text("[tune]\na = \n") == (
-        Placed((), "Q070", "line 2, column 5: Invalid value"),
+    assert located_problems("[tune]\na = \n") == (
+        LocatedProblem((), "Q070", "line 2, column 5: Invalid value"),
     )
 
 
@@ -148,21 +153,25 @@ def test_a_text_that_is_no_toml_has_one_problem_with_its_line() -> None:
 def test_problems_of_a_check_are_brought_to_their_fields(
     code: str, where: str, message: str, place: tuple[str | int, ...]
 ) -> None:
-    assert placed(Problem(code, where, message), TEXT) == place
+    assert place_of_problem(Problem(code, where, message), TEXT) == place
 
 
 def test_the_words_that_name_the_place_are_left_out() -> None:
-    found = as_placed(
+    found = located_problem(
         Problem("C021", "case 'run 1'", "output 'y': prefilter: 1 Hz", "lower it"), TEXT
     )
-    assert found == Placed(("case", 0, "outputs", "y", "prefilter"), "C021", "1 Hz", "lower it")
+    assert found == LocatedProblem(
+        ("case", 0, "outputs", "y", "prefilter"), "C021", "1 Hz", "lower it"
+    )
     assert found.text == "1 Hz; lower it"
     advised = Problem("T005", "tuner 'b'", "the model's value 2 is above max 1", "give a start")
-    assert placed(advised, TEXT) == ("tune", "b", "start")
+    assert place_of_problem(advised, TEXT) == ("tune", "b", "start")
 
 
 def test_a_text_that_is_no_toml_still_places_a_problem() -> None:
-    assert placed(Problem("T016", "tuner 'a'", "the model has no parameter 'a'"), "[") == (
+    assert place_of_problem(
+        Problem("T016", "tuner 'a'", "the model has no parameter 'a'"), "["
+    ) == (
         "tune",
         "a",
     )
@@ -181,4 +190,4 @@ def test_broken_studies_have_their_problem_at_its_field(
 ) -> None:
     path = BROKEN / f"{name}.toml"
     text = path.read_text(encoding="utf-8")
-    assert [placed(p, text) for p in check_file(path) if not p.warning] == [place]
+    assert [place_of_problem(p, text) for p in check_file(path) if not p.warning] == [place]

@@ -15,7 +15,7 @@ import pytest
 
 from estimica.base.errors import StudyError
 from estimica.study.file.edit import appended, moved, renamed, value_at, with_value, without
-from estimica.study.toml.write import same, toml_value
+from estimica.study.toml.write import same_value, toml_value
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.toml"))
@@ -81,7 +81,7 @@ def test_none_removes() -> None:
 )
 def test_values_are_written_shortly_and_read_back(value: object, written: str) -> None:
     assert toml_value(value) == written
-    assert same(tomllib.loads(f"v = {written}")["v"], value)
+    assert same_value(tomllib.loads(f"v = {written}")["v"], value)
 
 
 def test_a_value_that_toml_lacks_is_refused() -> None:
@@ -348,10 +348,12 @@ def invented(dice: random.Random) -> object:
 
 def wide(data: dict[str, Any]) -> dict[str, Any]:
     """The study with its short forms written out, so that either form compares equal."""
-    from estimica.study.toml.short_forms import widened
+    from estimica.study.toml.short_forms import to_full_form
 
     def walk(value: Any, place: tuple[str | int, ...]) -> Any:
-        value = widened(place, value, {}) if widened(place, value, {}) is not None else value
+        value = (
+            to_full_form(place, value, {}) if to_full_form(place, value, {}) is not None else value
+        )
         if isinstance(value, dict):
             return {k: walk(v, (*place, k)) for k, v in value.items()}
         if isinstance(value, list):
@@ -416,7 +418,7 @@ def edit_at_random(path: Path, seeds: range) -> None:
         text = original.replace("\n", "\r\n") if seed % 4 == 1 else original
         for _ in range(8):
             new, expected, takes = one_edit(text, dice)
-            assert same(wide(tomllib.loads(new)), wide(expected)), (text, new)
+            assert same_value(wide(tomllib.loads(new)), wide(expected)), (text, new)
             if not takes:
                 assert not comments(text) - comments(new), (text, new)
             assert ("\r\n" in text) == ("\r\n" in new)
@@ -478,7 +480,7 @@ def test_random_edits_of_an_odd_text_do_so_too() -> None:
             except StudyError as error:  # scattered tables, or a number where a table must be
                 refused.add(error.code)
                 continue
-            assert same(filled(wide(tomllib.loads(new))), filled(wide(expected))), (text, new)
+            assert same_value(filled(wide(tomllib.loads(new))), filled(wide(expected))), (text, new)
             text = new
     assert refused <= {"Q072", "Q075"}
 

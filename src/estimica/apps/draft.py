@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from estimica.study.draft.columns import Table
 
 
-def drafted(
+def draft_study(
     source: str, class_: str | None, files: Sequence[Path], folder: Path, libraries: Sequence[Path]
 ) -> str:
     """The commented text of a study file in `folder`, with what the data suggest."""

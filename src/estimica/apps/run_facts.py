@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from estimica.base.view import labelled
+from estimica.base.view import name_with_unit
 from estimica.execute.runs.record import StoredRun
 from estimica.report.text import printed
-from estimica.study.criterion import open_word
+from estimica.study.criterion import not_reached_text
 
 FIGURES = ("cost", "n_samples", "n_free", "aic", "aicc", "bic")
 WORDS = {"n_samples": "samples", "n_free": "unknowns", "aic": "AIC", "aicc": "AICc", "bic": "BIC"}
@@ -127,13 +127,13 @@ def _criteria(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
 
 def _label(case: str, name: str, one: Mapping[str, Any]) -> str:
     label = name if case == "design" else f"{name} in {case}"
-    return labelled(label, str(one.get("unit") or ""))
+    return name_with_unit(label, str(one.get("unit") or ""))
 
 
 def _value(one: Mapping[str, Any], value: object, at_least: object) -> str:
     """A value, or that it was not reached."""
     if value is None and at_least is not None:
-        return f"{open_word(str(one.get('kind', '')))} (> {printed(at_least)})"
+        return f"{not_reached_text(str(one.get('kind', '')))} (> {printed(at_least)})"
     return printed(value)
 
 
@@ -206,7 +206,7 @@ def _sweep(result: Mapping[str, Any]) -> Iterator[Fact]:
         known = np.array([v for v in one.get("values") or () if v is not None], float)
         told = [f"{printed(known.min())} … {printed(known.max())}"] if len(known) else []
         if one.get("not_reached"):
-            told.append(f"{open_word(str(one.get('kind', '')))} in {one['not_reached']}")
+            told.append(f"{not_reached_text(str(one.get('kind', '')))} in {one['not_reached']}")
         yield label, ", ".join(told) + _demanded(one)
 
 

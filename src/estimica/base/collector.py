@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def garbage_collection_paused() -> Iterator[None]:
     """The collector would look through growing tables again and again, and find nothing."""
     was = gc.isenabled()
     gc.disable()

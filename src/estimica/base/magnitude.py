@@ -18,7 +18,7 @@ LARGEST = 1e100
 SMALLEST = 1e-100
 
 
-def trouble(number: float) -> str:
+def magnitude_problem(number: float) -> str:
     """Why a finite number cannot be computed with; empty where it can."""
     size = abs(number)
     if size > LARGEST:
@@ -28,7 +28,7 @@ def trouble(number: float) -> str:
     return ""
 
 
-def countable(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def is_usable(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Which values count: those that are numbers, and not too large."""
     found: npt.NDArray[Any] = np.abs(values) <= LARGEST  # NaN is not
     return found

@@ -37,7 +37,7 @@ def python_environment() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def children_of_libraries() -> Iterator[Variables]:
+def library_child_environment() -> Iterator[Variables]:
     """Processes that a library starts meanwhile, by a command line of its own, begin likewise.
 
     What multiprocessing and Dask start is told the path of this process once it stands. Yields

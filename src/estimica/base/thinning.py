@@ -8,7 +8,17 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.view import Curve, Curves, Heat, Page, Panel, Parallel, Ribbon, Section, Shown
+from estimica.base.view import (
+    Curve,
+    Curves,
+    Heat,
+    Page,
+    Panel,
+    Parallel,
+    Ribbon,
+    Section,
+    ViewElement,
+)
 
 MOST_POINTS = 4000  # of one curve; more cannot be seen and make a page slow
 MOST_DOTS = 2500  # of a cloud, where each is an element of its own in the page
@@ -23,12 +33,12 @@ THINNED = (
 )
 TIGHTEST = 40  # of one curve, where a page is full of figures
 
-S = TypeVar("S", bound=Shown)
+S = TypeVar("S", bound=ViewElement)
 Floats = npt.NDArray[np.float64]
 GOLDEN = 0.6180339887498949  # its multiples meet no period of a signal
 
 
-def thinned(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
+def thin_curve(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
     """At most `most` samples that keep the ends and every extreme that can be seen."""
     n = len(time)
     if n <= most:
@@ -37,7 +47,7 @@ def thinned(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Float
     return time[keep], value[keep]
 
 
-def scattered(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
+def thin_cloud(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
     """At most `most` points: a tenth of them extremes, the others from all over the cloud."""
     n = len(time)
     if n <= most:
@@ -65,7 +75,7 @@ def _extremes(value: Floats, most: int) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([[0, n - 1], first + lowest, first + highest]))
 
 
-def thinned_lines(parallel: Parallel, most: int) -> npt.NDArray[np.int64]:
+def thin_lines(parallel: Parallel, most: int) -> npt.NDArray[np.int64]:
     """Numbers of at most `most` lines: the extremes of every axis, others from all over."""
     n = len(parallel.good)
     if n <= most:
@@ -86,7 +96,7 @@ def points_of_curve(panels: tuple[Panel, ...], most: int = MOST_IN_FIGURE) -> in
     return min(MOST_POINTS, max(FEWEST, most // count))
 
 
-def thinned_page(page: Page, most: int = MOST_IN_PAGE) -> Page:
+def thin_page(page: Page, most: int = MOST_IN_PAGE) -> Page:
     """The page with as many samples as are drawn, at most about `most` in all."""
     thin = _with(page, MOST_POINTS)
     cap = MOST_POINTS
@@ -114,24 +124,24 @@ def _with(page: Page, cap: int) -> Page:
 
 
 def _section(section: Section, cap: int) -> Section:
-    return replace(section, shown=tuple(thinned_shown(s, cap) for s in section.shown))
+    return replace(section, shown=tuple(thin_element(s, cap) for s in section.shown))
 
 
-def thinned_shown(shown: S, cap: int = MOST_POINTS) -> S:
+def thin_element(shown: S, cap: int = MOST_POINTS) -> S:
     """What there is to see with as many samples as are drawn, at most `cap` of one curve."""
-    thin: Shown = _shown(shown, cap)
+    thin: ViewElement = _shown(shown, cap)
     assert isinstance(thin, type(shown))
     return thin
 
 
-def _shown(shown: Shown, cap: int) -> Shown:
+def _shown(shown: ViewElement, cap: int) -> ViewElement:
     if isinstance(shown, Curves):
         most = min(points_of_curve(shown.panels), cap)
         return replace(shown, panels=tuple(_panel(p, most) for p in shown.panels))
     if isinstance(shown, Heat):
         return replace(shown, curves=tuple(_curve(c, cap) for c in shown.curves))
     if isinstance(shown, Parallel):
-        kept = thinned_lines(shown, min(MOST_LINES, cap))
+        kept = thin_lines(shown, min(MOST_LINES, cap))
         axes = tuple(replace(a, value=a.value[kept]) for a in shown.axes)
         counts = shown.counts or (int(shown.good.sum()), int((~shown.good).sum()))
         return replace(shown, axes=axes, good=shown.good[kept], counts=counts)
@@ -147,7 +157,7 @@ def _curve(curve: Curve, most: int) -> Curve:
     most = min(most, MOST_DOTS) if curve.dotted else most
     if len(curve.time) <= most:
         return curve
-    time, value = (scattered if curve.dotted else thinned)(curve.time, curve.value, most)
+    time, value = (thin_cloud if curve.dotted else thin_curve)(curve.time, curve.value, most)
     return replace(curve, time=time, value=value)
 
 

@@ -203,7 +203,7 @@ class Listing:
     folded: bool = False
 
 
-Shown = Curves | Table | Heat | Bars | Parallel | Listing
+ViewElement = Curves | Table | Heat | Bars | Parallel | Listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Section:
 
     heading: str
     text: str = ""  # paragraphs have an empty line between them
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[ViewElement, ...] = ()
     chapter: bool = False  # a page within a document of several: its sections follow
 
 
@@ -285,42 +285,42 @@ def added_remarks(result: str, value: object) -> tuple[str, ...]:
     return tuple(said for maker in _remarks.get(result, ()) for said in maker(value))
 
 
-def render(shown: Shown, form: Form) -> Any:
+def render(shown: ViewElement, form: Form) -> Any:
     """What the registered renderer makes of `shown`."""
     return _renderers[type(shown), form](shown)
 
 
-def figure(shown: Shown) -> Any:
+def figure(shown: ViewElement) -> Any:
     """An interactive Plotly figure."""
     return render(shown, Form.FIGURE)
 
 
-def html(shown: Shown) -> str:
+def html(shown: ViewElement) -> str:
     """A fragment of HTML for notebooks."""
     return str(render(shown, Form.HTML))
 
 
-def text(shown: Shown) -> str:
+def text(shown: ViewElement) -> str:
     """Plain text for terminals."""
     return str(render(shown, Form.TEXT))
 
 
 def trajectories(curves: Sequence[Curve], title: str = "") -> Curves:
     """One panel for each curve."""
-    return Curves(tuple(Panel(labelled(c.name, c.unit), (c,)) for c in curves), title)
+    return Curves(tuple(Panel(name_with_unit(c.name, c.unit), (c,)) for c in curves), title)
 
 
-def ended(status: str, message: str) -> str:
+def status_line(status: str, message: str) -> str:
     """How something ended and why, in one line; the reason may begin with the same word."""
     return message if message.startswith(status) else f"{status}: {message}"
 
 
-def labelled(name: str, unit: str) -> str:
+def name_with_unit(name: str, unit: str) -> str:
     """A name with its unit in brackets, where it has one."""
     return f"{name} [{unit}]" if unit and unit != "1" else name
 
 
-def percentage(share: float) -> str:
+def percent_text(share: float) -> str:
     """A share in per cent, with the digits that it has: 99.5 %, not 100 %."""
     return f"{100 * share:.6g} %"
 
@@ -345,7 +345,7 @@ def sensitivities(
         return Curve(label, time, jacobian[:, i, j] * (value if scaled else 1.0), unit)
 
     panels = [
-        Panel(labelled(f"p·∂{output}/∂p", unit), tuple(curve(i, j) for j in range(len(wrt))))
+        Panel(name_with_unit(f"p·∂{output}/∂p", unit), tuple(curve(i, j) for j in range(len(wrt))))
         for i, (output, unit) in enumerate(outputs)
     ]
     return Curves(tuple(panels), title)

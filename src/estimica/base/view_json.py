@@ -12,7 +12,7 @@ import numpy as np
 
 from estimica.base import view as show
 from estimica.base.errors import ReportError
-from estimica.base.thinning import thinned_page
+from estimica.base.thinning import thin_page
 
 FORMAT = 1
 _KINDS: dict[str, type[Any]] = {
@@ -32,7 +32,7 @@ def page_to_json(page: show.Page) -> dict[str, Any]:
     Numbers that JSON does not know and arrays are objects of their own: `{"number": "nan"}`,
     `{"rounded": 0.1234, "decimals": 2}`, `{"f8": base64 of little-endian doubles, "shape"}`.
     """
-    return {"format": FORMAT, **_encoded(thinned_page(page))}
+    return {"format": FORMAT, **_encoded(thin_page(page))}
 
 
 def page_from_json(content: Mapping[str, Any]) -> show.Page:

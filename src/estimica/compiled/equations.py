@@ -433,7 +433,7 @@ def _elements(column: ca.SX) -> list[ca.SX]:
     return [column[i] for i in range(column.numel())]
 
 
-def tunable(system: SortedSystem, name: str) -> str:
+def why_not_tunable(system: SortedSystem, name: str) -> str:
     """Why parameter `name` cannot be changed after loading; empty where it can."""
     v = system.flat.by_name[name]
     if v.variability is Variability.CONSTANT:

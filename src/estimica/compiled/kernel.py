@@ -59,32 +59,32 @@ DIRECT_LIMIT = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Triplet:
+class SparsityPattern:
     """Rows and columns of the nonzeros that a compiled function writes."""
 
     rows: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int64]
 
     @staticmethod
-    def of(matrix: ca.SX) -> Triplet:
+    def of(matrix: ca.SX) -> SparsityPattern:
         """The places of a matrix's nonzeros, column by column."""
         rows, columns = matrix.sparsity().get_triplet()
-        return Triplet(np.array(rows, np.int64), np.array(columns, np.int64))
+        return SparsityPattern(np.array(rows, np.int64), np.array(columns, np.int64))
 
 
-NO_TRIPLET = Triplet(np.zeros(0, np.int64), np.zeros(0, np.int64))
+NO_PATTERN = SparsityPattern(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
-class StiffPart:
+class StiffFunctions:
     """What the Rosenbrock method needs besides; its vectors are ordered by `order`, so that the
     Jacobian has a narrow band where it can. `lower` < 0: use a dense factorisation."""
 
     order: npt.NDArray[np.int64]  # place in the stiff vector -> place in [x; z]
-    jacobian: Triplet
-    tuners: Triplet
-    second: Triplet
-    second_tuners: Triplet
+    jacobian: SparsityPattern
+    tuners: SparsityPattern
+    second: SparsityPattern
+    second_tuners: SparsityPattern
     lower: int
     upper: int
     direct: bool
@@ -105,17 +105,17 @@ class Kernel:
     constraint_needs_z: bool
     terminal: bool  # something waits for terminal()
     has_events: bool
-    state_jacobian: Triplet
-    algebraic_jacobian: Triplet
-    z_jacobian: Triplet
-    tuner_jacobian: Triplet
+    state_jacobian: SparsityPattern
+    algebraic_jacobian: SparsityPattern
+    z_jacobian: SparsityPattern
+    tuner_jacobian: SparsityPattern
     addresses: npt.NDArray[np.int64]
     code: MachineCode
     symbols: dict[str, ca.SX] = field(repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @cached_property
-    def stiff(self) -> StiffPart:
+    def stiff(self) -> StiffFunctions:
         """The stiff functions, compiled when a run first needs them."""
         with self._lock:
             if "stiff" in self.__dict__:
@@ -149,7 +149,7 @@ def build_kernel(hybrid: HybridSystem, outputs: ca.SX, sensitivities: bool = Tru
         state_jacobian=sparse[0],
         algebraic_jacobian=sparse[1],
         tuner_jacobian=sparse[2],
-        z_jacobian=Triplet.of(ca.jacobian(hybrid.g, hybrid.z)),
+        z_jacobian=SparsityPattern.of(ca.jacobian(hybrid.g, hybrid.z)),
         addresses=_table(code),
         code=code,
         symbols=symbols,
@@ -242,21 +242,23 @@ class _Builder:
         pairs = [(self.s["t"], ca.SX(1)), (self.s["u"], self.s["udot"])]
         return ca.densify(_push(expression, pairs, 1))
 
-    def continuous(self, outputs: ca.SX) -> tuple[Triplet, Triplet, Triplet]:
+    def continuous(
+        self, outputs: ca.SX
+    ) -> tuple[SparsityPattern, SparsityPattern, SparsityPattern]:
         """The right-hand side and the outputs; comes back with the sparsities of `linear`."""
         h, s = self.h, self.s
         f = ca.densify(h.f)
         self.add("rhs", f)
         self.add("output", ca.densify(outputs), _flat(self.tuned(outputs)))
         if not self.m:
-            return NO_TRIPLET, NO_TRIPLET, NO_TRIPLET
+            return NO_PATTERN, NO_PATTERN, NO_PATTERN
         if self.direct:
             self.add("both", f, _flat(self.tuned(f)))
-            return NO_TRIPLET, NO_TRIPLET, NO_TRIPLET
+            return NO_PATTERN, NO_PATTERN, NO_PATTERN
         fx, fv = ca.jacobian(h.f, s["x"]), ca.jacobian(h.f, s["v"])
         fp = ca.jacobian(h.f, s["P"]) @ ca.sparsify(h.seed)
         self.add("linear", f, fx, fv, fp)
-        return Triplet.of(fx), Triplet.of(fv), Triplet.of(fp)
+        return SparsityPattern.of(fx), SparsityPattern.of(fv), SparsityPattern.of(fp)
 
     def algebraic(self) -> None:
         """The equations of the algebraic unknowns."""
@@ -304,7 +306,7 @@ class _Builder:
             self.add("delays", ca.densify(h.delays), _flat(self.tuned(h.delays)))
 
 
-def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffPart:
+def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffFunctions:
     """F = [f; g] in the order of a narrow band, with first and second derivatives."""
     n, s = h.nx + h.nz, symbols
     plain = ca.vertcat(h.f, h.g)
@@ -337,9 +339,10 @@ def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffPar
         add("stiff_linear", ca.densify(F), jacobian, tuners, along)
         add("stiff_second_linear", second_w, second_tuners)
     code = compile_functions(functions, (RUN_CONSTANTS, STIFF_SAVED))
-    return StiffPart(
-        order=order, jacobian=Triplet.of(jacobian), tuners=Triplet.of(tuners),
-        second=Triplet.of(second_w), second_tuners=Triplet.of(second_tuners), lower=lower,
+    return StiffFunctions(
+        order=order, jacobian=SparsityPattern.of(jacobian), tuners=SparsityPattern.of(tuners),
+        second=SparsityPattern.of(second_w),
+        second_tuners=SparsityPattern.of(second_tuners), lower=lower,
         upper=upper, direct=direct, addresses=_table(code), code=code,
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.equations import Equations, tunable
+from estimica.compiled.equations import Equations, why_not_tunable
 from estimica.compiled.hybrid import HybridSystem
 
 Vector = npt.NDArray[np.float64]
@@ -54,15 +54,15 @@ class Tuning:
         self, values: Vector, free_rates: Vector | None = None
     ) -> tuple[Vector, Vector, Vector]:
         """(P, x0, S0) for values of the independent constants; `free_rates` is d(free)/dθ."""
-        prepare: _Preparation | None = getattr(self._own, "prepare", None)
+        prepare: _ConstantsFunction | None = getattr(self._own, "prepare", None)
         if prepare is None:
             h, n = self.hybrid, len(self.wrt)
             sizes = (len(self.independent), (self.n_free, n)), (h.nP, h.nx, (h.nx, n))
-            prepare = self._own.prepare = _Preparation(self._function, *sizes)
+            prepare = self._own.prepare = _ConstantsFunction(self._function, *sizes)
         return prepare(values, free_rates)
 
 
-class _Preparation:
+class _ConstantsFunction:
     """The function that prepares a run with arrays of its own; each thread needs one."""
 
     def __init__(
@@ -118,7 +118,7 @@ def require_tunable(equations: Equations, name: str, sense: str = "tuned") -> Co
     """Like `find_constant`, refusing what cannot change after loading, with the reason."""
     constant = find_constant(equations, name)
     if constant.name in equations.system.parameters:
-        reason = tunable(equations.system, constant.name)
+        reason = why_not_tunable(equations.system, constant.name)
         if reason:
             raise ModelError(
                 "M005",

@@ -39,7 +39,7 @@ _DATE = re.compile(
 )
 
 
-class Kind(StrEnum):
+class CellKind(StrEnum):
     """What a cell holds."""
 
     NUMBER = "number"
@@ -48,14 +48,14 @@ class Kind(StrEnum):
     TEXT = "text"
 
 
-def kind_of(cell: str, decimal: str = ".") -> Kind:
+def cell_kind(cell: str, decimal: str = ".") -> CellKind:
     """What `cell` is where numbers are written with the sign `decimal`."""
     cell = cell.strip()
     if not cell or cell in _MISSING:
-        return Kind.NOTHING
+        return CellKind.NOTHING
     if (_COMMA if decimal == "," else _POINT).fullmatch(cell):
-        return Kind.NUMBER
-    return Kind.DATE if _DATE.fullmatch(cell) else Kind.TEXT
+        return CellKind.NUMBER
+    return CellKind.DATE if _DATE.fullmatch(cell) else CellKind.TEXT
 
 
 def is_comment(line: str) -> bool:
@@ -63,7 +63,7 @@ def is_comment(line: str) -> bool:
     return line.lstrip().startswith(COMMENTS)
 
 
-def shown(cell: object) -> str:
+def short_cell(cell: object) -> str:
     """A cell as messages quote it: on one line, and not longer than needed."""
     text = " ".join(str(cell).split())
     return f"'{text[:40]}…'" if len(text) > 41 else f"'{text}'"

@@ -15,12 +15,12 @@ Vector = npt.NDArray[np.float64]
 _IMAGINARY = re.compile(r"[ij]$", re.IGNORECASE)
 
 
-def split_names(name: str) -> tuple[str, str]:
+def real_and_imaginary_names(name: str) -> tuple[str, str]:
     """What the two halves of a complex column are called."""
     return f"Re({name})", f"Im({name})"
 
 
-def halves(series: pd.Series) -> tuple[Vector, Vector] | None:
+def real_and_imaginary(series: pd.Series) -> tuple[Vector, Vector] | None:
     """Real and imaginary parts of a column of complex numbers; None where it holds others."""
     from pandas.api import types
 

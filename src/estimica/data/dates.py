@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.signals import Vector
-from estimica.data.cells import Kind, kind_of, shown
+from estimica.data.cells import CellKind, cell_kind, short_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ def seconds_of(stamps: pd.Series | pd.DatetimeIndex) -> tuple[Vector, str]:
 
 def is_date(cell: str) -> bool:
     """Whether a text is an instant that `read_dates` can make out."""
-    return kind_of(cell) is Kind.DATE
+    return cell_kind(cell) is CellKind.DATE
 
 
 def read_dates(texts: pd.Series) -> tuple[Vector, str]:
@@ -62,7 +62,7 @@ def read_dates(texts: pd.Series) -> tuple[Vector, str]:
     bad = (stamps.isna() & texts.notna()).to_numpy()
     if bad.any():
         row = int(np.argmax(bad))
-        raise NotADate(row, f"{shown(texts[row])} is no date like the first one, '{first}'")
+        raise NotADate(row, f"{short_cell(texts[row])} is no date like the first one, '{first}'")
     seconds, origin = seconds_of(stamps)
     if aware:
         origin = pd.Timestamp(first).isoformat()

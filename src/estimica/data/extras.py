@@ -9,7 +9,7 @@ from typing import Any
 from estimica.base.errors import DataError
 
 
-def needed(module: str, path: Path) -> Any:
+def import_extra(module: str, path: Path) -> Any:
     """The module, or an error that says how to install it."""
     try:
         return import_module(module)

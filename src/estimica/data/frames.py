@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.signals import Vector
-from estimica.data.cells import MARKS, MISSING, shown
-from estimica.data.complex_columns import halves, split_names
+from estimica.data.cells import MARKS, MISSING, short_cell
+from estimica.data.complex_columns import real_and_imaginary, real_and_imaginary_names
 from estimica.data.dates import NotADate, is_date, read_dates, seconds_of
-from estimica.data.gaps import Gaps
+from estimica.data.gaps import UncountedCells
 from estimica.data.headers import column_names
 from estimica.data.table import Data
 
@@ -60,16 +60,16 @@ def data_from_columns(
     numbers: dict[str, Vector] = {}
     origins: dict[str, str] = {}
     texts: dict[str, str] = {}
-    marked: dict[str, Gaps] = {}
+    marked: dict[str, UncountedCells] = {}
     for name, series in zip(names, columns, strict=True):
         try:
             numbers[name], origin = numbers_of(series, decimal)
-            gaps = marks_of(series)
+            gaps = uncounted_cells_of(series)
             marked |= {name: gaps} if gaps else {}
         except (NotNumeric, NotADate) as bad:
-            parts = halves(series)
+            parts = real_and_imaginary(series)
             if parts is not None:
-                for half, values in zip(split_names(name), parts, strict=True):
+                for half, values in zip(real_and_imaginary_names(name), parts, strict=True):
                     numbers[half] = values
                     found_units |= {half: found_units[name]} if name in found_units else {}
                 continue
@@ -81,7 +81,7 @@ def data_from_columns(
     return Data(source, numbers, found_units, origins, texts, notes=said, marked=marked)
 
 
-def marks_of(series: pd.Series) -> Gaps | None:
+def uncounted_cells_of(series: pd.Series) -> UncountedCells | None:
     """Texts in a column of numbers that are taken for *not sampled*."""
     import pandas as pd
 
@@ -91,23 +91,23 @@ def marks_of(series: pd.Series) -> Gaps | None:
     texts = cells[cells.map(_is_str).astype(bool)].map(str.strip)
     texts = texts[texts.isin(MARKS)]
     counts = {str(t): int(n) for t, n in texts.value_counts().items()}
-    return Gaps(int(texts.index[0]) + 1, counts) if counts else None
+    return UncountedCells(int(texts.index[0]) + 1, counts) if counts else None
 
 
 def data_from_frame(source: str, frame: pd.DataFrame) -> Data:
     """Data of a DataFrame; its index is the time if it carries one and no column does."""
-    from estimica.data.table import time_among
+    from estimica.data.table import time_column_among
 
     headers = [_header(c) for c in frame.columns]
     columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
-    if time_among(column_names(headers)[0]) is None and carries_time(frame.index):
+    if time_column_among(column_names(headers)[0]) is None and is_time_index(frame.index):
         name = str(frame.index.name or "time")
-        headers.insert(0, name if time_among([name]) else "time")
+        headers.insert(0, name if time_column_among([name]) else "time")
         columns.insert(0, frame.index.to_series())
     return data_from_columns(source, headers, columns)
 
 
-def carries_time(index: pd.Index) -> bool:
+def is_time_index(index: pd.Index) -> bool:
     """Whether an index holds numbers or dates that somebody gave, not mere row numbers."""
     import pandas as pd
     from pandas.api import types
@@ -152,7 +152,7 @@ def _parsed(series: pd.Series, decimal: str) -> tuple[Vector, str]:
         stamps = _instants(texts)
         if stamps is not None:
             return seconds_of(stamps)
-    raise NotNumeric(row, shown(cell))
+    raise NotNumeric(row, short_cell(cell))
 
 
 def _instants(cells: pd.Series) -> pd.Series | None:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from estimica.base.magnitude import countable
+from estimica.base.magnitude import is_usable
 from estimica.base.signals import Vector
-from estimica.data.cells import shown
+from estimica.data.cells import short_cell
 
 MOST_TOLD = 4  # different texts
 
 
 @dataclass(frozen=True)
-class Gaps:
+class UncountedCells:
     """How many cells, in which row the first of them stands (from 1), and what they hold."""
 
     first: int
@@ -30,7 +30,7 @@ class Gaps:
     @property
     def in_words(self) -> str:
         """Such as "3 cells hold no number: '-' twice, 'n/a' once; the first in row 7"."""
-        told = [f"{shown(t)} {_times(n)}" for t, n in list(self.texts.items())[:MOST_TOLD]]
+        told = [f"{short_cell(t)} {_times(n)}" for t, n in list(self.texts.items())[:MOST_TOLD]]
         if len(self.texts) > MOST_TOLD:
             told.append(f"{len(self.texts) - MOST_TOLD} other texts")
         if self.infinite:
@@ -39,12 +39,12 @@ class Gaps:
         where = f"in row {self.first}" if self.count == 1 else f"the first in row {self.first}"
         return f"{cells} not hold a number ({', '.join(told)}), {where}"
 
-    def with_infinite(self, values: Vector) -> Gaps | None:
+    def with_infinite(self, values: Vector) -> UncountedCells | None:
         """The same with the infinite numbers of the column; None where there is nothing to tell."""
-        endless = np.flatnonzero(~(countable(values) | np.isnan(values)))
+        endless = np.flatnonzero(~(is_usable(values) | np.isnan(values)))
         rows = [int(endless[0]) + 1] if len(endless) else []
         rows += [self.first] if self.texts else []
-        return Gaps(min(rows), self.texts, len(endless)) if rows else None
+        return UncountedCells(min(rows), self.texts, len(endless)) if rows else None
 
 
 def _times(count: int) -> str:

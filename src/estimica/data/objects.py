@@ -10,17 +10,17 @@ import numpy as np
 
 from estimica.base.errors import DataError
 from estimica.base.signals import Signal, Vector
-from estimica.data.complex_columns import split_names
+from estimica.data.complex_columns import real_and_imaginary_names
 from estimica.data.dates import NotADate
 from estimica.data.frames import (
     NotNumeric,
-    carries_time,
     data_from_frame,
-    marks_of,
+    is_time_index,
     numbers_of,
+    uncounted_cells_of,
 )
 from estimica.data.headers import column_names
-from estimica.data.table import Data, time_among
+from estimica.data.table import Data, time_column_among
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,10 +65,10 @@ def _merged(given: Mapping[Any, Any]) -> Data:
     if not stamped:
         origins = {n: o for n, (_, o) in plain.items() if o}
         columns = {n: v for n, (v, _) in plain.items()}
-        marks = {n: marks_of(v) for n, v in values.items() if isinstance(v, pd.Series)}
+        marks = {n: uncounted_cells_of(v) for n, v in values.items() if isinstance(v, pd.Series)}
         marked = {n: g for n, g in marks.items() if g}
         return Data(TABLE, columns, units, origins, notes=tuple(notes), marked=marked)
-    time = time_among(plain) or "time"
+    time = time_column_among(plain) or "time"
     if plain:
         if time not in plain:
             raise DataError(
@@ -90,7 +90,9 @@ def _split(values: dict[str, Any], units: dict[str, str]) -> dict[str, Any]:
         if array is None or not np.iscomplexobj(array):
             found[name] = value
             continue
-        for half, part in zip(split_names(name), (array.real, array.imag), strict=True):
+        for half, part in zip(
+            real_and_imaginary_names(name), (array.real, array.imag), strict=True
+        ):
             found[half] = part
             units |= {half: units[name]} if name in units else {}
     return found
@@ -151,7 +153,7 @@ def _has_stamps(value: object) -> bool:
     import pandas as pd
 
     if isinstance(value, pd.Series):
-        return carries_time(value.index)
+        return is_time_index(value.index)
     if isinstance(value, tuple):
         return len(value) == 2 and all(np.ndim(part) == 1 for part in value)
     return isinstance(value, (Signal, Mapping))

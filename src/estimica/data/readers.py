@@ -11,7 +11,7 @@ from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
 from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean, did_you_mean_file
-from estimica.data.formats.impedance import SUFFIXES, read_frequency_file
+from estimica.data.formats.impedance import SUFFIXES, read_impedance_file
 from estimica.data.table import Data
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _reader(
 
         plain = suffix not in SUFFIXES
         return lambda p: (
-            (None if plain else read_frequency_file(p)) or read_delimited(p, separator, decimal)
+            (None if plain else read_impedance_file(p)) or read_delimited(p, separator, decimal)
         )
     if suffix in (".parquet", ".pq"):
         from estimica.data.formats.parquet import read_parquet

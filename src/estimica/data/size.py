@@ -40,16 +40,16 @@ def require_cells(path: Path | str, rows: int, columns: float, weight: float = 1
     cells = max(rows, _LEAST_ROWS) * columns * weight
     if cells > cell_limit():
         shape = f"{rows} rows of {columns:.10g} columns"
-        raise too_many(path, shape, cells)
+        raise too_many_cells_error(path, shape, cells)
 
 
-def require_total(path: Path | str, sizes: Sequence[float], what: str) -> None:
+def require_total_cells(path: Path | str, sizes: Sequence[float], what: str) -> None:
     """Refuse a file whose parts have more cells together than one table may have."""
     if sum(sizes) > cell_limit():
-        raise too_many(path, f"{sum(sizes):.10g} {what}", sum(sizes))
+        raise too_many_cells_error(path, f"{sum(sizes):.10g} {what}", sum(sizes))
 
 
-def too_many(path: Path | str, shape: str, cells: float) -> DataError:
+def too_many_cells_error(path: Path | str, shape: str, cells: float) -> DataError:
     """The error about a table that is too large."""
     return DataError(
         "D021",

@@ -12,8 +12,8 @@ import numpy as np
 from estimica.base.errors import DataError
 from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean
-from estimica.base.view import labelled
-from estimica.data.gaps import Gaps
+from estimica.base.view import name_with_unit
+from estimica.data.gaps import UncountedCells
 from estimica.data.headers import split_unit
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Data:
     texts: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    marked: Mapping[str, Gaps] = field(default_factory=dict)
+    marked: Mapping[str, UncountedCells] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", {n: _frozen(v) for n, v in self.columns.items()})
@@ -98,11 +98,11 @@ class Data:
             )
         raise DataError("D004", f"no column '{name}' in {self.where}{self._hint(name)}")
 
-    def gaps(self, name: str) -> Gaps | None:
+    def gaps(self, name: str) -> UncountedCells | None:
         """Cells of a column that hold something which does not count: marks, infinite numbers."""
         if name not in self.columns:
             return None
-        return self.marked.get(name, Gaps(0)).with_infinite(self.columns[name])
+        return self.marked.get(name, UncountedCells(0)).with_infinite(self.columns[name])
 
     @property
     def gap_notes(self) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class Data:
 
     def named_time(self) -> str | None:
         """The column that is called `time`, `t`, `timestamp`, `date` or the like, if there is."""
-        return time_among([*self.columns, *self.texts])
+        return time_column_among([*self.columns, *self.texts])
 
     def time(self, given: str | None = None) -> Vector:
         """The stamps, as `time_name` finds them; dates are seconds since their origin."""
@@ -155,7 +155,7 @@ class Data:
         return did_you_mean(name, known) or f"; there are {_listed(known)}"
 
     def __repr__(self) -> str:
-        shown = [labelled(n, self.units.get(n, "")) for n in self.columns]
+        shown = [name_with_unit(n, self.units.get(n, "")) for n in self.columns]
         lines = [f"Data from {self.where}: {len(self)} rows of {_listed(shown)}"]
         lines += [f"  {n}: 0 s is {origin}" for n, origin in self.origins.items()]
         lines += [f"  {n}: no numbers, {why}" for n, why in _first(self.texts.items())]
@@ -174,7 +174,7 @@ class Data:
         return f"{notes}<table>{head}{rows}</table>"
 
 
-def time_among(names: Iterable[str]) -> str | None:
+def time_column_among(names: Iterable[str]) -> str | None:
     """The name that a time column would have, if it is among `names`."""
     known: dict[str, str] = {}
     for name in names:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import DataError
-from estimica.base.files.write import replaced
-from estimica.data.extras import needed
+from estimica.base.files.write import atomic_replacement
+from estimica.data.extras import import_extra
 from estimica.data.headers import split_unit
 
 CHUNK = 10_000  # rows that are turned into text at once
@@ -36,7 +36,7 @@ def write_csv(
     if not arrays or len(set(lengths.values())) > 1 or any(a.ndim != 1 for a in arrays.values()):
         told = ", ".join(f"'{n}' {s}" for n, s in lengths.items()) or "none"
         raise DataError("D010", f"'{path}': columns of one length are needed, there are {told}")
-    with replaced(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+    with atomic_replacement(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         words = texts or {}
         names = [_header(n, (units or {}).get(n, "")) for n in arrays]
@@ -62,9 +62,9 @@ def write_table(
         return write_csv(path, columns, units=units, texts=texts)
     import pandas as pd
 
-    needed("pyarrow", path)
+    import_extra("pyarrow", path)
     named = {_header(n, (units or {}).get(n, "")): np.asarray(v) for n, v in columns.items()}
-    with replaced(path) as draft:
+    with atomic_replacement(path) as draft:
         pd.DataFrame({**(texts or {}), **named}).to_parquet(draft, engine="pyarrow", index=False)
     return path
 

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from estimica.base import view as show
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
-from estimica.base.thinning import thinned_shown
+from estimica.base.thinning import thin_element
 from estimica.estimate.conclusion.comparison import calibrated
 from estimica.estimate.fit.pictures import picture
 from estimica.estimate.fit.result import CaseFit, Fit, Identifiability, Outcome
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.objective.cost import Objective, Point, scored_by
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.objective.residuals import Disagreement, Evaluations
+from estimica.estimate.objective.residuals import Evaluations, ResidualFunction
 from estimica.estimate.plain_prediction import without_derivatives
 from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
@@ -83,7 +83,7 @@ class ByHand:
         self._points = points
         self._setup = setup = prepare(study)
         self._fitted = without_derivatives(study, setup.calibration(), setup.held)
-        self._others: Disagreement | None = None
+        self._others: ResidualFunction | None = None
         if setup.of_role("validate"):
             self._others = without_derivatives(study, setup.unfitted(), setup.held)
         self._scored: Objective | None = None
@@ -105,7 +105,7 @@ class ByHand:
             if isinstance(found, Failure):
                 words = f"case '{found.case}' cannot be simulated at these values: {found.message}"
                 return HandFit(name, named, math.inf, {}, show.Curves(()), words)
-            curves = thinned_shown(picture(found), self._points)
+            curves = thin_element(picture(found), self._points)
         errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in found.cases}
         return HandFit(name, named, found.cost, {c: o for c, o in errn.items() if o}, curves)
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from estimica.base.errors import SimulationError
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.objective.predictor import CasePredictor, Prediction, Predictor, split
-from estimica.estimate.objective.residuals import Disagreement
-from estimica.simulate.failure import explained
+from estimica.estimate.objective.residuals import ResidualFunction
+from estimica.simulate.failure import failure_text
 from estimica.simulate.response import Response, numbers
 from estimica.study.study import Study
 
@@ -20,8 +20,8 @@ Vector = npt.NDArray[np.float64]
 
 
 def without_derivatives(
-    study: Study, objective: Disagreement, held: Mapping[str, float]
-) -> Disagreement:
+    study: Study, objective: ResidualFunction, held: Mapping[str, float]
+) -> ResidualFunction:
     """The same cases for `predict` alone; cases that know no other way keep theirs.
 
     `held` are the parameters that inactive tuners set.
@@ -31,7 +31,7 @@ def without_derivatives(
     for one in objective.predictors:
         fixed = {**held, **study.fixed_of(one.record.case)}
         predictors.append(_plain(study.model_of(one.record.case), one, fixed, start))
-    return Disagreement(objective.unknowns, predictors, objective.blocks, objective.wanted)
+    return ResidualFunction(objective.unknowns, predictors, objective.blocks, objective.wanted)
 
 
 def _plain(model: Model, one: Predictor, fixed: Mapping[str, float], start: Vector) -> Predictor:
@@ -88,7 +88,7 @@ class PlainPredictor(Predictor):
         except SimulationError as error:
             return error.message
         if not run.ok:
-            return explained(self.response, run)
+            return failure_text(self.response, run)
         found = []
         for k, extra in enumerate(self.extras):
             value, slope = self.picked(run, k)

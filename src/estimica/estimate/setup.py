@@ -17,9 +17,9 @@ from estimica.compiled.model.interface import Model
 from estimica.estimate.criteria.prefilter_refusal import require_filterable
 from estimica.estimate.criteria.scoring import Outputs, blocks_of, criterion_of
 from estimica.estimate.objective.frequency import FrequencyPredictor
-from estimica.estimate.objective.parameter_map import Links
-from estimica.estimate.objective.predictor import CasePredictor, Places, Predictor, split
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.estimate.objective.predictor import CasePredictor, Predictor, UnknownIndex, split
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.objective.total_least_squares import (
     TotalPredictor,
     require_possible,
@@ -45,7 +45,7 @@ class Setup:
 
     study: Study
     records: tuple[Record, ...]
-    links: Links
+    links: ParameterMap
     tuners: tuple[Unknown, ...]
     held: Mapping[str, float]  # parameters set by inactive tuners
 
@@ -53,30 +53,30 @@ class Setup:
         """Records of the cases that calibrate, or that validate."""
         return tuple(r for r in self.records if r.case.role == role)
 
-    def calibration(self, solver: Solver | None = None) -> Disagreement:
+    def calibration(self, solver: Solver | None = None) -> ResidualFunction:
         """The calibrating cases over all tuners and their own unknowns."""
         return self._cases(self.of_role("calibrate"), self.tuners, self.links, {}, solver)
 
-    def unfitted(self) -> Disagreement:
+    def unfitted(self) -> ResidualFunction:
         """Like `calibration`, of the validating cases: to look at them, not to fit them."""
         return self._cases(self.of_role("validate"), self.tuners, self.links, {}, None)
 
-    def validation(self, one: Record, tuners: Vector) -> Disagreement:
+    def validation(self, one: Record, tuners: Vector) -> ResidualFunction:
         """One case over its own unknowns, the tuners held at the given values."""
         links = self.links.of_case(one.case)
         parameters, _ = links.at(tuners)
         held = dict(zip(links.parameters, map(float, parameters), strict=True))
         named = dict(zip(links.tuners, map(float, tuners), strict=True))
-        return self._cases((one,), (), Links((), {**links.fixed, **named}), held, None)
+        return self._cases((one,), (), ParameterMap((), {**links.fixed, **named}), held, None)
 
     def _cases(
         self,
         records: Sequence[Record],
         tuners: Sequence[Unknown],
-        links: Links,
+        links: ParameterMap,
         held: Mapping[str, float],
         solver: Solver | None,
-    ) -> Disagreement:
+    ) -> ResidualFunction:
         study = self.study
         unknowns = list(tuners)
         places = []
@@ -88,7 +88,7 @@ class Setup:
             first = len(unknowns)
             starts = {u.name: first + k for k, u in enumerate(own) if u.kind == "start"}
             extra = {u.name: first + k for k, u in enumerate(own) if u.kind == "disturbance"}
-            places.append(Places(tuple(range(len(tuners))), starts, extra))
+            places.append(UnknownIndex(tuple(range(len(tuners))), starts, extra))
             unknowns += own
         options = (solver or study.solver).options
         blocks = blocks_of(
@@ -111,13 +111,13 @@ class Setup:
                 )
             else:
                 predictors.append(_predictor(model, one, own_links, fixed, place, scaled))
-        return Disagreement(Unknowns(unknowns), predictors, blocks, criterion)
+        return ResidualFunction(Unknowns(unknowns), predictors, blocks, criterion)
 
-    def _tuned_parameters(self, links: Links, tuners: Sequence[Unknown]) -> dict[str, float]:
+    def _tuned_parameters(self, links: ParameterMap, tuners: Sequence[Unknown]) -> dict[str, float]:
         values, _ = links.at(np.array([t.start for t in tuners], float))
         return dict(zip(links.parameters, map(float, values), strict=True))
 
-    def _sizes(self, links: Links, tuners: Sequence[Unknown]) -> list[float]:
+    def _sizes(self, links: ParameterMap, tuners: Sequence[Unknown]) -> list[float]:
         """Typical sizes of the parameters, for the error control of their sensitivities."""
         sizes = np.array([t.scale for t in tuners], float)
         _, chain = links.at(np.array([t.start for t in tuners], float))
@@ -133,9 +133,9 @@ def _outputs(records: Sequence[Record]) -> Outputs:
 def _predictor(
     model: Model,
     one: Record,
-    links: Links,
+    links: ParameterMap,
     fixed: Mapping[str, float],
-    places: Places,
+    places: UnknownIndex,
     options: Options,
 ) -> Predictor:
     """What evaluates a case: over time, or over frequencies."""
@@ -146,7 +146,7 @@ def _predictor(
 
 def prepare(study: Study) -> Setup:
     """Read the data of a study and link its tuners to the model."""
-    links, tuners, held = linked(study)
+    links, tuners, held = parameter_map_of(study)
     has_time = study.model.has_time
     records = tuple(
         record(c, has_time=has_time, inputs=_inputs_of(study.model_of(c)))
@@ -172,15 +172,15 @@ def _inputs_of(model: Model) -> list[str]:
     return [q.name for q in model.quantities() if q.role == "input"]
 
 
-def linked(study: Study) -> tuple[Links, tuple[Unknown, ...], dict[str, float]]:
+def parameter_map_of(study: Study) -> tuple[ParameterMap, tuple[Unknown, ...], dict[str, float]]:
     """(links, active tuners, parameters that inactive ones set): a study without its data."""
     known = {q.name: q for q in study.model.quantities()}
     active = study.active_tuners
     _require_targets(study, known)
     raise_all([p for case in study.active_cases for p in formula_problems(study, case)])
     fixed = {t.name: _start(study, t, known) for t in study.tuners if not t.active}
-    links = Links(active, fixed, study.driven)
-    idle = Links([t for t in study.tuners if not t.active], {}, study.driven)
+    links = ParameterMap(active, fixed, study.driven)
+    idle = ParameterMap([t for t in study.tuners if not t.active], {}, study.driven)
     values, _ = idle.at(np.array(list(fixed.values()), float))
     held = dict(zip(idle.parameters, map(float, values), strict=True))
     return links, tuple(_unknown(study, t, known) for t in active), held

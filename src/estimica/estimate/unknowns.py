@@ -46,7 +46,7 @@ class Unknown:
             raise TunerError(
                 "T017", f"'{self.label}': its start {self.start:g} is too large to compute with"
             )
-        trouble = magnitude.trouble(self.scale)
+        trouble = magnitude.magnitude_problem(self.scale)
         if trouble:
             raise TunerError("T017", f"'{self.label}': its typical size {self.scale:g} {trouble}")
 

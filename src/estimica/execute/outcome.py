@@ -47,12 +47,12 @@ class Outcome(Generic[R]):
         return self.value  # type: ignore[return-value]  # R itself may allow None
 
 
-def failed(error: BaseException) -> Outcome[R]:
+def failed_outcome(error: BaseException) -> Outcome[R]:
     """The outcome of a task that raised `error`; an EstimicaError keeps its code."""
     trace = "".join(traceback.format_exception(error))
     if isinstance(error, EstimicaError):
         return Outcome(None, error.message, error.code, Kind.FAILED, trace)
-    return Outcome(None, described(error), UNEXPECTED, Kind.FAILED, trace)
+    return Outcome(None, error_text(error), UNEXPECTED, Kind.FAILED, trace)
 
 
 def attempt(task: Callable[[C, T], R], context: C, item: T) -> Outcome[R]:
@@ -62,10 +62,10 @@ def attempt(task: Callable[[C, T], R], context: C, item: T) -> Outcome[R]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic in compiled code is no Exception
-        return failed(error)
+        return failed_outcome(error)
 
 
-def described(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An error in one line, with its type."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

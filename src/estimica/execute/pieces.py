@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from estimica.execute.outcome import Kind, Outcome
-from estimica.execute.runs.payload import read, written
+from estimica.execute.runs.payload import from_text, to_text
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
@@ -17,7 +17,7 @@ T = TypeVar("T")
 OnPiece = Callable[[int, Outcome[Any]], None]
 
 
-def do_pieces(
+def map_with_checkpoints(
     crew: Executor,
     task: Callable[[C, T], Any],
     pieces: Mapping[str, T],
@@ -46,7 +46,7 @@ def do_pieces(
         payload = _payload(outcome)
         run.checkpoint(keys[number], payload)
         run.flush()  # what is done is never done again, whenever the process is killed
-        on_piece(number, _outcome(read(written(payload))))
+        on_piece(number, _outcome(from_text(to_text(payload))))
 
     items: Sequence[T] = [pieces[keys[number]] for number in open_]
     crew.map(task, items, context=context, on_done=done)

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from estimica.base.files.read import open_file, read_text
-from estimica.base.view import Listing, Page, Section, Shown, Table
+from estimica.base.view import Listing, Page, Section, Table, ViewElement
 from estimica.data.table import Data
 from estimica.execute.runs.environment import environment
 from estimica.study.study import Study
@@ -23,7 +23,7 @@ ON_FITS = ("residuals", "bootstrap", "sample", "profile", "crossvalidate", "cova
            "region", "prefilter_weighting")  # fmt: skip
 
 
-def framed(
+def with_reproduction(
     page: Page,
     command: str,
     study: Study | None,
@@ -34,11 +34,11 @@ def framed(
     files: tuple[Path, ...] = (),
 ) -> Page:
     """The page between what was asked and the answer, `first`, and how to repeat it."""
-    last = repeat(command, study, seed=seed, run=run, files=files)
+    last = reproduction_section(command, study, seed=seed, run=run, files=files)
     return Page(page.title, (*first, *page.sections, last), page.lead)
 
 
-def repeat(
+def reproduction_section(
     command: str,
     study: Study | None,
     *,
@@ -48,7 +48,7 @@ def repeat(
 ) -> Section:
     """Command line, seed, versions, checksums of the files, and the study as it was written."""
     text = _study_text(study)
-    shown: list[Shown] = [Listing(_line(command, study), "The command")]
+    shown: list[ViewElement] = [Listing(_line(command, study), "The command")]
     shown.append(Table(("what", "is"), tuple(_circumstances(seed, run))))
     rows = tuple(_checksums((*_files(study), *files)))
     if rows:

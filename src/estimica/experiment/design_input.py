@@ -16,17 +16,17 @@ from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.executor import Executor
 from estimica.experiment.design.multisine import multisine_design
-from estimica.experiment.design.problem import bench, noise_of_fit, values_of_fit
+from estimica.experiment.design.problem import design_problem, noise_of_fit, values_of_fit
 from estimica.experiment.design.result import Candidate, InputDesign
 from estimica.experiment.design.signal_class import (
-    Crew,
+    CandidateContext,
+    CandidateRunner,
     OnProgress,
-    Place,
     Progress,
     builder,
     require_class,
     signals_of,
-    tried,
+    try_candidates,
     waveform_of,
 )
 from estimica.study.study import Study
@@ -67,8 +67,8 @@ def design_input(
     asked, nominal, sigma = _asked(study, table, values)
     if table.kind == "free":
         return replace(_free(asked, table, nominal, sigma, progress), origin=asked)
-    here = Place(bench(asked, table, nominal, sigma), table)
-    many = Crew(executor, workers, run or NoRunWriter(), progress)
+    here = CandidateContext(design_problem(asked, table, nominal, sigma), table)
+    many = CandidateRunner(executor, workers, run or NoRunWriter(), progress)
     if table.kind == "multisine":
         found = multisine_design(here.bench, table)
     else:
@@ -133,10 +133,16 @@ def case_values(study: Study, table: InputDesignTable, values: Numbers) -> dict[
 
 
 def _of_class(
-    here: Place, study: Study, values: Numbers | None, sigma: Numbers | None, many: Crew
+    here: CandidateContext,
+    study: Study,
+    values: Numbers | None,
+    sigma: Numbers | None,
+    many: CandidateRunner,
 ) -> InputDesign:
     require_class(here)
-    candidates, best, interrupted = tried(here, builder(study, here.table, values, sigma), many)
+    candidates, best, interrupted = try_candidates(
+        here, builder(study, here.table, values, sigma), many
+    )
     empty = InputDesign(
         bench=here.bench,
         settings=here.table,
@@ -160,14 +166,14 @@ def _of_class(
     )
 
 
-def _about(here: Place, best: Candidate) -> str:
+def _about(here: CandidateContext, best: Candidate) -> str:
     kind = here.table.signal
     own = dict(best.settings) or dict(here.table.fixed)
     told = ", ".join(f"{n} {v:.5g}" if isinstance(v, float) else f"{n} {v}" for n, v in own.items())
     return f"{kind} with {told}" if told else kind
 
 
-def _notes(here: Place, best: Candidate) -> list[str]:
+def _notes(here: CandidateContext, best: Candidate) -> list[str]:
     """What is to be known of the choice."""
     found = []
     for name, grid in here.table.vary.items():

@@ -53,11 +53,11 @@ class SimulatedData(Data):
                         colour=0,
                     ),
                 )
-                panels.append(show.Panel(show.labelled(name, unit), lines))
+                panels.append(show.Panel(show.name_with_unit(name, unit), lines))
             elif name != first:
                 held = show.Curve(name, stamps, values, unit, stepped=True)
-                panels.append(show.Panel(show.labelled(name, unit), (held,)))
-        label = show.labelled(first, self.units.get(first, ""))
+                panels.append(show.Panel(show.name_with_unit(name, unit), (held,)))
+        label = show.name_with_unit(first, self.units.get(first, ""))
         return show.Curves(tuple(panels), self.source, label)
 
     def plot(self) -> object:

@@ -125,15 +125,15 @@ def _sqrt(e: Expression, a: Operands, d: list[Expression]) -> Expression:
 
 
 def _abs(e: Expression, a: Operands, d: list[Expression]) -> Expression:
-    return ex.choose(_silent("ge", a[0], ex.ZERO), d[0], ex.neg(d[0]))
+    return ex.conditional(_silent("ge", a[0], ex.ZERO), d[0], ex.neg(d[0]))
 
 
 def _min(e: Expression, a: Operands, d: list[Expression]) -> Expression:
-    return ex.choose(_silent("lt", a[0], a[1]), d[0], d[1])
+    return ex.conditional(_silent("lt", a[0], a[1]), d[0], d[1])
 
 
 def _max(e: Expression, a: Operands, d: list[Expression]) -> Expression:
-    return ex.choose(_silent("gt", a[0], a[1]), d[0], d[1])
+    return ex.conditional(_silent("gt", a[0], a[1]), d[0], d[1])
 
 
 def _silent(op: str, a: Expression, b: Expression) -> Expression:
@@ -201,7 +201,7 @@ def _interpolated(u: Expression, x: Operands, y: list[Expression]) -> Expression
 
 
 def _if(e: Expression, a: Operands, d: list[Expression]) -> Expression:
-    return ex.choose(a[0], d[1], d[2])
+    return ex.conditional(a[0], d[1], d[2])
 
 
 def _delay(e: Expression, a: Operands, d: list[Expression]) -> Expression:

@@ -10,7 +10,7 @@ from estimica.flat.expression import Expression, fold, walk
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class EvaluationPoint:
     """What the leaves are worth; a missing name is a KeyError."""
 
     names: Mapping[str, float] = field(default_factory=dict)
@@ -23,21 +23,23 @@ class Values:
 
 
 def evaluate(
-    expression: Expression, names: Mapping[str, float] | None = None, values: Values | None = None
+    expression: Expression,
+    names: Mapping[str, float] | None = None,
+    values: EvaluationPoint | None = None,
 ) -> float:
     """The number that `expression` has for the given values; NaN where it is undefined.
 
     `sample`, `edge` and `change` are worth 0 unless `previous` values make them true;
     `delay` is its undelayed argument; `homotopy` its actual one.
     """
-    point = values or Values(names=names or {})
+    point = values or EvaluationPoint(names=names or {})
     memo: dict[Expression, float] = {}
     for e in walk(expression):
         memo[e] = _leaf(e, point) if not e.operands else _node(e, memo, point)
     return memo[expression]
 
 
-def _leaf(e: Expression, point: Values) -> float:
+def _leaf(e: Expression, point: EvaluationPoint) -> float:
     match e.op:
         case "const":
             return e.value
@@ -57,7 +59,7 @@ def _leaf(e: Expression, point: Values) -> float:
             return float(point.modes[e.args[0]])  # type: ignore[index]
 
 
-def _node(e: Expression, memo: dict[Expression, float], point: Values) -> float:
+def _node(e: Expression, memo: dict[Expression, float], point: EvaluationPoint) -> float:
     arguments = [memo[a] for a in e.operands]
     match e.op:
         case "if":
@@ -79,7 +81,7 @@ def _node(e: Expression, memo: dict[Expression, float], point: Values) -> float:
             return math.nan if value is None else value
 
 
-def _previous(e: Expression, point: Values) -> float:
+def _previous(e: Expression, point: EvaluationPoint) -> float:
     if e.op == "name" and e.target in point.previous:
         return float(point.previous[e.target])
     return evaluate(e, values=point)

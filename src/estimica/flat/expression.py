@@ -248,7 +248,7 @@ def relation(op: str, a: Expression, b: Expression) -> Expression:
     return _folded(op, a, b)
 
 
-def both(a: Expression, b: Expression) -> Expression:
+def logical_and(a: Expression, b: Expression) -> Expression:
     """a and b."""
     if is_const(a):
         return b if a.value else ZERO
@@ -257,7 +257,7 @@ def both(a: Expression, b: Expression) -> Expression:
     return a if a is b else node("and", a, b)
 
 
-def either(a: Expression, b: Expression) -> Expression:
+def logical_or(a: Expression, b: Expression) -> Expression:
     """a or b."""
     if is_const(a):
         return ONE if a.value else b
@@ -266,14 +266,14 @@ def either(a: Expression, b: Expression) -> Expression:
     return a if a is b else node("or", a, b)
 
 
-def negate(a: Expression) -> Expression:
+def logical_not(a: Expression) -> Expression:
     """not a."""
     if a.op == "not":
         return a.operands[0]
     return _folded("not", a)
 
 
-def choose(condition: Expression, yes: Expression, no: Expression) -> Expression:
+def conditional(condition: Expression, yes: Expression, no: Expression) -> Expression:
     """if condition then yes else no."""
     if is_const(condition):
         return yes if condition.value else no
@@ -360,10 +360,10 @@ _MAKERS: dict[str, Callable[..., Expression]] = {
     "div": div,
     "pow": power,
     "neg": neg,
-    "and": both,
-    "or": either,
-    "not": negate,
-    "if": choose,
+    "and": logical_and,
+    "or": logical_or,
+    "not": logical_not,
+    "if": conditional,
 }
 
 

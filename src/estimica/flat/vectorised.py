@@ -90,7 +90,7 @@ _ABSENT: dict[str, Operation] = {**_OPERATIONS, "mul": _absent_times, "div": _ab
 Step = tuple[Operation, Callable[[list[Any]], tuple[Any, ...]]]
 
 
-class Program:
+class ArrayProgram:
     """The values of `roots`, given those of `arguments` (names, or any nodes below the roots).
 
     `vector` says which arguments are arrays; the others are numbers. With `absent`, 0·∞ and 0/0

@@ -16,11 +16,11 @@ from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.as_json import finite
 from estimica.estimate.fit.frequency_pictures import across
-from estimica.estimate.fit.result import CaseFit, Compared, Fit
+from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
 from estimica.estimate.fit.tables import percent, short, without_empty
 from estimica.estimate.identify.invariant import listed
-from estimica.execute.reproduction import framed
-from estimica.infer.covariance.linearisation import Linearised, linearised
+from estimica.execute.reproduction import with_reproduction
+from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
 from estimica.infer.covariance.output_spread import (
     Part,
     freedoms,
@@ -31,7 +31,7 @@ from estimica.infer.covariance.output_spread import (
 )
 from estimica.infer.covariance.run import require_kind
 from estimica.infer.input_errors import refuse_input_errors
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 Vector = npt.NDArray[np.float64]
 
@@ -112,7 +112,7 @@ class Bands:
         columns = ("case", "output", "largest std. error", "noise", "% inside", "unit", "remark")
         note = (
             f"std. error: of the simulated output, {self.kind} covariance; % inside: measurements "
-            f"within the {show.percentage(self.level)} prediction band"
+            f"within the {show.percent_text(self.level)} prediction band"
         )
         title = f"{self.fit.study.name}: bands of the outputs"
         return without_empty(show.Table(columns, rows, title, note), "remark")
@@ -131,13 +131,13 @@ class Bands:
             first = not panels
             ribbons = (
                 show.Ribbon(
-                    f"{show.percentage(self.level)} of measurements",
+                    f"{show.percent_text(self.level)} of measurements",
                     o.time,
                     *_drawable(o.prediction),
                     listed=first,
                 ),
                 show.Ribbon(
-                    f"{show.percentage(self.level)} band of the output",
+                    f"{show.percent_text(self.level)} band of the output",
                     o.time,
                     *_drawable(o.mean),
                     1,
@@ -152,7 +152,7 @@ class Bands:
                 show.Curve("simulated", o.time, o.simulated, o.unit, colour=1, listed=first),
             )
             group = o.case if several else ""
-            label = show.labelled(o.output, o.unit)
+            label = show.name_with_unit(o.output, o.unit)
             if not o.bounded:
                 group = f"{group}: {o.output} {self._open()}".removeprefix(": ")
             panels.append(show.Panel(label, curves, group=group, ribbons=ribbons, across=o.across))
@@ -170,7 +170,7 @@ class Bands:
         section = show.Section("Bands of the outputs", _TEXT, shown)
         told = show.Page(f"Bands: {self.fit.study.name}", (section,))
         study = self.fit.study
-        return framed(told, "bands", study, first=(asked(study, "bands"),))
+        return with_reproduction(told, "bands", study, first=(study_summary(study, "bands"),))
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page."""
@@ -230,7 +230,7 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
     if not 0 < level < 1:
         raise InferError("I320", f"level {level:g} is no chance between 0 and 1; use 0.95")
     refuse_input_errors(fit.study, "bands", "leave the sigma of the input out")
-    around = linearised(fit)
+    around = linearise_fit(fit)
     if around.freedom <= 0:
         raise InferError(
             "I323", "there are no more samples than unknowns, so no bands either; add data"
@@ -274,7 +274,7 @@ def _quantile(degrees: Vector, level: float) -> Vector:
 
 
 def _parts(
-    fit: Fit, case: CaseFit, output: Compared, errors: tuple[Vector, Vector, Vector, Vector]
+    fit: Fit, case: CaseFit, output: OutputComparison, errors: tuple[Vector, Vector, Vector, Vector]
 ) -> Iterator[OutputBand]:
     """Real and imaginary part of a frequency response, with standard error and noise of each."""
     transfer = output.transfer
@@ -299,8 +299,8 @@ def _parts(
 
 
 def _variances(
-    fit: Fit, around: Linearised, spread: Vector
-) -> Iterator[tuple[CaseFit, Compared, list[Part], Vector]]:
+    fit: Fit, around: LinearisedFit, spread: Vector
+) -> Iterator[tuple[CaseFit, OutputComparison, list[Part], Vector]]:
     """Parts and variance of every simulated output; infinite where the data leave it open."""
     for case in fit.cases:
         if case.outputs:

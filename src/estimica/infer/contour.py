@@ -13,7 +13,7 @@ from estimica.estimate.objective.cost import Point
 from estimica.estimate.run.fit import limits_of
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.run import search
-from estimica.infer.covariance.linearisation import Linearised
+from estimica.infer.covariance.linearisation import LinearisedFit
 
 Vector = npt.NDArray[np.float64]
 FARTHEST = 20.0  # times the ellipse, beyond which a valley counts as open
@@ -25,7 +25,7 @@ TRIES = 40
 class Plane:
     """Two unknowns around the estimate; `follows` says whether the others are fitted anew."""
 
-    around: Linearised
+    around: LinearisedFit
     places: tuple[int, int]
     metric: Vector  # (2, 2): the covariance of the two, in coordinates
     follows: bool

@@ -14,13 +14,13 @@ from estimica.estimate.criteria.roughness import Rough
 from estimica.estimate.fit.result import Fit, Outcome
 from estimica.estimate.identify.twins import Twin
 from estimica.estimate.objective.cost import Point, scored
-from estimica.estimate.search.run import Searched, Status
+from estimica.estimate.search.run import SearchResult, Status
 from estimica.estimate.setup import prepare
 from estimica.execute.threads import one_thread
 from estimica.study.study import Study
 
 
-def noted(fit: Fit) -> dict[str, Any] | None:
+def checkpoint_of(fit: Fit) -> dict[str, Any] | None:
     """What to keep; None where a fit is more than its values and has to be searched again.
 
     That is so where no single simulation gives the outputs.
@@ -38,7 +38,7 @@ def noted(fit: Fit) -> dict[str, Any] | None:
     }
 
 
-def restored(study: Study, note: Mapping[str, Any]) -> Fit:
+def fit_from_checkpoint(study: Study, note: Mapping[str, Any]) -> Fit:
     """The fit at noted values; the same bits each time."""
     with one_thread():
         setup = prepare(study)
@@ -50,7 +50,7 @@ def restored(study: Study, note: Mapping[str, Any]) -> Fit:
                 "I409", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
             )
         outcome = Outcome(Status(note["status"]), note["message"])
-        searched = Searched(point, outcome.status, outcome.message, (), rough=_rough(note))
+        searched = SearchResult(point, outcome.status, outcome.message, (), rough=_rough(note))
         found = conclude(setup, objective, searched, (), float(note["seconds"]))
     # what a conclusion adds to the message stands there already
     twins = tuple(Twin(**t) for t in note.get("twins", ()))

@@ -12,15 +12,21 @@ from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import Freedom, freedom
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.identify.accuracy import moving, remaining, undetermined
+from estimica.estimate.identify.accuracy import free_covariance, remaining, undetermined
 from estimica.estimate.identify.twins import beside_twins
-from estimica.estimate.objective.cost import Objective, Point, as_seen, judge_of, scored
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.cost import (
+    Objective,
+    Point,
+    accuracy_objective,
+    scored,
+    with_curvature_of,
+)
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.run.fit import find
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.minimise import minimise
 from estimica.estimate.search.robust_scales import with_scales
-from estimica.estimate.search.run import Limits, OnIteration, Searched, Status
+from estimica.estimate.search.run import Limits, OnIteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.study.study import Study
 
@@ -52,7 +58,7 @@ def estimate_of(fit: Fit) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Workplace:
+class FitContext:
     """A study made ready, scored as its fit was, and the coordinates of its estimate."""
 
     setup: Setup
@@ -66,32 +72,32 @@ class Workplace:
         return undetermined(point.R, held, self.threshold)
 
 
-def told_at(place: Workplace, point: Point) -> Freedom:
+def noise_freedom_at(place: FitContext, point: Point) -> Freedom:
     """How well the residuals at a point tell the noise, with all unknowns free that have errors."""
     objective = place.objective
-    judge = judge_of(objective, point)
+    judge = accuracy_objective(objective, point)
     judge = objective if isinstance(judge, str) else judge
-    seen = as_seen(judge, point)
+    seen = with_curvature_of(judge, point)
     at_bound = np.array(bounds_reached(place, point.q), bool)
-    moves = moving(seen.R, at_bound, np.zeros(len(at_bound), bool), place.threshold)
+    moves = free_covariance(seen.R, at_bound, np.zeros(len(at_bound), bool), place.threshold)
     parts, prior = judge.parts(seen), judge.prior_rows(seen.q)
     return freedom(judge, seen.noise, parts, prior, moves.inverse)
 
 
-def workplace(study: Study, estimate: Estimate) -> Workplace:
+def fit_context(study: Study, estimate: Estimate) -> FitContext:
     """The workplace of a worker process, which compiles the model once."""
     return _placed(prepare(study), estimate)
 
 
-def workplace_of(fit: Fit) -> Workplace:
+def fit_context_of(fit: Fit) -> FitContext:
     """The workplace of the process that made the fit; nothing is compiled anew."""
     return _placed(fit.setup, estimate_of(fit))
 
 
-def _placed(setup: Setup, estimate: Estimate) -> Workplace:
+def _placed(setup: Setup, estimate: Estimate) -> FitContext:
     objective = scored(setup.calibration(), estimate.scales)
     q = objective.unknowns.clipped(objective.unknowns.coordinates(estimate.values))
-    return Workplace(setup, objective, q, estimate.threshold)
+    return FitContext(setup, objective, q, estimate.threshold)
 
 
 def require_estimate(fit: Fit, what: str) -> None:
@@ -125,7 +131,9 @@ def doubts(fit: Fit, *, coloured: bool = True) -> str:
     return unfinished(fit) + beside_twins(fit) + remarks
 
 
-def refit(setup: Setup, cases: Disagreement, start: Vector, held: Flags | None = None) -> Searched:
+def refit(
+    setup: Setup, cases: ResidualFunction, start: Vector, held: Flags | None = None
+) -> SearchResult:
     """Fit other data from coordinates `start`; robust scales are found anew.
 
     There is no limit on time, so that the outcome does not depend on the machine.
@@ -133,22 +141,22 @@ def refit(setup: Setup, cases: Disagreement, start: Vector, held: Flags | None =
     if held is None and setup.study.estimation.transcription != "shooting":
         return find(setup, cases, start)
 
-    def once(objective: Objective, q: Vector, limits: Limits) -> Searched:
+    def once(objective: Objective, q: Vector, limits: Limits) -> SearchResult:
         return _careful(objective, q, limits, held)
 
     return with_scales(cases, start, _limits(setup), once)
 
 
 def refit_held(
-    place: Workplace, start: Vector, held: Flags, told: OnIteration | None = None
-) -> Searched:
+    place: FitContext, start: Vector, held: Flags, told: OnIteration | None = None
+) -> SearchResult:
     """The same data with unknowns held where they start, and with the scales of the fit."""
     return _careful(place.objective, start, _limits(place.setup), held, told)
 
 
 def refit_apart(
-    place: Workplace, start: Vector, held: Flags, told: OnIteration | None = None
-) -> Searched:
+    place: FitContext, start: Vector, held: Flags, told: OnIteration | None = None
+) -> SearchResult:
     """The same from a start that need not be near its end."""
     limits = Limits(place.setup.study.estimation.tolerance, ITERATIONS)
     return minimise(place.objective, LevenbergMarquardt(), start, limits, told, held)
@@ -165,7 +173,7 @@ def _careful(
     limits: Limits,
     held: Flags | None,
     told: OnIteration | None = None,
-) -> Searched:
+) -> SearchResult:
     """Search as from near the end; where that leads nowhere, once more and more carefully."""
     searched = minimise(objective, LevenbergMarquardt(NEAR), start, limits, told, held)
     if searched.status in (Status.CONVERGED, Status.INTERRUPTED):
@@ -174,7 +182,7 @@ def _careful(
     return again if _better(again, searched) else searched
 
 
-def _better(one: Searched, other: Searched) -> bool:
+def _better(one: SearchResult, other: SearchResult) -> bool:
     if one.point is None or other.point is None:
         return one.point is not None
     if one.status is Status.CONVERGED:
@@ -182,7 +190,7 @@ def _better(one: Searched, other: Searched) -> bool:
     return one.point.cost < other.point.cost
 
 
-def shortfall(place: Workplace, point: Point) -> str:
+def shortfall(place: FitContext, point: Point) -> str:
     """Why a refit that stopped at this point is not at its optimum, in words; empty where it is.
 
     In a long valley along which the cost hardly changes a search may find nothing to gain while
@@ -204,7 +212,7 @@ def shortfall(place: Workplace, point: Point) -> str:
     )
 
 
-def bounds_reached(place: Workplace, q: Vector) -> list[bool]:
+def bounds_reached(place: FitContext, q: Vector) -> list[bool]:
     """Which unknowns are at a bound."""
     unknowns = place.objective.unknowns
     near = 1e-9 * np.maximum(1.0, np.abs(q))

@@ -17,10 +17,10 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.conclusion.freedom import Freedom
 from estimica.estimate.fit.as_json import finite
 from estimica.estimate.fit.result import Fit
-from estimica.execute.reproduction import framed
+from estimica.execute.reproduction import with_reproduction
 from estimica.infer.contour import Contour, Plane, directions, trace
-from estimica.infer.covariance.linearisation import Linearised, linearised
-from estimica.study.summary import asked
+from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
+from estimica.study.summary import study_summary
 
 Vector = npt.NDArray[np.float64]
 OTHERS = {
@@ -56,7 +56,7 @@ class Region:
     @property
     def text(self) -> str:
         """What it is a region of: of both together, not of each."""
-        told = f"joint {show.percentage(self.level)} confidence region of "
+        told = f"joint {show.percent_text(self.level)} confidence region of "
         told += " and ".join(self.names)
         known = len(self.fit.unknowns) > 2 and self.others == "conditional"
         return f"{told} if all other unknowns were known" if known else told
@@ -93,8 +93,8 @@ class Region:
             show.Curve("estimate", self.centre[:1], self.centre[1:], dotted=True, colour=0),
         )
         units = [u.unit for n in self.names for u in self.fit.unknowns.items if u.label == n]
-        panel = show.Panel(show.labelled(self.names[1], units[1]), curves)
-        label = show.labelled(self.names[0], units[0])
+        panel = show.Panel(show.name_with_unit(self.names[1], units[1]), curves)
+        label = show.name_with_unit(self.names[0], units[0])
         return show.Curves((panel,), self.table().title, label, 420)
 
     def plot(self) -> Any:
@@ -112,7 +112,7 @@ class Region:
         section = show.Section("Joint region", text, shown)
         told = show.Page(self.table().title, (section,))
         study = self.fit.study
-        return framed(told, "region", study, first=(asked(study, "region"),))
+        return with_reproduction(told, "region", study, first=(study_summary(study, "region"),))
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page."""
@@ -139,9 +139,10 @@ class Region:
     def _alone(self) -> str:
         """What the widest extent of a joint region is not."""
         return (
-            f"It holds both unknowns at once with {show.percentage(self.level)} probability if the "
+            f"It holds both unknowns at once with {show.percent_text(self.level)} probability "
+            "if the "
             "model is right; its widest extent along one of them is more than the "
-            f"{show.percentage(self.level)} interval of that one alone."
+            f"{show.percent_text(self.level)} interval of that one alone."
         )
 
     def _note(self) -> str:
@@ -180,7 +181,7 @@ def region(
         raise InferError("I331", f"level {level:g} is no chance between 0 and 1; use 0.95")
     if points < 8:
         raise InferError("I332", f"{points} points make no contour; use 8 or more")
-    around = linearised(fit)
+    around = linearise_fit(fit)
     places = _place(fit, first), _place(fit, second)
     if places[0] == places[1]:
         raise InferError("I333", f"a region needs two unknowns, not '{first}' twice")
@@ -215,7 +216,7 @@ def _place(fit: Fit, name: str) -> int:
     raise InferError("I335", f"the fit has no unknown '{name}'{did_you_mean(name, labels)}")
 
 
-def _told(around: Linearised, places: tuple[int, int], others: str) -> Freedom:
+def _told(around: LinearisedFit, places: tuple[int, int], others: str) -> Freedom:
     """Errors of the two unknowns: with the others following, or held."""
     if others == "profile":
         return around.told

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
-from estimica.optimise.assess.tuner_distribution import Source
+from estimica.optimise.assess.tuner_distribution import TunerDistribution
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.design import Design
 from estimica.optimise.robust import RobustDesign, combined
-from estimica.optimise.scenarios import designed
+from estimica.optimise.scenarios import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable
 
@@ -31,7 +31,7 @@ SAME = 1e-12  # between coordinates that are noted and asked for
 NOTED = "designs of generation "
 
 
-class Generations:
+class BatchEvaluator:
     """Evaluates a generation through an executor; each is a checkpoint of the run."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Generations:
             self._run.flush()
         else:
             self.taken_up += len(rows)
-        return [restored(self._design, q, r) for q, r in zip(generation, rows, strict=True)]
+        return [point_from_dict(self._design, q, r) for q, r in zip(generation, rows, strict=True)]
 
     def _known(self, key: str, generation: Sequence[Vector]) -> list[Mapping[str, Any]] | None:
         noted = self._noted.get(key)
@@ -77,17 +77,19 @@ class Generations:
         return rows
 
 
-def builder(study: Study, table: OptimiseTable, source: Source | None) -> Callable[[], AnyDesign]:
+def builder(
+    study: Study, table: OptimiseTable, source: TunerDistribution | None
+) -> Callable[[], AnyDesign]:
     """What makes the criteria in a worker process."""
-    return partial(designed, study, table, source)
+    return partial(prepare_any_design, study, table, source)
 
 
 def scored(design: AnyDesign, q: list[float]) -> dict[str, Any]:
     """The scores of a design as plain values."""
-    return plain(design.at(np.array(q, float), slopes=False))
+    return point_to_dict(design.at(np.array(q, float), slopes=False))
 
 
-def plain(point: DesignPoint | FailedDesign) -> dict[str, Any]:
+def point_to_dict(point: DesignPoint | FailedDesign) -> dict[str, Any]:
     """A design as the store keeps it."""
     if isinstance(point, FailedDesign):
         return {"failed": point.message, "case": point.case, "tuners": dict(point.values)}
@@ -103,7 +105,9 @@ def _scores(point: DesignPoint) -> dict[str, Any]:
     return {"penalised": point.penalised.tolist(), "at_least": least}
 
 
-def restored(design: AnyDesign, q: Vector, row: Mapping[str, Any]) -> DesignPoint | FailedDesign:
+def point_from_dict(
+    design: AnyDesign, q: Vector, row: Mapping[str, Any]
+) -> DesignPoint | FailedDesign:
     """A design of plain values."""
     if "failed" in row:
         return FailedDesign(row["case"], row["failed"], row["tuners"])

@@ -8,15 +8,15 @@ from functools import partial
 
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
-from estimica.estimate.objective.parameter_map import Links
-from estimica.estimate.setup import linked
+from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.estimate.setup import parameter_map_of
 from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.formulas import ValueScorer
 from estimica.optimise.criteria.indicators import DrawnIndicators, require_indicator_cases
-from estimica.optimise.criteria.score import Place
+from estimica.optimise.criteria.score import CriterionInCase
 from estimica.optimise.criteria.trajectory import Experiment, TrajectoryScorer
 from estimica.optimise.design import require_cases
-from estimica.optimise.pareto.run import traded_names
+from estimica.optimise.pareto.run import front_criteria
 from estimica.optimise.scenarios import scenarios_of
 from estimica.study.case import Case
 from estimica.study.study import Study
@@ -28,7 +28,7 @@ def check_design(study: Study) -> list[Problem]:
     if not study.active_criteria:
         return []
     try:
-        links, _, held = linked(study)
+        links, _, held = parameter_map_of(study)
     except EstimicaError as error:
         return [_problem(error)]
     found = list(_tables(study))
@@ -42,7 +42,9 @@ def check_design(study: Study) -> list[Problem]:
     return list(dict.fromkeys(found))
 
 
-def _case(study: Study, case: Case, links: Links, held: dict[str, float]) -> Iterator[Problem]:
+def _case(
+    study: Study, case: Case, links: ParameterMap, held: dict[str, float]
+) -> Iterator[Problem]:
     model = study.model_of(case)
     try:
         links = links.of_case(case)
@@ -58,9 +60,9 @@ def _case(study: Study, case: Case, links: Links, held: dict[str, float]) -> Ite
             continue
         if not known_end:
             criterion = replace(criterion, from_=None, to=None)
-        place = Place(criterion, case.name)
+        place = CriterionInCase(criterion, case.name)
 
-        def criterion_made(place: Place = place) -> None:
+        def criterion_made(place: CriterionInCase = place) -> None:
             if place.criterion.kind == "value" or experiment is None:
                 ValueScorer(model, links, {**held, **study.fixed_of(case)}, [place])
             else:
@@ -88,7 +90,7 @@ def _tables(study: Study) -> Iterator[Problem]:
         yield from _tried(lambda: scenarios_of(study, robust, chosen.seed))
     if chosen.pareto is not None and chosen.pareto.criteria:
         asked = chosen.pareto.criteria
-        yield from _tried(lambda: traded_names(study, asked))
+        yield from _tried(lambda: front_criteria(study, asked))
 
 
 def _tried(work: Callable[[], object]) -> list[Problem]:

@@ -11,21 +11,21 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.objective.parameter_map import Links
-from estimica.estimate.setup import linked
+from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.estimate.setup import parameter_map_of
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.formulas import ValueScorer
 from estimica.optimise.criteria.score import (
+    CriterionInCase,
     DesignPoint,
     FailedDesign,
     Measure,
-    Place,
+    criteria_in_cases,
     known_least,
-    places_of,
 )
 from estimica.optimise.criteria.trajectory import TrajectoryScorer
-from estimica.optimise.criteria.value_only.scores import quick_scorer
+from estimica.optimise.criteria.value_only.scores import value_only_scorer
 from estimica.study.criterion import Criterion
 from estimica.study.study import Study
 
@@ -37,7 +37,7 @@ class Scorer(Protocol):
     """Some criteria of one case."""
 
     @property
-    def places(self) -> Sequence[Place]:
+    def places(self) -> Sequence[CriterionInCase]:
         """What it measures."""
 
     def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
@@ -48,7 +48,7 @@ class Design:
     """All criteria in all cases; those without a gradient of their own are differenced."""
 
     def __init__(
-        self, unknowns: Unknowns, scorers: Sequence[Scorer], places: Sequence[Place]
+        self, unknowns: Unknowns, scorers: Sequence[Scorer], places: Sequence[CriterionInCase]
     ) -> None:
         self.unknowns = unknowns
         self.places = tuple(places)
@@ -70,7 +70,8 @@ class Design:
     def _glancing(self) -> tuple[Scorer, ...]:
         start = self.unknowns.values(self.unknowns.start)
         return tuple(
-            quick_scorer(s, start) if isinstance(s, TrajectoryScorer) else s for s in self._scorers
+            value_only_scorer(s, start) if isinstance(s, TrajectoryScorer) else s
+            for s in self._scorers
         )
 
     def glance(self, q: Vector) -> DesignPoint | FailedDesign:
@@ -163,8 +164,8 @@ def prepare_design(study: Study) -> Design:
     criteria = require_criteria(study)
     cases = [c.name for c in study.active_cases] or [""]
     require_cases(criteria, [c.name for c in study.cases])
-    links, tuners, held = linked(study)
-    places = places_of(criteria, cases)
+    links, tuners, held = parameter_map_of(study)
+    places = criteria_in_cases(criteria, cases)
     scorers: list[Scorer] = []
     for case in cases:
         own = [p for p in places if p.case == case]
@@ -174,11 +175,11 @@ def prepare_design(study: Study) -> Design:
 
 def _scorers(
     study: Study,
-    links: Links,
+    links: ParameterMap,
     tuners: Sequence[Unknown],
     held: dict[str, float],
     case: str,
-    places: Sequence[Place],
+    places: Sequence[CriterionInCase],
 ) -> list[Scorer]:
     """Formulas and trajectories of one case, each where there is one."""
     own = next((c for c in study.active_cases if c.name == case), bare_case(case))

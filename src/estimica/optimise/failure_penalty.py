@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.problem import Programme, Terms
+from estimica.optimise.problem import Evaluation, OptimisationProblem
 
 Vector = npt.NDArray[np.float64]
 HEIGHT = 1e3  # of a wall, in units of what stands before it
 
 
-class Wall:
+class FailurePenalty:
     """Remembers the last design that could be simulated."""
 
-    def __init__(self, programme: Programme) -> None:
+    def __init__(self, programme: OptimisationProblem) -> None:
         self.programme = programme
-        self._good: Terms | None = None
+        self._good: Evaluation | None = None
 
-    def terms(self, q: Vector, *, slopes: bool = False) -> Terms | None:
+    def terms(self, q: Vector, *, slopes: bool = False) -> Evaluation | None:
         """The design at `q`, or None."""
         found = self.programme.at(q, slopes=slopes)
         if found is not None:
@@ -26,7 +26,7 @@ class Wall:
         return found
 
     @property
-    def last(self) -> Terms:
+    def last(self) -> Evaluation:
         """The last design that could be simulated; the start always can."""
         assert self._good is not None
         return self._good

@@ -29,7 +29,7 @@ FAR = 1e6  # starts, or a factor on a logarithmic scale, from which on a tuner h
 GLANCE = 1e-4  # by which scores at the study's tolerances (1e-6) may mislead, times a hundred
 
 
-class Designs(Protocol):
+class DesignEvaluator(Protocol):
     """Evaluates designs."""
 
     @property
@@ -43,7 +43,7 @@ class Designs(Protocol):
         """The scores less exactly, without slopes and for less work."""
 
 
-class Enough(Exception):
+class SearchStopped(Exception):
     """The search has used what it was given, or was interrupted."""
 
     def __init__(self, status: str, message: str) -> None:
@@ -52,16 +52,16 @@ class Enough(Exception):
         self.message = message
 
 
-class Settled(Enough):
+class SearchStalled(SearchStopped):
     """One search has come to rest; another start may do better."""
 
 
-class RunAway(Settled):
+class TunerDiverged(SearchStalled):
     """A tuner without a bound has left everything that a start could have meant."""
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class Evaluation:
     """A design as a method sees it, with derivatives by the coordinates where asked for."""
 
     point: DesignPoint
@@ -80,16 +80,16 @@ class Terms:
         return float(max(over, np.abs(self.equalities).max(initial=0.0)))
 
 
-OnDesign = Callable[[int, Terms, float], None]
+OnDesign = Callable[[int, Evaluation, float], None]
 #: evaluates designs side by side, without slopes
 Many = Callable[[Sequence[Vector]], "list[DesignPoint | FailedDesign]"]
 
 
 @dataclass(eq=False)
-class Programme:
+class OptimisationProblem:
     """Evaluates designs for a method, remembers the best, and counts."""
 
-    designs: Designs
+    designs: DesignEvaluator
     aggregate: Aggregate = "max"
     sharpness: float = 50.0
     max_evaluations: int | None = None
@@ -101,12 +101,12 @@ class Programme:
     leashed: bool = True  # a tuner that runs away ends a search
     evaluations: int = 0
     failures: list[FailedDesign] = field(default_factory=list)
-    best: Terms | None = None
+    best: Evaluation | None = None
     best_cost: float = float("inf")
-    own: Terms | None = None  # the best since this search began
+    own: Evaluation | None = None  # the best since this search began
     own_cost: float = float("inf")
-    history: list[Terms] = field(default_factory=list)
-    _last: tuple[Vector, bool, Terms | None] | None = None
+    history: list[Evaluation] = field(default_factory=list)
+    _last: tuple[Vector, bool, Evaluation | None] | None = None
     _mark: tuple[int, float, float] = (0, float("inf"), float("inf"))  # the last that gained
     _begun: float = field(default_factory=perf_counter)
 
@@ -115,7 +115,7 @@ class Programme:
         """The tuners and their bounds."""
         return self.designs.unknowns
 
-    def at(self, q: Vector, *, slopes: bool = False) -> Terms | None:
+    def at(self, q: Vector, *, slopes: bool = False) -> Evaluation | None:
         """The design at `q`; None where it cannot be simulated. The last one is kept."""
         if self._last is not None and np.array_equal(q, self._last[0]):
             _, has_slopes, terms = self._last
@@ -134,7 +134,7 @@ class Programme:
         self._remember(terms)
         return terms
 
-    def glance(self, q: Vector) -> Terms | None:
+    def glance(self, q: Vector) -> Evaluation | None:
         """The design at `q` less exactly; what may be better than the best is looked at closely."""
         self._require_leave()
         self.evaluations += 1
@@ -154,14 +154,14 @@ class Programme:
             self.told(self.evaluations, terms, cost)
         return terms
 
-    def at_all(self, generation: Sequence[Vector]) -> list[Terms | None]:
+    def at_all(self, generation: Sequence[Vector]) -> list[Evaluation | None]:
         """The designs of a generation; it ends the search where they are more than allowed."""
         self._require_leave()
         most = self.max_evaluations
         allowed = len(generation) if most is None else min(len(generation), most - self.evaluations)
         own = generation[:allowed]
         points = self.many(own) if self.many else [self.designs.at(q, slopes=False) for q in own]
-        found: list[Terms | None] = []
+        found: list[Evaluation | None] = []
         for point in points:
             self.evaluations += 1
             if isinstance(point, FailedDesign):
@@ -175,18 +175,18 @@ class Programme:
             self._require_leave()
         return found
 
-    def cost(self, terms: Terms) -> float:
+    def cost(self, terms: Evaluation) -> float:
         """A(w)."""
         return aggregated(terms.objectives, self.aggregate, self.sharpness)
 
-    def cost_slope(self, terms: Terms) -> Vector:
+    def cost_slope(self, terms: Evaluation) -> Vector:
         """dA/dq."""
         assert terms.objective_slopes is not None
         weights = aggregate_weights(terms.objectives, self.aggregate, self.sharpness)
         slope: Vector = weights @ terms.objective_slopes
         return slope
 
-    def _remember(self, terms: Terms) -> None:
+    def _remember(self, terms: Evaluation) -> None:
         cost = self.cost(terms)
         if self.own is None or better(terms, cost, self.own, self.own_cost):
             self.own, self.own_cost = terms, cost
@@ -196,7 +196,7 @@ class Programme:
         if self.told is not None:
             self.told(self.evaluations, terms, cost)
         if self.leashed and terms is self.best and away(self.unknowns, terms.point.q).any():
-            raise RunAway("away", "a tuner without a bound runs away")
+            raise TunerDiverged("away", "a tuner without a bound runs away")
 
     def begin(self) -> None:
         """A new search begins: what others found and gained does not count for its patience."""
@@ -223,14 +223,14 @@ class Programme:
             self._mark = self.evaluations, self.own_cost, self.own.violation
         elif self.evaluations - count >= self.patience:
             told = f"the last {self.patience} designs gained less than {self.gain:g} of the best"
-            raise Settled("stalled", told)
+            raise SearchStalled("stalled", told)
 
     def _require_leave(self) -> None:
         self._require_gain()
         if self.max_evaluations is not None and self.evaluations >= self.max_evaluations:
-            raise Enough("evaluation limit", f"{self.evaluations} designs were simulated")
+            raise SearchStopped("evaluation limit", f"{self.evaluations} designs were simulated")
         if perf_counter() - self._begun > self.max_seconds:
-            raise Enough("time limit", f"{self.max_seconds:g} s are over")
+            raise SearchStopped("time limit", f"{self.max_seconds:g} s are over")
 
 
 def away(unknowns: Unknowns, q: Vector) -> npt.NDArray[np.bool_]:
@@ -242,7 +242,7 @@ def away(unknowns: Unknowns, q: Vector) -> npt.NDArray[np.bool_]:
     return np.asarray((np.abs(moved) > size) & open_)
 
 
-def split(point: DesignPoint) -> Terms:
+def split(point: DesignPoint) -> Evaluation:
     """The scores by what becomes of them."""
     counted = point.worst or point
     weighted = counted.weighted
@@ -255,7 +255,7 @@ def split(point: DesignPoint) -> Terms:
     objectives, objective_slopes = part("minimise")
     limits, limit_slopes = part("at-most")
     equalities, equality_slopes = part("equal")
-    return Terms(
+    return Evaluation(
         point,
         counted,
         objectives,
@@ -291,7 +291,7 @@ def aggregate_weights(w: Vector, how: Aggregate, sharpness: float) -> Vector:
     return found
 
 
-def better(terms: Terms, cost: float, best: Terms, best_cost: float) -> bool:
+def better(terms: Evaluation, cost: float, best: Evaluation, best_cost: float) -> bool:
     """Nearer to feasible first; among feasible designs the lower cost."""
     ours, theirs = max(terms.violation, FEASIBLE), max(best.violation, FEASIBLE)
     return ours < theirs or (ours == theirs and cost < best_cost)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from estimica.optimise.criteria.score import DesignPoint, FailedDesign, Place
+from estimica.optimise.criteria.score import CriterionInCase, DesignPoint, FailedDesign
 from estimica.optimise.design import Design
 from estimica.study.tables.optimise import RobustTable
 
@@ -157,7 +157,7 @@ def _stacked(one: DesignPoint, points: Sequence[DesignPoint]) -> DesignPoint:
     return DesignPoint(one.q, one.tuners, tuple(places), values, least, slopes, kept, one.factors)
 
 
-def scenario_weights(w: Vector, place: Place, table: RobustTable) -> Vector:
+def scenario_weights(w: Vector, place: CriterionInCase, table: RobustTable) -> Vector:
     """By how much each scenario moves what counts; they sum up to 1."""
     if table.measure == "mean" or place.role == "equal":
         return np.full(len(w), 1 / len(w))

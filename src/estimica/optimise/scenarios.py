@@ -10,7 +10,7 @@ import numpy as np
 from estimica.base.errors import DesignError
 from estimica.optimise.assess.run import require_parameters
 from estimica.optimise.assess.samples import Samples, drawn, drawn_jointly, grid
-from estimica.optimise.assess.tuner_distribution import Source
+from estimica.optimise.assess.tuner_distribution import TunerDistribution
 from estimica.optimise.design import Design, prepare_design
 from estimica.optimise.robust import RobustDesign
 from estimica.study.case import Case
@@ -20,8 +20,8 @@ from estimica.study.tables.optimise import Distribution, OptimiseTable, RobustTa
 MOST = 1000  # scenarios of one design
 
 
-def designed(
-    study: Study, table: OptimiseTable, source: Source | None = None
+def prepare_any_design(
+    study: Study, table: OptimiseTable, source: TunerDistribution | None = None
 ) -> Design | RobustDesign:
     """The criteria of a study, in all scenarios where its parameters are uncertain."""
     if table.robust is None:
@@ -32,7 +32,7 @@ def designed(
 
 
 def scenarios_of(
-    study: Study, table: RobustTable, seed: int, source: Source | None = None
+    study: Study, table: RobustTable, seed: int, source: TunerDistribution | None = None
 ) -> list[dict[str, float]]:
     """All combinations of lists, each with the draws from distributions or from a fit."""
     names = list(table.uncertain)
@@ -70,7 +70,11 @@ def scenarios_of(
 
 
 def _of_fit(
-    study: Study, table: RobustTable, seed: int, source: Source | None, taken: Sequence[str]
+    study: Study,
+    table: RobustTable,
+    seed: int,
+    source: TunerDistribution | None,
+    taken: Sequence[str],
 ) -> Samples:
     """Fitted values that are not tuned here, as uncertain as their fit has them."""
     if source is None or (source.covariance is None and source.sample is None):

@@ -48,5 +48,5 @@ register(Parallel, Form.TEXT, _on_use("estimica.report.plotly.parallel", "parall
 register(Listing, Form.FIGURE, _on_use("estimica.report.plotly.curves", "listing_figure"))
 register(Listing, Form.HTML, _on_use("estimica.report.html", "listing_fragment"))
 register(Listing, Form.TEXT, _on_use("estimica.report.text", "listing_text"))
-register_writer(Page, _on_use("estimica.report.write", "write_shown"))
+register_writer(Page, _on_use("estimica.report.write", "write_report"))
 register_figures(_on_use("estimica.report.matplotlib.files", "write_figures"))

@@ -17,18 +17,28 @@ from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
 from estimica.base.files.write import write_text
-from estimica.base.thinning import thinned_page
-from estimica.base.view import Bars, Curves, Heat, Listing, Page, Parallel, Section, Shown, Table
+from estimica.base.thinning import thin_page
+from estimica.base.view import (
+    Bars,
+    Curves,
+    Heat,
+    Listing,
+    Page,
+    Parallel,
+    Section,
+    Table,
+    ViewElement,
+)
 from estimica.base.visible import visible
 from estimica.report.glossary import words_by_section
 from estimica.report.plotly import bars, heat, parallel
 from estimica.report.plotly import curves as plots
 from estimica.report.plotly.compact_json import figure_json
-from estimica.report.provenance import made
+from estimica.report.provenance import provenance
 from estimica.report.text import printed
 
 FEW_SECTIONS = 4  # that need no contents list
-Drawn = Curves | Heat | Bars | Parallel
+Drawable = Curves | Heat | Bars | Parallel
 
 
 def write_page(path: str | Path, title: str, sections: Sequence[Section], lead: str = "") -> Path:
@@ -43,7 +53,7 @@ def write_html(page: Page, path: str | PathLike[str]) -> Path:
 
 def page_html(page: Page) -> str:
     """The whole page as HTML: figures drawn by plotly.js, which is packed into it."""
-    page = thinned_page(page)
+    page = thin_page(page)
     figures: list[tuple[str, Markup]] = []
     sections = list(_parts(page, figures))
     return _template("page.html.jinja").render(
@@ -53,9 +63,9 @@ def page_html(page: Page) -> str:
         contents=sections if len(sections) > FEW_SECTIONS else (),
         figures=figures,
         plotly=Markup(_packed_plotly()),
-        style=Markup(_source("page.css")),
-        script=Markup(_source("page.js")),
-        made=made(),
+        style=Markup(_template_text("page.css")),
+        script=Markup(_template_text("page.js")),
+        made=provenance(),
     )
 
 
@@ -81,12 +91,12 @@ def _parts(page: Page, figures: list[tuple[str, Markup]]) -> Iterator[_Part]:
         yield _Part(f"s{k}", s.heading, s.chapter, within, paragraphs, shown, words)
 
 
-def _item(shown: Shown, figures: list[tuple[str, Markup]]) -> Markup:
+def _item(shown: ViewElement, figures: list[tuple[str, Markup]]) -> Markup:
     if isinstance(shown, Table):
         return Markup(_table(shown, copy=len(shown.rows) > 1))
     if isinstance(shown, Listing):
         return Markup(_listing(shown, copy=True))
-    drawn = drawn_figure(shown)
+    drawn = plotly_figure(shown)
     number = len(figures) + 1
     figures.append((f"f{number}", Markup(figure_json(drawn))))
     height = drawn.layout.height or 450
@@ -97,7 +107,7 @@ def _item(shown: Shown, figures: list[tuple[str, Markup]]) -> Markup:
     )
 
 
-def drawn_figure(shown: Drawn) -> Figure:
+def plotly_figure(shown: Drawable) -> Figure:
     """An interactive figure of anything that is no text."""
     if isinstance(shown, Heat):
         return heat.figure(shown)
@@ -106,9 +116,9 @@ def drawn_figure(shown: Drawn) -> Figure:
     return bars.figure(shown) if isinstance(shown, Bars) else plots.figure(shown)
 
 
-def curves_fragment(shown: Drawn) -> str:
+def curves_fragment(shown: Drawable) -> str:
     """A figure as HTML that brings plotly.js along, for notebooks."""
-    figure = drawn_figure(shown)
+    figure = plotly_figure(shown)
     return str(figure.to_html(include_plotlyjs=True, full_html=False, config=_BUTTONS))
 
 
@@ -147,7 +157,7 @@ def _packed_plotly() -> str:
 
 
 @lru_cache
-def _source(name: str) -> str:
+def _template_text(name: str) -> str:
     return files("estimica.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -161,4 +171,4 @@ def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, finalize=_shown, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(_source(name))
+    return environment.from_string(_template_text(name))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from estimica.base.view import Listing, Page, Section, Shown, Table
+from estimica.base.view import Listing, Page, Section, Table, ViewElement
 
 #: results are read in this order: first what was found, then how far to trust it, then its use
-ORDER = (
+CHAPTER_ORDER = (
     "fit", "residuals", "identifiability", "release", "bootstrap", "profile", "sample",
     "crossvalidate", "map", "backcalculate", "design-input", "optimise", "sweep", "montecarlo",
 )  # fmt: skip
 
 
-def joined(title: str, pages: Sequence[Page]) -> Page:
+def join_pages(title: str, pages: Sequence[Page]) -> Page:
     """One document; a table or listing that an earlier chapter has shown is not shown again."""
     if len(pages) == 1:
         return pages[0]
@@ -37,5 +37,5 @@ def _chapter(page: Page, seen: list[Table | Listing]) -> Iterator[Section]:
 _ABOVE = "What an earlier chapter has shown is not repeated."
 
 
-def _known(shown: Shown, seen: list[Table | Listing]) -> bool:
+def _known(shown: ViewElement, seen: list[Table | Listing]) -> bool:
     return isinstance(shown, (Table, Listing)) and shown in seen

@@ -8,24 +8,24 @@ from pathlib import Path
 from urllib.parse import quote
 
 from estimica.base.files.write import write_text
-from estimica.base.thinning import thinned_page
-from estimica.base.view import Listing, Page, Shown, Table
+from estimica.base.thinning import thin_page
+from estimica.base.view import Listing, Page, Table, ViewElement
 from estimica.base.visible import visible
 from estimica.report.glossary import words_by_section
-from estimica.report.matplotlib.files import Figures
-from estimica.report.provenance import made
+from estimica.report.matplotlib.files import FigureFolder
+from estimica.report.provenance import provenance
 from estimica.report.text import printed
 
 
 def write_markdown(page: Page, path: Path, format: str = "svg") -> Path:
     """Write `path` and its figures into the folder `<name>_figures` beside it."""
     folder = path.with_name(f"{path.stem}_figures")
-    figures = Figures(folder, format)
-    text = "\n\n".join(_blocks(thinned_page(page), figures, folder.name)) + "\n"
+    figures = FigureFolder(folder, format)
+    text = "\n\n".join(_blocks(thin_page(page), figures, folder.name)) + "\n"
     return write_text(path, text)
 
 
-def _blocks(page: Page, figures: Figures, folder: str) -> Iterator[str]:
+def _blocks(page: Page, figures: FigureFolder, folder: str) -> Iterator[str]:
     yield f"# {_plain(page.title)}"
     if page.lead:
         yield _plain(page.lead)
@@ -42,10 +42,10 @@ def _blocks(page: Page, figures: Figures, folder: str) -> Iterator[str]:
             yield from _shown(shown, figures, folder, section.heading)
         if words:
             yield "\n".join(f"> **{_plain(w)}**: {_plain(m)}  " for w, m in words).rstrip()
-    yield f"---\n\n*{made()}*"
+    yield f"---\n\n*{provenance()}*"
 
 
-def _shown(shown: Shown, figures: Figures, folder: str, heading: str) -> Iterator[str]:
+def _shown(shown: ViewElement, figures: FigureFolder, folder: str, heading: str) -> Iterator[str]:
     if isinstance(shown, Table):
         yield table_markdown(shown)
     elif isinstance(shown, Listing):

@@ -6,6 +6,6 @@ from datetime import datetime
 from importlib.metadata import version
 
 
-def made() -> str:
+def provenance() -> str:
     """A line for the end of a report."""
     return f"estimica {version('estimica')}, {datetime.now():%Y-%m-%d %H:%M}"

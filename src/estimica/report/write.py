@@ -9,13 +9,13 @@ from estimica.base.errors import ReportError
 from estimica.base.view import Page
 
 MARKDOWN = (".md", ".markdown")
-OTHERS = (".pdf", ".docx", ".tex", ".png", ".svg", ".json", ".txt", ".csv")
+UNSUPPORTED_ENDINGS = (".pdf", ".docx", ".tex", ".png", ".svg", ".json", ".txt", ".csv")
 
 
-def write_shown(page: Page, path: str | PathLike[str]) -> Path:
+def write_report(page: Page, path: str | PathLike[str]) -> Path:
     """Write what a result says of itself; a name that ends with .md asks for Markdown."""
     path = Path(path)
-    require_ending(path)
+    require_report_ending(path)
     if path.suffix.lower() in MARKDOWN:
         from estimica.report.markdown import write_markdown
 
@@ -25,10 +25,10 @@ def write_shown(page: Page, path: str | PathLike[str]) -> Path:
     return write_html(page, path)
 
 
-def require_ending(path: Path) -> None:
+def require_report_ending(path: Path) -> None:
     """Refuse a name that promises another kind of file."""
     ending = path.suffix.lower()
-    if ending in OTHERS:
+    if ending in UNSUPPORTED_ENDINGS:
         hint = "; print the HTML page to get a PDF" if ending == ".pdf" else ""
         raise ReportError(
             "P022", f"cannot write '{path}': a report is an .html or an .md file{hint}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from estimica.compiled.equations import Equations
-from estimica.compiled.model.interface import Evaluation, Respond
+from estimica.compiled.model.interface import Evaluation, ModelResponse
 from estimica.compiled.tuning import Constant
 from estimica.simulate.engine import status
 from estimica.simulate.engine.run import Run
@@ -39,14 +39,16 @@ _ADVICE = {
 }
 
 
-def explained(response: Respond, run: Evaluation, tuners: Sequence[Constant] | None = None) -> str:
+def failure_text(
+    response: ModelResponse, run: Evaluation, tuners: Sequence[Constant] | None = None
+) -> str:
     """Why a run of any model failed, with equation and unknown where these are known."""
     if isinstance(response, Response) and isinstance(run, Run):
-        return describe(response.configuration.tuning.equations, run, response, tuners)[1]
+        return run_failure_text(response.configuration.tuning.equations, run, response, tuners)[1]
     return run.text
 
 
-def describe(
+def run_failure_text(
     equations: Equations,
     run: Run,
     response: Response,

@@ -12,7 +12,12 @@ from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal, as_signal
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.model.formulas import FormulaResponse, MovingResponse, Plan, plan
+from estimica.compiled.model.formulas import (
+    FormulaInputResponse,
+    FormulaProgram,
+    FormulaResponse,
+    formula_program,
+)
 from estimica.compiled.model.interface import Model
 from estimica.source.formula import CONSTANTS, Formula, parse_formula
 
@@ -70,7 +75,7 @@ class FormulaModel(Model):
         self.input_names = inputs
         used = dict.fromkeys(n for f in formulas.values() for n in f.names)
         self.parameter_names = tuple(n for n in used if n not in inputs)
-        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._plans: dict[tuple[object, ...], FormulaProgram] = {}
 
     @property
     def has_time(self) -> bool:
@@ -122,7 +127,7 @@ class FormulaModel(Model):
         vector = tuple(n for n, v in values.items() if isinstance(v, np.ndarray))
         key = (names, tuners, vector)
         if key not in self._plans:
-            self._plans[key] = plan({n: self.formulas[n] for n in names}, tuners, vector)
+            self._plans[key] = formula_program({n: self.formulas[n] for n in names}, tuners, vector)
         known = values | {n: v for n, v in set_values.items() if n not in tuners}
         begun = np.array([set_values.get(n, np.nan) for n in tuners])
         return FormulaResponse(self._plans[key], points, known, begun)
@@ -137,7 +142,7 @@ class FormulaModel(Model):
         wrt: Sequence[str],
         wrt_inputs: Sequence[str],
         options: Any = None,
-    ) -> MovingResponse:
+    ) -> FormulaInputResponse:
         """Points to be evaluated at many values of the tuners `wrt` and the inputs `wrt_inputs`."""
         values = self._inputs(inputs, points)
         vector = [n for n, v in values.items() if isinstance(v, np.ndarray) or n in wrt_inputs]
@@ -145,9 +150,9 @@ class FormulaModel(Model):
             n: self.formulas[n] for n in self._known(outputs, self.output_names(), "output")
         }
         self._require_values(outputs, parameters, wrt)
-        made = plan(formulas, (*wrt, *wrt_inputs), vector)
+        made = formula_program(formulas, (*wrt, *wrt_inputs), vector)
         known = values | {n: float(v) for n, v in parameters.items() if n not in wrt}
-        return MovingResponse(made, points, known, len(wrt))
+        return FormulaInputResponse(made, points, known, len(wrt))
 
     def _known(
         self, given: Sequence[str] | None, names: Sequence[str], what: str

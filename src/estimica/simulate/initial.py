@@ -22,7 +22,7 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat import expression as ex
 from estimica.flat.system import Equation, StateSelect
 from estimica.simulate.roots import newton
-from estimica.simulate.roots.search import NESTED, SEARCHED, Found, RootSearch, unknowns_of
+from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
 
 Vector = npt.NDArray[np.float64]
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
@@ -30,7 +30,7 @@ MODE_ROUNDS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class InitialPoint:
     """Where a run begins: independent constants (free parameters found), P, x, S, z, modes."""
 
     values: Vector
@@ -270,7 +270,9 @@ class Initialiser:
 
     # -- one start -------------------------------------------------------------------------------
 
-    def start(self, values: Vector, time: float, u: Vector, guess: Vector | None = None) -> Start:
+    def start(
+        self, values: Vector, time: float, u: Vector, guess: Vector | None = None
+    ) -> InitialPoint:
         """The consistent start for values of the independent constants; `guess` is where to look
         for the algebraic unknowns instead of their start attributes."""
         e = self.equations
@@ -282,10 +284,10 @@ class Initialiser:
             z = z if guess is None else guess
         P, x, S = self.tuning.prepare(values)
         if not (self.implicit or z.size):
-            return Start(values, P, x, S, z, d)
+            return InitialPoint(values, P, x, S, z, d)
         if not self.implicit:
             z, modes = self._consistent_z(values, time, u, d, x, z, P)
-            return Start(values, P, x, S, z, self._before_the_event(modes, d))
+            return InitialPoint(values, P, x, S, z, self._before_the_event(modes, d))
         d_pre = d.copy()
         U = np.concatenate([x[self.open], values[self.free], z])
         for _ in range(MODE_ROUNDS):
@@ -307,13 +309,13 @@ class Initialiser:
         z, logical = (np.array(g, float).ravel() for g in self._guess(values))
         return z, logical
 
-    def operating_point(self, values: Vector, time: float, u: Vector) -> Start:
+    def operating_point(self, values: Vector, time: float, u: Vector) -> InitialPoint:
         """Like `start`, with modes and logicals settled as the initial event leaves them."""
         found = self.start(values, time, u)
         d = self._settled_modes(found, found.d, time, u)
-        return Start(found.values, found.P, found.x, found.S, found.z, d)
+        return InitialPoint(found.values, found.P, found.x, found.S, found.z, d)
 
-    def settled(self, start: Start, time: float, u: Vector) -> Vector:
+    def settled(self, start: InitialPoint, time: float, u: Vector) -> Vector:
         """Modes and logicals that agree with the given values."""
         return self._settled_modes(start, start.d, time, u)
 
@@ -324,13 +326,17 @@ class Initialiser:
         d_pre = d.copy()
         for _ in range(MODE_ROUNDS):
             z = self._solve(z, values, time, u, d)
-            new = self._settled_modes(Start(values, P, x, np.zeros((0, 0)), z, d), d_pre, time, u)
+            new = self._settled_modes(
+                InitialPoint(values, P, x, np.zeros((0, 0)), z, d), d_pre, time, u
+            )
             if np.array_equal(new, d):
                 break
             d = new
         return z, d
 
-    def _start_from(self, U: Vector, values: Vector, d: Vector, time: float, u: Vector) -> Start:
+    def _start_from(
+        self, U: Vector, values: Vector, d: Vector, time: float, u: Vector
+    ) -> InitialPoint:
         n_open, n_free = len(self.open), len(self.free)
         values = values.copy()
         values[self.free] = U[n_open : n_open + n_free]
@@ -343,9 +349,9 @@ class Initialiser:
         P, x, S = self.tuning.prepare(values, rates[n_open : n_open + n_free])
         x[self.open] = U[:n_open]
         S[self.open] = rates[:n_open]
-        return Start(values, P, x, S, U[n_open + n_free :].copy(), d)
+        return InitialPoint(values, P, x, S, U[n_open + n_free :].copy(), d)
 
-    def _settled_modes(self, start: Start, d_pre: Vector, time: float, u: Vector) -> Vector:
+    def _settled_modes(self, start: InitialPoint, d_pre: Vector, time: float, u: Vector) -> Vector:
         if not self.has_modes:
             return start.d
         d = start.d
@@ -371,7 +377,7 @@ class Initialiser:
         found = self._near(U, given)
         if found is not None and not (small and (U * found < 0).any()):
             return found
-        root = self._searched(U, given) if small else Found(None)
+        root = self._searched(U, given) if small else RootResult(None)
         found = root.U if root.U is not None else found
         if found is None:
             found = self._from_far(U, given)
@@ -396,12 +402,12 @@ class Initialiser:
         """By continuation from the guess, or all of this from ones in place of its zeros."""
         ones = np.where(U == 0.0, 1.0, U)
         evaluate, holds = self._evaluate(given), self._holds(given)
-        found = newton.from_far(evaluate, U, holds)
+        found = newton.solve_by_continuation(evaluate, U, holds)
         found = self._near(ones, given) if found is None else found
-        return newton.from_far(evaluate, ones, holds) if found is None else found
+        return newton.solve_by_continuation(evaluate, ones, holds) if found is None else found
 
-    def _searched(self, U: Vector, given: Given) -> Found:
-        return self._search.find(U, *given, 1.0) if self._is_square(U) else Found(None)
+    def _searched(self, U: Vector, given: Given) -> RootResult:
+        return self._search.find(U, *given, 1.0) if self._is_square(U) else RootResult(None)
 
     def _is_square(self, U: Vector) -> bool:
         return bool(self.residuals.shape[0] == U.size)
@@ -416,7 +422,7 @@ class Initialiser:
     def _holds(self, given: Given) -> newton.Holds:
         def holds(point: Vector) -> bool:
             E, size = (np.array(a).ravel() for a in self._search.true(point, *given, 1.0))
-            return newton.near(E, size)
+            return newton.is_near_zero(E, size)
 
         return holds
 
@@ -432,7 +438,7 @@ class Initialiser:
         begun = self._newton(U, given, 0.0)
         if begun is None:
             return None
-        return newton.follow(lambda V, share: self._newton(V, given, share), begun)
+        return newton.continue_root(lambda V, share: self._newton(V, given, share), begun)
 
     def _fail(self, U: Vector, given: Given, why: str) -> None:
         R = np.array(self._R(U, *given, 1.0)[0]).ravel()

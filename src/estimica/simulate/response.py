@@ -122,7 +122,7 @@ class Response:
         """Integrate at values of all independent constants, sampled at `times` up to the end."""
         c = self.configuration
         start = c.initialiser.start(values, self.begin, self.pieces.values[0])
-        begun = engine.Start(start.x, start.S, start.z, start.d)
+        begun = engine.RunStart(start.x, start.S, start.z, start.d)
         return integrate(c.kernel, start.P, begun, self.pieces, times, self.options)
 
     def place(self, parameter: str) -> int:

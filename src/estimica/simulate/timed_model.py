@@ -17,7 +17,7 @@ Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 
-class SimulatedModel(Model):
+class TimedModel(Model):
     """Trajectories and sensitivities from the response."""
 
     def simulate(
@@ -97,7 +97,7 @@ def known_names(
     return found
 
 
-def finite(name: str, value: object) -> float:
+def finite_number(name: str, value: object) -> float:
     """A number that a user gave."""
     try:
         number = float(value)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from estimica.base import view as show
 from estimica.base.errors import ModelError
-from estimica.base.files.write import replaced
+from estimica.base.files.write import atomic_replacement
 from estimica.base.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Trajectory:
 
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write time and all variables, full precision, one row a sample; where they are."""
-        with replaced(path) as draft:
+        with atomic_replacement(path) as draft:
             self.to_frame().to_csv(draft, float_format="%.17g")
         return Path(path)
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from estimica import flat
-from estimica.base.collector import collector_paused
+from estimica.base.collector import garbage_collection_paused
 from estimica.flat.serialise import FORMAT, from_json, to_json
 from estimica.flat.system import FlatSystem
 from estimica.source.rumoca.process import RUMOCA_VERSION
@@ -68,20 +68,20 @@ def fingerprint(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def stored(key: str) -> FlatSystem | None:
+def read_flat(key: str) -> FlatSystem | None:
     """The flat system of that name; None where there is none that can be read."""
     content = read_entry("flat", key)
     if content is None:
         return None
     try:
-        with collector_paused():
+        with garbage_collection_paused():
             return from_json(content.decode()).named(key)
     except UNREADABLE:
         drop_entry("flat", key)
         return None
 
 
-def store(key: str, system: FlatSystem) -> None:
+def write_flat(key: str, system: FlatSystem) -> None:
     """Keep a flat system under that name; where the disk does not let us, do without."""
     write_entry("flat", key, to_json(system).encode())
 

@@ -18,7 +18,7 @@ from estimica.flat import calculus
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_expression
-from estimica.flat.vectorised import Program
+from estimica.flat.vectorised import ArrayProgram
 from estimica.source.syntax.nodes import BUILTINS, argument_name, span_of
 from estimica.source.syntax.outline import Token, tokenise
 from estimica.source.syntax.parser import ParseFailure, Parser
@@ -74,7 +74,7 @@ _ARITHMETIC = {
     "ExpElem": ex.power,
 }  # fmt: skip
 _RELATIONS = {"Lt": "lt", "Le": "le", "Gt": "gt", "Ge": "ge", "Eq": "eq", "Neq": "ne"}
-_LOGIC = {"And": ex.both, "Or": ex.either}
+_LOGIC = {"And": ex.logical_and, "Or": ex.logical_or}
 _CALLS = {spelt: name for name, spelt in BUILTINS.items()}
 
 
@@ -163,8 +163,8 @@ def _parsed(text: str, tokens: list[Token], where: str) -> Formula:
 
 
 @lru_cache(maxsize=256)
-def _program(formula: Formula, arrays: tuple[bool, ...]) -> Program:
-    return Program([formula.expression], [ex.name(n) for n in formula.names], arrays)
+def _program(formula: Formula, arrays: tuple[bool, ...]) -> ArrayProgram:
+    return ArrayProgram([formula.expression], [ex.name(n) for n in formula.names], arrays)
 
 
 def _value(formula: Formula, name: str, values: Mapping[str, float | Vector]) -> float | Vector:
@@ -233,7 +233,7 @@ class _Reader:
             case "VarRef" | "FieldAccess" | "Index":
                 return self._name(node)
             case "Unary" if content["op"] == "Not":
-                return ex.negate(self.truth(content["rhs"]))
+                return ex.logical_not(self.truth(content["rhs"]))
             case "Binary" if content["op"] in _RELATIONS:
                 left, right = self.number(content["lhs"]), self.number(content["rhs"])
                 return ex.relation(_RELATIONS[content["op"]], left, right)
@@ -272,7 +272,7 @@ class _Reader:
         pairs = [(self.truth(c), read(value)) for c, value in content["branches"]]
         result: Expression = read(content["else_branch"])
         for condition, value in reversed(pairs):
-            result = ex.choose(condition, value, result)
+            result = ex.conditional(condition, value, result)
         return result
 
     # --- names and functions ---------------------------------------------------------------------

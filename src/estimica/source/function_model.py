@@ -47,7 +47,7 @@ def is_function(request: Request) -> bool:
     return found is not None and found.word == "function"
 
 
-def wrapped(request: Request, inputs: Sequence[str]) -> Request:
+def function_as_model(request: Request, inputs: Sequence[str]) -> Request:
     """The request for a model of the function; those of its inputs not in `inputs` are parameters.
 
     Without `inputs`, parameters are those that have a default.

@@ -26,7 +26,7 @@ _GIGABYTE = 1e9
 
 
 @dataclass(slots=True)
-class Watch:
+class LoadLimits:
     """One loading: its clock, its limits, and what it is at."""
 
     what: str  # the class, as the user calls it
@@ -57,7 +57,7 @@ class Watch:
             while self._told < len(_TOLD_AFTER) and passed >= _TOLD_AFTER[self._told]:
                 self._told += 1
             memory = f", {resident / 1e6:.0f} MB" if resident else ""
-            tell(f"loading '{self.what}': {passed:.0f} s so far{memory}; {self.stage}")
+            report_progress(f"loading '{self.what}': {passed:.0f} s so far{memory}; {self.stage}")
 
     @contextlib.contextmanager
     def at(self, stage: str) -> Iterator[None]:
@@ -87,14 +87,14 @@ class Watch:
         )
 
 
-_current: ContextVar[Watch | None] = ContextVar("loading", default=None)
+_current: ContextVar[LoadLimits | None] = ContextVar("loading", default=None)
 
 
 @contextlib.contextmanager
-def watched(what: str, seconds: float | None = None) -> Iterator[Watch]:
+def load_limits(what: str, seconds: float | None = None) -> Iterator[LoadLimits]:
     """Everything inside is one loading, within the limits of the user or of `seconds`."""
     memory = _setting(MEMORY, _DEFAULT_MEMORY) * _GIGABYTE
-    watch = Watch(what, seconds if seconds is not None else load_seconds(), memory)
+    watch = LoadLimits(what, seconds if seconds is not None else load_seconds(), memory)
     token = _current.set(watch)
     try:
         yield watch
@@ -107,14 +107,14 @@ def load_seconds() -> float:
     return _setting(SECONDS, _DEFAULT_SECONDS)
 
 
-def look() -> None:
+def check_limits() -> None:
     """Raise where the loading under way, if there is one, takes too long."""
     watch = _current.get()
     if watch is not None:
         watch.look()
 
 
-def tell(text: str) -> None:
+def report_progress(text: str) -> None:
     """One line for who waits."""
     print(visible(text), file=sys.stderr, flush=True)
 

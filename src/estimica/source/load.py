@@ -12,12 +12,12 @@ from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem, Variability
 from estimica.source.base_modelica.text import base_text
-from estimica.source.cache import key_of, store, stored
+from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.decode.origins import SourceFiles, source_number
 from estimica.source.decode.system import decode
-from estimica.source.function_model import is_function, wrapped
-from estimica.source.limits import Watch, load_seconds, watched
-from estimica.source.modifiers import Fixed, check_names
+from estimica.source.function_model import function_as_model, is_function
+from estimica.source.limits import LoadLimits, load_limits, load_seconds
+from estimica.source.modifiers import FixedValue, check_fixed_names
 from estimica.source.request import Request, check_class, read_request
 from estimica.source.rumoca.attempt import Attempt
 from estimica.source.rumoca.derivative_functions import mark_derivatives
@@ -33,7 +33,7 @@ def load_flat(
     source: str | Path,
     class_name: str | None = None,
     *,
-    fix: Mapping[str, Fixed] | None = None,
+    fix: Mapping[str, FixedValue] | None = None,
     libraries: Sequence[Path] = (),
     inputs: Sequence[str] = (),
     frontend: str = "rumoca",
@@ -87,7 +87,7 @@ def load_flat(
 def _load_rumoca(
     source: str | Path,
     class_name: str | None,
-    fix: Mapping[str, Fixed] | None,
+    fix: Mapping[str, FixedValue] | None,
     libraries: Sequence[Path],
     inputs: Sequence[str],
     cache: bool,
@@ -96,15 +96,15 @@ def _load_rumoca(
     request = read_request(source, class_name, [Path(p) for p in libraries])
     function = request.class_name if is_function(request) else ""
     if function:
-        request = wrapped(request, inputs)
+        request = function_as_model(request, inputs)
     fixed = dict(fix or {})
     key = _key(request, fixed)
-    system = stored(key) if cache else None
+    system = read_flat(key) if cache else None
     if system is None:
-        with watched(request.class_name, time_limit) as watch:
+        with load_limits(request.class_name, time_limit) as watch:
             system = _loaded(request, fixed, cache, watch)
         if cache:
-            store(key, system)
+            write_flat(key, system)
     if function:
         system = _of_function(system, function)
         key = key_of("function", key)
@@ -122,7 +122,7 @@ def _of_function(system: FlatSystem, name: str) -> FlatSystem:
     return dataclasses.replace(system, name=name, of_function=True, variables=variables)
 
 
-def _key(request: Request, fix: Mapping[str, Fixed]) -> str:
+def _key(request: Request, fix: Mapping[str, FixedValue]) -> str:
     return key_of(
         request.class_name,
         request.document,
@@ -132,7 +132,9 @@ def _key(request: Request, fix: Mapping[str, Fixed]) -> str:
     )
 
 
-def _loaded(request: Request, fix: Mapping[str, Fixed], cache: bool, watch: Watch) -> FlatSystem:
+def _loaded(
+    request: Request, fix: Mapping[str, FixedValue], cache: bool, watch: LoadLimits
+) -> FlatSystem:
     if not request.document:
         check_class(request)
     with watch.at("Estimica looks for what the Modelica compiler would drop"):
@@ -141,7 +143,7 @@ def _loaded(request: Request, fix: Mapping[str, Fixed], cache: bool, watch: Watc
         return _flattened(request, {}, None, watch, notes)
     plain = _plain_or_none(request, cache, watch, notes)
     if plain is not None:
-        check_names(fix, plain)
+        check_fixed_names(fix, plain)
     whole = {k: v for k, v in fix.items() if "[" not in k}
     elements = {k: v for k, v in fix.items() if "[" in k}
     system = plain
@@ -151,26 +153,26 @@ def _loaded(request: Request, fix: Mapping[str, Fixed], cache: bool, watch: Watc
 
 
 def _plain_or_none(
-    request: Request, cache: bool, watch: Watch, notes: tuple[str, ...]
+    request: Request, cache: bool, watch: LoadLimits, notes: tuple[str, ...]
 ) -> FlatSystem | None:
     """The class without modifiers; None where it needs them to make sense."""
     key = _key(request, {})
-    system = stored(key) if cache else None
+    system = read_flat(key) if cache else None
     if system is None:
         try:
             system = _flattened(request, {}, None, watch, notes)
         except (SourceError, UnsupportedError):
             return None
         if cache:
-            store(key, system)
+            write_flat(key, system)
     return system
 
 
 def _flattened(
     request: Request,
-    fix: Mapping[str, Fixed],
+    fix: Mapping[str, FixedValue],
     plain: FlatSystem | None,
-    watch: Watch,
+    watch: LoadLimits,
     notes: tuple[str, ...],
 ) -> FlatSystem:
     everything = whole(request.libraries)
@@ -254,7 +256,7 @@ def _decoded(
     )
 
 
-def _with_elements(system: FlatSystem, elements: Mapping[str, Fixed]) -> FlatSystem:
+def _with_elements(system: FlatSystem, elements: Mapping[str, FixedValue]) -> FlatSystem:
     """Single elements of arrays, which no modifier can reach, take their value here."""
     if not elements:
         return system

@@ -9,14 +9,14 @@ from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean
 from estimica.flat.system import FlatSystem, Kind, Variability, Variable
 
-Fixed: TypeAlias = float | bool | int | str
+FixedValue: TypeAlias = float | bool | int | str
 _Tree: TypeAlias = "dict[str, _Tree | str]"
 
 WRAPPER = "EstimicaModified"
 
 
 def wrapper_text(
-    class_name: str, fix: Mapping[str, Fixed], system: FlatSystem | None, more: str = ""
+    class_name: str, fix: Mapping[str, FixedValue], system: FlatSystem | None, more: str = ""
 ) -> str:
     """A class that extends `class_name` with the modifiers `fix`; `system` is the class as it is.
 
@@ -36,7 +36,7 @@ def wrapper_text(
     return f"model {WRAPPER}\n  {extends}\n{more}end {WRAPPER};\n"
 
 
-def check_names(fix: Mapping[str, Fixed], system: FlatSystem) -> None:
+def check_fixed_names(fix: Mapping[str, FixedValue], system: FlatSystem) -> None:
     """Raise for names that are no parameters of `system`, or that may not be changed."""
     problems = []
     parameters = [v.name for v in system.variables if v.variability is Variability.PARAMETER]
@@ -55,7 +55,7 @@ def check_names(fix: Mapping[str, Fixed], system: FlatSystem) -> None:
         raise SourceError("S021", f"fix, class {system.name}: " + "; ".join(problems))
 
 
-def literal(value: Fixed, variable: Variable | None) -> str:
+def literal(value: FixedValue, variable: Variable | None) -> str:
     """`value` in Modelica, as the kind of `variable` needs it."""
     if isinstance(value, bool):
         return "true" if value else "false"

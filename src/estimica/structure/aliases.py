@@ -10,8 +10,8 @@ from estimica.flat import expression as ex
 from estimica.flat.calculus import partial
 from estimica.flat.expression import Expression
 from estimica.flat.system import Action, Branch, Equation, StateSelect, Variability, When
-from estimica.structure.linear import Safety, solve_for
-from estimica.structure.working_system import Draft
+from estimica.structure.linear import DivisionGuard, solve_for
+from estimica.structure.working_system import WorkingSystem
 
 #: equations with more nodes than this are never looked at as a pair of variables
 _SMALL = 12
@@ -20,7 +20,7 @@ _RESTLESS = frozenset({"sample", "edge", "change", "delay"})
 _WISH = list(StateSelect)
 
 
-def remove_aliases(draft: Draft) -> Draft:
+def remove_aliases(draft: WorkingSystem) -> WorkingSystem:
     """Rewrite the model without the variables that are nothing but another one, or a constant."""
     return _Remover(draft).run()
 
@@ -28,12 +28,12 @@ def remove_aliases(draft: Draft) -> Draft:
 class _Remover:
     """Holds the growing map from removed variables to what they are."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: WorkingSystem) -> None:
         self.draft = draft
         self.unknown = set(draft.unknowns)
         self.held = draft.assigned_in_whens  # a when gives them their value: they stay
         self.parameters = set(draft.parameters.order)
-        self.safety = Safety(draft.parameters.values)
+        self.safety = DivisionGuard(draft.parameters.values)
         self.removed: dict[str, Expression] = {}
         self.starts = dict(draft.starts)
         self.fixed = set(draft.fixed)
@@ -44,7 +44,7 @@ class _Remover:
         self.differentiated = {e.target for e in ex.walk(*roots) if e.op == "der"}
         self.position = {n: i for i, n in enumerate(draft.unknowns)}
 
-    def run(self) -> Draft:
+    def run(self) -> WorkingSystem:
         equations = self._rewritten(self.draft.equations, self.draft.parameters.numbers)
         settled: set[Equation] = set()  # looked at, and not changed since
         while True:
@@ -222,7 +222,7 @@ class _Remover:
                 f"that of '{keep}' is taken"
             )
 
-    def _finished(self, equations: list[Equation]) -> Draft:
+    def _finished(self, equations: list[Equation]) -> WorkingSystem:
         draft = self.draft
         known = draft.parameters.numbers | self._resolved()
         leaf, memo = substitution(known, self.parameters), dict[Expression, Expression]()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from estimica.flat import expression as ex
 from estimica.flat.calculus import partial
-from estimica.flat.evaluate import Values, evaluate
+from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression, fold
 
 _NONLINEAR = 2
@@ -41,14 +41,14 @@ def _node_degree(e: Expression, d: list[int]) -> int:
             return _NONLINEAR if any(d) else 0
 
 
-def split(e: Expression, leaf: Expression) -> tuple[Expression, Expression] | None:
+def linear_split(e: Expression, leaf: Expression) -> tuple[Expression, Expression] | None:
     """(a, b) with e = a·leaf + b and both free of `leaf`; None where e is not linear in it."""
     if degree(e, (leaf,)) > 1:
         return None
-    return partial(e, leaf), without(e, leaf)
+    return partial(e, leaf), with_leaf_zero(e, leaf)
 
 
-def without(e: Expression, leaf: Expression) -> Expression:
+def with_leaf_zero(e: Expression, leaf: Expression) -> Expression:
     """`e` with `leaf` set to zero."""
     return ex.rewrite([e], lambda other: ex.ZERO if other is leaf else other)[0]
 
@@ -58,7 +58,7 @@ def solve_for(lhs: Expression, rhs: Expression, leaf: Expression) -> Expression 
     for one, other in ((lhs, rhs), (rhs, lhs)):
         if one is leaf and not contains(other, leaf):
             return other
-    parts = split(ex.sub(lhs, rhs), leaf)
+    parts = linear_split(ex.sub(lhs, rhs), leaf)
     if parts is None or ex.is_const(parts[0], 0.0):
         return None
     factor, rest = parts
@@ -74,7 +74,7 @@ def contains(e: Expression, leaf: Expression) -> bool:
     return any(node is leaf for node in ex.walk(e))
 
 
-class Safety:
+class DivisionGuard:
     """Says which factors may be divided by: those that cannot vanish as the model stands."""
 
     def __init__(self, values: dict[str, float]) -> None:
@@ -90,7 +90,7 @@ class Safety:
                     return None
             elif node.op != "const" and not node.operands:
                 return None
-        value = evaluate(e, values=Values(names=self.values))
+        value = evaluate(e, values=EvaluationPoint(names=self.values))
         return value if value == value else None
 
     def nonzero(self, e: Expression) -> bool:
@@ -140,12 +140,12 @@ class LinearForm:
         )
         return LinearForm(dict(sorted(factors.items())), alone, linear)
 
-    def solvable(self, unknown: int, safety: Safety) -> bool:
+    def solvable(self, unknown: int, safety: DivisionGuard) -> bool:
         """Whether the residual can be solved for an unknown without dividing by zero."""
         return unknown in self.alone and safety.nonzero(self.factors[unknown])
 
 
-class Typical:
+class TypicalValues:
     """Numbers for factors at some point that has nothing special about it."""
 
     def __init__(self, parameters: Mapping[str, float]) -> None:

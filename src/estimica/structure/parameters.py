@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
-from estimica.flat.evaluate import Values, evaluate
+from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.system import FlatSystem, Kind, Variability, Variable
 
@@ -115,5 +115,5 @@ def _values(
     values: dict[str, float] = {}
     for name in order:
         e = bindings.get(name) or flat.by_name[name].start
-        values[name] = math.nan if e is None else evaluate(e, values=Values(names=values))
+        values[name] = math.nan if e is None else evaluate(e, values=EvaluationPoint(names=values))
     return values

@@ -14,7 +14,7 @@ Row = dict[Expression, float]
 _EFFORT = 200
 
 
-def part_redundant(
+def split_redundant(
     equations: Sequence[Equation],
 ) -> tuple[tuple[Equation, ...], tuple[Equation, ...]]:
     """(those that say something, those that follow from them); sums of variables only."""

@@ -37,12 +37,14 @@ def write_sensitivity_system(
     flat: FlatSystem, path: Path, wrt: Sequence[str], name: str | None = None
 ) -> SensitivitySystem:
     """Write the extended system to `path`."""
-    system = extend(flat, wrt, name)
+    system = extended_system(flat, wrt, name)
     path.write_text(system.text, encoding="utf-8")
     return system
 
 
-def extend(flat: FlatSystem, wrt: Sequence[str], name: str | None = None) -> SensitivitySystem:
+def extended_system(
+    flat: FlatSystem, wrt: Sequence[str], name: str | None = None
+) -> SensitivitySystem:
     """The extended system of a model without jumps: whens would need the jump formula."""
     _refuse(flat, wrt)
     spelt = _spellings(v.name for v in flat.variables)

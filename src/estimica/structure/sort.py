@@ -13,15 +13,15 @@ from estimica.flat.system import FlatSystem, Kind
 from estimica.structure.aliases import remove_aliases
 from estimica.structure.causality.redefinition import Causality, redefine
 from estimica.structure.events.extract import EventSystem, extract_events
-from estimica.structure.events.past import with_known_past
+from estimica.structure.events.past import without_algebraic_pre
 from estimica.structure.free_parameters import bind_free_parameters
 from estimica.structure.graph.blocks import sort_blocks
-from estimica.structure.index.reduction import Continuous, reduce
-from estimica.structure.linear import Safety
+from estimica.structure.index.reduction import ContinuousSystem, reduce_system
+from estimica.structure.linear import DivisionGuard
 from estimica.structure.parameters import Parameters, is_parameter, order_parameters
-from estimica.structure.redundancy import part_redundant
+from estimica.structure.redundancy import split_redundant
 from estimica.structure.sorted_system import Assignment, Block, Reinit, SortedSystem
-from estimica.structure.working_system import Draft
+from estimica.structure.working_system import WorkingSystem
 
 
 def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem:
@@ -46,16 +46,16 @@ class _VanishingFactors(Exception):
         self.parameters = parameters
 
 
-def _sorted(draft: Draft, *, last: bool = False) -> SortedSystem:
+def _sorted(draft: WorkingSystem, *, last: bool = False) -> SortedSystem:
     draft = remove_aliases(draft)
     events = extract_events(draft)
-    safety = Safety(draft.parameters.values)
-    reduced = reduce(_continuous(events), safety)
+    safety = DivisionGuard(draft.parameters.values)
+    reduced = reduce_system(_continuous(events), safety)
     blocks = sort_blocks(reduced.equations, reduced.unknowns, safety)
     if blocks.zeros and not last:
         raise _VanishingFactors(blocks.zeros)
     _check_reinits(events.reinits, reduced.states)
-    actions = with_known_past(events, reduced.states, blocks.order)
+    actions = without_algebraic_pre(events, reduced.states, blocks.order)
     return SortedSystem(
         flat=draft.flat,
         parameters=draft.parameters.order,
@@ -81,11 +81,11 @@ def _sorted(draft: Draft, *, last: bool = False) -> SortedSystem:
     )
 
 
-def _draft(flat: FlatSystem) -> Draft:
+def _draft(flat: FlatSystem) -> WorkingSystem:
     parameters = order_parameters(flat)
     variables = [v for v in flat.variables if not is_parameter(v) and v.kind is not Kind.STRING]
     unknowns = [v for v in variables if v.causality != "input"]
-    return Draft(
+    return WorkingSystem(
         flat=flat,
         parameters=parameters,
         inputs=tuple(v.name for v in variables if v.causality == "input"),
@@ -108,12 +108,12 @@ def _guesses(parameters: Parameters) -> dict[str, Expression]:
     return {n: ex.const(value) for n, value in known.items() if math.isfinite(value)}
 
 
-def _counted(draft: Draft) -> Draft:
+def _counted(draft: WorkingSystem) -> WorkingSystem:
     n_equations = len(draft.equations) + len(draft.assigned_in_whens)
     return replace(draft, counts=(n_equations, len(draft.unknowns)))
 
 
-def _with_numbers(draft: Draft, zeros: frozenset[str]) -> Draft:
+def _with_numbers(draft: WorkingSystem, zeros: frozenset[str]) -> WorkingSystem:
     """The model with parameters that are zero built in, and marked as such."""
     reason = "it is zero, and with any other value the equations have another structure"
     variables = tuple(
@@ -130,10 +130,10 @@ def _with_numbers(draft: Draft, zeros: frozenset[str]) -> Draft:
     )
 
 
-def _continuous(events: EventSystem) -> Continuous:
+def _continuous(events: EventSystem) -> ContinuousSystem:
     draft = events.draft
-    equations, redundant = part_redundant(events.equations)
-    return Continuous(
+    equations, redundant = split_redundant(events.equations)
+    return ContinuousSystem(
         flat=draft.flat,
         counts=draft.counts,
         equations=equations,

@@ -8,8 +8,13 @@ from dataclasses import replace
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem
-from estimica.structure.causality.choice import Choice, choose_inputs
-from estimica.structure.causality.redefinition import Causality, lacking, redefine, slope_name
+from estimica.structure.causality.choice import InputChoice, choose_inputs
+from estimica.structure.causality.redefinition import (
+    Causality,
+    missing_inputs_error,
+    redefine,
+    slope_name,
+)
 from estimica.structure.sort import sort_system
 from estimica.structure.sorted_system import Block, SortedSystem
 
@@ -27,7 +32,7 @@ def sort_redefined(flat: FlatSystem, causality: Causality) -> tuple[FlatSystem, 
         system = sort_system(turned)
     except StructureError as error:
         if error.code == _SINGULAR:
-            raise lacking(flat, causality) or error from None
+            raise missing_inputs_error(flat, causality) or error from None
         if error.code != _NEEDS_DERIVATIVE:
             raise
         turned = _with_slopes(flat, causality, error)
@@ -70,7 +75,7 @@ def _names_used(system: SortedSystem) -> set[str]:
     return set(ex.names_in(*roots))
 
 
-def sound_choice(flat: FlatSystem, prefer: Sequence[str] = ()) -> Choice:
+def sortable_choice(flat: FlatSystem, prefer: Sequence[str] = ()) -> InputChoice:
     """The inputs to choose from, with sets that sorting refuses left out.
 
     Structure alone does not see sums that cancel, as in flows around a loop.

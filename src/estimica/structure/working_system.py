@@ -17,7 +17,7 @@ from estimica.structure.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class WorkingSystem:
     """The equations of a model in the variables that are left."""
 
     flat: FlatSystem

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from estimica.base.errors import CaseError
 from estimica.base.signals import Hold
 from estimica.compiled.model.interface import OperatingPoint
-from estimica.simulate.staged.plan import Staging
+from estimica.simulate.staged.plan import StagePlan
 from estimica.study.fields.counts import CHANGES
 from estimica.study.fields.kinds import (
     LIST,
@@ -25,10 +25,10 @@ from estimica.study.fields.kinds import (
     Number,
     Positive,
     Truth,
-    called,
-    either,
-    spoken,
-    wrong,
+    display_name,
+    field_error,
+    one_of_kinds,
+    with_own_errors,
 )
 from estimica.study.fields.offer import (
     SECONDS,
@@ -48,7 +48,7 @@ from estimica.study.stages import Begin, Beginning, Change, Fixed, staging_of
 from estimica.study.tuner import Prior
 
 
-@spoken(CaseError, "C001", called("input column", "column"))
+@with_own_errors(CaseError, "C001", display_name("input column", "column"))
 @dataclass(frozen=True, config=STRICT)
 class InputColumn:
     """Where an input comes from: value = scale · column + offset."""
@@ -67,7 +67,7 @@ class InputColumn:
     ] = None
 
 
-@spoken(CaseError, "C001", called("start value"))
+@with_own_errors(CaseError, "C001", display_name("start value"))
 @dataclass(frozen=True, config=STRICT)
 class StartValue:
     """A quantity of one case that is found along with the tuners."""
@@ -81,23 +81,23 @@ class StartValue:
 
     def __post_init__(self) -> None:
         if self.min >= self.max:
-            raise wrong("C012", f"min {self.min:g} is not below max {self.max:g}; swap them")
+            raise field_error("C012", f"min {self.min:g} is not below max {self.max:g}; swap them")
         if self.start is not None and not self.min <= self.start <= self.max:
             bounds = f"{self.min:g} … {self.max:g}"
-            raise wrong("C013", f"start {self.start:g} is outside its bounds {bounds}")
+            raise field_error("C013", f"start {self.start:g} is outside its bounds {bounds}")
 
 
 Noise = Annotated[
     Annotated[Positive, Tag(NUMBER)] | Annotated[str, Tag(TEXT)] | Annotated[Sigma, Tag(TABLE)],
-    either('a positive number, a formula "a + b*y", or a table { min, max, shared, column }'),
+    one_of_kinds('a positive number, a formula "a + b*y", or a table { min, max, shared, column }'),
 ]
 Disturbance = Annotated[
     Annotated[Truth, Tag(TRUTH)] | Annotated[StartValue, Tag(TABLE)],
-    either("true, or a table { start, min, max }"),
+    one_of_kinds("true, or a table { start, min, max }"),
 ]
 
 
-@spoken(CaseError, "C001", called("output column", "column"))
+@with_own_errors(CaseError, "C001", display_name("output column", "column"))
 @dataclass(frozen=True, config=STRICT)
 class OutputColumn:
     """What an output is compared with: scale · column + offset, and how much it counts."""
@@ -143,7 +143,7 @@ class OutputColumn:
 
 Input = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[Finite, Tag(NUMBER)] | Annotated[InputColumn, Tag(TABLE)],
-    either('a column "…", a number, or a table { column = "…", … }'),
+    one_of_kinds('a column "…", a number, or a table { column = "…", … }'),
 ]
 Output = Annotated[
     Annotated[str, Tag(TEXT)]
@@ -157,11 +157,11 @@ Output = Annotated[
 ]
 Start = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[StartValue, Tag(TABLE)],
-    either("a number, or a table { start, min, max }"),
+    one_of_kinds("a number, or a table { start, min, max }"),
 ]
 FreeStart = Annotated[
     Annotated[tuple[StateName, ...], Tag(LIST)] | Annotated[dict[StateName, Start], Tag(TABLE)],
-    either("a list of names, or a table { name = start }"),
+    one_of_kinds("a list of names, or a table { name = start }"),
 ]
 Columns = Annotated[
     object,
@@ -170,7 +170,7 @@ Columns = Annotated[
 ]
 
 
-@spoken(CaseError, "C001", called("case", "name"))
+@with_own_errors(CaseError, "C001", display_name("case", "name"))
 @dataclass(frozen=True, config=STRICT)
 class Case:
     """One experiment.
@@ -256,15 +256,17 @@ class Case:
         if self.data is not None and not isinstance(self.data, (str, PathLike, Data)):
             object.__setattr__(self, "data", as_data(self.data))
         if self.from_ is not None and self.to is not None and self.from_ >= self.to:
-            raise wrong("C014", f"from {self.from_:g} is not before to {self.to:g}")
+            raise field_error("C014", f"from {self.from_:g} is not before to {self.to:g}")
         for a, b in self.exclude:
             if a > b:
-                raise wrong("C015", f"exclude [{a:g}, {b:g}] does not go forward")
+                raise field_error("C015", f"exclude [{a:g}, {b:g}] does not go forward")
 
         if self.staging and self.is_frequency:
-            raise wrong("C065", 'a frequency response has no begin = "steady" and no change')
+            raise field_error("C065", 'a frequency response has no begin = "steady" and no change')
         if self.staging.rest is not None and self.free_start:
-            raise wrong("C066", "what begins in the steady state has no free_start; leave out one")
+            raise field_error(
+                "C066", "what begins in the steady state has no free_start; leave out one"
+            )
         if self.is_frequency:
             require_frequency(self)
         else:
@@ -323,7 +325,7 @@ class Case:
         return None if isinstance(self.begin, str) else self.begin
 
     @property
-    def staging(self) -> Staging:
+    def staging(self) -> StagePlan:
         """How the simulation begins, and what is changed while it goes on."""
         return staging_of(self.name, self.begin, self.change)
 

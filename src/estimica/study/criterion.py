@@ -16,10 +16,10 @@ from estimica.study.fields.kinds import (
     Finite,
     Positive,
     Truth,
-    called,
-    either,
-    spoken,
-    wrong,
+    display_name,
+    field_error,
+    one_of_kinds,
+    with_own_errors,
 )
 from estimica.study.fields.offer import CaseName, VariableName
 
@@ -47,20 +47,20 @@ Role = Literal["minimise", "at-most", "equal", "watch"]
 
 Reference = Annotated[
     Annotated[VariableName, Tag(TEXT)] | Annotated[Finite, Tag(NUMBER)],
-    either("a variable or an expression in quotes, or a number"),
+    one_of_kinds("a variable or an expression in quotes, or a number"),
 ]
 Demand = Annotated[
     Annotated[Positive, Tag(NUMBER)] | Annotated[dict[CaseName, Positive], Tag(TABLE)],
-    either("a positive number, or a table { case = number }"),
+    one_of_kinds("a positive number, or a table { case = number }"),
 ]
 
 
-def open_word(kind: str) -> str:
+def not_reached_text(kind: str) -> str:
     """What is said where a window ends before a criterion of this kind has a value."""
     return "not settled" if kind == "settling-time" else "not reached"
 
 
-@spoken(DesignError, "O001", called("criterion", "name"))
+@with_own_errors(DesignError, "O001", display_name("criterion", "name"))
 @dataclass(frozen=True, config=STRICT)
 class Criterion:
     """What is asked of a design: a measure of one trajectory, and the value that satisfies."""
@@ -115,16 +115,20 @@ class Criterion:
     def __post_init__(self) -> None:
         if self.kind == "function":
             if not self.function:
-                raise wrong("O002", "kind 'function' needs function = \"file.py:function\"")
+                raise field_error("O002", "kind 'function' needs function = \"file.py:function\"")
         elif not self.of:
-            raise wrong("O003", f"kind '{self.kind}' needs of = \"a variable or an expression\"")
+            raise field_error(
+                "O003", f"kind '{self.kind}' needs of = \"a variable or an expression\""
+            )
         if self.from_ is not None and self.to is not None and self.from_ >= self.to:
-            raise wrong("O004", f"from {self.from_:g} is not before to {self.to:g}")
+            raise field_error("O004", f"from {self.from_:g} is not before to {self.to:g}")
         low, high = self.levels
         if not 0 <= low < high <= 1:
-            raise wrong("O005", f"levels [{low:g}, {high:g}] are not two shares between 0 and 1")
+            raise field_error(
+                "O005", f"levels [{low:g}, {high:g}] are not two shares between 0 and 1"
+            )
         if self.at_rest and self.reference is None:
-            raise wrong("O006", "at_rest needs a reference that comes to rest")
+            raise field_error("O006", "at_rest needs a reference that comes to rest")
 
     def demand_in(self, case: str) -> float:
         """The demand in one case."""

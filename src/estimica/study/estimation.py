@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import StudyError
 from estimica.study.fields.counts import ELEMENTS, ITERATIONS, SEED, SEGMENTS, SOLVER_STEPS, STARTS
-from estimica.study.fields.kinds import REAL, STRICT, WHOLE, Positive, called, spoken
+from estimica.study.fields.kinds import REAL, STRICT, WHOLE, Positive, display_name, with_own_errors
 from estimica.study.fields.offer import SECONDS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Method = Literal["levenberg-marquardt", "gauss-newton", "steepest-descent"]
 Transcription = Literal["shooting", "multiple-shooting", "collocation"]
 
 
-@spoken(StudyError, "Q002", called("estimation"))
+@with_own_errors(StudyError, "Q002", display_name("estimation"))
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class Estimation:
     """The `[estimate]` table."""
@@ -73,7 +73,7 @@ class Estimation:
     ] = 3
 
 
-@spoken(StudyError, "Q002", called("solver"))
+@with_own_errors(StudyError, "Q002", display_name("solver"))
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class Solver:
     """The `[solver]` table: tolerances and limits of each simulation."""

@@ -8,11 +8,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import DesignError
-from estimica.study.fields.kinds import STRICT, Finite, called, spoken, wrong
+from estimica.study.fields.kinds import STRICT, Finite, display_name, field_error, with_own_errors
 from estimica.study.fields.offer import CaseName, VariableName
 
 
-@spoken(DesignError, "O001", called("indicator", "name"))
+@with_own_errors(DesignError, "O001", display_name("indicator", "name"))
 @dataclass(frozen=True, config=STRICT)
 class Indicator:
     """What a person looks at to compare two designs."""
@@ -29,4 +29,4 @@ class Indicator:
 
     def __post_init__(self) -> None:
         if not self.show:
-            raise wrong("O007", "show is empty; name what is drawn")
+            raise field_error("O007", "show is empty; name what is drawn")

@@ -8,16 +8,25 @@ from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
-from estimica.study.fields.kinds import NUMBER, STRICT, TEXT, Finite, called, either, spoken, wrong
+from estimica.study.fields.kinds import (
+    NUMBER,
+    STRICT,
+    TEXT,
+    Finite,
+    display_name,
+    field_error,
+    one_of_kinds,
+    with_own_errors,
+)
 from estimica.study.fields.offer import ColumnName
 
 Limit = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[ColumnName, Tag(TEXT)],
-    either('a number, or a column "…"'),
+    one_of_kinds('a number, or a column "…"'),
 ]
 
 
-@spoken(CaseError, "C001", called("limits"))
+@with_own_errors(CaseError, "C001", display_name("limits"))
 @dataclass(frozen=True, config=STRICT)
 class DetectionLimits:
     """Detection limits in the unit of the column: a sample at or beyond one is censored."""
@@ -33,7 +42,7 @@ class DetectionLimits:
 
     def __post_init__(self) -> None:
         if self.min is None and self.max is None:
-            raise wrong("C071", "give min, max or both")
+            raise field_error("C071", "give min, max or both")
         low, high = self.min, self.max
         if isinstance(low, float) and isinstance(high, float) and low >= high:
-            raise wrong("C071", f"min {low:g} is not below max {high:g}; swap them")
+            raise field_error("C071", f"min {low:g} is not below max {high:g}; swap them")

@@ -9,11 +9,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
-from estimica.study.fields.kinds import REAL, STRICT, called, spoken, wrong
+from estimica.study.fields.kinds import REAL, STRICT, display_name, field_error, with_own_errors
 from estimica.study.fields.offer import ColumnName
 
 
-@spoken(CaseError, "C001", called("sigma"))
+@with_own_errors(CaseError, "C001", display_name("sigma"))
 @dataclass(frozen=True, config=STRICT)
 class Sigma:
     """A noise level that is estimated, within bounds and for several outputs; or a column."""
@@ -31,10 +31,10 @@ class Sigma:
 
     def __post_init__(self) -> None:
         if self.min > self.max:
-            raise wrong("C011", f"min {self.min:g} is above max {self.max:g}; swap them")
+            raise field_error("C011", f"min {self.min:g} is above max {self.max:g}; swap them")
         bounded = self.min > 0 or math.isfinite(self.max)
         if self.column is not None and (bounded or self.shared is not None):
-            raise wrong(
+            raise field_error(
                 "C070",
                 "a column of standard deviations is known: min, max and shared do not go with it; "
                 f'for a factor that is estimated, write sigma = "s*{self.column}" with a tuner s',

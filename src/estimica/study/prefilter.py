@@ -12,14 +12,21 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
-from estimica.study.fields.kinds import STRICT, WHOLE, Positive, called, spoken, wrong
+from estimica.study.fields.kinds import (
+    STRICT,
+    WHOLE,
+    Positive,
+    display_name,
+    field_error,
+    with_own_errors,
+)
 from estimica.study.fields.offer import HERTZ
 
 MOST = 8  # order of a Butterworth filter
 KINDS = ("band", "lowpass", "highpass", "transfer")
 
 
-@spoken(CaseError, "C080", called("prefilter"))
+@with_own_errors(CaseError, "C080", display_name("prefilter"))
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class Prefilter:
     """A Butterworth filter by its corner frequencies in Hz, or a transfer function."""
@@ -48,10 +55,10 @@ class Prefilter:
         given = [k for k in KINDS if getattr(self, k) is not None]
         if len(given) != 1:
             told = f"{' and '.join(given)} are given" if given else "nothing is given"
-            raise wrong("C081", f"{told}; write one of band, lowpass, highpass or transfer")
+            raise field_error("C081", f"{told}; write one of band, lowpass, highpass or transfer")
         if self.band is not None and self.band[0] >= self.band[1]:
             low, high = self.band
-            raise wrong("C082", f"band [{low:g}, {high:g}] does not go upwards; swap the two")
+            raise field_error("C082", f"band [{low:g}, {high:g}] does not go upwards; swap the two")
 
     @property
     def corners(self) -> tuple[float, ...]:
@@ -79,7 +86,7 @@ def _written_out(given: object) -> object:
         return given
     if isinstance(given, str) or _is_control(given):
         return {"transfer": given}
-    raise wrong(
+    raise field_error(
         "C083",
         "write a table { band = [from, to] }, { lowpass = f } or { highpass = f } with Hz, or a "
         'text in s as "1/(1 + 10*s)"',

@@ -15,11 +15,11 @@ from estimica.study.fields.kinds import (
     TEXT,
     Finite,
     Positive,
-    called,
-    either,
+    display_name,
+    field_error,
     kind_of,
-    spoken,
-    wrong,
+    one_of_kinds,
+    with_own_errors,
 )
 from estimica.study.fields.offer import ColumnName, InputName
 from estimica.study.noise import Sigma
@@ -30,11 +30,11 @@ Noisy = Annotated[
     Annotated[ColumnName, Tag(TEXT)]
     | Annotated[Positive, Tag(NUMBER)]
     | Annotated[Sigma, Tag(TABLE)],
-    either('a positive number, a column "…", or bounds { min, max }'),
+    one_of_kinds('a positive number, a column "…", or bounds { min, max }'),
 ]
 
 
-@spoken(CaseError, "C001", called("response"))
+@with_own_errors(CaseError, "C001", display_name("response"))
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class ResponseColumns:
     """A measured frequency response: real and imaginary part, or magnitude and phase."""
@@ -81,15 +81,17 @@ class ResponseColumns:
     def __post_init__(self) -> None:
         cartesian, polar = (self.real, self.imag), (self.magnitude, self.phase)
         if any(cartesian) == any(polar):
-            raise wrong("C040", "give either real and imag, or magnitude and phase")
+            raise field_error("C040", "give either real and imag, or magnitude and phase")
         for missing, other in (RESPONSE_KEYS[:2], RESPONSE_KEYS[1::-1]):
             if any(cartesian) and getattr(self, missing) is None:
-                raise wrong("C040", f"'{missing}' is missing beside {other}; name its column")
+                raise field_error("C040", f"'{missing}' is missing beside {other}; name its column")
         for missing, other in (RESPONSE_KEYS[2:], RESPONSE_KEYS[:1:-1]):
             if any(polar) and getattr(self, missing) is None:
-                raise wrong("C040", f"'{missing}' is missing beside {other}; name its column")
+                raise field_error("C040", f"'{missing}' is missing beside {other}; name its column")
         if any(polar) and self.imag_scale is not None:
-            raise wrong("C040", "imag_scale is for real and imag; it has no meaning for a phase")
+            raise field_error(
+                "C040", "imag_scale is for real and imag; it has no meaning for a phase"
+            )
 
     @property
     def columns(self) -> tuple[str, str]:

@@ -8,13 +8,22 @@ from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
-from estimica.simulate.staged.plan import Rest, Stage, Staging, pairs
-from estimica.study.fields.kinds import NUMBER, STRICT, TABLE, TEXT, Finite, called, either, spoken
+from estimica.simulate.staged.plan import Stage, StagePlan, SteadyStart, value_pairs
+from estimica.study.fields.kinds import (
+    NUMBER,
+    STRICT,
+    TABLE,
+    TEXT,
+    Finite,
+    display_name,
+    one_of_kinds,
+    with_own_errors,
+)
 from estimica.study.fields.offer import SECONDS, InputName, ParameterName, VariableName
 
 Fixed = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[str, Tag(TEXT)],
-    either('a number, or an expression in tuners "…"'),
+    one_of_kinds('a number, or an expression in tuners "…"'),
 ]
 
 #: how long a model is left alone until it counts as being in its steady state, in its own unit of
@@ -23,7 +32,7 @@ Fixed = Annotated[
 SETTLING = 1e6
 
 
-@spoken(CaseError, "C001", called("change"))
+@with_own_errors(CaseError, "C001", display_name("change"))
 @dataclass(frozen=True, config=STRICT)
 class Change:
     """What is done to an experiment at a given time; a sample at that time sees it done."""
@@ -43,7 +52,7 @@ class Change:
     ] = Field(default_factory=dict)
 
 
-@spoken(CaseError, "C001", called("steady state"))
+@with_own_errors(CaseError, "C001", display_name("steady state"))
 @dataclass(frozen=True, config=STRICT)
 class Steady:
     """Conditions of the steady state from which a case begins, where they differ from its own."""
@@ -57,7 +66,7 @@ class Steady:
     ] = Field(default_factory=dict)
 
 
-@spoken(CaseError, "C001", called("begin"))
+@with_own_errors(CaseError, "C001", display_name("begin"))
 @dataclass(frozen=True, config=STRICT)
 class Beginning:
     """Where and how the simulation begins."""
@@ -73,20 +82,20 @@ Begin = Annotated[
     Annotated[Finite, Tag(NUMBER)]
     | Annotated[Literal["steady"], Tag(TEXT)]
     | Annotated[Beginning, Tag(TABLE)],
-    either('a time, "steady", or a table { time, steady = { inputs, fix } }'),
+    one_of_kinds('a time, "steady", or a table { time, steady = { inputs, fix } }'),
 ]
 
 
 def staging_of(
     name: str, begin: float | str | Beginning | None, changes: tuple[Change, ...]
-) -> Staging:
+) -> StagePlan:
     """What a case asks of its simulation."""
     steady = Steady() if begin == "steady" else None
     if isinstance(begin, Beginning):
         steady = begin.steady
     rest = None
     if steady is not None:
-        rest = Rest(tuple(steady.inputs.items()), pairs(steady.fix))
+        rest = SteadyStart(tuple(steady.inputs.items()), value_pairs(steady.fix))
     ordered = sorted(changes, key=lambda c: c.time)
-    stages = tuple(Stage(c.time, pairs(c.add), pairs(c.set_)) for c in ordered)
-    return Staging(rest, stages, name)
+    stages = tuple(Stage(c.time, value_pairs(c.add), value_pairs(c.set_)) for c in ordered)
+    return StagePlan(rest, stages, name)

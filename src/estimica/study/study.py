@@ -91,7 +91,7 @@ class Study:
         }
         for key, value in own.items():
             object.__setattr__(self, key, value)
-        raise_all(doubled(self.tuners, self.cases, self.criteria))
+        raise_all(duplicate_names(self.tuners, self.cases, self.criteria))
         raise_all(unreadable_formulas(model, self.outputs, self.cases))
 
     def with_(
@@ -158,9 +158,9 @@ class Study:
         driven = model.driven_by(tuple(case.inputs))
         if not case.staging:
             return driven
-        from estimica.simulate.staged.model import staged
+        from estimica.simulate.staged.model import with_stages
 
-        return staged(driven, case.staging)
+        return with_stages(driven, case.staging)
 
     def _observed(self, formulas: Mapping[str, str]) -> Model:
         """The model with these formulas; parameters of the others stay, since tuners set them."""
@@ -248,7 +248,7 @@ class Study:
         )
 
 
-def doubled(
+def duplicate_names(
     tuners: Iterable[Tuner], cases: Iterable[Case], criteria: Iterable[Criterion] = ()
 ) -> list[Problem]:
     """Tuners, cases and criteria whose name is given more than once."""

@@ -68,7 +68,7 @@ ROLES = {
 }
 
 
-def asked(study: Study, command: str, more: str = "") -> Section:
+def study_summary(study: Study, command: str, more: str = "") -> Section:
     """The study behind a command: its purpose, model, criterion, tuners, cases."""
     words = [PURPOSES.get(command, ""), _model(study)]
     if _fits(study, command):

@@ -19,25 +19,25 @@ from estimica.study.fields.kinds import (
     Number,
     Positive,
     Truth,
-    called,
-    either,
-    spoken,
-    wrong,
+    display_name,
+    field_error,
+    one_of_kinds,
+    with_own_errors,
 )
 from estimica.study.fields.offer import ParameterName
 
 Scale = Annotated[
     Annotated[Literal["auto", "log"], Tag(TEXT)] | Annotated[Positive, Tag(NUMBER)],
-    either("'auto', 'log' or a positive number"),
+    one_of_kinds("'auto', 'log' or a positive number"),
 ]
 Drives = Annotated[
     Annotated[tuple[ParameterName, ...], Tag(LIST)]
     | Annotated[dict[ParameterName, str], Tag(TABLE)],
-    either('a list of parameters, or a table { parameter = "expression" }'),
+    one_of_kinds('a list of parameters, or a table { parameter = "expression" }'),
 ]
 
 
-@spoken(TunerError, "T001", called("prior"))
+@with_own_errors(TunerError, "T001", display_name("prior"))
 @dataclass(frozen=True, config=STRICT)
 class Prior:
     """What is known beforehand: a Gaussian of the value, or of its logarithm."""
@@ -74,7 +74,7 @@ class Prior:
         return math.log10(value) if self.on == "log10" else math.log(value)
 
 
-@spoken(TunerError, "T001", called("tuner"))
+@with_own_errors(TunerError, "T001", display_name("tuner"))
 @dataclass(frozen=True, config=STRICT)
 class Tuner:
     """A parameter to be found.
@@ -105,20 +105,22 @@ class Tuner:
     def __post_init__(self) -> None:
         low, high, start = self.min, self.max, self.start
         if low > high:
-            raise wrong("T003", f"min {low:g} is above max {high:g}; swap them")
+            raise field_error("T003", f"min {low:g} is above max {high:g}; swap them")
         if low == high:
-            raise wrong("T004", f"min and max are both {low:g}; fix it instead of tuning it")
+            raise field_error("T004", f"min and max are both {low:g}; fix it instead of tuning it")
         if start is not None and not low <= start <= high:
             side = f"below min {low:g}" if start < low else f"above max {high:g}"
-            raise wrong("T005", f"start {start:g} is {side}; move one of them")
+            raise field_error("T005", f"start {start:g} is {side}; move one of them")
         if self.scale == "log" and start is not None and start <= 0:
-            raise wrong("T006", f"scale 'log' needs a positive start, not {start:g}")
+            raise field_error("T006", f"scale 'log' needs a positive start, not {start:g}")
         on_log = self.prior is not None and self.prior.on != "value"
         if on_log and (high <= 0 or (start is not None and start <= 0)):
             side = f"max {high:g}" if high <= 0 else f"start {start:g}"
-            raise wrong("T018", f"a prior on its logarithm needs a positive tuner, not {side}")
+            raise field_error(
+                "T018", f"a prior on its logarithm needs a positive tuner, not {side}"
+            )
         if self.scale == "log" and high <= 0:
-            raise wrong("T007", f"scale 'log' needs a positive max, not {high:g}")
+            raise field_error("T007", f"scale 'log' needs a positive max, not {high:g}")
 
     @property
     def driven(self) -> dict[str, str]:

@@ -143,10 +143,10 @@ def conversion(given: str, wanted: str) -> Conversion | None:
 
     Raises UnknownUnit for one that is not known.
     """
-    a, b = spelt(given), spelt(wanted)
+    a, b = normalised_spelling(given), normalised_spelling(wanted)
     if a == b:
         return Conversion(1.0, 0.0)
-    first, second = parsed(a), parsed(b)
+    first, second = parse_unit(a), parse_unit(b)
     if first.dimension[:_ANGLE] != second.dimension[:_ANGLE]:
         return None
     factor = first.factor / second.factor * _angle_factor(first, second, f"{given} and {wanted}")
@@ -183,7 +183,7 @@ def _is_frequency(unit: Unit) -> bool:
     return unit.dimension[2] != 0 and not any(others)
 
 
-def spelt(unit: str) -> str:
+def normalised_spelling(unit: str) -> str:
     """One spelling for one unit: `°C` and `degC` are the same."""
     text = unit.strip()
     for old, new in _SPELLINGS.items():
@@ -192,7 +192,7 @@ def spelt(unit: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def parsed(unit: str) -> Unit:
+def parse_unit(unit: str) -> Unit:
     """A unit such as `W/(m2.K)`, `m^3/h` or `kg.m2/s2`; an offset counts where it stands alone."""
     try:
         return _single(unit)

@@ -148,7 +148,7 @@ def a_page(text: str) -> show.Page:
     line = np.linspace(0.0, 1.0, 5)
     every = {kind: _shown(kind, text, line) for kind in _KINDS.values()}
     parts = [v for k, v in every.items() if k not in (show.Page, show.Section)]
-    shown = tuple(p for p in parts if isinstance(p, get_args(show.Shown)))
+    shown = tuple(p for p in parts if isinstance(p, get_args(show.ViewElement)))
     return show.Page(text, (show.Section(text, f"{text}\n\n{text}", shown),), text)
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from estimica.apps.web.files.code_listing import SETTLED, CodeListing
 from estimica.apps.web.session import agreement
-from estimica.apps.web.session.agreement import ASKED, LASTS, TRIES, WRONG, Agreements
+from estimica.apps.web.session.agreement import ASKED, LASTS, TRIES, WRONG, TerminalApprovals
 from estimica.apps.web.worker import client as bench
-from estimica.apps.web.worker.client import Bench
+from estimica.apps.web.worker.client import ModelWorker
 from estimica.base.errors import WebError
-from estimica.study.file.trust import Code, Trust
+from estimica.study.file.trust import NamedCode, Trust
 
 
 @pytest.fixture(autouse=True)
@@ -33,18 +33,18 @@ class Terminal:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.now = 0.0
-        self.agreements = Agreements(self.said.append, lambda: self.now)
+        self.agreements = TerminalApprovals(self.said.append, lambda: self.now)
 
     @property
     def code(self) -> str:
         return re.findall(r"  (\w{3}-\w{3})\n", "".join(self.said))[-1]
 
 
-def a_code(name: str = "own.py", sha: str = "a" * 64) -> Code:
-    return Code("[model] source", name, Path("/x") / name, "Python", sha)
+def a_code(name: str = "own.py", sha: str = "a" * 64) -> NamedCode:
+    return NamedCode("[model] source", name, Path("/x") / name, "Python", sha)
 
 
-def error(terminal: Terminal, token: str, typed: str, *now: Code) -> str:
+def error(terminal: Terminal, token: str, typed: str, *now: NamedCode) -> str:
     with pytest.raises(WebError) as told:
         terminal.agreements.answer(token, typed, now or (a_code(),))
     return told.value.code
@@ -135,9 +135,9 @@ class Counting:
         self.path, self.count = path, 0
         self.listing = CodeListing(self.look)
 
-    def look(self, study: Path) -> tuple[Code, ...]:
+    def look(self, study: Path) -> tuple[NamedCode, ...]:
         self.count += 1
-        return (Code("", "a.fmu", self.path, "FMU", self.path.read_text()),)
+        return (NamedCode("", "a.fmu", self.path, "FMU", self.path.read_text()),)
 
 
 def test_a_large_model_is_hashed_once_while_it_stays(
@@ -182,7 +182,7 @@ def test_pages_go_on_while_a_model_is_hashed(
 
     async def asked() -> None:
         nonlocal ticks
-        question = asyncio.ensure_future(Bench(tmp_path / "s.toml", tmp_path).ask("check"))
+        question = asyncio.ensure_future(ModelWorker(tmp_path / "s.toml", tmp_path).ask("check"))
         for _ in range(20):
             await asyncio.sleep(0.005)
             ticks += 1

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from estimica.apps.cli.commands.app import app
 from estimica.apps.web.worker import client as module
-from estimica.apps.web.worker.client import Bench, Benches
+from estimica.apps.web.worker.client import ModelWorker, ModelWorkers
 from estimica.apps.web.worker.tasks import export
 from estimica.base.errors import EstimicaError, WebError
 
@@ -59,7 +59,7 @@ def study(tmp_path: Path) -> Path:
     return tmp_path / "tank.toml"
 
 
-async def refused(bench: Bench, task: str, **args: Any) -> str:
+async def refused(bench: ModelWorker, task: str, **args: Any) -> str:
     with pytest.raises(EstimicaError) as error:
         await bench.ask(task, **args)
     return str(error.value)
@@ -71,7 +71,7 @@ def test_one_process_answers_everything_about_a_study(study: Path) -> None:
     run = json.loads(done.stdout)["run"]
 
     async def ask() -> None:
-        bench = Bench(study, folder)
+        bench = ModelWorker(study, folder)
         try:
             await questions(bench)
             process = bench._process
@@ -82,7 +82,7 @@ def test_one_process_answers_everything_about_a_study(study: Path) -> None:
             await bench.close()
         assert not bench.alive
 
-    async def questions(bench: Bench) -> None:
+    async def questions(bench: ModelWorker) -> None:
         found = await bench.ask("model")
         known = {q["name"]: q for q in found["quantities"]}
         a, n, x = known["a"], known["n"], known["x"]
@@ -106,7 +106,7 @@ def test_one_process_answers_everything_about_a_study(study: Path) -> None:
         assert [t["name"] for t in look["figure"]["data"]] == ["measured", "simulated"]
         assert len(json.dumps(look["figure"])) < 60_000
 
-    async def after(bench: Bench) -> None:
+    async def after(bench: ModelWorker) -> None:
         source = str(folder / "Tank.mo")
         text = await bench.ask(
             "propose", source=source, class_=None, data=[str(folder / "run1.csv")]
@@ -131,7 +131,7 @@ def test_one_process_answers_everything_about_a_study(study: Path) -> None:
         told = await refused(bench, "preview", data="none.csv")
         assert told.startswith("D001: there is no file")
 
-    async def refused_by_hand(bench: Bench) -> str:
+    async def refused_by_hand(bench: ModelWorker) -> str:
         study.write_text(STUDY, encoding="utf-8")
         return await refused(bench, "by_hand", values={"b": 1.0})
 
@@ -143,7 +143,7 @@ def test_a_bench_is_overtaken_crashes_is_stopped_and_comes_back(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def ask() -> None:
-        bench = Bench(study)
+        bench = ModelWorker(study)
         values = [0.3, 0.4, 0.5, 0.6, 0.7]
         many = [bench.ask("by_hand", values={"a": v}) for v in values]
         other = bench.ask("by_hand", key="another page", values={"a": 0.1})
@@ -177,7 +177,7 @@ def test_a_bench_is_overtaken_crashes_is_stopped_and_comes_back(
 
 def test_what_lies_outside_or_is_no_task_is_refused_before_any_process(study: Path) -> None:
     async def ask() -> None:
-        bench = Bench(study, study.parent)
+        bench = ModelWorker(study, study.parent)
         told = await refused(bench, "preview", data="../secret.csv")
         assert told.startswith("G020: ")
         assert "'../secret.csv' is outside the served folder" in told
@@ -196,7 +196,7 @@ def test_what_lies_outside_or_is_no_task_is_refused_before_any_process(study: Pa
 
 
 def test_few_benches_are_alive_and_idle_ones_are_ended(study: Path) -> None:
-    class Idle(Bench):
+    class Idle(ModelWorker):
         """Without a process."""
 
         open = True
@@ -209,7 +209,7 @@ def test_few_benches_are_alive_and_idle_ones_are_ended(study: Path) -> None:
             self.open = False
 
     async def use() -> None:
-        benches = Benches(alive=2, idle=100.0)
+        benches = ModelWorkers(alive=2, idle=100.0)
         four = [Idle(study.with_name(f"{k}.toml")) for k in range(4)]
         for k, one in enumerate(four):
             benches._benches[one.study] = one

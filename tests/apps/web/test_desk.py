@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("nicegui", reason="the workbench needs estimica[web]")
 
-from estimica.apps.web.files.folder import Folder
+from estimica.apps.web.files.folder import ServedFolder
 from estimica.apps.web.files.recent_runs import compare_address, runs_in
 from estimica.apps.web.pages.overview import in_words
 from estimica.apps.web.pages.run import is_modelica
 from estimica.apps.web.parts.form import turned
 from estimica.apps.web.parts.frame import study_address, tree_of
-from estimica.apps.web.session.study import Desk
-from estimica.apps.web.worker.client import Benches
+from estimica.apps.web.session.study import StudySession
+from estimica.apps.web.worker.client import ModelWorkers
 from estimica.base.errors import StudyError
 from estimica.study.form.tables import form_of
 
@@ -28,10 +28,10 @@ free_start = ["s"]
 """
 
 
-def desk_of(folder: Path, text: str) -> Desk:
+def desk_of(folder: Path, text: str) -> StudySession:
     (folder / "s.toml").write_text(text, encoding="utf-8")
-    served = Folder(folder)
-    return Desk("s.toml", folder / "s.toml", served, Benches(folder))
+    served = ServedFolder(folder)
+    return StudySession("s.toml", folder / "s.toml", served, ModelWorkers(folder))
 
 
 def test_the_last_entry_takes_its_table_along_in_one_step(tmp_path: Path) -> None:

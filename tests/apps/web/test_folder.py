@@ -16,13 +16,13 @@ import pytest
 
 from estimica.apps.web.files import folder as folder_module
 from estimica.apps.web.files.containment import (
+    containment_problems,
     require_safe,
     require_safe_tables,
-    study_stays_inside,
 )
-from estimica.apps.web.files.folder import Folder, is_code
+from estimica.apps.web.files.folder import ServedFolder, is_code
 from estimica.apps.web.files.recent_runs import recent_runs, store_in
-from estimica.apps.web.jobs.queue import Jobs
+from estimica.apps.web.jobs.queue import JobQueue
 from estimica.apps.web.live.feed import Feed
 from estimica.base.errors import StoreError, WebError
 from estimica.execute.runs.store import Store
@@ -46,8 +46,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def folder(root: Path) -> Folder:
-    return Folder(root, upload_limit=10_000)
+def folder(root: Path) -> ServedFolder:
+    return ServedFolder(root, upload_limit=10_000)
 
 
 def everything(place: Path) -> dict[str, bytes]:
@@ -108,7 +108,7 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("name", OUTSIDE, ids=ascii)
 def test_names_that_could_lead_out_are_refused_and_nothing_is_written(
-    folder: Folder, root: Path, name: str
+    folder: ServedFolder, root: Path, name: str
 ) -> None:
     before = everything(root.parent)
     with pytest.raises(WebError) as error:
@@ -119,7 +119,7 @@ def test_names_that_could_lead_out_are_refused_and_nothing_is_written(
     assert everything(root.parent) == before
 
 
-def test_a_name_inside_is_its_path(folder: Folder, root: Path) -> None:
+def test_a_name_inside_is_its_path(folder: ServedFolder, root: Path) -> None:
     assert folder.at("sub/run 1.csv") == root / "sub" / "run 1.csv"
     assert folder.at("not yet.toml") == root / "not yet.toml"
     assert folder.existing("boiler.toml") == root / "boiler.toml"
@@ -131,7 +131,7 @@ def test_a_name_inside_is_its_path(folder: Folder, root: Path) -> None:
         folder.name_of(root.parent / "secret.txt")
 
 
-def test_two_spellings_of_one_letter_name_the_same_file(folder: Folder, root: Path) -> None:
+def test_two_spellings_of_one_letter_name_the_same_file(folder: ServedFolder, root: Path) -> None:
     apart = unicodedata.normalize("NFD", "Kälte.csv")
     (root / apart).write_bytes(CSV)
     assert folder.at("Kälte.csv").read_bytes() == CSV
@@ -139,7 +139,7 @@ def test_two_spellings_of_one_letter_name_the_same_file(folder: Folder, root: Pa
     assert "Kälte.csv" in [f.name for f in folder.data_files()]
 
 
-def test_links_are_followed_inside_only(folder: Folder, root: Path) -> None:
+def test_links_are_followed_inside_only(folder: ServedFolder, root: Path) -> None:
     (root / "out.csv").symlink_to(root.parent / "secret.txt")
     (root / "away").symlink_to(root.parent)
     (root / "in.csv").symlink_to(root / "sub" / "run 1.csv")
@@ -158,7 +158,7 @@ def test_links_are_followed_inside_only(folder: Folder, root: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
-def test_what_is_neither_file_nor_folder_is_refused(folder: Folder, root: Path) -> None:
+def test_what_is_neither_file_nor_folder_is_refused(folder: ServedFolder, root: Path) -> None:
     os.mkfifo(root / "pipe.csv")
     with pytest.raises(WebError, match="neither a file nor a folder"):
         folder.at("pipe.csv")
@@ -168,7 +168,7 @@ def test_what_is_neither_file_nor_folder_is_refused(folder: Folder, root: Path) 
 # --- lists ---------------------------------------------------------------------------------------
 
 
-def test_lists_tell_studies_models_and_data_apart(folder: Folder, root: Path) -> None:
+def test_lists_tell_studies_models_and_data_apart(folder: ServedFolder, root: Path) -> None:
     (root / "broken.toml").write_text('[model]\nsource = "x\n[[case]')
     (root / "pyproject.toml").write_text("[tool.x]\n")
     (root / "other.toml").write_text("[package]\nname = 'x'\n")
@@ -191,7 +191,7 @@ def test_lists_tell_studies_models_and_data_apart(folder: Folder, root: Path) ->
 
 
 def test_large_folders_are_listed_in_part_and_say_so(
-    folder: Folder, root: Path, monkeypatch: pytest.MonkeyPatch
+    folder: ServedFolder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for k in range(30):
         (root / f"d{k:02}.csv").write_bytes(CSV)
@@ -229,7 +229,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_files_of_known_types_are_kept_as_sent(folder: Folder, root: Path, name: str) -> None:
+def test_files_of_known_types_are_kept_as_sent(folder: ServedFolder, root: Path, name: str) -> None:
     path = folder.save(name, io.BytesIO(KEPT[name]))
     assert path == root / name
     assert path.read_bytes() == KEPT[name]
@@ -282,7 +282,7 @@ def bomb() -> bytes:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_wrong_uploads_are_refused_and_nothing_is_written(
-    folder: Folder, root: Path, name: str
+    folder: ServedFolder, root: Path, name: str
 ) -> None:
     content, message = REFUSED[name]
     before = sorted(root.rglob("*"))
@@ -291,7 +291,7 @@ def test_wrong_uploads_are_refused_and_nothing_is_written(
     assert sorted(root.rglob("*")) == before
 
 
-def test_a_stream_without_end_is_cut_off(folder: Folder, root: Path) -> None:
+def test_a_stream_without_end_is_cut_off(folder: ServedFolder, root: Path) -> None:
     sent = 0
 
     def endless() -> Iterator[bytes]:
@@ -306,7 +306,7 @@ def test_a_stream_without_end_is_cut_off(folder: Folder, root: Path) -> None:
     assert not (root / "x.csv").exists()
 
 
-def test_a_file_is_replaced_only_when_asked(folder: Folder, root: Path) -> None:
+def test_a_file_is_replaced_only_when_asked(folder: ServedFolder, root: Path) -> None:
     with pytest.raises(WebError, match=r"there is a file 'boiler.toml' already"):
         folder.save("boiler.toml", b"[model]\n")
     assert (root / "boiler.toml").read_text() == STUDY
@@ -317,7 +317,7 @@ def test_a_file_is_replaced_only_when_asked(folder: Folder, root: Path) -> None:
         folder.save("d.csv", CSV, replace=True)
 
 
-def test_of_two_uploads_of_one_name_one_is_kept_whole(folder: Folder, root: Path) -> None:
+def test_of_two_uploads_of_one_name_one_is_kept_whole(folder: ServedFolder, root: Path) -> None:
     def slow() -> Iterator[bytes]:
         yield b"a,b\n"
         folder.save("x.csv", CSV)
@@ -328,7 +328,7 @@ def test_of_two_uploads_of_one_name_one_is_kept_whole(folder: Folder, root: Path
     assert (root / "x.csv").read_bytes() == CSV
 
 
-def test_a_broken_upload_leaves_the_old_file(folder: Folder, root: Path) -> None:
+def test_a_broken_upload_leaves_the_old_file(folder: ServedFolder, root: Path) -> None:
     async def broken() -> AsyncIterator[bytes]:
         yield b"[tune]\n"
         raise ConnectionError
@@ -366,7 +366,7 @@ POINTING = [
 def test_studies_that_point_outside_the_folder_are_refused(root: Path, text: str) -> None:
     (root / "link.csv").symlink_to(root.parent / "secret.txt")
     (root / "evil.toml").write_text(text)
-    problems = study_stays_inside(tomllib.loads(text), root, root)
+    problems = containment_problems(tomllib.loads(text), root, root)
     assert len(problems) == 1
     assert "is outside the served folder; copy it into the folder" in problems[0].text
     with pytest.raises(WebError) as error:
@@ -389,7 +389,7 @@ def test_runs_of_a_store_elsewhere_are_on_no_page(root: Path) -> None:
         pass
     (root / "sub" / "boiler.toml").write_text("[tune]\n")
     (root / "sub" / ".estimica").symlink_to(elsewhere.path.parent)
-    folder = Folder(root)
+    folder = ServedFolder(root)
     recent = recent_runs(folder, ["sub/boiler.toml"])
     assert recent.runs == []
     (trouble,) = recent.troubles
@@ -398,7 +398,7 @@ def test_runs_of_a_store_elsewhere_are_on_no_page(root: Path) -> None:
         store_in(folder, "sub").summary(run.id)
     with pytest.raises(StoreError, match="B030"):
         asyncio.run(Feed(folder).watch("sub", run.id))
-    jobs = Jobs(folder)
+    jobs = JobQueue(folder)
     with pytest.raises(StoreError, match="B030"):
         jobs.submit("fit", "sub/boiler.toml")
     jobs.close()
@@ -425,22 +425,22 @@ def test_studies_of_subfolders_may_use_the_whole_folder(root: Path) -> None:
         outputs = { y = "a/b" }
         """
     )
-    assert study_stays_inside(tables, root / "sub", root) == ()
-    assert [p.where for p in study_stays_inside(tables, root, root)] == [
+    assert containment_problems(tables, root / "sub", root) == ()
+    assert [p.where for p in containment_problems(tables, root, root)] == [
         "[model] source",
         "[model] libraries",
     ]
     formula = {"model": {"source": "K*exp(-T*s)/(1 + tau*s)"}}
-    assert study_stays_inside(formula, root, root) == ()
-    assert study_stays_inside({"model": {"source": "Modelica.Blocks.X"}}, root, root) == ()
+    assert containment_problems(formula, root, root) == ()
+    assert containment_problems({"model": {"source": "Modelica.Blocks.X"}}, root, root) == ()
 
 
-def test_no_job_begins_for_a_study_that_points_outside(folder: Folder, root: Path) -> None:
-    from estimica.apps.web.jobs.queue import Jobs
+def test_no_job_begins_for_a_study_that_points_outside(folder: ServedFolder, root: Path) -> None:
+    from estimica.apps.web.jobs.queue import JobQueue
 
     (root / "evil.toml").write_text(POINTING[0])
     before = everything(root.parent)
-    jobs = Jobs(folder)
+    jobs = JobQueue(folder)
     try:
         with pytest.raises(WebError, match="is outside the served folder"):
             jobs.submit("fit", "evil.toml")
@@ -475,7 +475,9 @@ def test_code_of_a_served_study_runs_after_agreement_only(
         require_safe_tables(tables, root, root)
 
 
-def test_a_matlab_file_does_not_fetch_what_is_kept_in_another(folder: Folder, root: Path) -> None:
+def test_a_matlab_file_does_not_fetch_what_is_kept_in_another(
+    folder: ServedFolder, root: Path
+) -> None:
     """HDF5 can name raw bytes of any file as its data: a way out of the folder."""
     h5py = pytest.importorskip("h5py")
     from estimica.base.errors import DataError

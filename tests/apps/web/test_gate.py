@@ -16,7 +16,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from estimica.apps.web import guard as gate_module
-from estimica.apps.web.guard import FOREIGN_PAGE, HEADERS, Gate
+from estimica.apps.web.guard import FOREIGN_PAGE, HEADERS, RequestGuard
 from estimica.apps.web.session.settings import Settings, settings_for
 from estimica.base.errors import WebError
 
@@ -92,7 +92,7 @@ def workbench() -> Workbench:
 
 def client(workbench: Workbench, at: str = HERE, **settings: Any) -> TestClient:
     asked = Settings(folder=Path("."), upload_limit=2_000_000, **settings)
-    return TestClient(Gate(workbench.app, asked), base_url=at, follow_redirects=False)
+    return TestClient(RequestGuard(workbench.app, asked), base_url=at, follow_redirects=False)
 
 
 @pytest.fixture

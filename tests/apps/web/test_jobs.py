@@ -19,8 +19,8 @@ import typer.main
 from estimica.apps.cli.commands.app import app
 from estimica.apps.web.jobs.job import Job, State
 from estimica.apps.web.jobs.options import COMMANDS, Kind, arguments
-from estimica.apps.web.jobs.process import JobProcess, ending
-from estimica.apps.web.jobs.queue import Jobs
+from estimica.apps.web.jobs.process import JobProcess, exit_description
+from estimica.apps.web.jobs.queue import JobQueue
 from estimica.base.errors import WebError
 from estimica.execute.runs.record import Status
 from estimica.execute.runs.store import Store
@@ -73,13 +73,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def jobs(folder: Path) -> Iterator[Jobs]:
-    made = Jobs(Within(folder), parallel=1, grace=10.0)
+def jobs(folder: Path) -> Iterator[JobQueue]:
+    made = JobQueue(Within(folder), parallel=1, grace=10.0)
     yield made
     made.close()
 
 
-def until(jobs: Jobs, job: Job, wanted: Callable[[Job], bool], seconds: float = 60) -> Job:
+def until(jobs: JobQueue, job: Job, wanted: Callable[[Job], bool], seconds: float = 60) -> Job:
     end = time.monotonic() + seconds
     while not wanted(jobs.job(job.id)):
         assert time.monotonic() < end, jobs.job(job.id)
@@ -87,7 +87,7 @@ def until(jobs: Jobs, job: Job, wanted: Callable[[Job], bool], seconds: float = 
     return jobs.job(job.id)
 
 
-def ended(jobs: Jobs, job: Job) -> Job:
+def ended(jobs: JobQueue, job: Job) -> Job:
     return until(jobs, job, lambda j: j.state.ended)
 
 
@@ -106,7 +106,7 @@ def slow_study(folder: Path, seconds: float) -> None:
     )
 
 
-def test_a_fit_runs_and_its_result_and_run_are_found(jobs: Jobs, folder: Path) -> None:
+def test_a_fit_runs_and_its_result_and_run_are_found(jobs: JobQueue, folder: Path) -> None:
     job = jobs.submit("fit", folder / "tank.toml", ["--starts", "1"])
     assert job.state is State.RUNNING
     done = ended(jobs, job)
@@ -123,7 +123,7 @@ def test_a_fit_runs_and_its_result_and_run_are_found(jobs: Jobs, folder: Path) -
 
 @POSIX
 def test_cancel_keeps_the_best_so_far_and_the_next_in_the_queue_begins(
-    jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch
+    jobs: JobQueue, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow_study(folder, 0.5)
     monkeypatch.setenv("PYTHONPATH", str(folder))
@@ -152,7 +152,7 @@ def test_cancel_keeps_the_best_so_far_and_the_next_in_the_queue_begins(
 
 @POSIX
 def test_a_crash_by_a_signal_is_told_and_hurts_nobody(
-    jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch
+    jobs: JobQueue, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow_study(folder, 5)
     monkeypatch.setenv("PYTHONPATH", str(folder))
@@ -180,7 +180,7 @@ def test_a_command_that_does_not_end_in_order_is_killed_after_the_grace_time(
         encoding="utf-8",
     )
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    jobs = Jobs(Within(folder), grace=0.3)
+    jobs = JobQueue(Within(folder), grace=0.3)
     job = jobs.submit("fit", "tank.toml")
     until(jobs, job, lambda j: "deaf" in j.log)
     begun = time.monotonic()
@@ -198,7 +198,7 @@ def test_closing_stops_all_in_order_and_refuses_new_ones(
 ) -> None:
     slow_study(folder, 5)
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    jobs = Jobs(Within(folder), parallel=2)
+    jobs = JobQueue(Within(folder), parallel=2)
     both = [jobs.submit("fit", "tank.toml") for _ in range(2)]
     waiting = jobs.submit("fit", "tank.toml")
     for job in both:
@@ -212,7 +212,7 @@ def test_closing_stops_all_in_order_and_refuses_new_ones(
 
 
 def test_listeners_hear_in_their_own_loop_what_the_command_says_is_wrong(
-    jobs: Jobs, folder: Path
+    jobs: JobQueue, folder: Path
 ) -> None:
     (folder / "wrong.toml").write_text(STUDY.replace('"x" }', '"y" }'), encoding="utf-8")
 
@@ -262,7 +262,7 @@ def test_listeners_hear_in_their_own_loop_what_the_command_says_is_wrong(
     ],
 )
 def test_what_a_page_may_not_ask_for_is_refused(
-    jobs: Jobs, command: str, options: list[str], message: str
+    jobs: JobQueue, command: str, options: list[str], message: str
 ) -> None:
     with pytest.raises(WebError) as error:
         jobs.submit(command, "tank.toml", options)
@@ -270,7 +270,7 @@ def test_what_a_page_may_not_ask_for_is_refused(
     assert jobs.jobs() == ()
 
 
-def test_a_study_that_is_not_there_or_leads_outside_is_refused(jobs: Jobs) -> None:
+def test_a_study_that_is_not_there_or_leads_outside_is_refused(jobs: JobQueue) -> None:
     with pytest.raises(WebError, match=r"G045: there is no study 'none\.toml'"):
         jobs.submit("fit", "none.toml")
     (jobs._folder.root / "out.toml").write_text(STUDY.replace("run1", "/tmp/x"), encoding="utf-8")
@@ -300,9 +300,9 @@ def test_arguments_cannot_be_taken_for_other_options() -> None:
 
 
 def test_endings_in_words() -> None:
-    assert ending(3) == "its process ended with exit status 3 and said nothing"
-    assert ending(-9).endswith("SIGKILL: it was killed, perhaps for want of memory")
-    assert ending(-200) == "its process was ended by signal 200"
+    assert exit_description(3) == "its process ended with exit status 3 and said nothing"
+    assert exit_description(-9).endswith("SIGKILL: it was killed, perhaps for want of memory")
+    assert exit_description(-200) == "its process was ended by signal 200"
 
 
 @POSIX
@@ -327,7 +327,7 @@ def test_the_timer_that_would_kill_a_job_ends_with_it(
         return [t for t in threading.enumerate() if isinstance(t, threading.Timer)]
 
     before = timers()
-    jobs = Jobs(Within(folder), grace=60.0)
+    jobs = JobQueue(Within(folder), grace=60.0)
     job = jobs.submit("fit", "tank.toml")
     jobs.cancel(job.id)
     jobs.cancel(job.id)  # asked twice, it is killed once at most

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from estimica.apps.cli import consent as trusted
 from estimica.apps.cli.commands.app import app
-from estimica.study.file.trust import Code, Trust, code_of, state_folder, untrusted
+from estimica.study.file.trust import NamedCode, Trust, code_of, state_folder, untrusted_code
 
 MARK = "import pathlib; pathlib.Path(__file__).with_name('ran').touch()\n"
 LINE = f"{MARK}def line(x, t, a=1.0):\n    return a*x\n"
@@ -107,9 +107,9 @@ def test_modelica_formulas_and_missing_files_are_no_code(folder: Path) -> None:
         "y" * 5000 + ".py",
     ):
         assert code_of({"model": {"source": source}}, folder) == ()
-    assert untrusted(folder / "missing.toml") == ()
+    assert untrusted_code(folder / "missing.toml") == ()
     (folder / "broken.toml").write_text("[model\nsource = 'own.py'")
-    assert untrusted(folder / "broken.toml") == ()
+    assert untrusted_code(folder / "broken.toml") == ()
 
 
 def test_modules_beside_the_file_that_it_imports_count(folder: Path) -> None:
@@ -154,21 +154,21 @@ def test_modelica_that_calls_c_is_code_where_openmodelica_reads_it(folder: Path)
 
 def test_another_content_needs_another_agreement(folder: Path) -> None:
     study = folder / "study.toml"
-    codes = untrusted(study)
+    codes = untrusted_code(study)
     assert [c.name for c in codes] == ["own.py"]
     Trust().add(codes)
-    assert untrusted(study) == ()
+    assert untrusted_code(study) == ()
     (folder / "own.py").write_text(LINE + "#")
-    assert [c.name for c in untrusted(study)] == ["own.py"]
+    assert [c.name for c in untrusted_code(study)] == ["own.py"]
     (folder / "own.py").write_text(LINE)
-    assert untrusted(study) == ()
+    assert untrusted_code(study) == ()
     Trust().remove(codes)
-    assert untrusted(study) == codes
+    assert untrusted_code(study) == codes
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of files differ")
 def test_what_is_remembered_is_the_users_own(folder: Path, tmp_path: Path) -> None:
-    Trust().add(untrusted(folder / "study.toml"))
+    Trust().add(untrusted_code(folder / "study.toml"))
     kept = tmp_path / "state" / "trusted.json"
     assert kept.stat().st_mode & 0o777 == 0o600
     assert kept.parent.stat().st_mode & 0o777 == 0o700
@@ -181,9 +181,9 @@ def test_what_is_remembered_is_the_users_own(folder: Path, tmp_path: Path) -> No
 def test_a_damaged_memory_trusts_nothing(folder: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "trusted.json").write_text(text, encoding="latin-1")
-    assert len(untrusted(folder / "study.toml")) == 1
-    Trust().add(untrusted(folder / "study.toml"))
-    assert untrusted(folder / "study.toml") == ()
+    assert len(untrusted_code(folder / "study.toml")) == 1
+    Trust().add(untrusted_code(folder / "study.toml"))
+    assert untrusted_code(folder / "study.toml") == ()
 
 
 def test_the_state_folder_follows_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +307,7 @@ def test_a_file_of_the_folder_does_not_stand_in_for_a_module(folder: Path) -> No
 
 
 def test_a_bench_refuses_code_and_imports_nothing_of_the_folder(folder: Path) -> None:
-    from estimica.apps.web.worker.client import Bench
+    from estimica.apps.web.worker.client import ModelWorker
     from estimica.base.errors import WebError
 
     for name in ("json", "pydantic", "numpy", "estimica"):
@@ -315,7 +315,7 @@ def test_a_bench_refuses_code_and_imports_nothing_of_the_folder(folder: Path) ->
     (folder / "plain.toml").write_text('[static]\nexpression = "a*x"\n[tune]\na = 1\n')
 
     async def asked(study: str) -> dict[str, Any]:
-        bench = Bench(folder / study, folder)
+        bench = ModelWorker(folder / study, folder)
         try:
             return await bench.ask("check")
         finally:
@@ -343,8 +343,8 @@ def test_a_command_in_a_pipe_does_not_wait_for_an_answer(folder: Path) -> None:
 
 
 def test_code_is_a_plain_value() -> None:
-    code = Code("[model] source", "a.fmu", Path("a.fmu"), "FMU", "0" * 64)
-    assert code == Code("[model] source", "a.fmu", Path("a.fmu"), "FMU", "0" * 64)
+    code = NamedCode("[model] source", "a.fmu", Path("a.fmu"), "FMU", "0" * 64)
+    assert code == NamedCode("[model] source", "a.fmu", Path("a.fmu"), "FMU", "0" * 64)
     assert not Trust().holds(code)
 
 
@@ -357,7 +357,7 @@ def known(folder: Path) -> Path:
     harmless = LINE.replace(MARK, "import helper\n")
     (folder / "own.py").write_text(harmless)
     (folder / "helper.py").write_text("")
-    Trust().add(untrusted(folder / "study.toml"))
+    Trust().add(untrusted_code(folder / "study.toml"))
     assert estimica("check", folder / "study.toml").exit_code == 0
     return folder
 
@@ -420,7 +420,7 @@ def test_an_edit_after_the_reading_does_not_run(
         admit(*given)
         edit(known)
 
-    monkeypatch.setattr(study_file, "admit", then_edit)
+    monkeypatch.setattr(study_file, "admit_study", then_edit)
     result = estimica("fit", known / "study.toml", "--no-store", "--quiet", "--json")
     assert json.loads(result.stdout)["parameters"]["a"]["value"] == pytest.approx(27.9 / 14)
     assert not ran(known)
@@ -478,7 +478,7 @@ def test_a_queued_study_is_checked_when_it_is_run(
         raise OSError("not here")
 
     monkeypatch.setattr(jobs, "JobProcess", begin)
-    queue = jobs.Jobs(Served(known))
+    queue = jobs.JobQueue(Served(known))
     queue.submit("fit", "study.toml", ["--max-iterations", "3"])
     queue.close()
     ((line, _, _, root),) = begun
@@ -558,10 +558,10 @@ def test_the_trust_command_lists_agrees_and_forgets(folder: Path) -> None:
     assert "Q050" in asked.stderr
     told = json.loads(estimica("trust", study, "--trust", "--json").stdout)
     assert [c["sha256"] for c in told["code"]] == [sha]
-    assert untrusted(study) == ()
+    assert untrusted_code(study) == ()
     assert "trusted: it runs without a question until it changes" in estimica("trust", study).stderr
     assert estimica("trust", study, "--forget").exit_code == 0
-    assert len(untrusted(study)) == 1
+    assert len(untrusted_code(study)) == 1
     assert not ran(folder)
 
 

@@ -7,7 +7,7 @@ from _thread import interrupt_main
 from threading import Timer
 from typing import Any
 
-from estimica.apps.cli.native_output import keep_results_apart
+from estimica.apps.cli.native_output import redirect_native_output
 from estimica.base.process import leave_current_folder
 
 
@@ -17,7 +17,7 @@ def main() -> None:
 
     leave_current_folder()
     sys.unraisablehook = _raised_again
-    keep_results_apart()
+    redirect_native_output()
     out = guard()
     try:
         from estimica.apps.cli.commands.app import app
@@ -37,9 +37,9 @@ def main() -> None:
             sys.exit(NOT_WRITTEN)
         raise
     except Exception as error:
-        from estimica.apps.cli.internal_error import tell
+        from estimica.apps.cli.internal_error import report_internal_error
 
-        sys.exit(tell(error, sys.argv[1:]))
+        sys.exit(report_internal_error(error, sys.argv[1:]))
 
 
 INTERRUPTED = 130

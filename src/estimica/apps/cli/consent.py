@@ -19,7 +19,7 @@ from estimica.apps.cli.console import reported, say
 from estimica.base.errors import StudyError
 
 if TYPE_CHECKING:
-    from estimica.base.code.consent import Code, Guard
+    from estimica.base.code.consent import Guard, NamedCode
 
 Command = Callable[..., None]
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
@@ -29,7 +29,7 @@ Trusting = Annotated[
 ]
 
 
-def asking(command: Command) -> Command:
+def with_consent(command: Command) -> Command:
     """The command with an option --trust, which asks before it runs code of its study."""
     hints = get_type_hints(command, include_extras=True) | {"trust": Trusting}
     parameters = dict(inspect.signature(command).parameters)
@@ -37,11 +37,11 @@ def asking(command: Command) -> Command:
 
     @functools.wraps(command)
     def asked(**given: Any) -> None:
-        from estimica.base.code.consent import guarded
+        from estimica.base.code.consent import code_guard
 
         trust = given.pop("trust")
         name = command.__name__.strip("_").replace("_", "-")
-        with guarded(_guard(trust, given)):
+        with code_guard(_guard(trust, given)):
             with reported(name, bool(given.get("as_json"))):
                 for study in _files(given):  # early: nobody waits for the question
                     _look_at(study)
@@ -55,10 +55,10 @@ def asking(command: Command) -> Command:
 
 
 def _guard(trust: bool, given: Mapping[str, Any]) -> Guard:
-    from estimica.apps.web.files.containment import SERVED, Served
+    from estimica.apps.web.files.containment import SERVED, ServedFolderGuard
 
     if root := os.environ.get(SERVED):
-        return Served(Path(root))
+        return ServedFolderGuard(Path(root))
     return Consent(trust, {n: v for n, v in given.items() if isinstance(v, str)})
 
 
@@ -72,12 +72,12 @@ def _files(given: Mapping[str, Any]) -> Iterator[Path]:
 
 def _look_at(study: Path) -> None:
     """Ask now what is asked again, and then decided, whenever the study is read."""
-    from estimica.base.code.consent import admit
-    from estimica.study.file.trust import named_in
+    from estimica.base.code.consent import admit_study
+    from estimica.study.file.trust import code_named_in
 
-    tables, codes = named_in(study)
+    tables, codes = code_named_in(study)
     if codes:
-        admit(study, tables, codes)
+        admit_study(study, tables, codes)
 
 
 class Consent:
@@ -92,7 +92,7 @@ class Consent:
         self._agreed: set[str] = set()
         self._no: StudyError | None = None
 
-    def admit(self, study: Path, tables: Mapping[str, Any], codes: Sequence[Code]) -> None:
+    def admit(self, study: Path, tables: Mapping[str, Any], codes: Sequence[NamedCode]) -> None:
         """Ask about the code of a study that is not known yet, and remember the answer."""
         from estimica.study.file.trust import Trust, code_of
 
@@ -112,7 +112,7 @@ class Consent:
         except StudyError as error:
             say(f"warning {error}")
 
-    def require_agreed(self, codes: Sequence[Code]) -> None:
+    def require_agreed(self, codes: Sequence[NamedCode]) -> None:
         """What is about to run is what was agreed to."""
         unknown = self._unknown(codes)
         if unknown:
@@ -123,12 +123,12 @@ class Consent:
                 "begin again to be asked about it",
             )
 
-    def _unknown(self, codes: Sequence[Code]) -> tuple[Code, ...]:
+    def _unknown(self, codes: Sequence[NamedCode]) -> tuple[NamedCode, ...]:
         from estimica.study.file.trust import not_trusted
 
         return not_trusted(code for code in codes if code.sha256 not in self._agreed)
 
-    def _ask(self, study: Path, codes: Sequence[Code]) -> None:
+    def _ask(self, study: Path, codes: Sequence[NamedCode]) -> None:
         say(f"study '{study}' runs code on your machine:")
         for code in codes:
             say(f"  {code.text}")
@@ -137,7 +137,7 @@ class Consent:
             raise self._no
 
 
-def refused(study: Path, codes: Sequence[Code]) -> str:
+def refused(study: Path, codes: Sequence[NamedCode]) -> str:
     """Why nothing runs where nobody can be asked."""
     named = ", ".join(code.text for code in codes)
     return (

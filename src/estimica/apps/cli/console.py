@@ -110,7 +110,7 @@ def print_line(text: str) -> None:
     print(visible(text))
 
 
-class Renewed:
+class StatusLine:
     """A line on stderr that renews itself; none where there is no terminal, or if `quiet`."""
 
     def __init__(self, first: str, *, quiet: bool) -> None:

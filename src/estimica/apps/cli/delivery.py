@@ -61,7 +61,7 @@ class Delivery:
     failure: str = ""  # why the work counts as failed
 
 
-def asked_for(*outputs: tuple[Path | None, Writer]) -> tuple[Output, ...]:
+def requested_outputs(*outputs: tuple[Path | None, Writer]) -> tuple[Output, ...]:
     """The outputs whose option was given."""
     return tuple(Output(path, write) for path, write in outputs if path is not None)
 
@@ -69,9 +69,9 @@ def asked_for(*outputs: tuple[Path | None, Writer]) -> tuple[Output, ...]:
 def require_outputs(*files: Path | None, page: Path | None = None) -> None:
     """What is asked for can be written: better known before the work than after."""
     if page is not None:
-        from estimica.report.write import require_ending
+        from estimica.report.write import require_report_ending
 
-        require_ending(page)
+        require_report_ending(page)
     for path in (*files, page):
         if path is not None:
             require_writable(path)
@@ -105,7 +105,7 @@ def deliver(delivery: Delivery, *, as_json: bool, quiet: bool) -> None:
             say(f"stored as run {delivery.run}{delivery.hint}")
     if delivery.failure and as_json:
         say(delivery.failure)
-    tell_missing(done.missing, delivery.run)
+    report_not_written(done.missing, delivery.run)
     if done.missing:
         raise typer.Exit(NOT_WRITTEN)
     if delivery.failure:
@@ -132,7 +132,7 @@ def written(outputs: Iterable[Output]) -> Written:
     return Written(tuple(files), tuple(missing))
 
 
-def tell_missing(missing: Sequence[NotWritten], run: str = "") -> None:
+def report_not_written(missing: Sequence[NotWritten], run: str = "") -> None:
     """Name each file that is missing, the reason, and the way to the result."""
     for one in missing:
         say(f"error {one.code}: {one.message}")

@@ -13,7 +13,7 @@ DEBUG = "ESTIMICA_DEBUG"
 CODE, WANT_OF_MEMORY = "Z001", "Z002"
 
 
-def tell(error: Exception, arguments: Sequence[str]) -> int:
+def report_internal_error(error: Exception, arguments: Sequence[str]) -> int:
     """One honest line, and one JSON object with --json; the traceback where it is asked for."""
     code, message = _words(error, arguments)
     if "--json" in arguments:

@@ -7,7 +7,7 @@ import os
 import sys
 
 
-def keep_results_apart() -> None:
+def redirect_native_output() -> None:
     """Let `sys.stdout` alone reach what the user takes for stdout; descriptor 1 becomes stderr.
 
     LAPACK, solvers and other native code write to descriptor 1 past Python, at once or when their

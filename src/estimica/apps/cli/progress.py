@@ -7,7 +7,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from estimica.apps.cli.console import Renewed, say
+from estimica.apps.cli.console import StatusLine, say
 
 if TYPE_CHECKING:
     from estimica.estimate.run.fit import Progress
@@ -50,7 +50,7 @@ class ProgressLine:
         self._steps: list[float] = []
         self._ended, self._starts = 0, 1  # starts of a multistart
         self._starts_left = TimeLeft()
-        self._renewed = Renewed("simulating …", quiet=quiet)
+        self._renewed = StatusLine("simulating …", quiet=quiet)
 
     def __enter__(self) -> Self:
         if self._writer:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from estimica.apps.cli.console import Renewed, say
+from estimica.apps.cli.console import StatusLine, say
 from estimica.apps.cli.delivery import Delivery, Output, deliver
 from estimica.apps.cli.kept_page import keep_page
 from estimica.base.errors import StoreError
 from estimica.base.files.read import read_text
-from estimica.base.view import ended
+from estimica.base.view import status_line
 
 if TYPE_CHECKING:
     from estimica.estimate.fit.result import Fit
@@ -45,14 +45,14 @@ DESIGNING = ("optimise", "sweep", "montecarlo")  # commands about criteria of a 
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ActiveRun:
     """A run that has begun, or was taken up again, and the settings it goes by."""
 
     writer: RunWriter
     settings: Mapping[str, Any]
 
 
-def checked(path: Path, command: str, as_json: bool) -> Study:
+def checked_study(path: Path, command: str, as_json: bool) -> Study:
     """The study; everything that is wrong with it is one error."""
     from estimica.base.problems import raise_all
     from estimica.study.check.run import check
@@ -70,7 +70,7 @@ def checked(path: Path, command: str, as_json: bool) -> Study:
     return study
 
 
-def begun(
+def begin_run(
     command: str,
     study: Study,
     path: Path,
@@ -80,7 +80,7 @@ def begun(
     resume: str | None,
     given: Mapping[str, object],
     settings: Mapping[str, object],
-) -> Run:
+) -> ActiveRun:
     """A new run with these settings, or one taken up again with its own.
 
     `given` is what stands on the command line: it must agree with a run that is taken up.
@@ -92,13 +92,13 @@ def begun(
     if resume is not None and no_store:
         raise StoreError("B020", "--resume needs the store; leave --no-store out")
     if no_store:
-        return Run(NoRunWriter(), settings)
+        return ActiveRun(NoRunWriter(), settings)
     where = Store.of(path, store)
     if resume is None:
         begin = where.begin if store else where.begin_if_possible  # one asked for must work
         noted = {**settings, "fingerprint": fingerprint(study)}
         content = read_text(path, "utf-8-sig")
-        return Run(begin(command, name=study.name, study=content, settings=noted), settings)
+        return ActiveRun(begin(command, name=study.name, study=content, settings=noted), settings)
     run = where.run(_newest(where, command) if resume == "last" else resume)
     if run.summary.command != command:
         raise StoreError(
@@ -116,7 +116,7 @@ def begun(
     own = {n: v for n, v in run.settings.items() if n != "fingerprint"}
     writer = where.resume(run.id)
     _tell_damaged(writer)
-    return Run(writer, own)
+    return ActiveRun(writer, own)
 
 
 def _tell_damaged(writer: RunWriter) -> None:
@@ -135,21 +135,21 @@ def _newest(store: Any, command: str) -> str:
     return str(runs[0].id)
 
 
-def estimate(study: Study, writer: RunWriter, workers: int | None) -> Fit:
+def checkpointed_fit(study: Study, writer: RunWriter, workers: int | None) -> Fit:
     """The fit of a study; one that the run has noted is not searched again."""
-    from estimica.infer.fit_checkpoint import noted, restored
+    from estimica.infer.fit_checkpoint import checkpoint_of, fit_from_checkpoint
 
     key = "estimate"
     known = writer.checkpoints().get(key)
     if known is not None:
-        return restored(study, known)
+        return fit_from_checkpoint(study, known)
     found = fitted(study, writer, workers)
-    note = noted(found)
+    note = checkpoint_of(found)
     if note is None:
         return found
     writer.checkpoint(key, note)
     writer.flush()
-    return restored(study, writer.checkpoints().get(key, note))
+    return fit_from_checkpoint(study, writer.checkpoints().get(key, note))
 
 
 def fitted(study: Study, writer: RunWriter, workers: int | None) -> Fit:
@@ -176,7 +176,7 @@ def fitting(writer: RunWriter) -> Callable[[FitProgress], None]:
     return note
 
 
-class Line:
+class AnalysisProgressLine:
     """Progress on stderr: a line that renews itself, or plain lines now and then.
 
     A writer notes it too, for those who watch the run from elsewhere.
@@ -192,7 +192,7 @@ class Line:
         self._first = first
         self._told = monotonic()
         self._left = TimeLeft()
-        self._renewed = Renewed(first, quiet=quiet)
+        self._renewed = StatusLine(first, quiet=quiet)
 
     def __enter__(self) -> Self:
         if self._writer:
@@ -224,7 +224,7 @@ class Line:
             say(line)
 
 
-def finished(found: Any, writer: RunWriter) -> Any:
+def finish_run(found: Any, writer: RunWriter) -> Any:
     """The result with its run, which is ended with it."""
     from estimica.execute.runs.record import Status
 
@@ -246,7 +246,7 @@ def stored(writer: RunWriter) -> None:
         say(f"warning: the run is not stored: {writer.trouble}")
 
 
-def shown(
+def deliver_result(
     found: Any, texts: Iterable[str], outputs: Sequence[Output], *, as_json: bool, quiet: bool
 ) -> None:
     """Print the result, write its files, and tell on stderr what was written."""
@@ -257,6 +257,6 @@ def shown(
         outputs=outputs,
         run=found.run,
         hint=f"; go on with --resume {found.run}" if status == "interrupted" else "",
-        failure="" if status == "done" else ended(status, message),
+        failure="" if status == "done" else status_line(status, message),
     )
     deliver(delivery, as_json=as_json, quiet=quiet)

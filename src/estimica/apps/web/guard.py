@@ -71,7 +71,7 @@ class Refusal:
     reason: str
 
 
-class Gate:
+class RequestGuard:
     """ASGI middleware around the workbench, for pages, uploads, streams and websockets."""
 
     def __init__(self, app: App, settings: Settings) -> None:

@@ -45,13 +45,13 @@ def build(settings: Settings) -> Workbench:
     from plotly import __file__ as plotly
 
     from estimica.apps.web.downloads import routes as downloads
-    from estimica.apps.web.guard import Gate
+    from estimica.apps.web.guard import RequestGuard
     from estimica.apps.web.live.feed import routes as streams
     from estimica.apps.web.pages import compare, new, run, start, study
 
     guard_pages()
     workbench = Workbench.of(settings)
-    app.add_middleware(Gate, settings=settings)
+    app.add_middleware(RequestGuard, settings=settings)
     library = Path(plotly).parent / "package_data" / "plotly.min.js"
     app.add_static_file(local_file=library, url_path="/assets/plotly.min.js")
     app.add_static_files("/assets", STATIC)

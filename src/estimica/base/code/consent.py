@@ -20,7 +20,7 @@ def visible(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Code:
+class NamedCode:
     """One program: where the study names it, what it is, and what it holds."""
 
     where: str  # "[estimate] criterion"
@@ -39,10 +39,10 @@ class Code:
 class Guard(Protocol):
     """Who is asked; each raises an error of the user's where the answer is no."""
 
-    def admit(self, study: Path, tables: Mapping[str, Any], codes: Sequence[Code]) -> None:
+    def admit(self, study: Path, tables: Mapping[str, Any], codes: Sequence[NamedCode]) -> None:
         """A study was read and its code too; may both be used?"""
 
-    def require_agreed(self, codes: Sequence[Code]) -> None:
+    def require_agreed(self, codes: Sequence[NamedCode]) -> None:
         """This very content is about to run; did the user agree to it?"""
 
 
@@ -50,7 +50,7 @@ _guard: Guard | None = None
 
 
 @contextmanager
-def guarded(guard: Guard) -> Iterator[None]:
+def code_guard(guard: Guard) -> Iterator[None]:
     """Within, every study and every program is asked about."""
     global _guard
     before, _guard = _guard, guard
@@ -60,18 +60,18 @@ def guarded(guard: Guard) -> Iterator[None]:
         _guard = before
 
 
-def is_guarded() -> bool:
+def has_code_guard() -> bool:
     """Whether this process asks at all."""
     return _guard is not None
 
 
-def admit(study: Path, tables: Mapping[str, Any], codes: Sequence[Code]) -> None:
+def admit_study(study: Path, tables: Mapping[str, Any], codes: Sequence[NamedCode]) -> None:
     """Ask about a study that was just read, before anything of it is used."""
     if _guard is not None:
         _guard.admit(study, tables, codes)
 
 
-def require_agreed(codes: Sequence[Code]) -> None:
+def require_agreed(codes: Sequence[NamedCode]) -> None:
     """Ask about programs whose content is known and is about to run."""
     if _guard is not None and codes:
         _guard.require_agreed(codes)

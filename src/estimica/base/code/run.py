@@ -29,7 +29,7 @@ from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleS
 from pathlib import Path
 from typing import Any
 
-from estimica.base.code.consent import is_guarded, require_agreed
+from estimica.base.code.consent import has_code_guard, require_agreed
 from estimica.base.code.trusted import CodeFile, TrustedCode
 
 #: module spaces that are kept for the next reading; a workbench has some tens of studies open
@@ -38,7 +38,7 @@ _PREFIX = "estimica user code "
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class LoadedCode:
     """The names of a file that was run.
 
     `module` is what functions and classes of the file itself call their module.
@@ -48,7 +48,7 @@ class Ran:
     module: str
 
 
-def run_code(code: TrustedCode) -> Ran:
+def run_code(code: TrustedCode) -> LoadedCode:
     """Run the file of a code; what it imports from its folder is its own.
 
     An error of the user's where nobody agreed to this content. Whatever the code raises is raised
@@ -70,7 +70,7 @@ def run_code(code: TrustedCode) -> Ran:
         if before is None:
             del sys.modules[module.__name__]
         raise
-    return Ran(module.__dict__, module.__name__)
+    return LoadedCode(module.__dict__, module.__name__)
 
 
 def _compiled(file: CodeFile, path: Path) -> types.CodeType:
@@ -196,7 +196,7 @@ class _Finder(MetaPathFinder):
         if fullname.startswith(_PREFIX):
             space = _spaces.get(fullname.partition(".")[0])
             return space.spec(fullname) if space is not None else None
-        if path is not None or not is_guarded():
+        if path is not None or not has_code_guard():
             return None  # a program of one's own may import from where it likes
         return self._from_elsewhere(fullname)
 

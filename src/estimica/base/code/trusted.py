@@ -16,7 +16,7 @@ from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path, PurePosixPath
 
-from estimica.base.code.consent import Code
+from estimica.base.code.consent import NamedCode
 from estimica.base.code.reference import CodeRefusedError, code_reference
 from estimica.base.files.regular import open_regular
 
@@ -86,14 +86,16 @@ class TrustedCode:
     def __reduce__(self) -> tuple[object, ...]:
         return TrustedCode, (self.spelt, self.function, self.folder, self.files)
 
-    def listed(self, where: str = "") -> tuple[Code, ...]:
+    def listed(self, where: str = "") -> tuple[NamedCode, ...]:
         """Its files as they are told to the user."""
         imported = f"{where} (imported)" if where else ""
         first, *others = self.files
         return (
-            Code(where, self.spelt, first.path, "Python", first.sha256),
+            NamedCode(where, self.spelt, first.path, "Python", first.sha256),
             *(
-                Code(imported, f.name, f.path, "Python" if f.is_python else "native code", f.sha256)
+                NamedCode(
+                    imported, f.name, f.path, "Python" if f.is_python else "native code", f.sha256
+                )
                 for f in others
             ),
         )

@@ -13,12 +13,12 @@ from secrets import token_hex
 
 from estimica.base.errors import ReportError, WriteError
 
-Named = str | PathLike[str]
+PathText = str | PathLike[str]
 LONGEST_ENDING = 16  # characters; a draft's name must not be longer than file systems allow (255)
 
 
 @contextmanager
-def replaced(path: Named) -> Iterator[Path]:
+def atomic_replacement(path: PathText) -> Iterator[Path]:
     """A draft in the same folder; it takes the place of `path` when the block ends well.
 
     Whatever ends the block otherwise, an error, Ctrl-C or a kill, leaves what was there before.
@@ -46,9 +46,9 @@ def replaced(path: Named) -> Iterator[Path]:
             _on_disk(target.parent)
 
 
-def write_text(path: Named, text: str) -> Path:
+def write_text(path: PathText, text: str) -> Path:
     """Write a text in UTF-8, whole or not at all; returns where it is."""
-    with replaced(path) as draft:
+    with atomic_replacement(path) as draft:
         # a name may hold half a surrogate pair, which is not text in UTF-8
         draft.write_text(text, encoding="utf-8", errors="replace")
     return Path(path)
@@ -60,7 +60,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
 
 
-def require_writable(path: Named) -> None:
+def require_writable(path: PathText) -> None:
     """Refuse what cannot be written: before the work it is the input that is wrong."""
     path, target = Path(path), _target(path)
     folder = target.parent if os.path.islink(path) else path.parent
@@ -76,7 +76,7 @@ def require_writable(path: Named) -> None:
             raise _cannot(path, f"you may not write into the folder '{folder}'", ReportError)
 
 
-def require_writable_folder(folder: Named) -> None:
+def require_writable_folder(folder: PathText) -> None:
     """Refuse a folder that cannot be made or written into."""
     path = _target(folder)
     with _told(folder, ReportError):
@@ -87,7 +87,7 @@ def require_writable_folder(folder: Named) -> None:
         raise _cannot(folder, f"you may not write into the folder '{there}'", ReportError)
 
 
-def _target(path: Named) -> Path:
+def _target(path: PathText) -> Path:
     """The file itself where `path` is a link to it."""
     try:
         os.fsencode(path)
@@ -129,7 +129,7 @@ def _on_disk(path: Path) -> None:
 
 
 @contextmanager
-def _told(path: Named, kind: type[ReportError] = WriteError) -> Iterator[None]:
+def _told(path: PathText, kind: type[ReportError] = WriteError) -> Iterator[None]:
     """Errors of the system as errors that name the file and the reason."""
     try:
         yield
@@ -137,5 +137,5 @@ def _told(path: Named, kind: type[ReportError] = WriteError) -> Iterator[None]:
         raise _cannot(path, error.strerror or str(error), kind) from None
 
 
-def _cannot(path: Named, why: str, kind: type[ReportError] = WriteError) -> ReportError:
+def _cannot(path: PathText, why: str, kind: type[ReportError] = WriteError) -> ReportError:
     return kind("P001", f"cannot write '{os.fspath(path)}': {why}")

@@ -21,7 +21,7 @@ import casadi as ca
 import llvmlite.binding as llvm
 
 from estimica.compiled.llvm import tanh as hyperbolic_tangent
-from estimica.compiled.llvm.object_code import loaded
+from estimica.compiled.llvm.object_code import load_object_code
 
 _LIBM = {  # unary functions of the C library
     ca.OP_SIN: "sin", ca.OP_COS: "cos", ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos",
@@ -290,8 +290,10 @@ class _Writer:
         if op == ca.OP_ERFINV:
             return self.erfinv(a[0])
         if op == ca.OP_TANH:
-            self.externals.update((*hyperbolic_tangent.NEEDS, hyperbolic_tangent.DEFINITION))
-            return self.value(f"call double @{hyperbolic_tangent.NAME}(double {a[0]})")
+            self.externals.update(
+                (*hyperbolic_tangent.TANH_DECLARATIONS, hyperbolic_tangent.TANH_DEFINITION)
+            )
+            return self.value(f"call double @{hyperbolic_tangent.TANH_NAME}(double {a[0]})")
         raise NotImplementedError(f"CasADi operation {op} has no machine code")
 
     def polynomial(self, coefficients: Sequence[float], z: str) -> str:
@@ -385,7 +387,7 @@ def compile_functions(
     declarations = sorted(set().union(*(w.externals for w in writers)))
     size = max((f.n_instructions() for f in functions), default=0)
     level = 2 if size < _LARGE else 1 if size < _HUGE else 0
-    engine = loaded("\n".join(declarations + bodies), level)
+    engine = load_object_code("\n".join(declarations + bodies), level)
     addresses = {name: engine.get_function_address(name) for name in names}
     return MachineCode(addresses, engine, n_constants)
 

@@ -21,7 +21,7 @@ _SHORT = 30_000
 _CHECKSUM = hashlib.sha256().digest_size
 
 
-def loaded(assembly: str, level: int) -> Any:
+def load_object_code(assembly: str, level: int) -> Any:
     """The engine that holds the functions of `assembly`, optimised to `level`."""
     machine = _machine(level)
     if len(assembly) < _SHORT or not is_private(_KIND):

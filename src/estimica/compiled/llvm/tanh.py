@@ -6,13 +6,13 @@ to two units in the last place.
 
 from __future__ import annotations
 
-NAME = "quick.tanh"
-NEEDS = (
+TANH_NAME = "quick.tanh"
+TANH_DECLARATIONS = (
     "declare double @exp(double)",
     "declare double @llvm.fabs.f64(double)",
     "declare double @llvm.copysign.f64(double, double)",
 )
-DEFINITION = f"""define internal double @{NAME}(double %x) nounwind {{
+TANH_DEFINITION = f"""define internal double @{TANH_NAME}(double %x) nounwind {{
   %s = call double @llvm.fabs.f64(double %x)
   %small = fcmp olt double %s, 6.25e-01
   br i1 %small, label %near, label %far

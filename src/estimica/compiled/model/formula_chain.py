@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from estimica.compiled.model.formulas import FormulaResponse, FormulaRun, plan
+from estimica.compiled.model.formulas import FormulaResponse, FormulaRun, formula_program
 from estimica.source.formula import Formula
 
 Vector = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ class FormulaChain:
         stamp: str = "time",
     ) -> None:
         self.moving = tuple(moving)
-        made = plan(formulas, self.moving, arrays)
+        made = formula_program(formulas, self.moving, arrays)
         self._partials = FormulaResponse(
             made, times, known, np.full(len(self.moving), np.nan), stamp=stamp
         )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from estimica.flat import expression as ex
 from estimica.flat.calculus import tangent
 from estimica.flat.expression import Expression
-from estimica.flat.vectorised import Program
+from estimica.flat.vectorised import ArrayProgram
 from estimica.source.formula import Formula
 
 Vector = npt.NDArray[np.float64]
@@ -22,7 +22,7 @@ _TEXT = "all points computed"
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class FormulaProgram:
     """Values and derivatives of formulas as one program, for some tuners.
 
     What no tuner moves stands `before` the program, to be computed once for all evaluations.
@@ -36,14 +36,14 @@ class Plan:
     arrays: frozenset[str]  # the inputs that are arrays
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> ArrayProgram:
         """Roots from tuners and `before`."""
-        return Program(self.roots, self._arguments, self.vector)
+        return ArrayProgram(self.roots, self._arguments, self.vector)
 
     @cached_property
-    def edge_program(self) -> Program:
+    def edge_program(self) -> ArrayProgram:
         """The same for points at the edge of a domain, where a parameter may be absent."""
-        return Program(self.roots, self._arguments, self.vector, absent=True)
+        return ArrayProgram(self.roots, self._arguments, self.vector, absent=True)
 
     @property
     def _arguments(self) -> list[Expression]:
@@ -54,7 +54,7 @@ class Plan:
         work = [e for e in self.before if e.op != "name"]
         names = sorted(ex.names_in(*work))
         rows = np.empty((len(work), size))
-        program = Program(work, [ex.name(n) for n in names], [n in self.arrays for n in names])
+        program = ArrayProgram(work, [ex.name(n) for n in names], [n in self.arrays for n in names])
         program.run([known[n] for n in names], rows)
         computed = dict(zip(work, rows, strict=True))
         arrays = dict(zip(self._arguments, self.vector, strict=True))
@@ -64,7 +64,9 @@ class Plan:
         ]
 
 
-def plan(formulas: Mapping[str, Formula], tuners: Sequence[str], arrays: Sequence[str]) -> Plan:
+def formula_program(
+    formulas: Mapping[str, Formula], tuners: Sequence[str], arrays: Sequence[str]
+) -> FormulaProgram:
     """The plan for tuners and for inputs that are arrays."""
     values = [f.expression for f in formulas.values()]
     columns = [tangent(values, _seed(n)) for n in tuners]
@@ -74,7 +76,7 @@ def plan(formulas: Mapping[str, Formula], tuners: Sequence[str], arrays: Sequenc
     kept = dict.fromkeys(e for e in (*below, *roots) if e not in moved and e.op != "const")
     is_array = _depending(tuple(kept), set(arrays))
     vector = (*(n in arrays for n in tuners), *(e in is_array for e in kept))
-    return Plan(formulas, tuple(tuners), roots, tuple(kept), vector, frozenset(arrays))
+    return FormulaProgram(formulas, tuple(tuners), roots, tuple(kept), vector, frozenset(arrays))
 
 
 def _seed(name: str) -> Callable[[Expression], Expression]:
@@ -114,7 +116,7 @@ class FormulaResponse:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: FormulaProgram,
         times: Vector,
         known: Mapping[str, float | Vector],
         tuners: Vector,
@@ -187,11 +189,11 @@ def _listed(values: Mapping[str, float | Vector]) -> str:
     return ", ".join(f"{n} = {v:g}" for n, v in values.items())
 
 
-class MovingResponse:
+class FormulaInputResponse:
     """y(points; θ, u) with its exact derivatives by the tuners θ and by inputs u that move."""
 
     def __init__(
-        self, plan: Plan, times: Vector, known: Mapping[str, float | Vector], tuners: int
+        self, plan: FormulaProgram, times: Vector, known: Mapping[str, float | Vector], tuners: int
     ) -> None:
         self._inner = FormulaResponse(plan, times, known, np.full(tuners, np.nan))
         self._tuners = tuners

@@ -21,7 +21,7 @@ Vector = npt.NDArray[np.float64]
 
 OperatingPoint = Literal["steady", "start"]
 
-VARYING = frozenset({"input", "state", "memory", "logical", "algebraic", "alias"})
+VARYING_ROLES = frozenset({"input", "state", "memory", "logical", "algebraic", "alias"})
 
 
 class Evaluation(Protocol):
@@ -44,7 +44,7 @@ class Evaluation(Protocol):
         """Their derivatives with respect to the tuners, (N, ny, m)."""
 
 
-class Respond(Protocol):
+class ModelResponse(Protocol):
     """A model with inputs, samples, outputs and tuners chosen: what estimators evaluate."""
 
     @property
@@ -59,7 +59,7 @@ class Respond(Protocol):
         """Outputs and exact derivatives at tuner values `theta`."""
 
 
-class RespondToInputs(Protocol):
+class InputResponse(Protocol):
     """A model without time whose inputs move too: what fits with errors in the inputs evaluate."""
 
     def at(self, theta: Vector, inputs: Vector) -> Evaluation:
@@ -96,7 +96,7 @@ class Model(ABC):
         wrt: Sequence[str] = (),
         begin: float | None = None,
         options: Any = None,
-    ) -> Respond:
+    ) -> ModelResponse:
         """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
 
     def frequency_experiment(
@@ -109,7 +109,7 @@ class Model(ABC):
         transfers: Sequence[tuple[str, str]],
         wrt: Sequence[str] = (),
         operating_point: OperatingPoint = "steady",
-    ) -> Respond:
+    ) -> ModelResponse:
         """The frequency response at `omega` in rad/s, to be evaluated at many values of `wrt`.
 
         `transfers` are pairs (output, input). An evaluation has two columns for each: the real and
@@ -132,7 +132,7 @@ class Model(ABC):
         wrt: Sequence[str],
         wrt_inputs: Sequence[str],
         options: Any = None,
-    ) -> RespondToInputs:
+    ) -> InputResponse:
         """Points to be evaluated at many values of the tuners `wrt` and the inputs `wrt_inputs`."""
         raise ModelError(
             "M166",
@@ -194,4 +194,4 @@ class Model(ABC):
     @property
     def variables(self) -> pd.DataFrame:
         """Everything that changes: states, algebraic and discrete variables, removed aliases."""
-        return as_table(q for q in self.quantities() if q.role in VARYING)
+        return as_table(q for q in self.quantities() if q.role in VARYING_ROLES)

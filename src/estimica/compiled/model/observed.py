@@ -17,10 +17,10 @@ from estimica.compiled.model.formula_chain import FormulaChain
 from estimica.compiled.model.formulas import FormulaRun
 from estimica.compiled.model.interface import (
     Evaluation,
+    InputResponse,
     Model,
+    ModelResponse,
     OperatingPoint,
-    Respond,
-    RespondToInputs,
 )
 from estimica.compiled.model.observations import TIME, Observations
 from estimica.source.formula import Formula
@@ -85,7 +85,7 @@ class ObservedModel(Model):
         wrt: Sequence[str] = (),
         begin: float | None = None,
         options: Any = None,
-    ) -> Respond:
+    ) -> ModelResponse:
         """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
         layout = self._layout(outputs, wrt, parameters or {})
         respond = self.model.response(
@@ -111,7 +111,7 @@ class ObservedModel(Model):
         transfers: Sequence[tuple[str, str]],
         wrt: Sequence[str] = (),
         operating_point: OperatingPoint = "steady",
-    ) -> Respond:
+    ) -> ModelResponse:
         """That of the model, for its own outputs."""
         for output, _ in transfers:
             if output in self.formulas:
@@ -148,7 +148,7 @@ class ObservedModel(Model):
         wrt: Sequence[str],
         wrt_inputs: Sequence[str],
         options: Any = None,
-    ) -> RespondToInputs:
+    ) -> InputResponse:
         """Points to be evaluated at many values of the tuners `wrt` and the inputs `wrt_inputs`."""
         layout = self._layout(outputs, wrt, parameters, moving_inputs=wrt_inputs)
         respond = self.model.response_to_inputs(
@@ -162,7 +162,7 @@ class ObservedModel(Model):
         )
         still = [n for n in layout.inputs if n not in wrt_inputs]
         known = {**layout.known, **_signals(still, inputs, points)}
-        return MovingObservedResponse(respond, layout, known, points, tuple(wrt_inputs))
+        return ObservedInputResponse(respond, layout, known, points, tuple(wrt_inputs))
 
     def _layout(
         self,
@@ -170,13 +170,13 @@ class ObservedModel(Model):
         wrt: Sequence[str],
         given: Numbers,
         moving_inputs: Sequence[str] = (),
-    ) -> Layout:
+    ) -> OutputSplit:
         if isinstance(outputs, str):
             outputs = [outputs]
         names = tuple(self.output_names() if outputs is None else outputs)
         used = [n for o in names if o in self.formulas for n in self.formulas[o].names]
         fixed = [n for n in dict.fromkeys(used) if self._is_parameter(n) and n not in wrt]
-        return Layout(
+        return OutputSplit(
             outputs=names,
             formulas={n: self.formulas[n] for n in names if n in self.formulas},
             wrt=tuple(wrt),
@@ -218,7 +218,7 @@ class ObservedModel(Model):
 
 
 @dataclass(frozen=True)
-class Layout:
+class OutputSplit:
     """Which outputs and tuners the model has, and which the formulas."""
 
     outputs: tuple[str, ...]
@@ -276,8 +276,8 @@ class ObservedResponse:
 
     def __init__(
         self,
-        inner: Respond,
-        layout: Layout,
+        inner: ModelResponse,
+        layout: OutputSplit,
         known: Mapping[str, float | Vector],
         has_time: bool,
     ) -> None:
@@ -304,13 +304,13 @@ class ObservedResponse:
         return run if not run.ok else observed_run(self.layout, self._chain, run, values)
 
 
-class MovingObservedResponse:
+class ObservedInputResponse:
     """The same for points whose inputs move too."""
 
     def __init__(
         self,
-        inner: RespondToInputs,
-        layout: Layout,
+        inner: InputResponse,
+        layout: OutputSplit,
         known: Mapping[str, float | Vector],
         points: Vector,
         moving: tuple[str, ...],
@@ -327,7 +327,7 @@ class MovingObservedResponse:
 
 
 def observed_run(
-    layout: Layout,
+    layout: OutputSplit,
     chain: FormulaChain,
     run: Evaluation,
     theta: Vector,
@@ -376,7 +376,7 @@ def _signals(
     return found
 
 
-def _inner_options(options: Any, layout: Layout) -> Any:
+def _inner_options(options: Any, layout: OutputSplit) -> Any:
     """Options whose scales of tuners are those of the model's."""
     scales = getattr(options, "tuner_scales", ())
     if len(scales) != len(layout.wrt):

@@ -14,8 +14,14 @@ import numpy as np
 
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
-from estimica.data.cells import COMMENTS, NANS, Kind, is_comment, kind_of
-from estimica.data.formats.dialect import SPACES, Dialect, find_dialect, ragged, split
+from estimica.data.cells import COMMENTS, NANS, CellKind, cell_kind, is_comment
+from estimica.data.formats.dialect import (
+    SPACES,
+    Dialect,
+    find_dialect,
+    ragged_row_error,
+    split_line,
+)
 from estimica.data.frames import data_from_columns
 from estimica.data.size import cell_limit, require_bytes, require_cells
 from estimica.data.table import Data
@@ -30,7 +36,7 @@ def read_delimited(path: Path, separator: str | None, decimal: str | None) -> Da
     _require_room(path, len(dialect.kinds))
     data = _read(path, dialect)
     if not dialect.sure_of_decimal and any(
-        kind_of(why.split("'")[1], ",") is Kind.NUMBER for why in data.texts.values()
+        cell_kind(why.split("'")[1], ",") is CellKind.NUMBER for why in data.texts.values()
     ):
         return read_delimited(path, separator, ",")
     return data
@@ -115,7 +121,7 @@ def _parse(path: Path, dialect: Dialect, without_comments: bool = False) -> pd.D
             encoding=encoding,
         )
 
-    numeric = {j: np.float64 for j, k in enumerate(dialect.kinds) if k is Kind.NUMBER}
+    numeric = {j: np.float64 for j, k in enumerate(dialect.kinds) if k is CellKind.NUMBER}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # columns of mixed kind, which we look at ourselves
@@ -139,7 +145,7 @@ def _complaint(path: Path, dialect: Dialect, error: str) -> DataError:
     counted = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
     if counted:
         expected, line, cells = map(int, counted.groups())
-        return ragged(path, line, cells, expected, None)
+        return ragged_row_error(path, line, cells, expected, None)
     if "out of memory" in error:
         return _too_large(path)
     quoted = re.search(r"EOF inside string starting at row (\d+)", error)
@@ -169,9 +175,9 @@ def _refuse_short_rows(path: Path, dialect: Dialect, last: pd.Series) -> None:
     """Where blanks separate the cells, a missing one would move the others to the left."""
     for row in np.flatnonzero(last.isna().to_numpy()):
         line, text = _line(path, dialect, int(row))
-        cells = split(text, SPACES)
+        cells = split_line(text, SPACES)
         if len(cells) < len(dialect.kinds):
-            raise ragged(path, line, len(cells), len(dialect.kinds), None)
+            raise ragged_row_error(path, line, len(cells), len(dialect.kinds), None)
 
 
 def _line_of(path: Path, dialect: Dialect, row: int) -> int:

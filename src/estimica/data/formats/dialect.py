@@ -10,8 +10,8 @@ from pathlib import Path
 
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
-from estimica.data.cells import COMMENTS, Kind, is_comment, kind_of
-from estimica.data.formats.layout import TAIL, Layout, find_layout, fits, usual_width
+from estimica.data.cells import COMMENTS, CellKind, cell_kind, is_comment
+from estimica.data.formats.layout import TAIL, Layout, find_layout, row_fits, usual_width
 from estimica.data.headers import clean_unit
 
 SAMPLE = 1 << 16  # bytes that are looked at
@@ -36,7 +36,7 @@ class Dialect:
     headers: tuple[str, ...]
     units: tuple[str, ...]
     first_line: int  # lines above the first row of data
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CellKind, ...]
     comments: bool  # whether there are lines of comment among the rows
     notes: tuple[str, ...]
 
@@ -63,7 +63,7 @@ def find_dialect(path: Path, separator: str | None, decimal: str | None) -> Dial
         separator = max(SEPARATORS, key=lambda s: _score(lines.texts, s, decimal))
     elif separator.isspace() and separator != "\t":
         separator = SPACES
-    rows = [split(line, separator) for line in lines.texts]
+    rows = [split_line(line, separator) for line in lines.texts]
     sign, sure = (decimal, True) if decimal else _decimal(rows, separator)
     layout = find_layout(rows, sign)
     if layout is None:
@@ -71,7 +71,7 @@ def find_dialect(path: Path, separator: str | None, decimal: str | None) -> Dial
     return _dialect(path, encoding, separator, (sign, sure), lines, rows, layout)
 
 
-def split(line: str, separator: str) -> list[str]:
+def split_line(line: str, separator: str) -> list[str]:
     """The cells of one line, without quotes."""
     if separator == SPACES:
         return [c.strip('"') for c in re.findall(r'"[^"]*"|\S+', line)]
@@ -122,19 +122,21 @@ def _other_header(
     if commented and not first:
         bare = commented[-1].lstrip().lstrip("".join(COMMENTS)).strip()
         cells = _split_header(bare, separator, width)
-        if len(cells) == width and all(kind_of(c) is Kind.TEXT for c in cells):
+        if len(cells) == width and all(cell_kind(c) is CellKind.TEXT for c in cells):
             return cells, 0
     if not first:
         return [], 0
     cells = _split_header(lines.texts[first - 1], separator, width)
-    if len(cells) == width and all(kind_of(c) is Kind.TEXT for c in cells):
+    if len(cells) == width and all(cell_kind(c) is CellKind.TEXT for c in cells):
         return cells, first - 1
-    if separator != SPACES and len(cells) > 1 and all(kind_of(c) is Kind.TEXT for c in cells):
-        raise ragged(path, start + 1, width, len(cells), lines.numbers[first - 1] + 1)
+    if separator != SPACES and len(cells) > 1 and all(cell_kind(c) is CellKind.TEXT for c in cells):
+        raise ragged_row_error(path, start + 1, width, len(cells), lines.numbers[first - 1] + 1)
     return [], first
 
 
-def ragged(path: Path, line: int, cells: int, expected: int, header: int | None) -> DataError:
+def ragged_row_error(
+    path: Path, line: int, cells: int, expected: int, header: int | None
+) -> DataError:
     """The complaint about a row that is longer or shorter than it should be."""
     where = f"the header in line {header} has" if header else "the lines above have"
     return DataError(
@@ -145,10 +147,12 @@ def ragged(path: Path, line: int, cells: int, expected: int, header: int | None)
 
 
 def _split_header(text: str, separator: str, width: int) -> list[str]:
-    cells = split(text, separator)
+    cells = split_line(text, separator)
     if separator == SPACES and len(cells) != width:
         # `time [s]  T [degC]`: a unit belongs to the name before it
-        cells = [c.replace("\0", " ") for c in split(re.sub(r"\s+(?=[\[(])", "\0", text), SPACES)]
+        cells = [
+            c.replace("\0", " ") for c in split_line(re.sub(r"\s+(?=[\[(])", "\0", text), SPACES)
+        ]
     return cells
 
 
@@ -184,13 +188,13 @@ def _lines(text: str, whole: bool) -> _Lines:
 
 def _score(lines: Sequence[str], separator: str, decimal: str | None) -> float:
     """How well a separator explains the last lines: rows alike, cells numbers or dates."""
-    rows = [split(line, separator) for line in lines[-TAIL:]]
+    rows = [split_line(line, separator) for line in lines[-TAIL:]]
     rows = rows[1:] if len(rows) == len(lines) and len(rows) > 1 else rows
     width = usual_width(rows)
     alike = [row for row in rows if len(row) == width]
     sign = decimal or _decimal(alike, separator)[0]
-    kinds = [k for row in alike for c in row if (k := kind_of(c, sign)) is not Kind.NOTHING]
-    told = sum(k is not Kind.TEXT for k in kinds) / len(kinds) if kinds else 0.0
+    kinds = [k for row in alike for c in row if (k := cell_kind(c, sign)) is not CellKind.NOTHING]
+    told = sum(k is not CellKind.TEXT for k in kinds) / len(kinds) if kinds else 0.0
     share = len(alike) / len(rows) * (told + 1e-3)
     return share if width > 1 else 0.5 * share
 
@@ -200,13 +204,13 @@ def _decimal(rows: Sequence[Sequence[str]], separator: str) -> tuple[str, bool]:
     if separator not in (";", "\t"):
         return ".", True
     cells = [c.strip() for row in rows for c in row]
-    comma = sum("," in c and kind_of(c, ",") is Kind.NUMBER for c in cells)
-    point = sum("." in c and kind_of(c, ".") is Kind.NUMBER for c in cells)
+    comma = sum("," in c and cell_kind(c, ",") is CellKind.NUMBER for c in cells)
+    point = sum("." in c and cell_kind(c, ".") is CellKind.NUMBER for c in cells)
     return ("," if comma > point else "."), comma + point > 0
 
 
 def _without_numbers(path: Path, rows: Sequence[Sequence[str]]) -> DataError:
-    if len(rows) == 1 or all(not fits(row, [Kind.TEXT] * len(rows[0])) for row in rows[1:]):
+    if len(rows) == 1 or all(not row_fits(row, [CellKind.TEXT] * len(rows[0])) for row in rows[1:]):
         return DataError("D003", f"'{path}' holds no rows below its header")
     shown = ", ".join(rows[1])[:60]
     return DataError("D003", f"'{path}' holds no numbers; its second row is '{shown}'")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
 from estimica.base.suggest import did_you_mean
-from estimica.data.extras import needed
+from estimica.data.extras import import_extra
 from estimica.data.formats.excel_size import WEIGHT, SheetSize, require_small_archive
 from estimica.data.formats.layout import find_layout
 from estimica.data.frames import data_from_columns
@@ -30,7 +30,7 @@ def read_excel(path: Path, sheet: str | int | None) -> Data:
         packed = file.read(2) == b"PK"  # .xlsx and .xlsm are archives, .xls is not
         file.seek(0)
         if packed or path.suffix.lower() != ".xls":
-            needed("openpyxl", path)
+            import_extra("openpyxl", path)
         try:
             return _of_archive(path, file, sheet) if packed else _of_old(path, file, sheet)
         except (DataError, MemoryError):
@@ -45,7 +45,7 @@ def read_excel(path: Path, sheet: str | int | None) -> Data:
 
 def _of_archive(path: Path, file: BinaryIO, sheet: str | int | None) -> Data:
     require_small_archive(path, file)
-    book = needed("openpyxl", path).load_workbook(
+    book = import_extra("openpyxl", path).load_workbook(
         file, read_only=True, data_only=True, keep_links=False
     )
     sheets = {s.title: s for s in book.worksheets}

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from estimica.base.errors import DataError
 from estimica.base.files.read import size_text
-from estimica.data.size import cell_limit, require_cells, too_many
+from estimica.data.size import cell_limit, require_cells, too_many_cells_error
 
 #: cells as which one of a sheet counts: it is an object while it is read, and takes 10 to 20 µs,
 #: a hundred times as long as one of a text
@@ -38,7 +38,7 @@ def require_small_archive(path: Path, file: BinaryIO) -> None:
         members = archive.infolist()
         total = sum(m.file_size for m in members)
         if total > _BYTES * cell_limit():
-            raise too_many(path, f"{size_text(total)} of content", total / _BYTES)
+            raise too_many_cells_error(path, f"{size_text(total)} of content", total / _BYTES)
         others = sum(m.file_size for m in members if not m.filename.startswith((_SHEETS, _MEDIA)))
         if others > _OTHERS or len(members) > _MEMBERS:
             raise DataError(
@@ -93,4 +93,4 @@ class SheetSize:
             require_cells(self.path, self.filled, self.width, WEIGHT)
         if self.rows > ROWS or self.looked_at > cell_limit() / 5:
             shape = f"{self.rows} rows with {self.looked_at} cells, most of them empty"
-            raise too_many(self.path, shape, 5 * self.looked_at)
+            raise too_many_cells_error(self.path, shape, 5 * self.looked_at)

@@ -38,7 +38,7 @@ _CALLED = {
 }
 
 
-def read_frequency_file(path: Path) -> Data | None:
+def read_impedance_file(path: Path) -> Data | None:
     """The table of an impedance analyser's file; None where it is none of those known."""
     lines = _text(path).splitlines()
     first = next((line.strip() for line in lines if line.strip()), "")

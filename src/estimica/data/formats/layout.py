@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from estimica.data.cells import Kind, kind_of
+from estimica.data.cells import CellKind, cell_kind
 from estimica.data.headers import is_unit_row
 
 Row = Sequence[str]
@@ -20,19 +20,19 @@ class Layout:
     header: int | None
     units: int | None
     first: int
-    kinds: tuple[Kind, ...]  # what each column mostly holds
+    kinds: tuple[CellKind, ...]  # what each column mostly holds
 
 
 def find_layout(rows: Sequence[Row], decimal: str = ".") -> Layout | None:
     """Where things stand in `rows`, or None if no row holds a number or a date."""
     kinds = usual_kinds(rows, decimal)
-    if not any(k in (Kind.NUMBER, Kind.DATE) for k in kinds):
+    if not any(k in (CellKind.NUMBER, CellKind.DATE) for k in kinds):
         return None
     first = next((i for i, row in enumerate(rows) if _is_data(row, kinds, decimal)), None)
     if first is None:
         return None
     above = first
-    while above > 0 and fits(rows[above - 1], kinds):
+    while above > 0 and row_fits(rows[above - 1], kinds):
         above -= 1
     texts = [i for i in range(above, first) if _is_text(rows[i], decimal)]
     if not texts:
@@ -51,46 +51,51 @@ def usual_width(rows: Sequence[Row], last: int | None = None) -> int:
     return max(counts, key=lambda n: (counts[n], everywhere[n], n), default=0)
 
 
-def usual_kinds(rows: Sequence[Row], decimal: str) -> tuple[Kind, ...]:
+def usual_kinds(rows: Sequence[Row], decimal: str) -> tuple[CellKind, ...]:
     """What the cells of each column mostly are, judged by the last rows."""
     last = min(TAIL, (len(rows) + 1) // 2)  # in a short file the upper half may be no data
     width = usual_width(rows, last)
     tail = [row for row in rows[-last:] if len(row) == width]
-    return tuple(_most([kind_of(row[j], decimal) for row in tail]) for j in range(width))
+    return tuple(_most([cell_kind(row[j], decimal) for row in tail]) for j in range(width))
 
 
-def fits(row: Row, kinds: Sequence[Kind]) -> bool:
+def row_fits(row: Row, kinds: Sequence[CellKind]) -> bool:
     """Whether a row has as many cells as the rows of data, an empty last one not counted."""
     wide = len(row) - (len(row) > 1 and not row[-1].strip())
-    usual = len(kinds) - (len(kinds) > 1 and kinds[-1] is Kind.NOTHING)
+    usual = len(kinds) - (len(kinds) > 1 and kinds[-1] is CellKind.NOTHING)
     return len(row) == len(kinds) or wide == usual
 
 
-def _most(kinds: Sequence[Kind]) -> Kind:
-    counts = Counter(k for k in kinds if k is not Kind.NOTHING)
+def _most(kinds: Sequence[CellKind]) -> CellKind:
+    counts = Counter(k for k in kinds if k is not CellKind.NOTHING)
     if not counts:
-        return Kind.NOTHING
-    if counts[Kind.NUMBER] + counts[Kind.DATE] >= counts[Kind.TEXT]:
-        return Kind.NUMBER if counts[Kind.NUMBER] >= counts[Kind.DATE] else Kind.DATE
-    return Kind.TEXT
+        return CellKind.NOTHING
+    if counts[CellKind.NUMBER] + counts[CellKind.DATE] >= counts[CellKind.TEXT]:
+        return (
+            CellKind.NUMBER if counts[CellKind.NUMBER] >= counts[CellKind.DATE] else CellKind.DATE
+        )
+    return CellKind.TEXT
 
 
-def _is_data(row: Row, kinds: Sequence[Kind], decimal: str) -> bool:
-    if not fits(row, kinds):
+def _is_data(row: Row, kinds: Sequence[CellKind], decimal: str) -> bool:
+    if not row_fits(row, kinds):
         return False
-    found = [kind_of(cell, decimal) for cell in row]
+    found = [cell_kind(cell, decimal) for cell in row]
     clash = any(
-        f is Kind.TEXT and k in (Kind.NUMBER, Kind.DATE) for f, k in zip(found, kinds, strict=False)
+        f is CellKind.TEXT and k in (CellKind.NUMBER, CellKind.DATE)
+        for f, k in zip(found, kinds, strict=False)
     )
-    return not clash and any(f in (Kind.NUMBER, Kind.DATE) for f in found)
+    return not clash and any(f in (CellKind.NUMBER, CellKind.DATE) for f in found)
 
 
 def _is_text(row: Row, decimal: str) -> bool:
-    kinds = [kind_of(cell, decimal) for cell in row]
-    return all(k in (Kind.TEXT, Kind.NOTHING) for k in kinds) and Kind.TEXT in kinds
+    kinds = [cell_kind(cell, decimal) for cell in row]
+    return all(k in (CellKind.TEXT, CellKind.NOTHING) for k in kinds) and CellKind.TEXT in kinds
 
 
 def _names_with_numbers(row: Row, decimal: str) -> bool:
     """A header such as `time,1,2`: its first cell a word, the others whole numbers."""
     rest = [c.strip() for c in row[1:]]
-    return row[0].strip().isalpha() and all(c.isdigit() or kind_of(c) is Kind.TEXT for c in rest)
+    return row[0].strip().isalpha() and all(
+        c.isdigit() or cell_kind(c) is CellKind.TEXT for c in rest
+    )

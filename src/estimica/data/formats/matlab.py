@@ -13,10 +13,10 @@ import numpy as np
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
 from estimica.base.signals import Vector
-from estimica.data.extras import needed
-from estimica.data.formats.matlab_results import is_result, result_data
-from estimica.data.formats.matlab_size import require_small_new, require_small_old
-from estimica.data.table import Data, time_among
+from estimica.data.extras import import_extra
+from estimica.data.formats.matlab_results import is_simulation_result, simulation_result_data
+from estimica.data.formats.matlab_size import require_small_hdf5, require_small_mat5
+from estimica.data.table import Data, time_column_among
 
 Matrix = np.ndarray[Any, Any]
 
@@ -33,8 +33,8 @@ def read_mat(path: Path) -> Data:
         if head.startswith(b"MATLAB 7.3") or b"\x89HDF\r\n" in head:
             return _table(path, dict(_leaves("", _new(path, file))))
         tree = _old(path, file)
-    if is_result(tree):
-        return result_data(str(path), tree)
+    if is_simulation_result(tree):
+        return simulation_result_data(str(path), tree)
     return _table(path, dict(_leaves("", tree)))
 
 
@@ -42,7 +42,7 @@ def _old(path: Path, file: BinaryIO) -> dict[str, Any]:
     from scipy.io import loadmat
 
     try:
-        require_small_old(path, file)
+        require_small_mat5(path, file)
         file.seek(0)
         tree = loadmat(file, chars_as_strings=False, squeeze_me=False)
     except (MemoryError, DataError):
@@ -54,7 +54,7 @@ def _old(path: Path, file: BinaryIO) -> dict[str, Any]:
 
 def _new(path: Path, file: BinaryIO) -> dict[str, Any]:
     """Version 7.3 is HDF5: groups are structs, and matrices are stored transposed."""
-    h5py = needed("h5py", path)
+    h5py = import_extra("h5py", path)
 
     def taken(group: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def _new(path: Path, file: BinaryIO) -> dict[str, Any]:
 
     try:
         with h5py.File(file, "r") as root:
-            require_small_new(path, root, h5py)
+            require_small_hdf5(path, root, h5py)
             return taken(root)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise _unreadable(path, error) from None
@@ -119,7 +119,7 @@ def _table(path: Path, arrays: Mapping[str, Matrix]) -> Data:
 def _rows(arrays: Mapping[str, Matrix]) -> int:
     """The length of the time, or the one that most numbers share."""
     last_parts = {name.rsplit(".", 1)[-1]: name for name in arrays}
-    time = time_among(last_parts)
+    time = time_column_among(last_parts)
     if time is not None:
         return int(max(arrays[last_parts[time]].shape))
     numbers: Counter[int] = Counter()

@@ -20,12 +20,12 @@ from estimica.data.table import Data
 Matrix = np.ndarray[Any, Any]
 
 
-def is_result(matrices: Mapping[str, Matrix]) -> bool:
+def is_simulation_result(matrices: Mapping[str, Matrix]) -> bool:
     """Whether the matrices of a .mat file are a stored simulation."""
     return "Aclass" in matrices and any(n in matrices for n in ("name", "names"))
 
 
-def result_data(source: str, matrices: Mapping[str, Matrix]) -> Data:
+def simulation_result_data(source: str, matrices: Mapping[str, Matrix]) -> Data:
     """The trajectories as columns and what does not vary as constants."""
     about = _texts(matrices["Aclass"], transposed=False)
     if "names" in matrices:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from estimica.base.errors import DataError
-from estimica.data.size import cell_limit, require_total
+from estimica.data.size import cell_limit, require_total_cells
 
 _HEADER = 128  # bytes of text, version and byte order
 _MATRIX, _COMPRESSED = 14, 15
@@ -29,7 +29,7 @@ _LEAST = 16
 DEPTH = 64
 
 
-def require_small_old(path: Path, file: BinaryIO) -> None:
+def require_small_mat5(path: Path, file: BinaryIO) -> None:
     """Refuse a file of version 4 or 5 whose arrays would not fit."""
     file.seek(0)
     header = file.read(_HEADER)
@@ -38,7 +38,7 @@ def require_small_old(path: Path, file: BinaryIO) -> None:
 
         file.seek(0)
         sizes = [float(math.prod(shape)) for _, shape, _ in whosmat(file)]
-        require_total(path, sizes, "numbers")
+        require_total_cells(path, sizes, "numbers")
         return
     order = "<" if header[126:128] == b"IM" else ">"
     total = 0.0
@@ -46,10 +46,10 @@ def require_small_old(path: Path, file: BinaryIO) -> None:
         for stream in _streams(file, order):
             for cells in _arrays(path, stream):
                 total += cells
-                require_total(path, [total], "numbers")
+                require_total_cells(path, [total], "numbers")
             # the reader believes inner lengths where outer ones are too short
             stream.skip_to(_CELL * cell_limit() + 1)
-            require_total(path, [stream.at / _CELL], "numbers")
+            require_total_cells(path, [stream.at / _CELL], "numbers")
     except (struct.error, zlib.error):
         return  # damaged: whoever reads it says so
 
@@ -147,7 +147,7 @@ def _unpacked(file: BinaryIO, size: int) -> Iterator[bytes]:
             piece = unpack.unconsumed_tail
 
 
-def require_small_new(path: Path, root: Any, h5py: Any) -> None:
+def require_small_hdf5(path: Path, root: Any, h5py: Any) -> None:
     """Refuse a file of version 7.3 whose arrays would not fit, or that leads round in circles."""
     total = 0.0
     pending = [root]
@@ -172,4 +172,4 @@ def require_small_new(path: Path, root: Any, h5py: Any) -> None:
             elif isinstance(item, h5py.Dataset):
                 size = math.prod(item.shape or ()) * max(1.0, item.dtype.itemsize / 8)
                 total += max(_LEAST, size)
-                require_total(path, [total], "numbers")
+                require_total_cells(path, [total], "numbers")

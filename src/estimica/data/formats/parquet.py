@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
-from estimica.data.extras import needed
+from estimica.data.extras import import_extra
 from estimica.data.frames import data_from_frame
-from estimica.data.size import cell_limit, require_cells, too_many
+from estimica.data.size import cell_limit, require_cells, too_many_cells_error
 from estimica.data.table import Data
 
 #: cells as which a text counts: a string of its own while its column is looked at
@@ -25,7 +25,7 @@ _PREFIXED = "DELTA_BYTE_ARRAY"
 def read_parquet(path: Path) -> Data:
     """The table of a Parquet file; a stored index is the time if no column is."""
     with open_file(path) as file:
-        arrow = needed("pyarrow", path)
+        arrow = import_extra("pyarrow", path)
         try:
             return _read(path, file)
         except arrow.lib.ArrowMemoryError:
@@ -40,7 +40,7 @@ def read_parquet(path: Path) -> Data:
 def _read(path: Path, file: BinaryIO) -> Data:
     import pandas as pd
 
-    pq = needed("pyarrow.parquet", path)
+    pq = import_extra("pyarrow.parquet", path)
     stored = pq.ParquetFile(file)
     schema = stored.schema_arrow
     left_out = _nested(schema) | _prefixed(schema, stored.metadata)
@@ -83,7 +83,7 @@ def _require_room(path: Path, stored: Any, plain: list[str]) -> None:
     require_cells(path, rows, len(plain), weights / max(len(plain), 1))
     packed = sum(g.total_byte_size for g in groups)
     if packed > 2 * _CELL * cell_limit():
-        raise too_many(path, f"{packed} bytes in its pages", packed / _CELL / 2)
+        raise too_many_cells_error(path, f"{packed} bytes in its pages", packed / _CELL / 2)
 
 
 def _weight(kind: Any) -> float:
@@ -113,7 +113,7 @@ def _is_text(kind: Any) -> bool:
 
 def _require_short(path: Path, file: BinaryIO, name: str) -> None:
     """A dictionary holds a long text once, and the column would hold it in every row."""
-    pa, pc, pq = (needed(f"pyarrow{part}", path) for part in ("", ".compute", ".parquet"))
+    pa, pc, pq = (import_extra(f"pyarrow{part}", path) for part in ("", ".compute", ".parquet"))
     file.seek(0)
     total = 0
     stored = pq.ParquetFile(file, read_dictionary=[name])
@@ -125,4 +125,6 @@ def _require_short(path: Path, file: BinaryIO, name: str) -> None:
             lengths = pc.binary_length(texts.dictionary.cast(pa.large_binary()))
             total += pc.sum(lengths.cast(pa.int64()).take(texts.indices)).as_py() or 0
         if total > _CELL * cell_limit():
-            raise too_many(path, f"more than {total} bytes of text in column '{name}'", total / 8)
+            raise too_many_cells_error(
+                path, f"more than {total} bytes of text in column '{name}'", total / 8
+            )

@@ -15,7 +15,7 @@ from estimica.estimate.collocation.case import CollocatedCase, Entries
 from estimica.estimate.collocation.ipopt_watch import Watch, interruptible
 from estimica.estimate.criteria.scoring import Criterion
 from estimica.estimate.objective.predictor import Prediction
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Limits
 from estimica.estimate.shooting import continuity
 
@@ -27,7 +27,7 @@ _SEEN = {"value": lambda v: v, "log": ca.log, "log10": ca.log10}
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class IpoptResult:
     """Where IPOPT ended and why, in its words."""
 
     w: Vector
@@ -61,7 +61,7 @@ class Program:
     """min cost(y(w)) with the conditions of all cases = 0, w = [q; the cases' own unknowns]."""
 
     def __init__(
-        self, whole: Disagreement, cases: Sequence[CollocatedCase], tolerance: float
+        self, whole: ResidualFunction, cases: Sequence[CollocatedCase], tolerance: float
     ) -> None:
         self.whole = whole
         self.cases = tuple(cases)
@@ -173,7 +173,7 @@ class Program:
 
     def solve(
         self, w: Vector, criterion: Criterion, limits: Limits, told: Told, damping: Damping
-    ) -> Solved:
+    ) -> IpoptResult:
         """Let IPOPT search from `w`; `told` hears of every iteration."""
 
         def iterated(q: Vector, cost: float) -> None:
@@ -207,7 +207,7 @@ class Program:
         ended = "User_Requested_Stop" if watch.stopped else str(solver.stats()["return_status"])
         return self._solved(found, ended)
 
-    def _solved(self, found: dict[str, ca.DM], ended: str) -> Solved:
+    def _solved(self, found: dict[str, ca.DM], ended: str) -> IpoptResult:
         w = np.array(found["x"], float).ravel()
         pressed = np.array(found["lam_x"], float).ravel()[: self.n]
         q = self.whole.unknowns.clipped(w[: self.n])
@@ -216,7 +216,9 @@ class Program:
             weight = np.abs(pressed) > 1e-3 * np.max(np.abs(pressed), initial=0.0)
             q = np.where(near & weight, bound, q)
         # at the optimum the gradient is what the bounds hold against
-        return Solved(np.concatenate([q, w[self.n :]]), q, float(found["f"]), -pressed / 2, ended)
+        return IpoptResult(
+            np.concatenate([q, w[self.n :]]), q, float(found["f"]), -pressed / 2, ended
+        )
 
     def predictions(self, w: Vector) -> list[Prediction]:
         """The outputs at a point, without derivatives."""
@@ -268,7 +270,7 @@ class _Minimised:
 class _Score:
     """A criterion as a function of all outputs at all stamps."""
 
-    def __init__(self, whole: Disagreement, cases: Sequence[CollocatedCase]) -> None:
+    def __init__(self, whole: ResidualFunction, cases: Sequence[CollocatedCase]) -> None:
         self._whole = whole
         self._places: list[npt.NDArray[np.int64]] = []
         first = 0

@@ -18,16 +18,16 @@ from estimica.base.errors import FitError, SimulationError
 from estimica.estimate.collocation.case import CollocatedCase
 from estimica.estimate.collocation.elements import Radau
 from estimica.estimate.collocation.grid import Trajectories
-from estimica.estimate.collocation.program import Damping, Program, Solved
+from estimica.estimate.collocation.program import Damping, IpoptResult, Program
 from estimica.estimate.criteria.scoring import Criterion
 from estimica.estimate.objective.cost import Objective, Point, scored, scored_by
 from estimica.estimate.objective.predictor import Prediction
-from estimica.estimate.objective.residuals import Disagreement
-from estimica.estimate.search.robust_scales import PASSES, UNSETTLED, Settling
-from estimica.estimate.search.run import Iteration, Limits, Searched, Status
+from estimica.estimate.objective.residuals import ResidualFunction
+from estimica.estimate.search.robust_scales import PASSES, UNSETTLED, ScaleIteration
+from estimica.estimate.search.run import Iteration, Limits, SearchResult, Status
 from estimica.estimate.setup import Setup
-from estimica.estimate.shooting.agreement import Own, concluded, unfinished
-from estimica.estimate.shooting.frequency_refusal import equations_of, over_time
+from estimica.estimate.shooting.agreement import TranscriptionResult, final_point, unconverged_point
+from estimica.estimate.shooting.frequency_refusal import equations_of, require_time_cases
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.estimation import Estimation
 
@@ -73,8 +73,8 @@ OTHER = (
 
 
 def collocation(
-    setup: Setup, whole: Disagreement, start: Vector, limits: Limits, tell: Tell
-) -> Searched:
+    setup: Setup, whole: ResidualFunction, start: Vector, limits: Limits, tell: Tell
+) -> SearchResult:
     """Search with the model's equations collocated at `degree` Radau points an element."""
     model = setup.study.model
     if not model.has_time:
@@ -99,7 +99,7 @@ def collocation(
             scheme,
             estimation.elements,
         )
-        for p in over_time(whole, "collocation")
+        for p in require_time_cases(whole, "collocation")
     ]
     accuracy = setup.study.solver.rtol if _is_refined(estimation) else math.inf
     run = _Search(whole, cases, limits, tell, accuracy)
@@ -114,7 +114,7 @@ def _is_refined(estimation: Estimation) -> bool:
 class _Search:
     def __init__(
         self,
-        whole: Disagreement,
+        whole: ResidualFunction,
         cases: list[CollocatedCase],
         limits: Limits,
         tell: Tell,
@@ -129,18 +129,18 @@ class _Search:
         self.iterations: list[Iteration] = []
         self.start = whole.unknowns.start
 
-    def run(self, q: Vector) -> Searched:
+    def run(self, q: Vector) -> SearchResult:
         self.start = q
         values = self.whole.unknowns.values(q)
         try:
             first = [t.first(values) for t in self.trajectories]
         except KeyboardInterrupt:
-            return Searched(None, Status.INTERRUPTED, "interrupted before the first step", ())
+            return SearchResult(None, Status.INTERRUPTED, "interrupted before the first step", ())
         except SimulationError as error:
             first = [error.message]
         for text in first:
             if isinstance(text, str):
-                return Searched(
+                return SearchResult(
                     None,
                     Status.FAILED,
                     f"no trajectories to begin with: {text}; start nearer to the truth",
@@ -166,7 +166,7 @@ class _Search:
             first += case.size
         return Program(self.whole, cases, self.limits.tolerance), np.concatenate([q, *own])
 
-    def _refined(self, solved: Solved) -> list[Vector] | None:
+    def _refined(self, solved: IpoptResult) -> list[Vector] | None:
         """Unknowns on grids that are finer where that is needed."""
         if self.accuracy == math.inf or ENDS.get(solved.ended, OTHER)[0] is not Status.CONVERGED:
             return None
@@ -181,9 +181,9 @@ class _Search:
 
     def _passes(
         self, program: Program, objective: Objective, w: Vector
-    ) -> tuple[Solved, Objective, tuple[Status, str]]:
+    ) -> tuple[IpoptResult, Objective, tuple[Status, str]]:
         """Solutions between which a robust criterion takes its scales anew; how the last ended."""
-        settling = Settling()
+        settling = ScaleIteration()
         for _ in range(PASSES):
             solved = self._solved(program, objective.criterion, w)
             ended = ENDS.get(solved.ended, OTHER)
@@ -195,7 +195,7 @@ class _Search:
             last, objective = objective, scored(self.whole, scales)
         return solved, last, (Status.ITERATIONS, UNSETTLED)
 
-    def _solved(self, program: Program, criterion: Criterion, w: Vector) -> Solved:
+    def _solved(self, program: Program, criterion: Criterion, w: Vector) -> IpoptResult:
         """Try Gauss-Newton steps as they are; where they lead astray, damped ones."""
         for share in DAMPING:
             solved = program.solve(w, criterion, self._left(), self._told, Damping(share))
@@ -223,13 +223,13 @@ class _Search:
         self.tell(iteration, Point(q, values, cost, np.zeros((n, n)), np.zeros(n), 0.0))
 
     def _end(
-        self, program: Program, objective: Objective, solved: Solved, ended: tuple[Status, str]
-    ) -> Searched:
+        self, program: Program, objective: Objective, solved: IpoptResult, ended: tuple[Status, str]
+    ) -> SearchResult:
         status, message = ended
         predictions: list[Prediction] = program.predictions(solved.w)
         criterion = objective.criterion
         scoring = criterion.score(objective.residuals(predictions))
-        own = Own(
+        own = TranscriptionResult(
             solved.q,
             predictions,
             scoring,
@@ -239,9 +239,9 @@ class _Search:
         )
         against = ""
         if status is Status.CONVERGED:
-            point, against = concluded(objective, own)
+            point, against = final_point(objective, own)
         else:
-            point = unfinished(objective, own, self.start)
+            point = unconverged_point(objective, own, self.start)
         if against:
             message += (
                 f"; {against}: the grid is coarse (raise degree or elements), or the model is "
@@ -251,4 +251,4 @@ class _Search:
         if iterations:
             last = replace(iterations[-1], cost=point.cost, values=point.values)
             iterations = (*iterations[:-1], last)
-        return Searched(point, status, message, iterations)
+        return SearchResult(point, status, message, iterations)

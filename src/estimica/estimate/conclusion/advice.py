@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from estimica.estimate.fit.result import CaseFit, Compared
-from estimica.estimate.search.run import Searched, Status
+from estimica.estimate.fit.result import CaseFit, OutputComparison
+from estimica.estimate.search.run import SearchResult, Status
 from estimica.estimate.setup import Setup
 from estimica.simulate.engine import status
 
@@ -14,7 +14,7 @@ POOR = 30.0  # per cent of a signal's variation, below which a fit explains too 
 OTHERS = "'multiple-shooting' or 'collocation'"
 
 
-def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
+def advice(setup: Setup, searched: SearchResult, cases: Sequence[CaseFit]) -> str:
     """A sentence to append to the outcome; empty where all is well."""
     if searched.status is Status.FAILING_REGION:
         return _at_failures(setup)
@@ -44,7 +44,7 @@ def advice(setup: Setup, searched: Searched, cases: Sequence[CaseFit]) -> str:
     return ""
 
 
-def _is_poor(output: Compared) -> bool:
+def _is_poor(output: OutputComparison) -> bool:
     """Whether the model leaves most of the variation; one sample, or a constant, has none."""
     explained = output.explained_percent
     return math.isfinite(explained) and explained < POOR

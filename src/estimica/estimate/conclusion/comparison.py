@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from estimica.base.errors import EstimicaError
-from estimica.estimate.fit.result import CaseFit, Compared
+from estimica.estimate.fit.result import CaseFit, OutputComparison
 from estimica.estimate.objective.cost import Objective, Point, scored_at
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.minimise import minimise
 from estimica.estimate.search.run import Limits
@@ -32,7 +32,7 @@ def nothing_to_compare(setup: Setup) -> tuple[CaseFit, ...]:
     return tuple(CaseFit(r.case.name, r.case.role, (), failure=why) for r in setup.records)
 
 
-def calibrated(objective: Disagreement, point: Point) -> dict[str, CaseFit]:
+def calibrated(objective: ResidualFunction, point: Point) -> dict[str, CaseFit]:
     """The calibrating cases of an objective at one point, by name."""
     compared = _compared(objective, point)
     found = {}
@@ -68,7 +68,7 @@ def _validated(setup: Setup, one: Record, point: Point) -> CaseFit:
     return CaseFit(name, role, tuple(compared), objective.unknowns.items, searched.point.values)
 
 
-def _compared(objective: Disagreement, point: Point) -> list[Compared] | Failure:
+def _compared(objective: ResidualFunction, point: Point) -> list[OutputComparison] | Failure:
     """By the transcription's own outputs where no single simulation gives them."""
     predictions = point.predictions or objective.predict(point.values)
     if isinstance(predictions, Failure):
@@ -80,7 +80,7 @@ def _compared(objective: Disagreement, point: Point) -> list[Compared] | Failure
         reference = m.value if m.transform is None else m.transform.value(m.value)
         reference = block.filtered(reference)
         found.append(
-            Compared(
+            OutputComparison(
                 m.name,
                 m.column,
                 m.unit,

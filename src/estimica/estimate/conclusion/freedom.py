@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.criteria.scoring import Block, Noise
-from estimica.estimate.objective.cost import Objective, Part
+from estimica.estimate.objective.cost import BlockInformation, Objective
 
 Vector = npt.NDArray[np.float64]
 #: share of an unknown's variance that is rounding: a noise level below it has no part in it
@@ -176,7 +176,7 @@ def effective(parts: Vector, freedoms: Vector) -> Vector:
 def freedom(
     objective: Objective,
     noise: Mapping[str, Noise],
-    parts: Sequence[Part],
+    parts: Sequence[BlockInformation],
     prior: Vector,
     inverse: Vector,
 ) -> Freedom:
@@ -240,7 +240,9 @@ def _is_known(block: Block, noise: Mapping[str, Noise], told: bool) -> bool:
     return own.at_bound and told
 
 
-def _behind_filter(part: Part, parts: Sequence[Part], prior: Vector, inverse: Vector) -> float:
+def _behind_filter(
+    part: BlockInformation, parts: Sequence[BlockInformation], prior: Vector, inverse: Vector
+) -> float:
     """What unknowns take from the residuals of a block where some stand behind a prefilter.
 
     2 tr H⁻¹M − tr H⁻¹A H⁻¹ΣM with A the curvature and M the scatter of the block, H = ΣA: without

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from estimica.estimate.fit.result import Identifiability
 from estimica.estimate.identify.accuracy import Accuracy, scaled_columns
 from estimica.estimate.identify.invariant import listed
-from estimica.estimate.identify.invariants import Group, Place, groups
+from estimica.estimate.identify.invariants import Group, NullSpaceSample, groups
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.unknowns import Unknowns
 
@@ -75,7 +75,9 @@ def sizes(unknowns: Unknowns, values: Vector) -> Vector:
     return np.where(values != 0, np.abs(values), scale)
 
 
-def moved(values: Vector, size: Vector, null: Vector, random: np.random.Generator) -> Vector:
+def step_along_null_space(
+    values: Vector, size: Vector, null: Vector, random: np.random.Generator
+) -> Vector:
     """Values a step away along some null direction."""
     relative = null / size
     relative = relative / np.linalg.norm(relative, axis=1, keepdims=True)
@@ -88,21 +90,21 @@ def moved(values: Vector, size: Vector, null: Vector, random: np.random.Generato
 
 def _places(
     objective: Objective, point: Point, free: Flags, count: int, threshold: float
-) -> Iterator[Place]:
+) -> Iterator[NullSpaceSample]:
     """The estimate, and places along the null directions where they are as many."""
     unknowns = objective.unknowns
     null, _ = null_space(point.R, unknowns.slopes(point.q), free, count)
-    yield Place(point.values, null)
+    yield NullSpaceSample(point.values, null)
     size = sizes(unknowns, point.values)
     random = np.random.default_rng(0)
     for _ in range(PLACES):
-        values = moved(point.values, size, null, random)
+        values = step_along_null_space(point.values, size, null, random)
         other = objective.at(unknowns.clipped(unknowns.coordinates(values)))
         if not isinstance(other, Point):
             continue
         there, s = null_space(other.R, unknowns.slopes(other.q), free, count)
         if s[-count] <= 100 * threshold * s[0]:
-            yield Place(other.values, there)
+            yield NullSpaceSample(other.values, there)
 
 
 def _to_fix(point: Point, free: Flags, labels: Sequence[str], group: Group) -> tuple[str, ...]:

@@ -19,10 +19,16 @@ from estimica.estimate.conclusion.noise_floor import held_noise
 from estimica.estimate.conclusion.settling import unsettled
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
 from estimica.estimate.fit.result import Fit, Identifiability, Outcome, StartResult
-from estimica.estimate.identify.accuracy import Accuracy, accuracy, moving
-from estimica.estimate.objective.cost import Objective, Point, as_seen, judge_of, scored
-from estimica.estimate.objective.residuals import Disagreement
-from estimica.estimate.search.run import Searched, Status
+from estimica.estimate.identify.accuracy import Accuracy, accuracy, free_covariance
+from estimica.estimate.objective.cost import (
+    Objective,
+    Point,
+    accuracy_objective,
+    scored,
+    with_curvature_of,
+)
+from estimica.estimate.objective.residuals import ResidualFunction
+from estimica.estimate.search.run import SearchResult, Status
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknowns
 
@@ -33,8 +39,8 @@ MANY = 200_000  # samples from which on the simulation's error is not measured b
 
 def conclude(
     setup: Setup,
-    calibrating: Disagreement,
-    searched: Searched,
+    calibrating: ResidualFunction,
+    searched: SearchResult,
     starts: tuple[StartResult, ...],
     seconds: float,
 ) -> Fit:
@@ -46,7 +52,7 @@ def conclude(
     unknowns, values = objective.unknowns, point.values
     bounds = _bounds(unknowns, point.q)
     judge, rough = _judged_by(objective, point, searched.rough)
-    seen = as_seen(judge, point)
+    seen = with_curvature_of(judge, point)
     acting = np.zeros(len(values), bool)
     acting[list(rough.unknowns)] = True
     held = np.array([bool(b) for b in bounds], bool) | acting
@@ -104,7 +110,7 @@ def _judged_by(objective: Objective, point: Point, known: Rough | None) -> tuple
     """The objective whose curvature tells of the accuracy, and what has none."""
     if known is not None:
         return objective, known
-    judge = judge_of(objective, point)
+    judge = accuracy_objective(objective, point)
     if isinstance(judge, Objective):
         return judge, SMOOTH
     return objective, Rough(judge, tuple(range(len(point.q))))
@@ -125,8 +131,8 @@ def _no_errors(rough: Rough, unknowns: Unknowns) -> str:
 
 def _without_estimate(
     setup: Setup,
-    cases: Disagreement,
-    searched: Searched,
+    cases: ResidualFunction,
+    searched: SearchResult,
     starts: tuple[StartResult, ...],
     seconds: float,
 ) -> Fit:
@@ -170,7 +176,7 @@ def _at_bound(low: float, high: float, q: float) -> str:
     return "min" if q <= low + near else "max" if q >= high - near else ""
 
 
-def _message(searched: Searched, objective: Objective) -> str:
+def _message(searched: SearchResult, objective: Objective) -> str:
     failed = objective.evaluations.failed
     if not failed:
         return searched.message
@@ -193,7 +199,7 @@ def _accuracy(
     objective: Objective, point: Point, at_bound: Flags, rough: Flags, threshold: float
 ) -> Accuracy:
     """The accuracy at a point, as the objective there has it."""
-    moves = moving(point.R, at_bound, rough, threshold)
+    moves = free_covariance(point.R, at_bound, rough, threshold)
     parts, prior = objective.parts(point), objective.prior_rows(point.q)
     known = freedom(objective, point.noise, parts, prior, moves.inverse)
     return accuracy(

@@ -41,7 +41,7 @@ class Terms(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnCriterion(Criterion):
+class CustomCriterion(Criterion):
     """Σφ over all samples."""
 
     blocks: tuple[Block, ...]
@@ -159,7 +159,7 @@ class Function(Terms):
         return terms
 
 
-def own_criterion(
+def custom_criterion(
     text: str, blocks: Sequence[Block], code_for: Callable[[str], TrustedCode] | None = None
 ) -> Criterion:
     """The criterion of an expression, or of 'file.py:function', whose code `code_for` gives."""
@@ -180,7 +180,7 @@ def own_criterion(
                 "F021", f"criterion '{text}' depends neither on residual nor on simulated"
             )
         terms = Expression(formula)
-    return OwnCriterion(tuple(blocks), terms, text)
+    return CustomCriterion(tuple(blocks), terms, text)
 
 
 def _beside_nothing(text: str) -> TrustedCode:

@@ -38,7 +38,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class ResidualLimits:
     """Detection limits less the simulated value, and which samples are beyond them."""
 
     low: Vector
@@ -47,7 +47,7 @@ class Reach:
     above: npt.NDArray[np.bool_]
 
 
-def normal(v: Vector, sigma: Vector, reach: Reach | None) -> Terms:
+def normal(v: Vector, sigma: Vector, reach: ResidualLimits | None) -> Terms:
     """Gaussian noise; a censored sample counts by the probability to lie beyond its limit."""
     z = v / sigma
     cost, by_mean, by_level = z**2 + 2 * np.log(sigma), z, 1 - z**2
@@ -68,7 +68,7 @@ def normal(v: Vector, sigma: Vector, reach: Reach | None) -> Terms:
     return Terms(cost, by_mean, by_level, mean, both, level)
 
 
-def laplace(v: Vector, sigma: Vector, reach: Reach | None) -> Terms:
+def laplace(v: Vector, sigma: Vector, reach: ResidualLimits | None) -> Terms:
     """Noise with the density exp(−|v|/b)/(2b), b = σ/√2."""
     assert reach is None, "detection limits need normal noise"
     b = sigma / math.sqrt(2)
@@ -79,7 +79,7 @@ def laplace(v: Vector, sigma: Vector, reach: Reach | None) -> Terms:
     return Terms(cost, math.sqrt(2) * np.sign(v), 1 - share, 2 * one, 0 * one, one)
 
 
-LAWS: Mapping[str, Callable[[Vector, Vector, Reach | None], Terms]] = {
+LAWS: Mapping[str, Callable[[Vector, Vector, ResidualLimits | None], Terms]] = {
     "normal": normal,
     "laplace": laplace,
 }

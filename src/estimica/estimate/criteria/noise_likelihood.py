@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.criteria.noise_law import LAWS, Reach, Terms
+from estimica.estimate.criteria.noise_law import LAWS, ResidualLimits, Terms
 from estimica.estimate.criteria.roughness import Shape
 from estimica.estimate.criteria.scoring import (
     Block,
@@ -24,7 +24,7 @@ from estimica.estimate.criteria.scoring import (
     Sigmas,
 )
 from estimica.study.record.noise import SigmaFormula
-from estimica.study.record.samples import Measured
+from estimica.study.record.samples import MeasuredOutput
 
 Vector = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class NoiseLikelihood(MaximumLikelihood):
                 continue
             sigma = _sigma(block, given[k])
             law = LAWS[block.measured.distribution]
-            terms = law(block.weight * v, sigma, reach_of(block, v))
+            terms = law(block.weight * v, sigma, residual_limits(block, v))
             cost += float(terms.cost.sum())
             scored[k], multipliers[k], rows = _rows(terms, block.weight / sigma)
             if given[k] is not None:
@@ -111,7 +111,7 @@ def _rows(terms: Terms, unit: Vector) -> tuple[Vector, Vector, LevelRows]:
     return scored, first * unit, LevelRows((terms.by_level - mixed * scored) / share, share, mixed)
 
 
-def reach_of(block: Block, v: Vector) -> Reach | None:
+def residual_limits(block: Block, v: Vector) -> ResidualLimits | None:
     """The limits less the simulated value, both as they are compared."""
     m = block.measured
     if m.limits is None:
@@ -121,9 +121,9 @@ def reach_of(block: Block, v: Vector) -> Reach | None:
         block.weight * (np.where(np.isfinite(x), _compared(m, x), x) - simulated)
         for x in (m.limits.low, m.limits.high)
     )
-    return Reach(low, high, m.limits.below(m.value), m.limits.above(m.value))
+    return ResidualLimits(low, high, m.limits.below(m.value), m.limits.above(m.value))
 
 
-def _compared(m: Measured, value: Vector) -> Vector:
+def _compared(m: MeasuredOutput, value: Vector) -> Vector:
     with np.errstate(all="ignore"):
         return value if m.transform is None else m.transform.value(value)

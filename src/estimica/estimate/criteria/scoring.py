@@ -20,7 +20,7 @@ from estimica.estimate.criteria.roughness import Shape
 from estimica.study.case import Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.record.noise import SigmaFormula
-from estimica.study.record.samples import Measured
+from estimica.study.record.samples import MeasuredOutput
 
 if TYPE_CHECKING:
     from estimica.estimate.criteria.prefilter import ErrorFilter
@@ -36,7 +36,7 @@ class Block:
     """One output of one case: its samples and how they are weighed."""
 
     case: str
-    measured: Measured
+    measured: MeasuredOutput
     weight: float
     sigma: float | Sigma | SigmaFormula | None
     filter: ErrorFilter | None = None
@@ -402,9 +402,9 @@ def criterion_of(
         if kind == "squared":
             return _likelihood(blocks)
         return _ready_if_known(UnscaledLikelihood(blocks, kind, scale or BENDS[kind]))
-    from estimica.estimate.criteria.custom import own_criterion
+    from estimica.estimate.criteria.custom import custom_criterion
 
-    return own_criterion(estimation.criterion, blocks, code_for)
+    return custom_criterion(estimation.criterion, blocks, code_for)
 
 
 def _likelihood(blocks: tuple[Block, ...]) -> Criterion:
@@ -422,7 +422,7 @@ def _ready_if_known(criterion: Unscaled) -> Criterion | Unscaled:
     return criterion if criterion.open_outputs else criterion.scaled({})
 
 
-Outputs = Sequence[tuple[str, Sequence[Measured]]]  # of cases, by name
+Outputs = Sequence[tuple[str, Sequence[MeasuredOutput]]]  # of cases, by name
 
 
 def blocks_of(records: Outputs, criterion: str, calibrating: Outputs | None = None) -> list[Block]:
@@ -461,7 +461,7 @@ def _sizes(records: Outputs) -> dict[str, float]:
     return found
 
 
-def _filter(case: str, m: Measured) -> ErrorFilter | None:
+def _filter(case: str, m: MeasuredOutput) -> ErrorFilter | None:
     if m.prefilter is None:
         return None
     from estimica.estimate.criteria.prefilter import error_filter

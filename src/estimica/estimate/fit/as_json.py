@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from estimica.estimate.fit.result import CaseFit, Fit, StartResult
-from estimica.estimate.identify.practical import Standing
+from estimica.estimate.identify.practical import Significance
 from estimica.estimate.identify.twins import Twin
 from estimica.estimate.search.run import Iteration
 
@@ -163,7 +163,7 @@ def identifiability(fit: Fit) -> dict[str, object]:
         "practically_lost": [
             u.label
             for u, p in zip(fit.unknowns.items, fit.practical, strict=True)
-            if p.standing is Standing.LOST
+            if p.standing is Significance.LOST
         ],
         "singular_values": [float(s) for s in i.singular_values],
     }

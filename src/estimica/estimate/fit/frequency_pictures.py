@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.view import Across, Band, Curve, Panel, labelled
-from estimica.estimate.fit.result import CaseFit, Compared, Fit
+from estimica.base.view import Across, Band, Curve, Panel, name_with_unit
+from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
 from estimica.study.record.transfer import Transfer
 
 Vector = npt.NDArray[np.float64]
@@ -22,7 +22,7 @@ def across(transfer: Transfer) -> Across:
     return Across(f"frequency [{transfer.unit}]", log=True)
 
 
-def fit_panels(fit: Fit, case: CaseFit, output: Compared) -> list[Panel]:
+def fit_panels(fit: Fit, case: CaseFit, output: OutputComparison) -> list[Panel]:
     """The measured and the fitted response: magnitude, phase, and in the complex plane."""
     responses = [
         ("measured", output.measured_response),
@@ -32,7 +32,7 @@ def fit_panels(fit: Fit, case: CaseFit, output: Compared) -> list[Panel]:
 
 
 def iteration_panels(
-    fit: Fit, case: CaseFit, output: Compared, values: Sequence[tuple[str, Vector]]
+    fit: Fit, case: CaseFit, output: OutputComparison, values: Sequence[tuple[str, Vector]]
 ) -> list[Panel]:
     """Magnitude and phase after every iteration, from faint to strong."""
     assert output.transfer is not None
@@ -41,14 +41,14 @@ def iteration_panels(
     return list(_bode(fit, case, output, responses))
 
 
-def residual_panels(fit: Fit, case: CaseFit, output: Compared, sigma: float) -> list[Panel]:
+def residual_panels(fit: Fit, case: CaseFit, output: OutputComparison, sigma: float) -> list[Panel]:
     """Fitted − measured, both times the weight of each frequency, with the band of 2σ."""
     assert output.transfer is not None
     f = output.transfer.frequency
     unit = fit.unit_of(output)
     return [
         Panel(
-            labelled(f"{part} {output.name}", unit),
+            name_with_unit(f"{part} {output.name}", unit),
             (
                 Curve(
                     "fitted − measured",
@@ -69,13 +69,13 @@ def residual_panels(fit: Fit, case: CaseFit, output: Compared, sigma: float) -> 
 
 
 def _bode(
-    fit: Fit, case: CaseFit, output: Compared, responses: Sequence[tuple[str, Complex]]
+    fit: Fit, case: CaseFit, output: OutputComparison, responses: Sequence[tuple[str, Complex]]
 ) -> Iterator[Panel]:
     assert output.transfer is not None
     f, unit = output.transfer.frequency, fit.unit_of(output)
     reference = np.unwrap(np.angle(responses[0][1]))
     shapes = (
-        (labelled(f"|{output.name}|", unit), unit, True, [np.abs(G) for _, G in responses]),
+        (name_with_unit(f"|{output.name}|", unit), unit, True, [np.abs(G) for _, G in responses]),
         (
             f"phase of {output.name} [deg]",
             "deg",
@@ -93,16 +93,16 @@ def _bode(
 
 
 def _nyquist(
-    fit: Fit, case: CaseFit, output: Compared, responses: Sequence[tuple[str, Complex]]
+    fit: Fit, case: CaseFit, output: OutputComparison, responses: Sequence[tuple[str, Complex]]
 ) -> Panel:
     unit = fit.unit_of(output)
     curves = tuple(
         _curve(name, G.real, G.imag, unit, k, len(responses))
         for k, (name, G) in enumerate(responses)
     )
-    axis = Across(labelled(f"Re {output.name}", unit), equal=True)
+    axis = Across(name_with_unit(f"Re {output.name}", unit), equal=True)
     group = _group(fit, case, output, "Nyquist plot")
-    label = labelled(f"Im {output.name}", unit)
+    label = name_with_unit(f"Im {output.name}", unit)
     return Panel(label, curves, group=group, across=axis, height=SQUARE)
 
 
@@ -124,7 +124,7 @@ def _phase(response: Complex, reference: Vector) -> Vector:
     return np.asarray(np.rad2deg(found - 2 * np.pi * turns))
 
 
-def _group(fit: Fit, case: CaseFit, output: Compared, what: str) -> str:
+def _group(fit: Fit, case: CaseFit, output: OutputComparison, what: str) -> str:
     role = " (validation)" if case.role == "validate" else ""
     own = f"{case.name}{role}: " if len(fit.cases) > 1 else ""
     several = f" of {output.name}" if len(case.outputs) > 1 else ""

@@ -27,7 +27,7 @@ from estimica.simulate.formula import FormulaModel
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.modelica.operating_points import PointModel
 from estimica.source.formula import parse_formula
-from estimica.source.modifiers import Fixed, literal
+from estimica.source.modifiers import FixedValue, literal
 from estimica.study.case import Case
 from estimica.study.record.samples import Record
 
@@ -131,7 +131,7 @@ def require_class_name(name: str) -> None:
         raise FitError("F033", f"'{name}' cannot be the name of a Modelica class; use letters")
 
 
-def fitted_values(fit: Fit) -> tuple[dict[str, Fixed], dict[str, float]]:
+def fitted_values(fit: Fit) -> tuple[dict[str, FixedValue], dict[str, float]]:
     """Parameters, and start values of variables, of the fitted model.
 
     What differs from case to case is left out where several cases calibrate.
@@ -169,7 +169,7 @@ def _fixed(fit: Fit, case: Case) -> dict[str, float]:
 
 
 def _modifiers(
-    fit: Fit, model: ModelicaModel, values: Mapping[str, Fixed], starts: Mapping[str, float]
+    fit: Fit, model: ModelicaModel, values: Mapping[str, FixedValue], starts: Mapping[str, float]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Paths of names and what stands there in Modelica."""
     arrays = dict.fromkeys(_base(n) for n in values if "[" in n)
@@ -219,7 +219,7 @@ def _current(
     fit: Fit,
     model: ModelicaModel,
     base: str,
-    values: Mapping[str, Fixed],
+    values: Mapping[str, FixedValue],
     starts: Mapping[str, float],
 ) -> dict[tuple[str, tuple[int, ...]], float]:
     """All elements of an array at the fitted values, at the beginning of the first case."""
@@ -292,7 +292,7 @@ def _modification(tree: Tree, depth: int) -> str:
     return "(\n" + ",\n".join(margin + p for p in parts) + ")"
 
 
-def _formula_lines(fit: Fit, values: Mapping[str, Fixed]) -> Iterator[str]:
+def _formula_lines(fit: Fit, values: Mapping[str, FixedValue]) -> Iterator[str]:
     """Outputs that are formulas, and their parameters; in cases that differ, those of the first."""
     formulas = {**fit.study.formulas, **fit.setup.of_role("calibrate")[0].case.expressions}
     parsed = {n: parse_formula(text) for n, text in formulas.items()}

@@ -11,16 +11,16 @@ import numpy as np
 from estimica.base.view import Curves, Page, Section, Table, added_sections
 from estimica.estimate.fit.as_json import ranked
 from estimica.estimate.fit.pictures import picture
-from estimica.estimate.fit.point_pictures import chosen, residual_panels
+from estimica.estimate.fit.point_pictures import chosen_axes, residual_panels
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.tables import estimates, quality, short
 from estimica.estimate.fit.weighting import WORDS, prefilter_weighting
-from estimica.estimate.identify.practical import Practical, Standing
+from estimica.estimate.identify.practical import Practical, Significance
 from estimica.estimate.identify.twins import twin_advice
 from estimica.estimate.unknowns import Unknown
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.study.record.axis import input_along
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 MOST_FAILURES = 10
 MOST_TOLD = 8  # unknowns and outputs that are told in words
@@ -30,9 +30,9 @@ def page(fit: Fit, against: str | None = None, by: str | None = None) -> Page:
     """Everything about a fit on one page; `against` what and `by` what the outputs are drawn."""
     more = added_sections("fit", fit) if any(c.outputs for c in fit.cases) else []
     told = Page(f"Fit: {fit.study.name}", tuple(_sections(fit, against, by, more)), _lead(fit))
-    first = (asked(fit.study, "fit"), Section(ANSWER, answer(fit, more)))
+    first = (study_summary(fit.study, "fit"), Section(ANSWER, answer(fit, more)))
     seed = fit.study.estimation.seed
-    return framed(told, "fit", fit.study, first=first, seed=seed, run=fit.run)
+    return with_reproduction(told, "fit", fit.study, first=first, seed=seed, run=fit.run)
 
 
 def _sections(
@@ -160,7 +160,7 @@ def _determined(fit: Fit) -> str:
             f"The data determine only {i.rank} of {_plural(i.n, 'unknown')} or combinations of "
             "them; see “Identifiability” below."
         )
-    lost = [u.label for u, p in _practical(fit) if p.standing is Standing.LOST]
+    lost = [u.label for u, p in _practical(fit) if p.standing is Significance.LOST]
     if lost:
         be = "is" if len(lost) == 1 else "are"
         return (
@@ -173,7 +173,7 @@ def _determined(fit: Fit) -> str:
     said = f"The data determine all {i.n} unknowns" if i.n > 1 else "The data determine it"
     if known.max() <= 0:
         return f"{said}."
-    near = [u.label for u, p in _practical(fit) if p.standing is Standing.NEAR_ZERO]
+    near = [u.label for u, p in _practical(fit) if p.standing is Significance.NEAR_ZERO]
     if near:
         be = "is" if len(near) == 1 else "are"
         return f"{said}; {_listed(near[:MOST_TOLD])} {be} not told from zero."
@@ -280,7 +280,7 @@ def _iterations_in_words(fit: Fit) -> str:
 
 def _residuals(fit: Fit, against: str | None, by: str | None) -> Iterator[Curves]:
     """Against every input where there is no time, or as asked."""
-    against, by = chosen(fit, against, by)
+    against, by = chosen_axes(fit, against, by)
     along = residual_panels(fit, by) if not fit.study.model.has_time else None
     if along is None or not along.panels or not _is_input(fit, against):
         yield replace(picture(fit, "residuals", None, against, by), title="")

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
-from estimica.base.thinning import thinned
-from estimica.base.view import Band, Curve, Curves, Panel, Ribbon, labelled
+from estimica.base.thinning import thin_curve
+from estimica.base.view import Band, Curve, Curves, Panel, Ribbon, name_with_unit
 from estimica.estimate.fit import frequency_pictures as frequency
 from estimica.estimate.fit import point_pictures as points
 from estimica.estimate.fit.as_json import ranked
-from estimica.estimate.fit.result import CaseFit, Compared, Fit
+from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.run import Iteration
 from estimica.study.case import InputColumn
@@ -44,7 +44,7 @@ def picture(
             f"there is no plot '{kind}'{did_you_mean(kind, kinds)} ({', '.join(kinds)})",
         )
     if kind in ("fit", "residuals", "parity"):
-        against, by = points.chosen(fit, against, by)
+        against, by = points.chosen_axes(fit, against, by)
     elif against or by:
         raise FitError("F094", f"plot '{kind}' is not drawn against a variable; leave that out")
     if kind == "parity":
@@ -89,13 +89,17 @@ def fit_curves(fit: Fit, iterations: int | None = None) -> Curves:
                 *_censored(fit, output, x, output.measured[order], order),
             )
             panels.append(
-                Panel(labelled(output.name, fit.unit_of(output)), curves, group=_heading(fit, case))
+                Panel(
+                    name_with_unit(output.name, fit.unit_of(output)),
+                    curves,
+                    group=_heading(fit, case),
+                )
             )
     return Curves(tuple(panels), _title(fit, "measured and simulated"), _axis_label(fit))
 
 
 def _censored(
-    fit: Fit, output: Compared, x: Vector, y: Vector, order: npt.NDArray[np.intp] | slice
+    fit: Fit, output: OutputComparison, x: Vector, y: Vector, order: npt.NDArray[np.intp] | slice
 ) -> Iterator[Curve]:
     """Samples of which only a detection limit is known, marked."""
     beyond = output.censored[order]
@@ -152,7 +156,7 @@ def residual_curves(fit: Fit, iterations: int | None = None) -> Curves:
 
 
 def _around(
-    output: Compared, x: Vector, order: npt.NDArray[np.intp] | slice, named: bool
+    output: OutputComparison, x: Vector, order: npt.NDArray[np.intp] | slice, named: bool
 ) -> tuple[Ribbon, ...]:
     """± 2σ of samples that have their own."""
     if output.sigma is None:
@@ -199,7 +203,7 @@ def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
                 )
             panels.append(
                 Panel(
-                    labelled(output.name, fit.unit_of(output)),
+                    name_with_unit(output.name, fit.unit_of(output)),
                     tuple(curves),
                     group=_heading(fit, case),
                 )
@@ -276,7 +280,7 @@ KINDS: dict[str, Callable[[Fit, int | None], Curves]] = {
 }
 
 
-def noise_level(fit: Fit, case: CaseFit, output: Compared) -> float:
+def noise_level(fit: Fit, case: CaseFit, output: OutputComparison) -> float:
     """Standard deviation of the residuals: known, estimated by `ml`, or their RMS."""
     own = fit.study_case(case.name)
     if output.is_input:
@@ -329,7 +333,7 @@ def _axis_label(fit: Fit) -> str:
         return "point"
     units = {q.name: q.unit for q in fit.study.model.quantities()}
     name = inputs.pop()
-    return labelled(name, units.get(name, ""))
+    return name_with_unit(name, units.get(name, ""))
 
 
 def _heading(fit: Fit, case: CaseFit) -> str:
@@ -385,5 +389,7 @@ def _resimulated(
             axis, output = drawn[block.case, block.name]
             x, order = axis.of(output.time)
             whole = output.transfer is not None
-            found[block.case, block.name] = (x, value.copy()) if whole else thinned(x, value[order])
+            found[block.case, block.name] = (
+                (x, value.copy()) if whole else thin_curve(x, value[order])
+            )
         yield iteration, found

@@ -10,19 +10,19 @@ import numpy.typing as npt
 
 from estimica.base.errors import EstimicaError, FitError
 from estimica.base.signals import Signal
-from estimica.base.view import Across, Band, Curve, Curves, Panel, labelled
+from estimica.base.view import Across, Band, Curve, Curves, Panel, name_with_unit
 from estimica.estimate.fit.point_groups import Group, groups
-from estimica.estimate.fit.result import CaseFit, Compared, Fit
+from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
 from estimica.estimate.objective.predictor import Failure
 from estimica.study.record.axis import (
-    along,
     input_along,
-    input_as,
+    input_in_column_unit,
     names_along,
     unit_along,
-    unknown,
+    unknown_axis_error,
+    values_along,
 )
-from estimica.study.record.samples import Measured, Record
+from estimica.study.record.samples import MeasuredOutput, Record
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -43,7 +43,7 @@ def against_curves(fit: Fit, kind: str, against: str, by: str | None) -> Curves:
                 continue
             draw = _fitted if kind == "fit" else _residuals
             curves = tuple(draw(fit, record, output, against, by, not panels))
-            label = labelled(output.name, fit.unit_of(output))
+            label = name_with_unit(output.name, fit.unit_of(output))
             label = label if kind == "fit" else fit.residual_label(output)
             bands = () if kind == "fit" else _bands(fit, case, output, not panels)
             panels.append(Panel(label, curves, bands, group=_heading(fit, case)))
@@ -76,8 +76,8 @@ def parity_curves(fit: Fit, by: str | None = None) -> Curves:
                     )
                 )
             unit = fit.unit_of(output)
-            across = Across(labelled(f"{output.name} measured", unit))
-            label = labelled(f"{output.name} simulated", unit)
+            across = Across(name_with_unit(f"{output.name} measured", unit))
+            label = name_with_unit(f"{output.name} simulated", unit)
             heading = " ".join(filter(None, (_heading(fit, case), output.name)))
             panels.append(Panel(label, tuple(curves), group=heading, across=across, height=SQUARE))
     return Curves(tuple(panels), f"{fit.study.name}: simulated against measured")
@@ -101,7 +101,7 @@ def residual_panels(fit: Fit, by: str | None = None) -> Curves:
     return Curves(tuple(panels), f"{fit.study.name}: residuals against the inputs")
 
 
-def chosen(fit: Fit, against: str | None, by: str | None) -> tuple[str | None, str | None]:
+def chosen_axes(fit: Fit, against: str | None, by: str | None) -> tuple[str | None, str | None]:
     """What to draw against and to group by: as asked, or as the [static] table says.
 
     Without time, the only input that varies is drawn against by itself.
@@ -120,7 +120,7 @@ def _require(fit: Fit, *names: str | None) -> None:
     records = fit.setup.records
     for name in names:
         if name is not None and not any(name in names_along(r) for r in records):
-            error = unknown(name, records)
+            error = unknown_axis_error(name, records)
             raise FitError("F093", error.message)
 
 
@@ -131,18 +131,18 @@ def _cases(fit: Fit) -> Iterator[tuple[CaseFit, Record]]:
             yield case, records[case.name]
 
 
-def _groups(fit: Fit, record: Record, output: Compared, by: str | None) -> list[Group]:
+def _groups(fit: Fit, record: Record, output: OutputComparison, by: str | None) -> list[Group]:
     if by is None or by not in names_along(record):
         return [Group("", np.ones(len(output.time), bool))]
     return groups(by, _along(fit, record, by, output.time))
 
 
 def _along(fit: Fit, record: Record, name: str, points: Vector) -> Vector:
-    return along(record, name, points, has_time=fit.study.model.has_time)
+    return values_along(record, name, points, has_time=fit.study.model.has_time)
 
 
 def _fitted(
-    fit: Fit, record: Record, output: Compared, against: str, by: str | None, listed: bool
+    fit: Fit, record: Record, output: OutputComparison, against: str, by: str | None, listed: bool
 ) -> Iterator[Curve]:
     x = _along(fit, record, against, output.time)
     for k, group in enumerate(_groups(fit, record, output, by)):
@@ -180,7 +180,7 @@ def _fitted(
 
 
 def _residuals(
-    fit: Fit, record: Record, output: Compared, against: str, by: str | None, listed: bool
+    fit: Fit, record: Record, output: OutputComparison, against: str, by: str | None, listed: bool
 ) -> Iterator[Curve]:
     x = _along(fit, record, against, output.time)
     finite = x[np.isfinite(x)]
@@ -199,7 +199,7 @@ def _residuals(
         )
 
 
-def _bands(fit: Fit, case: CaseFit, output: Compared, named: bool) -> tuple[Band, ...]:
+def _bands(fit: Fit, case: CaseFit, output: OutputComparison, named: bool) -> tuple[Band, ...]:
     from estimica.estimate.fit.pictures import noise_level
 
     sigma = noise_level(fit, case, output)
@@ -207,7 +207,7 @@ def _bands(fit: Fit, case: CaseFit, output: Compared, named: bool) -> tuple[Band
 
 
 def _fine(
-    fit: Fit, record: Record, output: Compared, against: str, rows: Flags
+    fit: Fit, record: Record, output: OutputComparison, against: str, rows: Flags
 ) -> tuple[Vector, Vector] | None:
     """The fitted curve of a group, the other inputs at their mean; None where they vary."""
     moved = input_along(record, against)
@@ -228,12 +228,12 @@ def _fine(
             inputs[name] = Signal.constant(float(own.mean()))
     measured = next(m for m in record.outputs if m.name == output.name)
     value = _simulated(fit, record, inputs, replace(measured, time=grid, value=np.zeros(FINE)))
-    over = input_as(record, against, inputs[moved].value)
+    over = input_in_column_unit(record, against, inputs[moved].value)
     return None if value is None or over is None else (over, value)
 
 
 def _simulated(
-    fit: Fit, record: Record, inputs: Mapping[str, Signal], output: Measured
+    fit: Fit, record: Record, inputs: Mapping[str, Signal], output: MeasuredOutput
 ) -> Vector | None:
     """The fitted model at other inputs."""
     plain = replace(output, transform=None)
@@ -257,6 +257,6 @@ def _heading(fit: Fit, case: CaseFit) -> str:
 def _label(fit: Fit, name: str) -> str:
     for q in fit.study.model.quantities():
         if q.name == name:
-            return labelled(name, q.unit)
+            return name_with_unit(name, q.unit)
     units = {unit_along(r, name) for r in fit.setup.records if name in names_along(r)}
-    return labelled(name, units.pop() if len(units) == 1 else "")
+    return name_with_unit(name, units.pop() if len(units) == 1 else "")

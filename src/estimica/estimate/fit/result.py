@@ -21,7 +21,7 @@ from estimica.estimate.criteria.roughness import SMOOTH, Rough
 from estimica.estimate.criteria.scoring import Noise, Scales
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.identify.invariants import Group
-from estimica.estimate.identify.practical import Practical, Standing, practical
+from estimica.estimate.identify.practical import Practical, Significance, practical
 from estimica.estimate.identify.twins import Twin, is_moved, twin_advice
 from estimica.estimate.objective.residuals import Evaluations
 from estimica.estimate.search.run import Iteration, Status
@@ -55,7 +55,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class OutputComparison:
     """One output of one case: what was measured and what the fitted model says."""
 
     name: str
@@ -159,12 +159,12 @@ class CaseFit:
 
     name: str
     role: str
-    outputs: tuple[Compared, ...]
+    outputs: tuple[OutputComparison, ...]
     unknowns: tuple[Unknown, ...] = ()  # of a validating case; the others are in the fit
     values: Vector = field(default_factory=lambda: np.zeros(0))
     failure: str = ""  # why it could not be simulated
 
-    def __getitem__(self, name: str) -> Compared:
+    def __getitem__(self, name: str) -> OutputComparison:
         """One output."""
         for one in self.outputs:
             if one.name == name:
@@ -296,7 +296,7 @@ class Fit:
         names = [c.name for c in self.cases]
         raise FitError("F012", f"the fit has no case '{name}'{did_you_mean(name, names)}")
 
-    def unit_of(self, output: Compared) -> str:
+    def unit_of(self, output: OutputComparison) -> str:
         """The unit of an output: the model's, or where it has none that of the column."""
         if output.transfer is not None and not output.unit:
             above, below = (
@@ -305,11 +305,11 @@ class Fit:
             return f"{above}/{below}" if above and below not in ("", "1") else above
         return self._units.get(output.name) or output.unit
 
-    def residual_label(self, output: Compared) -> str:
+    def residual_label(self, output: OutputComparison) -> str:
         """What the residuals of an output are of, with its unit: logarithms have none."""
-        return output.transform or show.labelled(output.name, self.unit_of(output))
+        return output.transform or show.name_with_unit(output.name, self.unit_of(output))
 
-    def residual_unit(self, output: Compared) -> str:
+    def residual_unit(self, output: OutputComparison) -> str:
         """The unit of its residuals as they are scored."""
         return "" if output.transform else self.unit_of(output)
 
@@ -407,7 +407,7 @@ class Fit:
             for u, p, seen in zip(
                 self.unknowns.items, self.practical, self.accuracy.identifiable, strict=True
             )
-            if seen and p.standing is Standing.LOST and p.reason
+            if seen and p.standing is Significance.LOST and p.reason
         )
 
     def remark(self, k: int) -> str:

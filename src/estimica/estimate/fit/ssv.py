@@ -11,11 +11,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from estimica.base.errors import FitError
-from estimica.base.files.write import replaced
+from estimica.base.files.write import atomic_replacement
 from estimica.base.quantities import Quantity
 from estimica.estimate.fit.modelica import fitted_values
 from estimica.estimate.fit.result import Fit
-from estimica.study.units import UnknownUnit, parsed, spelt
+from estimica.study.units import UnknownUnit, normalised_spelling, parse_unit
 
 SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
 SSC = "http://ssp-standard.org/SSP1/SystemStructureCommon"
@@ -30,7 +30,7 @@ def write_ssv(fit: Fit, path: str | PathLike[str], name: str | None = None) -> P
     ElementTree.register_namespace("ssc", SSC)
     tree = ElementTree.ElementTree(_parameter_set(fit, name or fit.study.name))
     ElementTree.indent(tree)
-    with replaced(path) as draft:
+    with atomic_replacement(path) as draft:
         tree.write(draft, encoding="UTF-8", xml_declaration=True)
     return Path(path)
 
@@ -107,11 +107,11 @@ def _base_unit(unit: str) -> dict[str, str] | None:
     if not unit:
         return None
     try:
-        found = parsed(spelt(unit))
+        found = parse_unit(normalised_spelling(unit))
     except UnknownUnit:
         return None
     factor, powers = found.in_radians()
-    if spelt(unit).endswith("Hz"):  # in the SI a hertz is 1/s
+    if normalised_spelling(unit).endswith("Hz"):  # in the SI a hertz is 1/s
         factor, powers = found.factor, (*powers[:-1], 0.0)
     if any(e != round(e) for e in powers):
         return None

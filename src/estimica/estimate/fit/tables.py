@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from estimica.base.view import Rounded, Table, ended
+from estimica.base.view import Rounded, Table, status_line
 from estimica.estimate.fit.result import Fit
 
 
@@ -15,7 +15,7 @@ def estimates(fit: Fit) -> Table:
     columns = ("unknown", "value", "std. error", "95 % from", "to", "unit", "remark")
     size = f"{fit.n_samples} samples, {fit.n_free} unknown{'' if fit.n_free == 1 else 's'}"
     title = f"{fit.study.name}: {fit.criterion} cost {fit.cost:.7g}, {size}"
-    note = "; ".join((ended(fit.outcome.status, fit.outcome.message), *fit.remarks))
+    note = "; ".join((status_line(fit.outcome.status, fit.outcome.message), *fit.remarks))
     return without_empty(Table(columns, tuple(rows), title, note), "unit", "remark")
 
 

@@ -90,7 +90,7 @@ def accuracy(
     unknowns: Unknowns,
     q: Vector,
     held: Flags,
-    moving: Moving,
+    moving: FreeCovariance,
     *,
     covariance: Vector,
     freedom: Vector,
@@ -133,14 +133,14 @@ def accuracy(
 
 
 @dataclass(frozen=True, eq=False)
-class Moving:
+class FreeCovariance:
     """The unknowns that have errors, and (JᵀJ)⁻¹ among them where they are determined."""
 
     free: Flags
     inverse: Vector  # (n, n)
 
 
-def moving(R: Vector, at_bound: Flags, rough: Flags, threshold: float) -> Moving:
+def free_covariance(R: Vector, at_bound: Flags, rough: Flags, threshold: float) -> FreeCovariance:
     """What moves from one record to the next: all but what is `rough`.
 
     An unknown at a bound moves as well: the next record may put it elsewhere, and the others with
@@ -159,7 +159,7 @@ def moving(R: Vector, at_bound: Flags, rough: Flags, threshold: float) -> Moving
     inverse = np.zeros((len(free), len(free)))
     own = (Vt[large].T / s[large] ** 2) @ Vt[large]
     inverse[np.ix_(free, free)] = own / np.outer(scale, scale)
-    return Moving(free, inverse)
+    return FreeCovariance(free, inverse)
 
 
 def _nullity(R: Vector, threshold: float) -> int:

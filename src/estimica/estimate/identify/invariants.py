@@ -58,7 +58,7 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class NullSpaceSample:
     """Values of the unknowns, and a basis of the null directions there (rows, in their units)."""
 
     values: Vector
@@ -71,7 +71,7 @@ SHARE = 1e-3
 
 def groups(
     names: Sequence[str],
-    places: Sequence[Place],
+    places: Sequence[NullSpaceSample],
     tolerance: float,
     share: float = SHARE,
     starts: Sequence[bool] = (),
@@ -89,7 +89,7 @@ def groups(
     found = []
     for rows, columns in _components(np.abs(basis) > share):
         own = [
-            Place(p.values[columns], _within(p.null / size, columns) * size[columns])
+            NullSpaceSample(p.values[columns], _within(p.null / size, columns) * size[columns])
             for p in places
             if len(p.null) == len(first.null)
         ]
@@ -99,7 +99,7 @@ def groups(
 
 
 def _group(
-    names: list[str], places: list[Place], free: int, tolerance: float, avoided: Flags
+    names: list[str], places: list[NullSpaceSample], free: int, tolerance: float, avoided: Flags
 ) -> Group:
     wanted = len(names) - free
     known: list[Invariant] = []
@@ -127,7 +127,7 @@ def _group(
     return Group(tuple(n for n in names if n not in alone), free, together)
 
 
-def _telling(places: Sequence[Place]) -> int:
+def _telling(places: Sequence[NullSpaceSample]) -> int:
     """How many places there are, the estimate included, that do not lie beside it."""
     first = places[0].values
     size = _size(first)

@@ -11,7 +11,7 @@ from estimica.estimate.unknowns import Unknown
 Z95 = 1.96  # the normal quantile of a 95 % interval
 
 
-class Standing(StrEnum):
+class Significance(StrEnum):
     """What an error says of the value that it belongs to."""
 
     DETERMINED = "determined"
@@ -24,13 +24,13 @@ class Standing(StrEnum):
 class Practical:
     """The standing of one unknown, and why."""
 
-    standing: Standing
+    standing: Significance
     reason: str = ""
 
     @property
     def remark(self) -> str:
         """A few words for a table; none where all is well."""
-        if self.standing in (Standing.DETERMINED, Standing.UNSAID):
+        if self.standing in (Significance.DETERMINED, Significance.UNSAID):
             return ""
         return f"{self.standing}: {self.reason}"
 
@@ -45,20 +45,20 @@ def practical(unknown: Unknown, value: float, stderr: float) -> Practical:
     far as the data tell. An interval that is wider than the bounds says nothing that was not known.
     """
     if math.isnan(stderr):
-        return Practical(Standing.UNSAID)
+        return Practical(Significance.UNSAID)
     if math.isinf(stderr):
-        return Practical(Standing.LOST, "no finite error")
+        return Practical(Significance.LOST, "no finite error")
     size = abs(value)
     share = stderr / size if size else math.inf
     if _spans_bounds(unknown, share, stderr):
-        return Practical(Standing.LOST, "its 95 % interval is wider than its bounds")
+        return Practical(Significance.LOST, "its 95 % interval is wider than its bounds")
     if share <= 1:
-        return Practical(Standing.DETERMINED)
+        return Practical(Significance.DETERMINED)
     reason = f"its standard error is {_percent(share)} of its value" if size else "its value is 0"
     allows_zero = not unknown.log and unknown.min <= 0 <= unknown.max
     if allows_zero and stderr <= max(size, unknown.scale):
-        return Practical(Standing.NEAR_ZERO, reason)
-    return Practical(Standing.LOST, reason)
+        return Practical(Significance.NEAR_ZERO, reason)
+    return Practical(Significance.LOST, reason)
 
 
 def _spans_bounds(unknown: Unknown, share: float, stderr: float) -> bool:

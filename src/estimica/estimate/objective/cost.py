@@ -13,7 +13,7 @@ from scipy.linalg import lapack
 
 from estimica.estimate.criteria.scoring import Criterion, Noise, Scales, Scoring, Unscaled
 from estimica.estimate.objective.predictor import Failure, Prediction
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 
 Vector = npt.NDArray[np.float64]
 #: numbers of the Jacobian that are reduced at a time: the whole of it is never held; so few that
@@ -25,7 +25,7 @@ SQUARED = 1e150
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class BlockInformation:
     """One block at a point: what it has in JᵀJ = Σ RᵀR, and how its noise scatters the gradient."""
 
     curvature: Vector  # R, triangular, in coordinates
@@ -48,7 +48,7 @@ class Point:
     noise: dict[str, Noise] = field(default_factory=dict)
     # where no single simulation gives them:
     predictions: tuple[Prediction, ...] | None = None
-    parts: tuple[Part, ...] | None = None  # as of Objective.parts
+    parts: tuple[BlockInformation, ...] | None = None  # as of Objective.parts
     scales: Scales = field(default_factory=dict)  # of the criterion that scored it
 
     @property
@@ -58,10 +58,10 @@ class Point:
         return half
 
 
-class Objective(Disagreement):
+class Objective(ResidualFunction):
     """The disagreement of a study's cases with the criterion that scores it."""
 
-    def __init__(self, cases: Disagreement, criterion: Criterion) -> None:
+    def __init__(self, cases: ResidualFunction, criterion: Criterion) -> None:
         super().__init__(cases.unknowns, cases.predictors, cases.blocks, cases.wanted, cases.runs)
         self.criterion: Final = criterion
         self._owners = [(p, k) for p in self.predictors for k in range(len(p.record.outputs))]
@@ -211,7 +211,7 @@ class Objective(Disagreement):
             rows = emphasis * self.blocks[k].returned(rows)
         reduction.add(scored, multiplier, rows, columns, None, slopes)
 
-    def parts(self, point: Point) -> tuple[Part, ...]:
+    def parts(self, point: Point) -> tuple[BlockInformation, ...]:
         """What each block has in JᵀJ, and how its noise scatters the gradient."""
         if point.parts is not None:
             return point.parts
@@ -255,14 +255,16 @@ class Objective(Disagreement):
             return scored
         return np.asarray(np.sqrt(np.mean((m * scored / scaling) ** 2)) * scaling / m)
 
-    def part(self, scoring: Scoring, k: int, curvature: Vector, scatter: Vector) -> Part:
+    def part(
+        self, scoring: Scoring, k: int, curvature: Vector, scatter: Vector
+    ) -> BlockInformation:
         """The part of block `k`, from its two factors."""
         block, scored = self.blocks[k], scoring.scored[k]
         sized = block.filter is None and self.emphasis(scoring, k) is not None
         # the scatter of robust losses has the size of the noise already, and a formula has it as
         # large as the residuals are
         square = block.count if sized or k in scoring.levels else float(scored @ scored)
-        return Part(curvature, scatter, square, block.count, block.independent)
+        return BlockInformation(curvature, scatter, square, block.count, block.independent)
 
     def prior_rows(self, q: Vector) -> Vector:
         """(count, n): the rows of J that belong to priors."""
@@ -302,13 +304,15 @@ class Objective(Disagreement):
         ]
 
 
-def scored(cases: Disagreement, scales: Scales) -> Objective:
+def scored(cases: ResidualFunction, scales: Scales) -> Objective:
     """The cases scored with known scales: those of a point, or none where there are none."""
     wanted = cases.wanted
     return Objective(cases, wanted.scaled(scales) if isinstance(wanted, Unscaled) else wanted)
 
 
-def scored_by(cases: Disagreement, residuals: Sequence[Vector], known: Scales = NONE) -> Objective:
+def scored_by(
+    cases: ResidualFunction, residuals: Sequence[Vector], known: Scales = NONE
+) -> Objective:
     """The cases scored with the scales of these residuals, save those that are known."""
     wanted = cases.wanted
     if not isinstance(wanted, Unscaled):
@@ -316,7 +320,7 @@ def scored_by(cases: Disagreement, residuals: Sequence[Vector], known: Scales = 
     return Objective(cases, wanted.scaled({**wanted.scales_of(residuals), **known}))
 
 
-def scored_at(cases: Disagreement, q: Vector, known: Scales = NONE) -> Objective | Failure:
+def scored_at(cases: ResidualFunction, q: Vector, known: Scales = NONE) -> Objective | Failure:
     """The cases scored with the scales of the residuals at `q`, save those that are known.
 
     Nothing is simulated where no scale is wanted.
@@ -332,7 +336,7 @@ def scored_at(cases: Disagreement, q: Vector, known: Scales = NONE) -> Objective
     return cases.not_finite(residuals, values) or scored_by(cases, residuals, known)
 
 
-def judge_of(objective: Objective, point: Point) -> Objective | str:
+def accuracy_objective(objective: Objective, point: Point) -> Objective | str:
     """The objective whose curvature at a point tells of its accuracy, or why there is none."""
     if not objective.criterion.may_be_rough:
         return objective
@@ -346,7 +350,7 @@ def judge_of(objective: Objective, point: Point) -> Objective | str:
     return Objective(objective, judge)
 
 
-def as_seen(judge: Objective, point: Point) -> Point:
+def with_curvature_of(judge: Objective, point: Point) -> Point:
     """A point with the curvature that its judge sees."""
     if not judge.criterion.may_be_rough:
         return point

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.compiled.model.interface import Evaluation, Model
-from estimica.estimate.objective.parameter_map import Links
-from estimica.estimate.objective.predictor import Places, Predictor, split
+from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.estimate.objective.predictor import Predictor, UnknownIndex, split
 from estimica.study.record.samples import Record
 from estimica.study.record.transfer import Transfer
 
@@ -23,9 +23,9 @@ class FrequencyPredictor(Predictor):
         self,
         model: Model,
         record: Record,
-        links: Links,
+        links: ParameterMap,
         fixed: Mapping[str, float],
-        places: Places,
+        places: UnknownIndex,
     ) -> None:
         super().__init__(record, links, places)
         self.transfers = transfers_of(record)

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.objective.parameter_map import Links
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.source.formula import Formula
 from estimica.study.record.noise import SigmaFormula
-from estimica.study.record.samples import Measured, Record
+from estimica.study.record.samples import MeasuredOutput, Record
 
 Vector = npt.NDArray[np.float64]
 Moving = tuple[Vector, Vector]  # values and slopes of a variable at the stamps of an output
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class NoiseLevel:
     """σ at the stamps of an output; `slope` as that of its prediction, and by its disturbance."""
 
     value: Vector  # (N,)
@@ -33,7 +33,9 @@ class LevelFormula:
     column of the same name.
     """
 
-    def __init__(self, of: Measured, sigma: SigmaFormula, links: Links, varying: Collection[str]):
+    def __init__(
+        self, of: MeasuredOutput, sigma: SigmaFormula, links: ParameterMap, varying: Collection[str]
+    ):
         self._name, self._formula, self._known = of.name, sigma.formula, sigma.known
         self._tuners, self._fixed = links.tuners, links.fixed
         simulated = [n for n in self._formula.names if n == of.name or n in varying]
@@ -41,7 +43,9 @@ class LevelFormula:
         own = {*links.tuners, *self.moving}
         self._partials = {n: self._formula.partial(n) for n in self._formula.names if n in own}
 
-    def at(self, tuners: Vector, variables: Mapping[str, Moving], disturbed: bool) -> Level | str:
+    def at(
+        self, tuners: Vector, variables: Mapping[str, Moving], disturbed: bool
+    ) -> NoiseLevel | str:
         """The level at values of the tuners and of what is simulated, or why there is none."""
         like, own_slope = variables[self._name]
         known: dict[str, float | Vector] = {**self._known, **self._fixed}
@@ -64,11 +68,11 @@ class LevelFormula:
                     by_disturbance += change
             elif slope.shape[1]:  # not where nothing is differentiated
                 slope[:, self._tuners.index(name)] += change
-        return Level(sigma, slope, by_disturbance)
+        return NoiseLevel(sigma, slope, by_disturbance)
 
 
 def level_formulas(
-    record: Record, links: Links, varying: Collection[str]
+    record: Record, links: ParameterMap, varying: Collection[str]
 ) -> tuple[LevelFormula | None, ...]:
     """The formulas of σ of a case, none for outputs without one."""
     return tuple(

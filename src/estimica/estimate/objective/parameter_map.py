@@ -23,7 +23,7 @@ Vector = npt.NDArray[np.float64]
 Symbol = TypeVar("Symbol")
 
 
-class Links:
+class ParameterMap:
     """Parameters as functions of the active tuners; `fixed` are values of the inactive ones.
 
     `driven` says which parameters follow a tuner, where that is not the tuner's own affair.
@@ -62,7 +62,7 @@ class Links:
         self._constant = np.zeros((len(self.parameters), len(self.tuners)))
         self._constant[np.arange(len(places)), self._places] = 1.0
 
-    def of_case(self, case: Case) -> Links:
+    def of_case(self, case: Case) -> ParameterMap:
         """The same with what `fix` of a case lets follow from tuners."""
         if not case.followed and not case.staged_names:
             return self

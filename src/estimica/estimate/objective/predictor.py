@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import SimulationError
-from estimica.compiled.model.interface import Evaluation, Model, Respond
-from estimica.estimate.objective.noise_level import Level, LevelFormula, level_formulas
-from estimica.estimate.objective.parameter_map import Links
+from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
+from estimica.estimate.objective.noise_level import LevelFormula, NoiseLevel, level_formulas
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.simulate.engine.run import Options
-from estimica.simulate.failure import explained
+from estimica.simulate.failure import failure_text
 from estimica.study.record.samples import Record
 
 Vector = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ class Prediction:
 
     value: Vector  # (N,)
     slope: Vector  # (N, m)
-    level: Level | None = None  # of the noise, where a formula gives it
+    level: NoiseLevel | None = None  # of the noise, where a formula gives it
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Places:
+class UnknownIndex:
     """Where the unknowns of one case stand among all unknowns of the fit."""
 
     tuners: tuple[int, ...]
@@ -56,11 +56,11 @@ class Predictor(ABC):
     """One case, set up once and evaluated at many points."""
 
     times: Vector  # all stamps of the case; of frequency responses the frequencies in rad/s
-    response: Respond
+    response: ModelResponse
     runs: int = 1  # of the model, for the last point
     accuracy: float = 1e-13  # relative, of the outputs: rounding, where nothing is integrated
 
-    def __init__(self, record: Record, links: Links, places: Places) -> None:
+    def __init__(self, record: Record, links: ParameterMap, places: UnknownIndex) -> None:
         self.record = record
         self.links = links
         self.places = places
@@ -87,7 +87,7 @@ class Predictor(ABC):
         except SimulationError as error:
             return error.message
         if not run.ok:
-            return explained(self.response, run)
+            return failure_text(self.response, run)
         found = []
         for k, extra in enumerate(self.extras):
             value, slope = self.picked(run, k)
@@ -129,9 +129,9 @@ class CasePredictor(Predictor):
         self,
         model: Model,
         record: Record,
-        links: Links,
+        links: ParameterMap,
         fixed: Mapping[str, float],
-        places: Places,
+        places: UnknownIndex,
         options: Options,
     ) -> None:
         super().__init__(record, links, places)

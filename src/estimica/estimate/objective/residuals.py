@@ -41,14 +41,14 @@ class Evaluations:
 
 
 @dataclass(eq=False)
-class Runs:
+class SimulationLog:
     """What simulating has cost so far, and the outputs of the last point."""
 
     evaluations: Evaluations = field(default_factory=Evaluations)
     last: tuple[Vector, list[Prediction]] | None = None
 
 
-class Disagreement:
+class ResidualFunction:
     """Evaluates the cases of a study; `wanted` is the criterion, which may still need scales."""
 
     def __init__(
@@ -57,28 +57,28 @@ class Disagreement:
         predictors: Sequence[Predictor],
         blocks: Sequence[Block],
         wanted: Criterion | Unscaled,
-        runs: Runs | None = None,
+        runs: SimulationLog | None = None,
     ) -> None:
         self.unknowns = unknowns
         self.predictors = tuple(predictors)
         self.blocks = tuple(blocks)
         self.wanted = wanted
-        self.runs = runs or Runs()
+        self.runs = runs or SimulationLog()
 
     @property
     def evaluations(self) -> Evaluations:
         """What the search has cost so far."""
         return self.runs.evaluations
 
-    def counted_anew(self) -> Disagreement:
+    def counted_anew(self) -> ResidualFunction:
         """The same, of which nothing has been evaluated yet."""
-        return Disagreement(self.unknowns, self.predictors, self.blocks, self.wanted)
+        return ResidualFunction(self.unknowns, self.predictors, self.blocks, self.wanted)
 
-    def with_blocks(self, blocks: Sequence[Block]) -> Disagreement:
+    def with_blocks(self, blocks: Sequence[Block]) -> ResidualFunction:
         """The same cases with outputs that are weighed otherwise; nothing is compiled anew."""
-        return Disagreement(self.unknowns, self.predictors, blocks, self.wanted.of(blocks))
+        return ResidualFunction(self.unknowns, self.predictors, blocks, self.wanted.of(blocks))
 
-    def replaced(self, measured: Sequence[Vector]) -> Disagreement:
+    def replaced(self, measured: Sequence[Vector]) -> ResidualFunction:
         """The same with other measured values, one array a block; nothing is compiled anew.
 
         Weights stay as they are, also those that were taken from the first data.
@@ -92,7 +92,7 @@ class Disagreement:
         for p in self.predictors:
             own, rest = rest[: len(p.record.outputs)], rest[len(p.record.outputs) :]
             predictors.append(p.replaced(own))
-        return Disagreement(self.unknowns, predictors, blocks, self.wanted.of(blocks))
+        return ResidualFunction(self.unknowns, predictors, blocks, self.wanted.of(blocks))
 
     def predict(self, values: Vector) -> list[Prediction] | Failure:
         """Simulated outputs of all blocks at physical values of the unknowns."""

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from estimica.base.errors import FitError, SimulationError
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.criteria.scoring import Block
-from estimica.estimate.objective.parameter_map import Links
-from estimica.estimate.objective.predictor import CasePredictor, Places, Prediction, split
+from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.estimate.objective.predictor import CasePredictor, Prediction, UnknownIndex, split
 from estimica.estimate.objective.true_inputs import Linearised, eliminate, followed
 from estimica.simulate.engine.run import Options
 from estimica.study.estimation import Estimation
@@ -84,9 +84,9 @@ class TotalPredictor(CasePredictor):
         self,
         model: Model,
         record: Record,
-        links: Links,
+        links: ParameterMap,
         fixed: Mapping[str, float],
-        places: Places,
+        places: UnknownIndex,
         options: Options,
         weights: Sequence[float | Vector],
     ) -> None:

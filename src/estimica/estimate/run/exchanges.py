@@ -12,7 +12,7 @@ import numpy.typing as npt
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.twins import Twin, allowed, is_apart, symmetry, twins
 from estimica.estimate.objective.cost import Objective, Point, scored
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Status
 
 Vector = npt.NDArray[np.float64]
@@ -24,7 +24,7 @@ REFITTED = 8  # steps in which the others adapt: a factor of two each is 256 in 
 GAINED = 0.75  # of what is lost is left after a step that leads somewhere
 
 
-def exchanged(fit: Fit, cases: Disagreement) -> tuple[Twin, ...]:
+def twins_by_exchange(fit: Fit, cases: ResidualFunction) -> tuple[Twin, ...]:
     """Twins of a fit by exchanging two unknowns or changing signs, the others adapting."""
     estimation = fit.study.estimation
     if fit.outcome.status is not Status.CONVERGED or estimation.transcription != "shooting":
@@ -92,10 +92,10 @@ def _settled(
     return best if is_twin else None
 
 
-def with_twins(fit: Fit, cases: Disagreement) -> Fit:
+def with_twins(fit: Fit, cases: ResidualFunction) -> Fit:
     """The fit with its twins: where several starts have led, and what exchanges lead to."""
     found = list(twins(fit))
-    for one in exchanged(fit, cases):
+    for one in twins_by_exchange(fit, cases):
         values = np.array([one.values[u.label] for u in fit.unknowns.items])
         known = [np.array([t.values[u.label] for u in fit.unknowns.items]) for t in found]
         if all(is_apart(fit, k, values) for k in known):

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from estimica.estimate.conclusion.run import conclude
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, Point
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.run.exchanges import with_twins
 from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.minimise import led_by_gradients, minimise
 from estimica.estimate.search.robust_scales import with_scales
-from estimica.estimate.search.run import Iteration, Limits, Searched
+from estimica.estimate.search.run import Iteration, Limits, SearchResult
 from estimica.estimate.setup import Setup, prepare
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.threads import one_thread
@@ -68,8 +68,8 @@ def fit(
 
 
 def find(
-    setup: Setup, cases: Disagreement, start: Vector, progress: OnProgress | None = None
-) -> Searched:
+    setup: Setup, cases: ResidualFunction, start: Vector, progress: OnProgress | None = None
+) -> SearchResult:
     """Search from one start with the study's method and transcription."""
     estimation = setup.study.estimation
     names = tuple(u.label for u in cases.unknowns.items)
@@ -92,14 +92,14 @@ def find(
 
 
 def shooting(
-    cases: Disagreement,
+    cases: ResidualFunction,
     estimation: Estimation,
     start: Vector,
     tell: Callable[[Iteration, Point], None] | None = None,
-) -> Searched:
+) -> SearchResult:
     """Search by simulating each case as a whole."""
 
-    def once(objective: Objective, q: Vector, limits: Limits) -> Searched:
+    def once(objective: Objective, q: Vector, limits: Limits) -> SearchResult:
         method = METHODS[estimation.method]()
         return minimise(objective, method, q, limits, tell, persistent=True)
 

@@ -12,14 +12,18 @@ import numpy.typing as npt
 
 from estimica.estimate.fit.result import StartResult
 from estimica.estimate.objective.cost import Point
-from estimica.estimate.objective.residuals import Disagreement, Evaluations
+from estimica.estimate.objective.residuals import Evaluations, ResidualFunction
 from estimica.estimate.run.fit import OnProgress, Progress, find
-from estimica.estimate.run.start_checkpoint import Note, noted_start, start_note
-from estimica.estimate.search.run import Searched, Status
+from estimica.estimate.run.start_checkpoint import (
+    StartCheckpoint,
+    start_checkpoint,
+    start_from_checkpoint,
+)
+from estimica.estimate.search.run import SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import do_pieces
+from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor
@@ -33,14 +37,14 @@ DRAWS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class StartEnd:
     """What one start led to; it travels between processes, and into a run, as a note.
 
     Its point is final: cost, information and outputs are those of the transcription and of the
     scales with which it was found, and nobody evaluates it again by other means.
     """
 
-    searched: Searched
+    searched: SearchResult
     evaluations: Evaluations
     drawn: tuple[Vector, ...] = ()  # in place of a start that cannot be simulated, the last counts
 
@@ -61,24 +65,24 @@ class Found:
         return math.inf if self.point is None else self.point.cost
 
 
-Workplace = tuple[Setup, Disagreement]
+FitContext = tuple[Setup, ResidualFunction]
 
 
 class _Stopped(KeyboardInterrupt):
     """Ctrl-C within a search of this process, with the best of that search so far."""
 
-    def __init__(self, number: int, found: Found) -> None:
+    def __init__(self, number: int, found: StartEnd) -> None:
         super().__init__()
         self.number, self.found = number, found
 
 
 def multistart(
     setup: Setup,
-    cases: Disagreement,
+    cases: ResidualFunction,
     progress: OnProgress | None,
     workers: int | None,
     run: RunWriter | None = None,
-) -> tuple[Searched, tuple[StartResult, ...]]:
+) -> tuple[SearchResult, tuple[StartResult, ...]]:
     """Search from the given start and from a Latin hypercube of others; the best one wins.
 
     The same seed gives the same starts and the same result, however many workers there are. Starts
@@ -86,20 +90,20 @@ def multistart(
     """
     estimation = setup.study.estimation
     starts = start_points(cases.unknowns, estimation.starts, estimation.seed)
-    found: dict[int, Found] = {}
+    found: dict[int, StartEnd] = {}
 
-    def done(number: int, outcome: Outcome[Note]) -> None:
+    def done(number: int, outcome: Outcome[StartCheckpoint]) -> None:
         found[number] = _noted(outcome.result()) if outcome.done else _lost(outcome)
         _tell(progress, cases.unknowns, number, found[number].searched, len(starts))
 
     interrupted = False
     try:
         with executor("local", workers) as crew:
-            do_pieces(
+            map_with_checkpoints(
                 crew,
                 _search,
                 {f"start {k:06d}": (k, start) for k, start in enumerate(starts)},
-                context=Context(partial(_workplace, setup.study), (setup, cases)),
+                context=Context(partial(_fit_context, setup.study), (setup, cases)),
                 run=run or NoRunWriter(),
                 on_piece=done,
             )
@@ -113,14 +117,16 @@ def multistart(
     return _best(starts, found, interrupted), _ranked(cases.unknowns, starts, found)
 
 
-def _lost(outcome: Outcome[Note]) -> Found:
+def _lost(outcome: Outcome[StartCheckpoint]) -> StartEnd:
     """A start whose worker has failed."""
-    return Found(Searched(None, Status.FAILED, outcome.error, ()), Evaluations(failed=1))
+    return StartEnd(SearchResult(None, Status.FAILED, outcome.error, ()), Evaluations(failed=1))
 
 
-def _noted(note: Note) -> Found:
+def _noted(note: StartCheckpoint) -> StartEnd:
     """What a note tells; the draws are there where there were any."""
-    return Found(*noted_start(note), tuple(np.array(q, float) for q in note.get("drawn", ())))
+    return StartEnd(
+        *start_from_checkpoint(note), tuple(np.array(q, float) for q in note.get("drawn", ()))
+    )
 
 
 def start_points(unknowns: Unknowns, count: int, seed: int) -> list[Vector]:
@@ -151,12 +157,12 @@ def _box(unknowns: Unknowns) -> tuple[Vector, Vector]:
     return low, high
 
 
-def _workplace(study: Study) -> Workplace:
+def _fit_context(study: Study) -> FitContext:
     setup = prepare(study)
     return setup, setup.calibration()
 
 
-def _search(workplace: Workplace, numbered: tuple[int, Vector]) -> Note:
+def _search(workplace: FitContext, numbered: tuple[int, Vector]) -> StartCheckpoint:
     (setup, cases), (number, start) = workplace, numbered
     own = cases.counted_anew()
     searched, drawn = find(setup, own, start), list[Vector]()
@@ -167,24 +173,24 @@ def _search(workplace: Workplace, numbered: tuple[int, Vector]) -> Note:
         drawn.append(low + random.random(len(low)) * (high - low))
         searched = find(setup, own, drawn[-1])
     if searched.status is Status.INTERRUPTED:  # half a search is not noted
-        raise _Stopped(number, Found(searched, own.evaluations, tuple(drawn)))
-    note = start_note(searched, own.evaluations)
+        raise _Stopped(number, StartEnd(searched, own.evaluations, tuple(drawn)))
+    note = start_checkpoint(searched, own.evaluations)
     return note | {"drawn": [q.tolist() for q in drawn]} if drawn else note
 
 
-def _fails_at_start(searched: Searched) -> bool:
+def _fails_at_start(searched: SearchResult) -> bool:
     return searched.point is None and searched.status is Status.FAILED
 
 
-def _best(starts: Sequence[Vector], found: dict[int, Found], interrupted: bool) -> Searched:
+def _best(starts: Sequence[Vector], found: dict[int, StartEnd], interrupted: bool) -> SearchResult:
     order = sorted(found, key=lambda k: (found[k].cost, k))
     best = found[order[0]].searched if order else None
     if best is None or best.point is None:
         status = Status.INTERRUPTED if interrupted else Status.FAILED
         if best is None:
-            return Searched(None, status, "interrupted before any start came to an end", ())
+            return SearchResult(None, status, "interrupted before any start came to an end", ())
         tried = f"the {len(found)} starts so far" if interrupted else f"{len(starts)} starts"
-        return Searched(None, status, f"none of {tried} led anywhere: {best.message}", ())
+        return SearchResult(None, status, f"none of {tried} led anywhere: {best.message}", ())
     if interrupted:
         message = f"interrupted after {len(found)} of {len(starts)} starts; the best so far"
         return replace(best, status=Status.INTERRUPTED, message=message)
@@ -192,7 +198,7 @@ def _best(starts: Sequence[Vector], found: dict[int, Found], interrupted: bool) 
     return replace(best, message=message + _drawn_again(found))
 
 
-def _drawn_again(found: dict[int, Found]) -> str:
+def _drawn_again(found: dict[int, StartEnd]) -> str:
     """A word on starts that could not be simulated."""
     drawn = [f for f in found.values() if f.drawn]
     if not drawn:
@@ -208,7 +214,7 @@ def _drawn_again(found: dict[int, Found]) -> str:
 
 
 def _ranked(
-    unknowns: Unknowns, starts: Sequence[Vector], found: dict[int, Found]
+    unknowns: Unknowns, starts: Sequence[Vector], found: dict[int, StartEnd]
 ) -> tuple[StartResult, ...]:
     results = [
         StartResult(
@@ -229,7 +235,7 @@ def _tell(
     progress: Callable[[Progress], None] | None,
     unknowns: Unknowns,
     number: int,
-    one: Searched,
+    one: SearchResult,
     count: int,
 ) -> None:
     if progress and one.iterations:

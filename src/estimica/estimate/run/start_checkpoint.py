@@ -11,16 +11,16 @@ import numpy.typing as npt
 
 from estimica.estimate.criteria.roughness import Rough
 from estimica.estimate.criteria.scoring import Noise
-from estimica.estimate.objective.cost import Part, Point
+from estimica.estimate.objective.cost import BlockInformation, Point
 from estimica.estimate.objective.predictor import Failure, Prediction
 from estimica.estimate.objective.residuals import Evaluations
-from estimica.estimate.search.run import Iteration, Searched, Status
+from estimica.estimate.search.run import Iteration, SearchResult, Status
 
 Vector = npt.NDArray[np.float64]
-Note = dict[str, Any]
+StartCheckpoint = dict[str, Any]
 
 
-def start_note(searched: Searched, evaluations: Evaluations) -> Note:
+def start_checkpoint(searched: SearchResult, evaluations: Evaluations) -> StartCheckpoint:
     """What there is to keep of a start that came to its end."""
     rough = searched.rough
     return {
@@ -35,10 +35,10 @@ def start_note(searched: Searched, evaluations: Evaluations) -> Note:
     }
 
 
-def noted_start(note: Mapping[str, Any]) -> tuple[Searched, Evaluations]:
+def start_from_checkpoint(note: Mapping[str, Any]) -> tuple[SearchResult, Evaluations]:
     """The start that was noted; the same bits."""
     point, rough, counted = note["point"], note["rough"], note["evaluations"]
-    searched = Searched(
+    searched = SearchResult(
         None if point is None else _noted_point(point),
         Status(note["status"]),
         note["message"],
@@ -51,7 +51,7 @@ def noted_start(note: Mapping[str, Any]) -> tuple[Searched, Evaluations]:
     return searched, Evaluations(**{**counted, "failures": failures})
 
 
-def _counted(evaluations: Evaluations) -> Note:
+def _counted(evaluations: Evaluations) -> StartCheckpoint:
     return {
         "simulations": evaluations.simulations,
         "sensitivities": evaluations.sensitivities,
@@ -67,7 +67,7 @@ def _counted(evaluations: Evaluations) -> Note:
     }
 
 
-def _point(point: Point) -> Note:
+def _point(point: Point) -> StartCheckpoint:
     known = point.predictions
     return {
         "q": _kept(point.q),
@@ -99,7 +99,7 @@ def _noted_point(note: Mapping[str, Any]) -> Point:
     )
 
 
-def _part(part: Part) -> Note:
+def _part(part: BlockInformation) -> StartCheckpoint:
     return {
         "curvature": _kept(part.curvature),
         "scatter": _kept(part.scatter),
@@ -109,12 +109,12 @@ def _part(part: Part) -> Note:
     }
 
 
-def _noted_part(note: Mapping[str, Any]) -> Part:
+def _noted_part(note: Mapping[str, Any]) -> BlockInformation:
     factors = _vector(note["curvature"]), _vector(note["scatter"])
-    return Part(*factors, note["square"], note["count"], note["independent"])
+    return BlockInformation(*factors, note["square"], note["count"], note["independent"])
 
 
-def _iteration(one: Iteration) -> Note:
+def _iteration(one: Iteration) -> StartCheckpoint:
     return {
         "number": int(one.number),
         "cost": float(one.cost),
@@ -125,7 +125,7 @@ def _iteration(one: Iteration) -> Note:
     }
 
 
-def _noise(noise: Noise) -> Note:
+def _noise(noise: Noise) -> StartCheckpoint:
     return {
         "variance": float(noise.variance),
         "estimated": bool(noise.estimated),
@@ -135,7 +135,7 @@ def _noise(noise: Noise) -> Note:
     }
 
 
-def _kept(array: Vector) -> Note:
+def _kept(array: Vector) -> StartCheckpoint:
     """An array as it stands in memory: the order of a matrix decides how its sums are rounded."""
     order: Literal["F", "C"] = "F" if array.ndim > 1 and array.flags.f_contiguous else "C"
     raw = np.asarray(array, "<f8").tobytes(order)

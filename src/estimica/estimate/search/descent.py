@@ -21,7 +21,7 @@ from estimica.estimate.criteria.roughness import Rough
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.failing_region import among_failures, stopped_at
-from estimica.estimate.search.optimality import GAIN, Finding, Judged, Neighbourhood
+from estimica.estimate.search.optimality import GAIN, Neighbourhood, OptimalityCheck, PointKind
 from estimica.estimate.search.resolution import is_at_resolution, is_rounding
 from estimica.estimate.unknowns import Unknowns
 
@@ -66,7 +66,7 @@ class Iteration:
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class SearchResult:
     """Where a search ended, and the way there; there is no point where even the start fails."""
 
     point: Point | None
@@ -105,7 +105,7 @@ class Attempt:
     mirrored: bool = False  # it begins on the other side
     thorough: bool = False  # it begins at the best point, whose neighbours are all polled
 
-    def begin(self, unknowns: Unknowns, start: Vector, best: Searched) -> Vector | None:
+    def begin(self, unknowns: Unknowns, start: Vector, best: SearchResult) -> Vector | None:
         """Where it begins after others; None: nowhere else."""
         assert best.point is not None, "an attempt that has no point is not astray"
         if not (self.mirrored or self.thorough):
@@ -145,7 +145,7 @@ class Descent:
         self.failure: Failure | None = None  # the last one
         self.is_astray = False
 
-    def run(self, start: Vector) -> Searched:
+    def run(self, start: Vector) -> SearchResult:
         """Go down from coordinates `start`."""
         try:
             first = self.objective.at(self.unknowns.clipped(start))
@@ -233,12 +233,12 @@ class Descent:
         # the curvature of a criterion of one's own may be a stand-in, which promises too little
         doubtful = self.failures > 0 or self.objective.criterion.may_be_rough
         seen = around.judged(self.last, doubtful=doubtful, thorough=thorough)
-        self.is_astray = self.failures > 0 or seen.finding is Finding.RUN_AWAY
+        self.is_astray = self.failures > 0 or seen.finding is PointKind.RUN_AWAY
         if seen.better is not None:
             self._move(seen.better)
             self._begin_again(seen.leading_to_failures(len(self.held)))
             return None if self._is_patient else self._told_of(seen, said)
-        if seen.finding is Finding.BLOCKED and thorough and self._goes_beside(around, seen):
+        if seen.finding is PointKind.BLOCKED and thorough and self._goes_beside(around, seen):
             return None
         return self._told_of(seen, said)
 
@@ -247,14 +247,14 @@ class Descent:
         """Whether so few simulations have failed that going on is worth it."""
         return self.failures <= PATIENCE * (1 + 2 * self.attempt.thorough)
 
-    def _told_of(self, seen: Judged, said: str) -> tuple[Status, str]:
+    def _told_of(self, seen: OptimalityCheck, said: str) -> tuple[Status, str]:
         point = self.point
         assert point is not None
-        if seen.finding is Finding.OPTIMAL:
+        if seen.finding is PointKind.OPTIMAL:
             return Status.CONVERGED, said
-        if seen.finding is Finding.RESOLVED:
+        if seen.finding is PointKind.RESOLVED:
             return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
-        if seen.finding is Finding.BLOCKED:
+        if seen.finding is PointKind.BLOCKED:
             return Status.FAILING_REGION, stopped_at(self.unknowns, point, seen.blocked)
         if seen.run_away is not None:
             label, value = self.unknowns.items[seen.run_away].label, point.values[seen.run_away]
@@ -271,7 +271,7 @@ class Descent:
             "tighten [solver] rtol, or start elsewhere (starts = 20)",
         )
 
-    def _goes_beside(self, around: Neighbourhood, seen: Judged) -> bool:
+    def _goes_beside(self, around: Neighbourhood, seen: OptimalityCheck) -> bool:
         """Go on without the unknowns that lead to failures; then a last bit nearer to these."""
         held = seen.leading_to_failures(len(self.held))
         if np.array_equal(held, self.blocked) or around.promise(around.free & ~held) <= GAIN:
@@ -335,11 +335,11 @@ class Descent:
         if self.told:
             self.told(iteration, point)
 
-    def _end(self, status: Status, message: str) -> Searched:
+    def _end(self, status: Status, message: str) -> SearchResult:
         spent = perf_counter() - self.begun
         own = tuple(self.iterations)
         astray = self.is_astray and status in (Status.FAILING_REGION, Status.STALLED)
-        return Searched(self.point, status, message, own, astray, spent)
+        return SearchResult(self.point, status, message, own, astray, spent)
 
 
 class _TimeIsUp(Exception):

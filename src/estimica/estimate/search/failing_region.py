@@ -8,7 +8,7 @@ import numpy as np
 
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.search.optimality import Blocked
+from estimica.estimate.search.optimality import FailingStep
 from estimica.estimate.unknowns import Unknowns
 
 EXTREME = 1e3  # times the typical size, or less than that part of it
@@ -19,7 +19,7 @@ HELP = (
 )
 
 
-def stopped_at(unknowns: Unknowns, point: Point, blocked: Sequence[Blocked]) -> str:
+def stopped_at(unknowns: Unknowns, point: Point, blocked: Sequence[FailingStep]) -> str:
     """Which unknown leads where which simulation fails, why, and what to do about it."""
     single = [b for b in blocked if b.unknown is not None]
     first = (single or blocked)[0]
@@ -66,14 +66,14 @@ def beside(failure: Failure) -> str:
     )
 
 
-def _way(unknowns: Unknowns, point: Point, blocked: Blocked) -> str:
+def _way(unknowns: Unknowns, point: Point, blocked: FailingStep) -> str:
     assert blocked.unknown is not None
     label = unknowns.items[blocked.unknown].label
     here, there = float(point.values[blocked.unknown]), blocked.failure.values[label]
     return f"'{label}' {'above' if there > here else 'below'} {here:.9g} (tried: {there:.9g})"
 
 
-def _step(unknowns: Unknowns, point: Point, blocked: Blocked) -> str:
+def _step(unknowns: Unknowns, point: Point, blocked: FailingStep) -> str:
     """The unknowns that a step changes most, relative to their size."""
     there = np.array([blocked.failure.values[u.label] for u in unknowns.items])
     moved = np.abs(unknowns.coordinates(there) - point.q) / np.maximum(np.abs(point.q), 1e-300)

@@ -12,8 +12,8 @@ from estimica.estimate.criteria.roughness import Rough, Shape
 from estimica.estimate.criteria.scoring import Criterion
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.objective.residuals import Disagreement
-from estimica.estimate.search.run import Limits, Method, OnIteration, Searched, Status, search
+from estimica.estimate.objective.residuals import ResidualFunction
+from estimica.estimate.search.run import Limits, Method, OnIteration, SearchResult, Status, search
 from estimica.estimate.search.simplex import without_gradients
 
 Vector = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ def minimise(
     held: Flags | None = None,
     *,
     persistent: bool = False,
-) -> Searched:
+) -> SearchResult:
     """Minimise the objective from coordinates `start`; unknowns marked in `held` stay there.
 
     A persistent search tries again where failing simulations have led it astray.
@@ -61,7 +61,9 @@ def minimise(
     return replace(again, iterations=iterations)
 
 
-def led_by_gradients(cases: Disagreement, found: Searched, transcription: str) -> Searched:
+def led_by_gradients(
+    cases: ResidualFunction, found: SearchResult, transcription: str
+) -> SearchResult:
     """What a transcription has found; refused where its criterion has no gradients to lead it."""
     point = found.point
     if point is None or not isinstance(cases.wanted, Criterion) or not cases.wanted.may_be_rough:
@@ -119,7 +121,7 @@ def _over_steps(
     told: OnIteration | None,
     rough: Rough,
     held: Flags | None,
-) -> Searched:
+) -> SearchResult:
     """Without gradients over the unknowns that act in steps; the others are fitted to each try."""
     stepped = np.zeros(len(point.q), bool)
     stepped[list(rough.unknowns)] = True

@@ -45,7 +45,7 @@ OF_VALUE, OF_SIZE = (0.01, 0.1, 0.5, 1.0), (0.1, 1.0)
 RUNAWAY = 1e3
 
 
-class Finding(Enum):
+class PointKind(Enum):
     """What a point is."""
 
     OPTIMAL = auto()  # nothing is promised around it
@@ -57,7 +57,7 @@ class Finding(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Blocked:
+class FailingStep:
     """A step that promises a gain, and whose simulation fails up to all but the last of it."""
 
     unknown: int | None  # the only one that moves; None: several do
@@ -66,13 +66,13 @@ class Blocked:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class OptimalityCheck:
     """What a point is, and what that was seen by."""
 
-    finding: Finding
+    finding: PointKind
     promise: float  # share of Σρ² that an undamped step gains by the linear model
     better: Point | None = None
-    blocked: tuple[Blocked, ...] = ()
+    blocked: tuple[FailingStep, ...] = ()
     run_away: int | None = None  # the unknown
 
     @property
@@ -98,7 +98,7 @@ class Neighbourhood:
     evaluate: Evaluate
     resolved: bool = False  # whether residuals are as small as errors of the simulation
 
-    def judged(self, last: Vector | None, *, doubtful: bool, thorough: bool) -> Judged:
+    def judged(self, last: Vector | None, *, doubtful: bool, thorough: bool) -> OptimalityCheck:
         """What the point is; `last` is the step that led there.
 
         Where the way there gives reason to doubt, an optimum is one only if no single unknown leads
@@ -106,39 +106,39 @@ class Neighbourhood:
         either before that is known.
         """
         seen = self._looked_along(last)
-        if seen.finding is Finding.BETTERED:
+        if seen.finding is PointKind.BETTERED:
             return seen
-        closely = thorough or seen.finding is not Finding.BLOCKED
+        closely = thorough or seen.finding is not PointKind.BLOCKED
         if closely and not self.resolved and (doubtful or self._far().size):
             better = self._polled()
             if better is not None:
-                return replace(seen, finding=Finding.BETTERED, better=better)
+                return replace(seen, finding=PointKind.BETTERED, better=better)
             for k in self._far():
                 if self._is_indifferent(int(k)):
-                    return replace(seen, finding=Finding.RUN_AWAY, run_away=int(k))
+                    return replace(seen, finding=PointKind.RUN_AWAY, run_away=int(k))
         return seen
 
-    def _looked_along(self, last: Vector | None) -> Judged:
+    def _looked_along(self, last: Vector | None) -> OptimalityCheck:
         """By trials along the undamped step, the last one and single unknowns."""
         promise = self.promise(self.free)
-        blocked: list[Blocked] = []
+        blocked: list[FailingStep] = []
         better: Point | None = None
         for unknown, step in self._promising(promise, last):
             if better is not None and unknown is None:
                 continue
             trial = self._along(step, unknown)
-            if isinstance(trial, Blocked):
+            if isinstance(trial, FailingStep):
                 blocked.append(trial)
             elif trial is not None and (better is None or trial.cost < better.cost):
                 better = trial
         if better is not None:
-            return Judged(Finding.BETTERED, promise, better, tuple(blocked))
+            return OptimalityCheck(PointKind.BETTERED, promise, better, tuple(blocked))
         if promise <= GAIN:
-            return Judged(Finding.OPTIMAL, promise)
+            return OptimalityCheck(PointKind.OPTIMAL, promise)
         if blocked:
-            return Judged(Finding.BLOCKED, promise, blocked=tuple(blocked))
+            return OptimalityCheck(PointKind.BLOCKED, promise, blocked=tuple(blocked))
         resolved = self.resolved or promise <= DENIED
-        return Judged(Finding.RESOLVED if resolved else Finding.DENIED, promise)
+        return OptimalityCheck(PointKind.RESOLVED if resolved else PointKind.DENIED, promise)
 
     def _polled(self) -> Point | None:
         """The best of the neighbours that differ in one unknown, if it is better."""
@@ -210,7 +210,7 @@ class Neighbourhood:
         point = self.point
         return -float(2 * point.gradient @ step + np.sum((point.R @ step) ** 2))
 
-    def _along(self, step: Vector, unknown: int | None) -> Point | Blocked | None:
+    def _along(self, step: Vector, unknown: int | None) -> Point | FailingStep | None:
         """A better point along a step; or what fails there as long as a gain would be seen."""
         failure, refuted = None, 0
         for share in SHARES:
@@ -222,11 +222,13 @@ class Neighbourhood:
                 failure = trial
                 continue
             if self._is_better(trial):
-                return Blocked(unknown, failure, trial) if failure and share < CREEPING else trial
+                return (
+                    FailingStep(unknown, failure, trial) if failure and share < CREEPING else trial
+                )
             refuted += 1
             if refuted == REFUTED:
                 break
-        return Blocked(unknown, failure) if failure and not refuted else None
+        return FailingStep(unknown, failure) if failure and not refuted else None
 
     def _neighbours(self, k: int, sign: float) -> Iterator[Vector]:
         """Ever farther ones on one side."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from estimica.estimate.criteria.scoring import Block
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 
 Vector = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def is_at_resolution(objective: Objective, point: Point) -> bool:
     return are_at_resolution(objective, objective.residuals(predictions))
 
 
-def are_at_resolution(cases: Disagreement, residuals: Sequence[Vector]) -> bool:
+def are_at_resolution(cases: ResidualFunction, residuals: Sequence[Vector]) -> bool:
     """Whether residuals of all blocks are within the accuracy of the simulation."""
     accuracies = [p.accuracy for p in cases.predictors for _ in p.record.outputs]
     for block, residual, accuracy in zip(cases.blocks, residuals, accuracies, strict=True):

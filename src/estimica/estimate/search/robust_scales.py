@@ -13,8 +13,8 @@ import numpy.typing as npt
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.objective.cost import Objective, scored, scored_at
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.objective.residuals import Disagreement
-from estimica.estimate.search.run import Iteration, Limits, Searched, Status
+from estimica.estimate.objective.residuals import ResidualFunction
+from estimica.estimate.search.run import Iteration, Limits, SearchResult, Status
 
 Vector = npt.NDArray[np.float64]
 PASSES = 25  # of a search whose robust scales are taken anew in between
@@ -27,21 +27,21 @@ UNSETTLED = (
 
 
 def with_scales(
-    cases: Disagreement,
+    cases: ResidualFunction,
     start: Vector,
     limits: Limits,
-    once: Callable[[Objective, Vector, Limits], Searched],
-) -> Searched:
+    once: Callable[[Objective, Vector, Limits], SearchResult],
+) -> SearchResult:
     """Search `once`, or with robust scales again and again until they stay.
 
     The scales are those of the residuals at hand, held during a search and taken anew after it.
     """
-    begun, settling = perf_counter(), Settling()
+    begun, settling = perf_counter(), ScaleIteration()
     iterations: list[Iteration] = []
     objective = scored_at(cases, start)
     if isinstance(objective, Failure):
         said = f"the simulation of case '{objective.case}' fails at the start values: "
-        return Searched(None, Status.FAILED, said + objective.message, ())
+        return SearchResult(None, Status.FAILED, said + objective.message, ())
     for _ in range(PASSES):
         left = replace(limits, max_seconds=limits.max_seconds - (perf_counter() - begun))
         searched = once(objective, start, left)
@@ -60,7 +60,7 @@ def with_scales(
     return replace(searched, status=Status.ITERATIONS, message=UNSETTLED)
 
 
-class Settling:
+class ScaleIteration:
     """The way of the scales to where a search with them leaves residuals that have them.
 
     Plain repetition may creep, or swing to and fro for ever. How the last change has altered

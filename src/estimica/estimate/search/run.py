@@ -15,11 +15,11 @@ from estimica.estimate.search.descent import (
     Limits,
     Method,
     OnIteration,
-    Searched,
+    SearchResult,
     Status,
 )
 
-__all__ = ["Iteration", "Limits", "Method", "OnIteration", "Searched", "Status", "search"]
+__all__ = ["Iteration", "Limits", "Method", "OnIteration", "SearchResult", "Status", "search"]
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -39,7 +39,7 @@ def search(
     held: Flags | None = None,
     *,
     persistent: bool = False,
-) -> Searched:
+) -> SearchResult:
     """Minimise the objective from coordinates `start`; unknowns marked in `held` stay there.
 
     Where failing simulations have led it astray, a persistent search tries again: with steps that
@@ -58,7 +58,7 @@ def search(
     return best
 
 
-def _joined(best: Searched, one: Searched, *, follows: bool) -> Searched:
+def _joined(best: SearchResult, one: SearchResult, *, follows: bool) -> SearchResult:
     """The better of two attempts; the second may have begun where the first ended."""
     seconds = best.seconds + one.seconds
     if one.point is None or (best.point and best.point.cost < one.point.cost):

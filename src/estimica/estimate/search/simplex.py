@@ -15,7 +15,7 @@ import numpy.typing as npt
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.failing_region import beside
-from estimica.estimate.search.run import Iteration, Limits, OnIteration, Searched, Status
+from estimica.estimate.search.run import Iteration, Limits, OnIteration, SearchResult, Status
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -45,7 +45,7 @@ def without_gradients(
     held: Flags | None = None,
     edge: float = EDGE,
     evaluate: Evaluate | None = None,
-) -> Searched:
+) -> SearchResult:
     """Minimise the objective from `start`; unknowns in `held` stay there.
 
     `evaluate` gives the point for coordinates where that is more than to score them: those that
@@ -75,12 +75,12 @@ class _Search:
         self.beside: Failure | None = None  # next to the best point, in the last poll
         self.left = EVALUATIONS * limits.max_iterations * max(int(self.free.sum()), 1)
 
-    def run(self, start: Vector) -> Searched:
+    def run(self, start: Vector) -> SearchResult:
         try:
             first = self.evaluate(start)
             if isinstance(first, Failure):
                 said = f"the simulation of case '{first.case}' fails at the start values: "
-                return Searched(None, Status.FAILED, said + first.message, ())
+                return SearchResult(None, Status.FAILED, said + first.message, ())
             self._accept(first)
             if not self.free.any():
                 return self._end(Status.CONVERGED, "nothing is free; the cost was evaluated")
@@ -93,7 +93,7 @@ class _Search:
         except KeyboardInterrupt:
             return self._end(Status.INTERRUPTED, "interrupted; these are the best values so far")
 
-    def _judged(self) -> Searched:
+    def _judged(self) -> SearchResult:
         """The end, where the poll has found nothing lower."""
         if self.beside is not None:
             return self._end(Status.FAILING_REGION, beside(self.beside))
@@ -180,5 +180,5 @@ class _Search:
         if self.told:
             self.told(self.iterations[-1], point)
 
-    def _end(self, status: Status, message: str) -> Searched:
-        return Searched(self.best, status, message, tuple(self.iterations))
+    def _end(self, status: Status, message: str) -> SearchResult:
+        return SearchResult(self.best, status, message, tuple(self.iterations))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.criteria.scoring import Scoring
-from estimica.estimate.objective.cost import Objective, Part, Point
+from estimica.estimate.objective.cost import BlockInformation, Objective, Point
 from estimica.estimate.objective.predictor import Failure, Prediction
 
 Vector = npt.NDArray[np.float64]
@@ -21,7 +21,7 @@ TOGETHER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class TranscriptionResult:
     """What a transcription says of its solution by itself."""
 
     q: Vector
@@ -33,7 +33,7 @@ class Own:
     gradient: Vector  # half of it, likewise
 
 
-def concluded(objective: Objective, own: Own) -> tuple[Point, str]:
+def final_point(objective: Objective, own: TranscriptionResult) -> tuple[Point, str]:
     """The point of a solution, and what a single simulation from its start says against it.
 
     Where both agree the point is that of the simulation. Where they do not, because the grid is
@@ -51,7 +51,7 @@ def concluded(objective: Objective, own: Own) -> tuple[Point, str]:
     )
 
 
-def _own_point(objective: Objective, own: Own) -> Point:
+def _own_point(objective: Objective, own: TranscriptionResult) -> Point:
     R = own.information(None)
     b = np.asarray(np.linalg.lstsq(R.T, own.gradient, rcond=None)[0], np.float64)
     return Point(
@@ -68,7 +68,7 @@ def _own_point(objective: Objective, own: Own) -> Point:
     )
 
 
-def _parts(objective: Objective, own: Own) -> tuple[Part, ...]:
+def _parts(objective: Objective, own: TranscriptionResult) -> tuple[BlockInformation, ...]:
     """The parts of the blocks: what is added where one of them counts once more.
 
     Not what is left where the others do not count at all: a block alone may not determine what
@@ -106,7 +106,7 @@ def _root(square: Vector) -> Vector:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
 
 
-def unfinished(objective: Objective, own: Own, start: Vector) -> Point:
+def unconverged_point(objective: Objective, own: TranscriptionResult, start: Vector) -> Point:
     """The point of a search that did not converge: the better of its end and its start.
 
     Both are judged by single simulations, since gaps are still open and equations not yet met;
@@ -116,7 +116,7 @@ def unfinished(objective: Objective, own: Own, start: Vector) -> Point:
     return min(tried, key=lambda p: p.cost) if tried else _own_point(objective, own)
 
 
-def _agrees(objective: Objective, own: Own) -> bool:
+def _agrees(objective: Objective, own: TranscriptionResult) -> bool:
     simulated = objective.predict(objective.unknowns.values(own.q))
     if isinstance(simulated, Failure):
         return False

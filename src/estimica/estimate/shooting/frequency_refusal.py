@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from estimica.base.errors import FitError
 from estimica.estimate.objective.predictor import CasePredictor, Predictor
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup
 from estimica.simulate.modelica.model import ModelicaModel
 
@@ -23,7 +23,7 @@ def equations_of(setup: Setup, predictor: Predictor) -> ModelicaModel:
     return model
 
 
-def over_time(cases: Disagreement, what: str) -> list[CasePredictor]:
+def require_time_cases(cases: ResidualFunction, what: str) -> list[CasePredictor]:
     """The cases of a study, all of which must be simulated over time."""
     found = []
     for predictor in cases.predictors:

@@ -17,18 +17,18 @@ import numpy.typing as npt
 
 from estimica.base.errors import FitError
 from estimica.estimate.objective.cost import Objective, Point, scored, scored_by
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.failing_region import failing_pieces
 from estimica.estimate.search.optimality import DENIED
 from estimica.estimate.search.resolution import are_at_resolution
-from estimica.estimate.search.robust_scales import PASSES, UNSETTLED, Settling
-from estimica.estimate.search.run import Iteration, Limits, Searched, Status
+from estimica.estimate.search.robust_scales import PASSES, UNSETTLED, ScaleIteration
+from estimica.estimate.search.run import Iteration, Limits, SearchResult, Status
 from estimica.estimate.setup import Setup
-from estimica.estimate.shooting.agreement import Own, concluded, unfinished
+from estimica.estimate.shooting.agreement import TranscriptionResult, final_point, unconverged_point
 from estimica.estimate.shooting.continuity import Linearised, Step, information, step
-from estimica.estimate.shooting.frequency_refusal import equations_of, over_time
+from estimica.estimate.shooting.frequency_refusal import equations_of, require_time_cases
 from estimica.estimate.shooting.segments import SegmentedCase
-from estimica.estimate.shooting.stitching import Pieces, Stitched, Stitching
+from estimica.estimate.shooting.stitching import AllSegments, ScoredSegments, SegmentedStudy
 from estimica.simulate.modelica.model import ModelicaModel
 
 Vector = npt.NDArray[np.float64]
@@ -43,8 +43,8 @@ CLOSED = 1e-6  # gaps, in sizes of the states, that count as none
 
 
 def multiple_shooting(
-    setup: Setup, whole: Disagreement, start: Vector, limits: Limits, tell: Tell
-) -> Searched:
+    setup: Setup, whole: ResidualFunction, start: Vector, limits: Limits, tell: Tell
+) -> SearchResult:
     """Search with the cases cut into `segments` pieces."""
     model = setup.study.model
     if not model.has_time:
@@ -60,22 +60,22 @@ def multiple_shooting(
             "use transcription = 'shooting'",
         )
     wanted = setup.study.estimation.segments
-    predictors = over_time(whole, "multiple shooting")
+    predictors = require_time_cases(whole, "multiple shooting")
     cases = [
         SegmentedCase(equations_of(setup, p), p, wanted or _default(p.times)) for p in predictors
     ]
     noise = 10 * setup.study.solver.rtol
-    stitching = Stitching(whole, cases)
+    stitching = SegmentedStudy(whole, cases)
     begun = perf_counter()
     try:
         first = _first(stitching, whole.unknowns.clipped(start), wanted is None)
     except KeyboardInterrupt:
-        return Searched(None, Status.INTERRUPTED, "interrupted before the first step", ())
+        return SearchResult(None, Status.INTERRUPTED, "interrupted before the first step", ())
     if not isinstance(first, str):
         objective = scored_by(whole, first.residuals)
         first = stitching.scored(first, objective)
     if isinstance(first, str):
-        return Searched(
+        return SearchResult(
             None,
             Status.FAILED,
             f"even in pieces the simulation fails at the start values: {first}; start "
@@ -85,7 +85,7 @@ def multiple_shooting(
     return _Search(stitching, objective, limits, tell, noise, begun).run(first)
 
 
-def _first(stitching: Stitching, q: Vector, adaptive: bool) -> Pieces | str:
+def _first(stitching: SegmentedStudy, q: Vector, adaptive: bool) -> AllSegments | str:
     """The first trajectories; pieces that spread disturbances too far are halved."""
     values = stitching.whole.unknowns.values(q)
     for case in stitching.cases:
@@ -110,7 +110,7 @@ def _default(times: Vector) -> int:
 class _Search:
     def __init__(
         self,
-        stitching: Stitching,
+        stitching: SegmentedStudy,
         objective: Objective,
         limits: Limits,
         tell: Tell,
@@ -130,7 +130,7 @@ class _Search:
         self.failed = ""  # why the last simulation of a piece failed
         self.solved: Step | None = None
 
-    def run(self, first: Stitched) -> Searched:
+    def run(self, first: ScoredSegments) -> SearchResult:
         self.start, self.at = first.q, first
         try:
             self._accept(first, 0.0, 0)
@@ -142,7 +142,7 @@ class _Search:
 
     def _passes(self) -> tuple[Status, str]:
         """Searches between which a robust criterion takes its scales anew."""
-        settling = Settling()
+        settling = ScaleIteration()
         for _ in range(PASSES):
             ended = self._search()
             found = scored_by(self.objective, self.at.residuals).criterion.scales
@@ -151,7 +151,7 @@ class _Search:
                 return ended
             again = scored(self.objective, scales)
             rescored = self.stitching.scored(self.at, again)
-            assert isinstance(rescored, Stitched), "its residuals are finite"
+            assert isinstance(rescored, ScoredSegments), "its residuals are finite"
             self.objective, self.at, self.penalty = again, rescored, 0.0
         return Status.ITERATIONS, UNSETTLED
 
@@ -189,7 +189,7 @@ class _Search:
             return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
         return self._stuck()
 
-    def _is_settled(self, linear: Linearised, at: Stitched) -> bool:
+    def _is_settled(self, linear: Linearised, at: ScoredSegments) -> bool:
         """Whether a step promises next to nothing even if it is not damped.
 
         A damped one promises little anywhere: that is no sign of an optimum.
@@ -209,7 +209,7 @@ class _Search:
         )
 
     def _along(
-        self, at: Stitched, found: Step, slope: float, closed: bool, tries: int
+        self, at: ScoredSegments, found: Step, slope: float, closed: bool, tries: int
     ) -> tuple[tuple[Status, str] | Literal[False] | None, int]:
         """(how the search ends, None: it goes on, False: no point was better; tries)."""
         share, count = 1.0, 0
@@ -219,7 +219,7 @@ class _Search:
             if perf_counter() - self.begun > self.limits.max_seconds:
                 return (Status.TIME, "time is up; these are the best values so far"), count
             trial = self._at(self.stitching.moved(at, share * found.d))
-            if isinstance(trial, Stitched) and self._lower(trial, at, share * slope):
+            if isinstance(trial, ScoredSegments) and self._lower(trial, at, share * slope):
                 self._accept(trial, share * size, tries + count)
                 if share == 1.0:
                     self.damping = max(self.damping / 10, LEAST_DAMPING)
@@ -230,11 +230,11 @@ class _Search:
                 self.failed = trial
             if closed and -slope <= self.noise * max(at.square, 1e-300):
                 break
-            share *= 0.5 if isinstance(trial, Stitched) else 0.25
+            share *= 0.5 if isinstance(trial, ScoredSegments) else 0.25
             count += 1
         return False, count
 
-    def _at(self, place: tuple[Vector, tuple[Vector, ...]]) -> Stitched | str:
+    def _at(self, place: tuple[Vector, tuple[Vector, ...]]) -> ScoredSegments | str:
         return self.stitching.at(*place, self.objective)
 
     def _unchanged(self) -> tuple[Status, str]:
@@ -244,7 +244,7 @@ class _Search:
             return Status.CONVERGED, "neither unknowns nor nodes change any more"
         return self._stuck()
 
-    def _step(self, linear: Linearised, at: Stitched, damping: float) -> Step | None:
+    def _step(self, linear: Linearised, at: ScoredSegments, damping: float) -> Step | None:
         """The step; where unknowns are not determined, the shortest of them."""
         norms = np.sqrt(np.asarray(linear.J.multiply(linear.J).sum(axis=0)).ravel())
         effects = np.asarray(abs(linear.C[:, : linear.n]).sum(axis=0)).ravel()
@@ -261,12 +261,12 @@ class _Search:
         open_ = float(np.abs(linear.h).sum())
         return 2 * float(linear.rho @ (linear.J @ found.d)) - self.penalty * open_
 
-    def _lower(self, trial: Stitched, at: Stitched, slope: float) -> bool:
+    def _lower(self, trial: ScoredSegments, at: ScoredSegments, slope: float) -> bool:
         before = at.cost + self.penalty * float(np.abs(at.gaps).sum())
         after = trial.cost + self.penalty * float(np.abs(trial.gaps).sum())
         return after <= before + 1e-4 * min(slope, 0.0) and after < before
 
-    def _accept(self, found: Stitched, size: float, rejected: int) -> None:
+    def _accept(self, found: ScoredSegments, size: float, rejected: int) -> None:
         self.at = found
         iteration = Iteration(
             len(self.iterations),
@@ -281,13 +281,13 @@ class _Search:
         light = Point(found.q, found.values, found.cost, np.zeros((n, n)), np.zeros(n), 0.0)
         self.tell(iteration, light)
 
-    def _end(self, status: Status, message: str) -> Searched:
+    def _end(self, status: Status, message: str) -> SearchResult:
         at = self.at
         linear = self.stitching.linearised(at)
         gradient = linear.J.T @ linear.rho
         if self.solved is not None and len(self.solved.multipliers) == linear.C.shape[0]:
             gradient = gradient + linear.C.T @ self.solved.multipliers
-        own = Own(
+        own = TranscriptionResult(
             at.q,
             at.predictions,
             at.scoring,
@@ -297,14 +297,14 @@ class _Search:
         )
         against = ""
         if status is Status.CONVERGED:
-            point, against = concluded(self.objective, own)
+            point, against = final_point(self.objective, own)
         else:
-            point = unfinished(self.objective, own, self.start)
+            point = unconverged_point(self.objective, own, self.start)
         if against:
             message += (
                 f"; {against}: the model is unstable; cost and curves are those of the pieces"
             )
-        return Searched(point, status, message, _last_as(tuple(self.iterations), point))
+        return SearchResult(point, status, message, _last_as(tuple(self.iterations), point))
 
 
 def _last_as(iterations: tuple[Iteration, ...], point: Point) -> tuple[Iteration, ...]:
@@ -314,7 +314,7 @@ def _last_as(iterations: tuple[Iteration, ...], point: Point) -> tuple[Iteration
     return (*iterations[:-1], replace(iterations[-1], cost=point.cost, values=point.values))
 
 
-def _growth(found: Pieces) -> float:
+def _growth(found: AllSegments) -> float:
     return max(flown.growth for flown in found.flown)
 
 

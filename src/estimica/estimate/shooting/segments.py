@@ -23,7 +23,7 @@ from estimica.flat import expression as ex
 from estimica.flat.modelica_text import write_expression
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine.run import Pieces, integrate
-from estimica.simulate.failure import explained
+from estimica.simulate.failure import failure_text
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.response import Response
@@ -51,7 +51,7 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class Flown:
+class SegmentResults:
     """All pieces of a case at one point, derivatives by the case's unknowns (physical) included.
 
     `Y` is (N, ny); `by_unknowns` (N, ny, m); `by_state` (N, ny, nx), each row by the states at the
@@ -81,7 +81,7 @@ class Flown:
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class SegmentTrajectories:
     """Trajectories of a case: states and algebraic unknowns, and states at the pieces' ends."""
 
     found: Vector  # (times, nx + nz)
@@ -116,7 +116,7 @@ class SegmentedCase:
         self.columns = predictor.columns
         self._options = response.options
 
-    def size_states(self, values: Vector, flown: Flown | None = None) -> None:
+    def size_states(self, values: Vector, flown: SegmentResults | None = None) -> None:
         """Typical sizes of the states: nominal, or what the trajectories show."""
         try:
             seen = self.begun(values)[1].x[None, :]
@@ -146,7 +146,7 @@ class SegmentedCase:
         self.recut(count)
         return True
 
-    def begun(self, values: Vector) -> tuple[Vector, engine.Start, Vector]:
+    def begun(self, values: Vector) -> tuple[Vector, engine.RunStart, Vector]:
         """(P, start of the first piece, d(start)/d(unknowns)) at values of all unknowns."""
         p = self.predictor
         tuners = values[list(p.places.tuners)]
@@ -163,9 +163,9 @@ class SegmentedCase:
         n, linked = self._n_parameters, len(parameters)
         by_unknowns = np.hstack([start.S[:, :linked] @ chain, start.S[:, linked:]])
         seed = np.hstack([np.zeros((self.nx, n)), np.eye(self.nx)])
-        return P, engine.Start(start.x, seed, start.z, start.d), by_unknowns
+        return P, engine.RunStart(start.x, seed, start.z, start.d), by_unknowns
 
-    def fly(self, values: Vector, nodes: Vector | None) -> Flown | str:
+    def fly(self, values: Vector, nodes: Vector | None) -> SegmentResults | str:
         """All pieces from the states `nodes` (K − 1, nx); None: from what was measured."""
         try:
             P, start, begin_by_unknowns = self.begun(values)
@@ -183,10 +183,12 @@ class SegmentedCase:
             if not run.ok:
                 return self._why(run)
             log.add(one, start.x, run)
-            start = engine.Start(run.x.copy(), start.S, run.z.copy(), run.d.copy())
+            start = engine.RunStart(run.x.copy(), start.S, run.z.copy(), run.d.copy())
         return log.flown(begin_by_unknowns)
 
-    def trajectories(self, values: Vector, nodes: Vector, times: Vector) -> Ways | str:
+    def trajectories(
+        self, values: Vector, nodes: Vector, times: Vector
+    ) -> SegmentTrajectories | str:
         """States and algebraic unknowns at `times`, each piece from its own node."""
         h = self._tuning.hybrid
         P, start, _ = self.begun(values)
@@ -201,7 +203,7 @@ class SegmentedCase:
             own = slice(places[k], places[k + 1])
             last = k + 1 == len(self.segments)
             grid = times[own] if last else np.append(times[own], borders[k + 1])
-            begun = engine.Start(x, np.zeros((h.nx, 0)), start.z, start.d)
+            begun = engine.RunStart(x, np.zeros((h.nx, 0)), start.z, start.d)
             run = integrate(self._plain, P, begun, one.pieces, grid, options)
             if not run.ok:
                 return self._why(run)
@@ -210,11 +212,11 @@ class SegmentedCase:
             start = replace(start, z=run.z.copy(), d=run.d.copy())
         if not np.isfinite(found).all():
             return f"a variable of '{self._tuning.equations.system.flat.name}' is not finite"
-        return Ways(found, ends)
+        return SegmentTrajectories(found, ends)
 
     def _why(self, run: engine.Run) -> str:
         """Why a piece fails; the states at its start are tuners too."""
-        return explained(self.response, run, self._tuning.wrt)
+        return failure_text(self.response, run, self._tuning.wrt)
 
     @cached_property
     def _plain(self) -> Kernel:
@@ -267,13 +269,13 @@ class _Log:
         by_unknowns = np.hstack([run.S[:, :n] @ self._chain, np.zeros((self._nx, self._extra))])
         self._ends.append((run.x.copy(), by_unknowns, run.S[:, n:].copy()))
 
-    def flown(self, begin_by_unknowns: Vector) -> Flown | str:
+    def flown(self, begin_by_unknowns: Vector) -> SegmentResults | str:
         """All of it together, where it is finite."""
         ends, by_unknowns, by_state = zip(*self._ends, strict=True)
         parts = (self._Y, self._by_unknowns, self._by_state, *ends, *by_unknowns, *by_state)
         if not all(np.isfinite(a).all() for a in parts):
             return "an output, a state or a sensitivity is not finite"
-        return Flown(
+        return SegmentResults(
             np.array(self._nodes), begin_by_unknowns, self._Y, self._by_unknowns, self._by_state,
             ends, by_unknowns, by_state,
         )  # fmt: skip

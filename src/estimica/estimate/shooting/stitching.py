@@ -11,29 +11,29 @@ import numpy.typing as npt
 from estimica.estimate.criteria.scoring import Scoring
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Prediction
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.shooting.continuity import Linearised, Triplets, compressed
-from estimica.estimate.shooting.segments import Flown, SegmentedCase
+from estimica.estimate.shooting.segments import SegmentedCase, SegmentResults
 
 Vector = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class AllSegments:
     """All pieces of all cases at one point of the unknowns and the states at the nodes."""
 
     q: Vector
     values: Vector
     nodes: tuple[Vector, ...]  # (K − 1, nx) of each case
-    flown: tuple[Flown, ...]
+    flown: tuple[SegmentResults, ...]
     predictions: tuple[Prediction, ...]
     residuals: tuple[Vector, ...]
     gaps: Vector  # in sizes of the states
 
 
 @dataclass(frozen=True, eq=False)
-class Stitched(Pieces):
+class ScoredSegments(AllSegments):
     """The pieces with their score."""
 
     scoring: Scoring
@@ -45,10 +45,10 @@ class Stitched(Pieces):
         return sum(float(r @ r) for r in self.scoring.scored)
 
 
-class Stitching:
+class SegmentedStudy:
     """Evaluates and linearises the pieces of all cases."""
 
-    def __init__(self, whole: Disagreement, cases: Sequence[SegmentedCase]) -> None:
+    def __init__(self, whole: ResidualFunction, cases: Sequence[SegmentedCase]) -> None:
         self.whole = whole
         self.cases = tuple(cases)
         self._rows = [
@@ -56,7 +56,7 @@ class Stitching:
             for c in cases
         ]
 
-    def fly(self, q: Vector, nodes: Sequence[Vector] | None) -> Pieces | str:
+    def fly(self, q: Vector, nodes: Sequence[Vector] | None) -> AllSegments | str:
         """All pieces from the given nodes, or from those that the measurements suggest."""
         values = self.whole.unknowns.values(q)
         flown = []
@@ -72,7 +72,7 @@ class Stitching:
         if not all(np.isfinite(r).all() for r in residuals):
             return "an output is not finite"
         gaps = [f.gaps / c.scales for f, c in zip(flown, self.cases, strict=True)]
-        return Pieces(
+        return AllSegments(
             q,
             values,
             tuple(f.nodes[1:] for f in flown),
@@ -82,22 +82,24 @@ class Stitching:
             np.concatenate([g.ravel() for g in gaps]),
         )
 
-    def scored(self, pieces: Pieces, objective: Objective) -> Stitched | str:
+    def scored(self, pieces: AllSegments, objective: Objective) -> ScoredSegments | str:
         """The pieces with the score that the objective's criterion gives them."""
         with np.errstate(over="ignore", invalid="ignore"):
             scoring = objective.criterion.score(pieces.residuals)
         cost = scoring.cost + sum(float(p @ p) for p in self._priors(pieces.values))
         if not np.isfinite(cost):
             return "the cost is not finite"
-        own = {f.name: getattr(pieces, f.name) for f in fields(Pieces)}
-        return Stitched(**own, scoring=scoring, cost=float(cost))
+        own = {f.name: getattr(pieces, f.name) for f in fields(AllSegments)}
+        return ScoredSegments(**own, scoring=scoring, cost=float(cost))
 
-    def at(self, q: Vector, nodes: Sequence[Vector] | None, objective: Objective) -> Stitched | str:
+    def at(
+        self, q: Vector, nodes: Sequence[Vector] | None, objective: Objective
+    ) -> ScoredSegments | str:
         """`fly` and `scored` in one."""
         pieces = self.fly(q, nodes)
         return pieces if isinstance(pieces, str) else self.scored(pieces, objective)
 
-    def moved(self, at: Stitched, d: Vector) -> tuple[Vector, tuple[Vector, ...]]:
+    def moved(self, at: ScoredSegments, d: Vector) -> tuple[Vector, tuple[Vector, ...]]:
         """Unknowns and nodes after a step."""
         n = len(at.q)
         first, nodes = n, []
@@ -108,7 +110,7 @@ class Stitching:
         return self.whole.unknowns.clipped(at.q + d[:n]), tuple(nodes)
 
     def linearised(
-        self, at: Stitched, emphases: Sequence[float | Vector] | None = None
+        self, at: ScoredSegments, emphases: Sequence[float | Vector] | None = None
     ) -> Linearised:
         """J, ρ, C and h in coordinates, nodes in sizes of the states.
 
@@ -165,7 +167,7 @@ class Stitching:
 
     def _weighed(
         self,
-        at: Stitched,
+        at: ScoredSegments,
         c: int,
         block: int,
         slopes: Vector,
@@ -201,7 +203,7 @@ class Stitching:
             for own in parts
         ]
 
-    def _predictions(self, flown: Sequence[Flown], values: Vector) -> list[Prediction]:
+    def _predictions(self, flown: Sequence[SegmentResults], values: Vector) -> list[Prediction]:
         found = []
         for case, rows, one in zip(self.cases, self._rows, flown, strict=True):
             for j, own in enumerate(rows):

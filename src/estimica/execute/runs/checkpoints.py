@@ -9,7 +9,7 @@ from typing import Any
 
 from estimica.base.errors import StoreError
 from estimica.execute.runs.database import CHECKSUMS, version_of
-from estimica.execute.runs.payload import read, written
+from estimica.execute.runs.payload import from_text, to_text
 
 Row = tuple[str, str, float, str, str]
 
@@ -28,7 +28,7 @@ class Checkpoints:
 
 def checkpoint_row(run: str, key: str, at: float, payload: object) -> Row:
     """A checkpoint as the table has it."""
-    text = written(payload)
+    text = to_text(payload)
     return run, key, at, text, _checksum(run, key.encode(), text.encode())
 
 
@@ -45,7 +45,7 @@ def read_checkpoints(connection: sqlite3.Connection, run: str) -> Checkpoints:
             damaged.append(name)
             continue
         try:
-            whole[name] = read(payload.decode())
+            whole[name] = from_text(payload.decode())
         except (ValueError, StoreError):
             damaged.append(name)
     return Checkpoints(whole, tuple(damaged))

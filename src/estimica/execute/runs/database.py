@@ -66,7 +66,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         raise _unwritable(path, f"'{path.parent}' is no folder") from error
     except OSError as error:
         raise _unwritable(path, error.strerror or str(error)) from error
-    with told(path), contextlib.ExitStack() as undo:
+    with sqlite_errors(path), contextlib.ExitStack() as undo:
         connection = _connected(f"file:{quote(str(path))}?mode=rwc")
         undo.callback(connection.close)
         if not _is_made(connection, path):
@@ -84,7 +84,7 @@ def open_to_read(path: Path) -> sqlite3.Connection | None:
     if not os.path.exists(path):  # nor where no file can be
         return None
     _refuse_folder(path)
-    with told(path), contextlib.ExitStack() as undo:
+    with sqlite_errors(path), contextlib.ExitStack() as undo:
         try:
             connection = _connected(f"file:{quote(str(path))}?mode=ro")
             undo.callback(connection.close)
@@ -134,7 +134,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def sqlite_errors(path: Path) -> Iterator[None]:
     """Errors of SQLite as errors that name the file and the next step."""
     try:
         yield

@@ -17,17 +17,17 @@ from estimica.base.errors import StoreError
 NEXT = "delete the run with `estimica runs delete`, or move the store of runs away"
 
 
-def written(value: object) -> str:
+def to_text(value: object) -> str:
     """A value of mappings, sequences, texts, numbers, arrays as text; floats keep every digit."""
     return json.dumps(value, default=_plain, separators=(",", ":"))
 
 
-def clean(text: str) -> str:
+def storable_text(text: str) -> str:
     """A text that can be stored: what is no character (in a path, say) becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def read(text: str) -> Any:
+def from_text(text: str) -> Any:
     """The value of a text; arrays come back as lists. StoreError where it is not one of ours."""
     try:
         return json.loads(text)
@@ -36,16 +36,16 @@ def read(text: str) -> Any:
         raise StoreError("B033", f"a value is damaged ({why.splitlines()[0]}); {NEXT}") from None
 
 
-def read_object(text: str) -> dict[str, Any]:
+def object_from_text(text: str) -> dict[str, Any]:
     """The value of a text that must be an object."""
-    value = read(text)
+    value = from_text(text)
     if not isinstance(value, dict):
         raise StoreError("B033", f"a value is damaged (it is not an object); {NEXT}")
     return value
 
 
 @contextlib.contextmanager
-def part(run_id: str, what: str) -> Iterator[None]:
+def reading_part(run_id: str, what: str) -> Iterator[None]:
     """Which part of which run is read; a damaged one is told with its place."""
     try:
         yield

@@ -18,13 +18,20 @@ from estimica.execute.runs.database import (
     open_to_read,
     open_to_write,
     require_within,
-    told,
+    sqlite_errors,
     transaction,
     version_of,
 )
 from estimica.execute.runs.environment import environment as this_environment
 from estimica.execute.runs.identifier import new_run_id
-from estimica.execute.runs.payload import NEXT, clean, part, read, read_object, written
+from estimica.execute.runs.payload import (
+    NEXT,
+    from_text,
+    object_from_text,
+    reading_part,
+    storable_text,
+    to_text,
+)
 from estimica.execute.runs.process_identity import ProcessIdentity, this_process
 from estimica.execute.runs.record import (
     RunSummary,
@@ -86,10 +93,10 @@ class Store:
         if environment is None:
             seed = settings.get("seed")
             environment = this_environment(seed if isinstance(seed, int) else None)
-        texts = written(study), written(settings), written(environment), written({})
+        texts = to_text(study), to_text(settings), to_text(environment), to_text({})
         connection = self._writing()
         try:
-            with told(self.path):
+            with sqlite_errors(self.path):
                 run_id = _insert(connection, command, name, texts)
         except BaseException:
             connection.close()
@@ -116,7 +123,7 @@ class Store:
         me = this_process()
         connection = self._writing()
         try:
-            with told(self.path), transaction(connection):
+            with sqlite_errors(self.path), transaction(connection):
                 row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
                 status = _status(row) if row else Status.DONE
                 if status not in (Status.INTERRUPTED, Status.FAILED):
@@ -164,13 +171,13 @@ class Store:
             checkpoints = read_checkpoints(connection, run_id).whole
         if row is None:
             raise self._unknown(which, [])
-        with part(run_id, "the study"):
-            study = read(texts["study"])
-            study = study if isinstance(study, str) else read_object(texts["study"])
+        with reading_part(run_id, "the study"):
+            study = from_text(texts["study"])
+            study = study if isinstance(study, str) else object_from_text(texts["study"])
         found = {}
         for column in ("settings", "environment", "result"):
-            with part(run_id, f"the {column}"):
-                found[column] = read_object(texts[column])
+            with reading_part(run_id, f"the {column}"):
+                found[column] = object_from_text(texts[column])
         return StoredRun(
             _summary(row),
             study,
@@ -217,8 +224,8 @@ class Store:
         """The page about the result as data; None where none was kept."""
         run_id = self._named(which)
         row = self._row("SELECT payload FROM page WHERE run = ?", run_id, since=2)
-        with part(run_id, "the page"):
-            return None if row is None else read_object(row["payload"])
+        with reading_part(run_id, "the page"):
+            return None if row is None else object_from_text(row["payload"])
 
     def news(
         self, run_id: str, after: int = -1
@@ -269,7 +276,7 @@ class Store:
         ids = list(dict.fromkeys(self._named(name) for name in which))
         if not ids:
             return []
-        with told(self.path), contextlib.closing(self._writing()) as connection:
+        with sqlite_errors(self.path), contextlib.closing(self._writing()) as connection:
             with transaction(connection):
                 for run_id in ids:
                     row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
@@ -296,7 +303,7 @@ class Store:
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
         self.require_within()
-        with told(self.path):
+        with sqlite_errors(self.path):
             connection = open_to_read(self.path)
             if connection is None:
                 yield None
@@ -337,7 +344,17 @@ def _insert(
     me, now = this_process(), time.time()
     while True:
         run_id = new_run_id(now)
-        begun = (run_id, command, clean(name), Status.RUNNING.value, "", None, now, None, now)
+        begun = (
+            run_id,
+            command,
+            storable_text(name),
+            Status.RUNNING.value,
+            "",
+            None,
+            now,
+            None,
+            now,
+        )
         row = (*begun, me.host, me.pid, me.started, *texts)
         places = ", ".join("?" * len(row))
         with transaction(connection):
@@ -402,8 +419,8 @@ def _status(row: sqlite3.Row) -> Status:
 
 
 def _iteration(run_id: str, row: sqlite3.Row) -> StoredIteration:
-    with part(run_id, f"step {row['number']}"):
+    with reading_part(run_id, f"step {row['number']}"):
         if not isinstance(row["cost"], float | int | None) or not isinstance(row["at"], float):
             raise StoreError("B033", f"its cost or time is not a number; {NEXT}")
         cost = float("nan") if row["cost"] is None else row["cost"]
-        return StoredIteration(row["number"], cost, row["at"], read_object(row["payload"]))
+        return StoredIteration(row["number"], cost, row["at"], object_from_text(row["payload"]))

@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from estimica.base.errors import EstimicaError, StoreError
-from estimica.execute.outcome import described
+from estimica.execute.outcome import error_text
 from estimica.execute.runs.checkpoints import checkpoint_row, read_checkpoints
-from estimica.execute.runs.database import told, transaction
-from estimica.execute.runs.payload import clean, read, written
+from estimica.execute.runs.database import sqlite_errors, transaction
+from estimica.execute.runs.payload import from_text, storable_text, to_text
 from estimica.execute.runs.record import Status
 
 BATCH = 0.5  # s: what came in meanwhile is written together
@@ -84,7 +84,7 @@ class RunWriter(ABC):
             elif isinstance(error, KeyboardInterrupt):
                 self.finish(Status.INTERRUPTED, "stopped by Ctrl-C")
             else:
-                said = str(error) if isinstance(error, EstimicaError) else described(error)
+                said = str(error) if isinstance(error, EstimicaError) else error_text(error)
                 self.finish(Status.FAILED, said)
         self.close()
 
@@ -107,7 +107,7 @@ class NoRunWriter(RunWriter):
 
     def checkpoint(self, key: str, payload: object) -> None:
         """Kept as long as this process lives."""
-        self._checkpoints[key] = read(written(payload))
+        self._checkpoints[key] = from_text(to_text(payload))
 
     def checkpoints(self) -> dict[str, Any]:
         """Those of this process."""
@@ -146,20 +146,20 @@ class StoreRunWriter(RunWriter):
     def iteration(self, number: int, cost: float, payload: Mapping[str, object]) -> None:
         """Note one step; it is written within half a second."""
         shown = None if math.isnan(cost) else float(cost)  # SQLite has no NaN
-        row = (self.id, int(number), shown, time.time(), written(payload))
+        row = (self.id, int(number), shown, time.time(), to_text(payload))
         with self._queue:
             self._iterations.append(row)
 
     def progress(self, share: float | None, text: str) -> None:
         """Note how far the work is; it is written within half a second."""
         with self._queue:
-            self._progress = [(self.id, share, clean(text), time.time())]
+            self._progress = [(self.id, share, storable_text(text), time.time())]
 
     def keep_page(self, page: Mapping[str, object]) -> None:
         """Keep the page about the result; trouble with it is no trouble of the run."""
-        text = written(page)
+        text = to_text(page)
         try:
-            with self._file, told(self._path), transaction(self._connection):
+            with self._file, sqlite_errors(self._path), transaction(self._connection):
                 self._connection.execute(
                     "INSERT OR REPLACE INTO page VALUES (?, ?)", (self.id, text)
                 )
@@ -175,7 +175,7 @@ class StoreRunWriter(RunWriter):
     def checkpoints(self) -> dict[str, Any]:
         """All checkpoints of the run by key, in the order of their keys."""
         self.flush()
-        with told(self._path), self._file:
+        with sqlite_errors(self._path), self._file:
             found = read_checkpoints(self._connection, self.id)
         self.damaged = found.damaged
         return found.whole
@@ -193,8 +193,10 @@ class StoreRunWriter(RunWriter):
         shown = float(cost) if isinstance(cost, (int, float)) and not math.isnan(cost) else None
         self._ended.set()
         self._thread.join()
-        text = written(result)
-        self._write((Status(status).value, clean(message), shown, time.time(), text, self.id))
+        text = to_text(result)
+        self._write(
+            (Status(status).value, storable_text(message), shown, time.time(), text, self.id)
+        )
         self.finished = True
 
     def close(self) -> None:
@@ -218,7 +220,7 @@ class StoreRunWriter(RunWriter):
                 checkpoints, self._checkpoints = self._checkpoints, []
                 progress, self._progress = self._progress, []
             try:
-                with told(self._path), transaction(self._connection):
+                with sqlite_errors(self._path), transaction(self._connection):
                     run = self._connection.executemany
                     run("INSERT OR REPLACE INTO iteration VALUES (?, ?, ?, ?, ?)", iterations)
                     run("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?)", checkpoints)

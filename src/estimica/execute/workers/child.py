@@ -15,9 +15,9 @@ from typing import Any
 
 from estimica.base.errors import EstimicaError, ExecuteError
 from estimica.base.process import Variables, set_variables
-from estimica.execute.outcome import Outcome, described, failed
+from estimica.execute.outcome import Outcome, error_text, failed_outcome
 from estimica.execute.threads import one_thread
-from estimica.execute.workers.context import prepared
+from estimica.execute.workers.context import build_context
 
 #: the index of the message by which a worker says whether it could prepare
 PREPARED = -1
@@ -37,7 +37,7 @@ class Job:
     items: tuple[tuple[int, bytes], ...]
 
 
-def inside() -> bool:
+def is_worker() -> bool:
     """Whether this process is a worker, ours or another library's, and may not start its own.
 
     One that runs an unguarded script from its top ends here, before it starts workers of its own.
@@ -49,7 +49,7 @@ def inside() -> bool:
 
 
 @contextlib.contextmanager
-def working() -> Iterator[None]:
+def acting_as_worker() -> Iterator[None]:
     """This thread does the work of a worker, in whoever's process."""
     _here.working = True
     try:
@@ -76,14 +76,14 @@ def serve(connection: Connection, variables: Variables) -> None:
             try:
                 if job.build is not None:
                     context = None  # the last one may be large
-                    context = prepared(loaded(job.build, "the context"))
-                task = loaded(job.task, "the task")
+                    context = build_context(unpickled(job.build, "the context"))
+                task = unpickled(job.task, "the task")
             except BaseException as error:
                 connection.send((PREPARED, sendable(error)))
                 continue
             connection.send((PREPARED, None))
             for index, item in job.items:
-                connection.send((index, done(task, context, item)))
+                connection.send((index, pickled_outcome(task, context, item)))
 
 
 def _end_with_parent() -> None:
@@ -94,14 +94,14 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def loaded(pickled: bytes, what: str) -> Any:
+def unpickled(pickled: bytes, what: str) -> Any:
     """A value that has come to a worker; `what` is its name where it cannot be made here."""
     try:
         return pickle.loads(pickled)
     except Exception as error:
         raise ExecuteError(
             "X003",
-            f"{what} cannot be made in a worker process: {described(error)}; define its functions "
+            f"{what} cannot be made in a worker process: {error_text(error)}; define its functions "
             "in a module that can be imported, not at a prompt or in a notebook, or use 1 worker",
         ) from error
 
@@ -110,18 +110,18 @@ def sendable(error: BaseException) -> EstimicaError:
     """Why the work cannot begin, as an error that travels."""
     if isinstance(error, EstimicaError):
         return error
-    return ExecuteError("X004", f"the work cannot be prepared: {described(error)}")
+    return ExecuteError("X004", f"the work cannot be prepared: {error_text(error)}")
 
 
-def done(task: Callable[[Any, Any], object], context: Any, item: bytes) -> bytes:
+def pickled_outcome(task: Callable[[Any, Any], object], context: Any, item: bytes) -> bytes:
     """The pickled outcome of one item."""
     outcome: Outcome[object]
     try:
         outcome = Outcome(task(context, pickle.loads(item)))
     except BaseException as error:
-        outcome = failed(error)
+        outcome = failed_outcome(error)
     try:
         return pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        text = f"the result cannot be sent back from a worker process: {described(error)}"
-        return pickle.dumps(failed(ExecuteError("X005", text)))
+        text = f"the result cannot be sent back from a worker process: {error_text(error)}"
+        return pickle.dumps(failed_outcome(ExecuteError("X005", text)))

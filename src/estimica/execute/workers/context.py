@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from estimica.base.errors import EstimicaError, ExecuteError
-from estimica.execute.outcome import described
+from estimica.execute.outcome import error_text
 
 C = TypeVar("C")
 
@@ -22,17 +22,17 @@ class Context(Generic[C]):
 
     def here(self) -> C:
         """The context for work in this process."""
-        return prepared(self.build) if self.built is None else self.built
+        return build_context(self.build) if self.built is None else self.built
 
 
-def prepared(build: Callable[[], C]) -> C:
+def build_context(build: Callable[[], C]) -> C:
     """What `build` makes; any error it raises is one that says so."""
     try:
         return build()
     except (EstimicaError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise ExecuteError("X004", f"the work cannot be prepared: {described(error)}") from error
+        raise ExecuteError("X004", f"the work cannot be prepared: {error_text(error)}") from error
 
 
 def _nothing() -> None:
@@ -40,4 +40,4 @@ def _nothing() -> None:
 
 
 #: for tasks that need no context: they are given None
-NOTHING: Context[None] = Context(_nothing)
+NO_CONTEXT: Context[None] = Context(_nothing)

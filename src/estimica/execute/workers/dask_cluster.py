@@ -11,21 +11,21 @@ from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 from estimica.base.errors import EstimicaError, ExecuteError
-from estimica.base.process import children_of_libraries
-from estimica.execute.outcome import Kind, Outcome, described
+from estimica.base.process import library_child_environment
+from estimica.execute.outcome import Kind, Outcome, error_text
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.dask_items import Quiet, work
+from estimica.execute.workers.dask_items import QuietPlugin, run_batch
 from estimica.execute.workers.dask_presence import (
     ANSWER,
     LOOK,
-    Missing,
-    missing,
+    ClusterShortage,
+    cluster_shortage,
     threads_of,
     wait_for,
 )
 from estimica.execute.workers.executor import Executor
 from estimica.execute.workers.parcel import outcome_of, pickled
-from estimica.execute.workers.process import main_kept_out, one_thread_each
+from estimica.execute.workers.process import one_thread_each, without_main_script
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -134,7 +134,7 @@ class DaskCluster(Executor):
         arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         while todo or sent:
             while todo and len(sent) < AHEAD * self.workers and self._client.status != "closed":
-                future = self._client.submit(work, build, task, todo[0], pure=False)
+                future = self._client.submit(run_batch, build, task, todo[0], pure=False)
                 sent[future] = todo.popleft()
                 future.add_done_callback(arrived.put)
             try:
@@ -175,7 +175,7 @@ class DaskCluster(Executor):
         """See that the cluster is there; wait for it where it is not."""
         wait_for(self._look)
 
-    def _look(self) -> Missing | None:
+    def _look(self) -> ClusterShortage | None:
         """What is missing; a scheduler that was started anew is joined, and workers of our own
         that nobody starts again, because they died while they were started, are replaced."""
         if self._client.status == "closed":
@@ -186,7 +186,7 @@ class DaskCluster(Executor):
             self._count = threads
         elif self._cluster is not None and (threads or 0) < self._count:
             self._cluster.scale(self._count)
-        return missing(threads, self._address)
+        return cluster_shortage(threads, self._address)
 
     def _start(self, with_main: bool) -> None:
         if self._client is not None:
@@ -212,7 +212,7 @@ class DaskCluster(Executor):
             raise ExecuteError(
                 "X015",
                 f"executor 'dask={self._address}': no Dask scheduler answers there "
-                f"({described(error)}); start one with `dask scheduler`, or use 'dask'",
+                f"({error_text(error)}); start one with `dask scheduler`, or use 'dask'",
             ) from error
 
     def _own(self, with_main: bool) -> Any:
@@ -220,9 +220,9 @@ class DaskCluster(Executor):
         from distributed import Client, LocalCluster
 
         self._held.enter_context(one_thread_each())
-        variables = self._held.enter_context(children_of_libraries())
+        variables = self._held.enter_context(library_child_environment())
         try:
-            with dask.config.set(SETTINGS), main_kept_out(not with_main):
+            with dask.config.set(SETTINGS), without_main_script(not with_main):
                 self._cluster = LocalCluster(
                     n_workers=self._count,
                     threads_per_worker=1,
@@ -230,12 +230,12 @@ class DaskCluster(Executor):
                     silence_logs=logging.CRITICAL,
                 )
                 client = Client(self._cluster, set_as_default=False)
-                client.register_plugin(Quiet(variables))
+                client.register_plugin(QuietPlugin(variables))
         except Exception as error:
             self.close()
             raise ExecuteError(
                 "X013",
-                f"no Dask cluster can be started on this machine: {described(error)}; use 'local'",
+                f"no Dask cluster can be started on this machine: {error_text(error)}; use 'local'",
             ) from error
         return client
 
@@ -249,7 +249,7 @@ def _lost(index: int, error: BaseException) -> Outcome[Any]:
             "alone; if it was for want of memory, make the item smaller"
         )
         return Outcome(None, text, "X006", Kind.CRASHED)
-    text = f"item {index} was lost by the Dask cluster: {described(error)}"
+    text = f"item {index} was lost by the Dask cluster: {error_text(error)}"
     return Outcome(None, text, "X017", Kind.CRASHED)
 
 

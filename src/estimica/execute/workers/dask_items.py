@@ -13,34 +13,34 @@ from distributed import WorkerPlugin
 from estimica.base.errors import EstimicaError
 from estimica.base.process import Variables, set_variables
 from estimica.execute.threads import one_thread
-from estimica.execute.workers.child import done, loaded, sendable, working
-from estimica.execute.workers.context import prepared
+from estimica.execute.workers.child import acting_as_worker, pickled_outcome, sendable, unpickled
+from estimica.execute.workers.context import build_context
 
 _kept = threading.local()  # contexts are not made for several threads
 
 
-def work(
+def run_batch(
     build: bytes, task: bytes, items: Sequence[tuple[int, bytes]]
 ) -> list[tuple[int, bytes]] | EstimicaError:
     """Pickled outcomes of items with their indices, or why the work cannot begin."""
-    with working(), one_thread():
+    with acting_as_worker(), one_thread():
         try:
             context = _context(build)
-            function = loaded(task, "the task")
+            function = unpickled(task, "the task")
         except Exception as error:
             return sendable(error)
-        return [(index, done(function, context, item)) for index, item in items]
+        return [(index, pickled_outcome(function, context, item)) for index, item in items]
 
 
 def _context(build: bytes) -> Any:
     if getattr(_kept, "build", None) != build:
         _kept.build = None  # the last one may be large
-        _kept.context = prepared(loaded(build, "the context"))
+        _kept.context = build_context(unpickled(build, "the context"))
         _kept.build = build
     return _kept.context
 
 
-class Quiet(WorkerPlugin):  # type: ignore[misc]
+class QuietPlugin(WorkerPlugin):  # type: ignore[misc]
     """What every worker of a cluster of our own does first, also one that takes another's place."""
 
     name = "estimica"

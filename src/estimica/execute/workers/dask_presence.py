@@ -23,7 +23,7 @@ LOOK = 0.5  # s between two looks, so that what comes back does not stand idle
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class ClusterShortage:
     """What a cluster lacks, and what to do about it."""
 
     code: str
@@ -55,18 +55,18 @@ def threads_of(client: Any) -> int | None:
     return int(sum(found.values()))
 
 
-def missing(threads: int | None, address: str) -> Missing | None:
+def cluster_shortage(threads: int | None, address: str) -> ClusterShortage | None:
     """What a cluster lacks that has so many threads; without address it is our own."""
     place = f"at {address}" if address else "on this machine"
     workers, again = f"workers with `dask worker {address}`", "free some memory"
     if threads is None:
-        return Missing(
+        return ClusterShortage(
             "X019",
             f"the Dask scheduler {place} does not answer",
             f"start it with `dask scheduler`, and {workers}" if address else again,
         )
     if threads == 0:
-        return Missing(
+        return ClusterShortage(
             "X020",
             f"the Dask cluster {place} has no workers left",
             f"start {workers}" if address else again,
@@ -74,7 +74,7 @@ def missing(threads: int | None, address: str) -> Missing | None:
     return None
 
 
-def wait_for(look: Callable[[], Missing | None]) -> None:
+def wait_for(look: Callable[[], ClusterShortage | None]) -> None:
     """Return when nothing is missing; say what is, and raise where it does not come back."""
     begun, limit, told = time.monotonic(), patience(), ""
     while (lack := look()) is not None:

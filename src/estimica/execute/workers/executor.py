@@ -75,9 +75,9 @@ def executor(name: str = "local", workers: int | None = None) -> Executor:
     there. One local worker, or a worker's own work, is serial.
     """
     from estimica.execute.workers import child as worker
-    from estimica.execute.workers.growing import Growing
+    from estimica.execute.workers.growing import GrowingExecutor
     from estimica.execute.workers.local import LocalProcesses
-    from estimica.execute.workers.serial import Serial
+    from estimica.execute.workers.serial import SerialExecutor
 
     kind, _, address = name.partition("=")
     if kind not in NAMES or (address and kind != "dask"):
@@ -93,15 +93,15 @@ def executor(name: str = "local", workers: int | None = None) -> Executor:
             "workers share them; more only take memory",
         )
     count = processors() if workers is None else workers
-    if worker.inside() or kind == "serial" or (kind == "local" and count == 1):
-        return Serial()
+    if worker.is_worker() or kind == "serial" or (kind == "local" and count == 1):
+        return SerialExecutor()
     if kind == "dask":
         return _cluster(name, count, address)
-    return Growing(count) if workers is None else LocalProcesses(count)
+    return GrowingExecutor(count) if workers is None else LocalProcesses(count)
 
 
 @contextlib.contextmanager
-def crew(who: str | Executor, workers: int | None = None) -> Iterator[Executor]:
+def executor_for(who: str | Executor, workers: int | None = None) -> Iterator[Executor]:
     """An executor for a while: one that is given stays alive, so that its workers need not start
     and prepare again for the next work; one that is named is ended."""
     if isinstance(who, Executor):

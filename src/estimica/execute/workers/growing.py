@@ -10,7 +10,7 @@ from estimica.execute.outcome import Outcome
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
 from estimica.execute.workers.local import LocalProcesses
-from estimica.execute.workers.serial import Serial
+from estimica.execute.workers.serial import SerialExecutor
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -21,12 +21,12 @@ R = TypeVar("R")
 WORTH = 2.0
 
 
-class Growing(Executor):
+class GrowingExecutor(Executor):
     """Alone at first; `workers` processes once the work has taken as long as starting them."""
 
     def __init__(self, workers: int) -> None:
         self._many = LocalProcesses(workers)
-        self._alone = Serial()
+        self._alone = SerialExecutor()
         self._spent = 0.0  # s of work in this process, over all calls
 
     @property

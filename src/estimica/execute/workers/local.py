@@ -13,7 +13,7 @@ from estimica.execute.workers.child import NOT_GUARDED, PREPARED
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
 from estimica.execute.workers.parcel import outcome_of, pickled
-from estimica.execute.workers.process import Worker, manner
+from estimica.execute.workers.process import WorkerProcess, exit_description
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class LocalProcesses(Executor):
     def __init__(self, workers: int) -> None:
         self._count = workers
         self._with_main = False
-        self._crew: list[Worker] = []
+        self._crew: list[WorkerProcess] = []
 
     @property
     def workers(self) -> int:
@@ -80,7 +80,7 @@ class LocalProcesses(Executor):
                 while todo:
                     work.give_up(todo.popleft())
             while todo and len(self._crew) < width:
-                self._crew.append(Worker(self._with_main))
+                self._crew.append(WorkerProcess(self._with_main))
             for worker in self._crew[:width]:
                 if todo and not worker.busy:
                     given = [todo.popleft() for _ in range(min(batch, len(todo)))]
@@ -89,12 +89,12 @@ class LocalProcesses(Executor):
                 if not self._hear(worker, work):
                     width -= self._bury(worker, work, todo, width)
 
-    def _ready(self) -> list[Worker]:
+    def _ready(self) -> list[WorkerProcess]:
         listening = {w.connection: w for w in self._crew if w.busy}
         # nobody listens to an empty list: `wait` would never return
         return [listening[c] for c in wait(list(listening))] if listening else []  # type: ignore[index]
 
-    def _hear(self, worker: Worker, work: _Work[Any]) -> bool:
+    def _hear(self, worker: WorkerProcess, work: _Work[Any]) -> bool:
         """Take one answer; False where the worker is dead."""
         try:
             index, content = worker.hear()
@@ -106,7 +106,7 @@ class LocalProcesses(Executor):
             raise content
         return True
 
-    def _bury(self, worker: Worker, work: _Work[Any], todo: deque[int], width: int) -> int:
+    def _bury(self, worker: WorkerProcess, work: _Work[Any], todo: deque[int], width: int) -> int:
         """Return the items of a dead worker to the pile; how many workers fewer there may be."""
         self._crew.remove(worker)
         how = worker.end(PATIENCE)
@@ -114,7 +114,7 @@ class LocalProcesses(Executor):
             raise _not_prepared(how)
         todo.extendleft(k for k in reversed(worker.pending) if k != worker.item)
         if worker.item is not None:
-            work.died(worker.item, manner(how))
+            work.died(worker.item, exit_description(how))
         return 1 if worker.preparing else 0  # perhaps the memory is enough for fewer of them
 
     def _end(self, patience: float) -> None:
@@ -192,6 +192,7 @@ def _not_prepared(code: int) -> ExecuteError:
         )
     return ExecuteError(
         "X009",
-        f"every worker process ended while it prepared its work (the last with {manner(code)}); "
+        f"every worker process ended while it prepared its work (the last with "
+        f"{exit_description(code)}); "
         "if it was for want of memory, use 1 worker",
     )

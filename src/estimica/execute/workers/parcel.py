@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 from estimica.base.errors import ExecuteError
-from estimica.execute.outcome import Kind, Outcome, described
+from estimica.execute.outcome import Kind, Outcome, error_text
 
 
 def pickled(value: object, what: str) -> bytes:
@@ -16,7 +16,7 @@ def pickled(value: object, what: str) -> bytes:
     except Exception as error:
         raise ExecuteError(
             "X002",
-            f"{what} cannot be sent to a worker process: {described(error)}; define functions at "
+            f"{what} cannot be sent to a worker process: {error_text(error)}; define functions at "
             "the top of a module, or use 1 worker",
         ) from error
 
@@ -26,6 +26,6 @@ def outcome_of(content: bytes) -> Outcome[Any]:
     try:
         outcome: Outcome[Any] = pickle.loads(content)
     except Exception as error:
-        text = f"the result of a worker process cannot be read: {described(error)}"
+        text = f"the result of a worker process cannot be read: {error_text(error)}"
         return Outcome(None, text, "X014", Kind.FAILED)
     return outcome

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from estimica.base.errors import ExecuteError
-from estimica.base.process import Variables, children_of_libraries
+from estimica.base.process import Variables, library_child_environment
 from estimica.execute.workers.child import Job, serve
 
 # Not `fork`: it copies a process whose other threads (BLAS, OpenMP, LLVM) hold locks that nobody
@@ -24,7 +24,7 @@ _SPAWN = multiprocessing.get_context("spawn")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-class Worker:
+class WorkerProcess:
     """A process, the items it has been given and has not answered yet, and what it holds."""
 
     def __init__(self, with_main: bool) -> None:
@@ -111,13 +111,13 @@ def _children_in_order(with_main: bool) -> Iterator[Variables]:
     with (
         one_thread_each(),
         _interrupts_held(),
-        main_kept_out(not with_main),
-        children_of_libraries() as before,
+        without_main_script(not with_main),
+        library_child_environment() as before,
     ):
         yield before
 
 
-def manner(code: int) -> str:
+def exit_description(code: int) -> str:
     """How a process ended, in words: `signal SIGSEGV`, `exit code 3`."""
     if code >= 0:
         return f"exit code {code}"
@@ -152,7 +152,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def main_kept_out(wanted: bool) -> Iterator[None]:
+def without_main_script(wanted: bool) -> Iterator[None]:
     """Spawned processes import the script that runs; few need it, and most have no guard.
 
     What came through a pipe ("<stdin>") cannot be imported at all.

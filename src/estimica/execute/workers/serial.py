@@ -15,7 +15,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Serial(Executor):
+class SerialExecutor(Executor):
     """The executor without workers; the context of the last call is kept for the next."""
 
     def __init__(self) -> None:

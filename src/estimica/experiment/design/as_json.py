@@ -32,7 +32,7 @@ def as_object(found: InputDesign) -> dict[str, object]:
             "about": found.about,
             "notes": list(found.notes),
             "failed": sum(bool(c.error) for c in found.tried),
-            **_spectrum(found),
+            **_spectrum_object(found),
             **found.told,
             "samples": {
                 "time": bench.times.tolist(),
@@ -67,7 +67,7 @@ def candidate(found: InputDesign, one: Candidate) -> dict[str, object]:
     return told
 
 
-def _spectrum(found: InputDesign) -> dict[str, object]:
+def _spectrum_object(found: InputDesign) -> dict[str, object]:
     s = found.spectrum
     if s is None:
         return {}

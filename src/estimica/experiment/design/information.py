@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.experiment.design.problem import Answer, Bench
+from estimica.experiment.design.problem import DesignProblem, PredictedOutput
 from estimica.infer.sensitivity.run import Measures, of_factor
 
 Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class InformationMeasures:
     """The measures of the tuners that count, weighted, others being unknown too.
 
     `stderr` is the standard error to be expected of each, in its unit and without weights; it is
@@ -81,13 +81,17 @@ def mean_variance(measures: Measures) -> float:
     return float(np.sum(1 / measures.S_i_min**2))
 
 
-def judge(bench: Bench, answer: Answer) -> Judgement | str:
+def information_measures(
+    bench: DesignProblem, answer: PredictedOutput
+) -> InformationMeasures | str:
     """The measures of what would be measured, or why there are none."""
-    found = triangles(bench, answer)
-    return found if isinstance(found, str) else of_triangles(bench, *found)
+    found = information_factors(bench, answer)
+    return found if isinstance(found, str) else measures_from_factors(bench, *found)
 
 
-def triangles(bench: Bench, answer: Answer) -> tuple[Vector, Vector | None] | str:
+def information_factors(
+    bench: DesignProblem, answer: PredictedOutput
+) -> tuple[Vector, Vector | None] | str:
     """Factors of H and, where the noise is known, of the information; small whatever N is."""
     if answer.error:
         return answer.error
@@ -100,30 +104,32 @@ def triangles(bench: Bench, answer: Answer) -> tuple[Vector, Vector | None] | st
     return normed, noisy
 
 
-def of_triangles(bench: Bench, normed: Vector, noisy: Vector | None) -> Judgement:
+def measures_from_factors(
+    bench: DesignProblem, normed: Vector, noisy: Vector | None
+) -> InformationMeasures:
     """The same from the factors of H = AᵀA and of the information, a column an unknown."""
     threshold = 10 * bench.precision
     measures = of_factor(_counted(bench, normed), bench.names, threshold)
     if noisy is None:
-        return Judgement(measures, None, None, None)
+        return InformationMeasures(measures, None, None, None)
     plain = _reduced(bench, noisy)
     alone = of_factor(plain, bench.names, threshold)
     with np.errstate(divide="ignore"):
         relative = 1 / alone.S_i_min
     sizes = np.abs(bench.sizes[list(bench.counted)])
     information = of_factor(plain * bench.weights, bench.names, threshold)
-    return Judgement(measures, information, relative * sizes, relative)
+    return InformationMeasures(measures, information, relative * sizes, relative)
 
 
 def _triangle(rows: Vector) -> Vector:
     return np.asarray(np.linalg.qr(rows.reshape(-1, rows.shape[-1]), mode="r"), np.float64)
 
 
-def _counted(bench: Bench, A: Vector) -> Vector:
+def _counted(bench: DesignProblem, A: Vector) -> Vector:
     return _reduced(bench, A) * bench.weights
 
 
-def _reduced(bench: Bench, A: Vector) -> Vector:
+def _reduced(bench: DesignProblem, A: Vector) -> Vector:
     """The factor of the Schur complement of the tuners that count: the others adapt."""
     counted = list(bench.counted)
     others = [k for k in range(A.shape[1]) if k not in counted]

@@ -27,7 +27,7 @@ NOTHING = 1e-7  # share of the power below which a line is left out
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class PowerShares:
     """Shares of the power, and how near they are to the best there is.
 
     `gain` is what power in each line adds to the criterion, relative to its share: at the best
@@ -39,7 +39,7 @@ class Shared:
     efficiency: float  # a lower bound: criterion / best possible, from 0 to 1
 
 
-def share_power(M: Vector, criterion: str, counted: int, norm: Vector | None = None) -> Shared:
+def share_power(M: Vector, criterion: str, counted: int, norm: Vector | None = None) -> PowerShares:
     """The shares for the first `counted` unknowns; `M` is (lines, unknowns, unknowns).
 
     S_min is relative to the root mean square of the output: `norm` is what each line adds to its
@@ -66,7 +66,7 @@ def is_informative(M: Vector) -> bool:
 # --- D and A: concave in the powers -------------------------------------------------------
 
 
-def _concave(M: Vector, counted: int, power: float) -> Shared:
+def _concave(M: Vector, counted: int, power: float) -> PowerShares:
     """The greatest det(M)^(1/n), or the least tr(M⁻¹): lines are added while one is worth more
     than its share, and between that the powers of those in use are found."""
     p = _improved(M, np.full(len(M), 1 / len(M)), counted, power, FIRST_ROUNDS)
@@ -84,7 +84,7 @@ def _concave(M: Vector, counted: int, power: float) -> Shared:
     p = _fewest(M, p)
     gain = _gains(M, p, counted, power)
     # D: det(M)^(1/n) and A: 1/tr(M⁻¹) are concave, so that neither exceeds its tangent
-    return Shared(p, gain, min(1.0, 1.0 / float(gain.max())))
+    return PowerShares(p, gain, min(1.0, 1.0 / float(gain.max())))
 
 
 def _peaks(values: Vector, above: float) -> Flags:
@@ -176,7 +176,7 @@ def _fewest(M: Vector, p: Vector) -> Vector:
 # --- E, S_min and R: linear programs -------------------------------------------------------------
 
 
-def _weakest(M: Vector, counted: int, norm: Vector | None) -> Shared:
+def _weakest(M: Vector, counted: int, norm: Vector | None) -> PowerShares:
     """Greatest least eigenvalue: t ≤ uᵀM(p)u for every u of which the counted part has length 1.
 
     `norm` holds the powers to Σ p_k·norm_k = 1 instead of Σ p_k = 1.
@@ -218,7 +218,7 @@ def _weakest(M: Vector, counted: int, norm: Vector | None) -> Shared:
     gain = np.einsum("i,kij,j->k", u, scaled, u) / max(reached, 1e-300)
     power = best / scale
     efficiency = reached / bound if math.isfinite(bound) and bound > 0 else 0.0
-    return Shared(power / power.sum(), gain, min(efficiency, 1.0))
+    return PowerShares(power / power.sum(), gain, min(efficiency, 1.0))
 
 
 def _least(M: Vector, counted: int) -> tuple[float, Vector]:
@@ -234,7 +234,7 @@ def _least(M: Vector, counted: int) -> tuple[float, Vector]:
     return float(values[0]), np.concatenate([v, follow @ v])
 
 
-def _rounded(M: Vector) -> Shared:
+def _rounded(M: Vector) -> PowerShares:
     """Least λ_max/λ_min: κ of I ≤ Σ q_k M_k ≤ κI, each of the two cut by planes."""
     from scipy.optimize import linprog
 
@@ -276,7 +276,7 @@ def _rounded(M: Vector) -> Shared:
         gain = np.where(high_gain > 0, low_gain / high_gain, 0.0)
     # R is the root of the ratio
     efficiency = math.sqrt(min(max(bound, 0.0) / _ratio(scaled, best), 1.0))
-    return Shared(best / best.sum(), gain, efficiency)
+    return PowerShares(best / best.sum(), gain, efficiency)
 
 
 def _ratio(M: Vector, q: Vector) -> float:

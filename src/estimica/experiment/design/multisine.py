@@ -15,9 +15,13 @@ import numpy.typing as npt
 
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
-from estimica.experiment.design.information import Judgement, judge, of_triangles
-from estimica.experiment.design.line_power import Shared, is_informative, share_power
-from estimica.experiment.design.problem import Bench
+from estimica.experiment.design.information import (
+    InformationMeasures,
+    information_measures,
+    measures_from_factors,
+)
+from estimica.experiment.design.line_power import PowerShares, is_informative, share_power
+from estimica.experiment.design.problem import DesignProblem
 from estimica.experiment.design.result import Candidate, InputDesign, Spectrum
 from estimica.experiment.waveforms.sines import TWO_PI, Multisine
 from estimica.study.tables.input_design import InputDesignTable, Span
@@ -45,7 +49,7 @@ class Lines:
         return self.fundamental * np.array(self.numbers, np.float64)
 
 
-def multisine_design(bench: Bench, table: InputDesignTable) -> InputDesign:
+def multisine_design(bench: DesignProblem, table: InputDesignTable) -> InputDesign:
     """The multisine of given power that tells most about the tuners."""
     _require(bench, table)
     m = len(bench.links.tuners)
@@ -69,7 +73,9 @@ def multisine_design(bench: Bench, table: InputDesignTable) -> InputDesign:
     return _designed(empty, plain, lines, shared)
 
 
-def _designed(empty: InputDesign, plain: Bench, lines: Lines, shared: Shared) -> InputDesign:
+def _designed(
+    empty: InputDesign, plain: DesignProblem, lines: Lines, shared: PowerShares
+) -> InputDesign:
     """The signal of these powers, and how it does over time."""
     bench, table = empty.bench, empty.settings
     used = [int(k) for k in np.flatnonzero(shared.power > 0)]
@@ -79,7 +85,7 @@ def _designed(empty: InputDesign, plain: Bench, lines: Lines, shared: Shared) ->
     exact = table.hold == "exact"
     signal = wave.signal(bench.times) if exact else wave.held(bench.times, table.hold)
     answer = bench.answer({bench.designed[0]: signal})
-    simulated = judge(bench, answer)
+    simulated = information_measures(bench, answer)
     label = "the same over time"
     if isinstance(simulated, str):
         over_time = Candidate(label, {}, None, simulated)
@@ -107,7 +113,7 @@ def _designed(empty: InputDesign, plain: Bench, lines: Lines, shared: Shared) ->
 # --- the lines -----------------------------------------------------------------------------------
 
 
-def _require(bench: Bench, table: InputDesignTable) -> None:
+def _require(bench: DesignProblem, table: InputDesignTable) -> None:
     if len(bench.designed) > 1:
         raise ExperimentError(
             "W083", f"a multisine is for one input, not {', '.join(bench.designed)}; name one"
@@ -123,7 +129,7 @@ def _require(bench: Bench, table: InputDesignTable) -> None:
         )
 
 
-def _lines(bench: Bench, table: InputDesignTable) -> Lines:
+def _lines(bench: DesignProblem, table: InputDesignTable) -> Lines:
     fundamental = table.fundamental or 1 / bench.duration
     numbers = [n for n in _numbers(table) if n * fundamental < 0.5 / bench.step]
     if not numbers:
@@ -187,7 +193,7 @@ def _offset(table: InputDesignTable) -> float:
 # --- the powers ----------------------------------------------------------------------------------
 
 
-def _shared(bench: Bench, table: InputDesignTable, lines: Lines) -> Shared | None:
+def _shared(bench: DesignProblem, table: InputDesignTable, lines: Lines) -> PowerShares | None:
     """Shares of the power; None where no powers tell all tuners apart."""
     order = [*bench.counted, *(k for k in range(lines.dG.shape[2]) if k not in bench.counted)]
     scale = np.ones(len(order))
@@ -199,7 +205,7 @@ def _shared(bench: Bench, table: InputDesignTable, lines: Lines) -> Shared | Non
     norms = _norms(g, np.full(len(g), 1 / len(g)))
     if bench.sigma is not None and not normed:
         norms = bench.sigma**2
-    best: tuple[float, Shared] | None = None
+    best: tuple[float, PowerShares] | None = None
     for _ in range(NORMS if normed and len(norms) > 1 else 1):
         joint = np.einsum("kjil,j->kil", M, 1 / norms)
         if not is_informative(joint):
@@ -219,15 +225,15 @@ def _norms(g: Vector, power: Vector) -> Vector:
     return np.where(found > 0, found, 1.0)
 
 
-def _judged(bench: Bench, lines: Lines, power: Vector) -> Judgement:
+def _judged(bench: DesignProblem, lines: Lines, power: Vector) -> InformationMeasures:
     """The measures in the steady state over whole periods."""
     rms = np.sqrt(_norms(np.abs(lines.G) ** 2, power))
     rows = np.sqrt(power)[:, None, None] * lines.dG
     normed = _stacked(rows / rms[:, None]) / math.sqrt(len(rms))
     if bench.sigma is None:
-        return of_triangles(bench, normed, None)
+        return measures_from_factors(bench, normed, None)
     size = math.sqrt(lines.total * len(bench.times))
-    return of_triangles(bench, normed, size * _stacked(rows / bench.sigma[:, None]))
+    return measures_from_factors(bench, normed, size * _stacked(rows / bench.sigma[:, None]))
 
 
 def _stacked(rows: Complex) -> Vector:
@@ -236,7 +242,7 @@ def _stacked(rows: Complex) -> Vector:
     return np.asarray(np.linalg.qr(both, mode="r"), np.float64)
 
 
-def _single(bench: Bench, lines: Lines, k: int) -> Candidate:
+def _single(bench: DesignProblem, lines: Lines, k: int) -> Candidate:
     """All power in one line: a sine."""
     power = np.zeros(len(lines.numbers))
     power[k] = 1.0
@@ -265,7 +271,11 @@ def _about(wave: Multisine) -> str:
 
 
 def _notes(
-    bench: Bench, table: InputDesignTable, lines: Lines, wave: Multisine, shared: Shared
+    bench: DesignProblem,
+    table: InputDesignTable,
+    lines: Lines,
+    wave: Multisine,
+    shared: PowerShares,
 ) -> list[str]:
     rms = math.sqrt(lines.total)
     peak = wave.crest_factor * rms

@@ -22,14 +22,14 @@ from estimica.base.view import (
     Panel,
     Section,
     Table,
-    ended,
-    labelled,
+    name_with_unit,
+    status_line,
 )
 from estimica.estimate.fit.tables import short, without_empty
-from estimica.execute.reproduction import ANSWER, framed
-from estimica.experiment.design.information import Judgement, mean_variance
+from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.experiment.design.information import InformationMeasures, mean_variance
 from estimica.experiment.design.result import Candidate, InputDesign
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 Vector = npt.NDArray[np.float64]
 MOST_ROWS = 30  # of a printed table; of more candidates the best are shown
@@ -93,7 +93,7 @@ def table(found: InputDesign) -> Table:
     """Candidates with their measures; of very many only the best."""
     listed = list(found.tried)
     criterion = found.settings.criterion
-    notes = [ended(*outcome(found)), *found.notes]
+    notes = [status_line(*outcome(found)), *found.notes]
     if len(listed) > MOST_ROWS:
         listed.sort(key=lambda c: _score(c.judgement, criterion))
         telling = sum(math.isfinite(_score(c.judgement, criterion)) for c in listed)
@@ -154,7 +154,7 @@ def _each(values: Vector) -> str:
     return " / ".join(f"{v:.3g}" for v in values)
 
 
-def _score(judgement: Judgement | None, criterion: str) -> float:
+def _score(judgement: InformationMeasures | None, criterion: str) -> float:
     return math.inf if judgement is None else judgement.score(criterion)
 
 
@@ -233,7 +233,7 @@ def _panels(found: InputDesign) -> Curves:
         mark = _mark(found, axis, lines, listed=False)
         panels.append(Panel(many, (*lines, *mark), log=log))
     log_axis = bool(len(x) > 2 and x[0] > 0 and x[-1] >= 8 * x[0])
-    label = labelled(axis, _unit(axis))
+    label = name_with_unit(axis, _unit(axis))
     return Curves(tuple(panels), _subject(found), label, 180, log_time=log_axis)
 
 
@@ -280,8 +280,8 @@ def _map(found: InputDesign) -> Heat:
         x,
         y,
         value,
-        labelled(first, _unit(first)),
-        labelled(second, _unit(second)),
+        name_with_unit(first, _unit(first)),
+        name_with_unit(second, _unit(second)),
         criterion,
         tuple(curves),
         _subject(found),
@@ -309,10 +309,12 @@ def _courses(found: InputDesign) -> Curves:
             t, u = np.append(t, end), np.append(u, u[-1])
         held = signal.hold is Hold.PREVIOUS
         curve = Curve(name, t, u, units.get(name, ""), stepped=held, colour=STRONG)
-        panels.append(Panel(labelled(name, units.get(name, "")), (curve,), group="designed input"))
+        panels.append(
+            Panel(name_with_unit(name, units.get(name, "")), (curve,), group="designed input")
+        )
     for k, name in enumerate(bench.outputs):
         curve = Curve(name, bench.times, found.Y[:, k], units.get(name, ""), colour=0)
-        label = labelled(name, units.get(name, ""))
+        label = name_with_unit(name, units.get(name, ""))
         panels.append(Panel(label, (curve,), group="" if k else "output of the model"))
     return Curves(tuple(panels), found.about)
 
@@ -340,15 +342,17 @@ def page(found: InputDesign) -> Page:
         f"{len(bench.times)} samples {bench.step:g} s apart; {short(found.seconds):g} s."
     )
     told = Page(f"Input design: {bench.name}", tuple(_sections(found)), lead)
-    said = ended(*outcome(found))
+    said = status_line(*outcome(found))
     answer = Section(ANSWER, "\n\n".join([f"{said[:1].upper()}{said[1:]}.", *_dotted(found.notes)]))
     more = (
         f"The input to be designed is {', '.join(bench.designed)}; {', '.join(bench.outputs)} "
         f"would be measured {len(bench.times)} times, {bench.step:g} s apart. The best input has "
         f"the {WORDS[found.settings.criterion]}."
     )
-    first = (asked(found.origin, "design-input", more), answer) if found.origin else (answer,)
-    return framed(told, "design-input", found.origin, first=first, run=found.run)
+    first = (
+        (study_summary(found.origin, "design-input", more), answer) if found.origin else (answer,)
+    )
+    return with_reproduction(told, "design-input", found.origin, first=first, run=found.run)
 
 
 def _dotted(notes: tuple[str, ...]) -> list[str]:

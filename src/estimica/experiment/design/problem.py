@@ -14,9 +14,9 @@ from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.objective.parameter_map import Links
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.estimate.objective.predictor import split
-from estimica.estimate.setup import linked, prepare
+from estimica.estimate.setup import parameter_map_of, prepare
 from estimica.estimate.unknowns import Unknown
 from estimica.experiment.signals import make
 from estimica.experiment.signals import times as stamps
@@ -32,7 +32,7 @@ MOST_SAMPLES = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class PredictedOutput:
     """What would be measured, with derivatives by all unknowns; or why there is nothing."""
 
     Y: Vector  # (samples, outputs)
@@ -41,7 +41,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class DesignProblem:
     """Everything that stays while the input is chosen.
 
     Unknowns are the tuners, then the free start values and the disturbances of the case, which
@@ -53,7 +53,7 @@ class Bench:
     designed: tuple[str, ...]
     outputs: tuple[str, ...]
     times: Vector  # of the samples
-    links: Links
+    links: ParameterMap
     unknowns: tuple[Unknown, ...]
     values: Vector  # nominal, of all unknowns
     counted: tuple[int, ...]
@@ -91,7 +91,7 @@ class Bench:
         """Units of all that the model has."""
         return {q.name: q.unit for q in self.model.quantities()}
 
-    def answer(self, inputs: Mapping[str, Signal]) -> Answer:
+    def answer(self, inputs: Mapping[str, Signal]) -> PredictedOutput:
         """What would be measured with these signals at the designed inputs."""
         m = len(self.links.tuners)
         begun = [u.name for u in self.unknowns if u.kind == "start"]
@@ -113,7 +113,7 @@ class Bench:
             return self._nothing(run.text)
         p = len(self.links.parameters)
         parts = [run.YS[:, :, :p] @ chain, run.YS[:, :, p:], self._disturbances()]
-        return Answer(np.array(run.Y, np.float64), np.concatenate(parts, axis=2))
+        return PredictedOutput(np.array(run.Y, np.float64), np.concatenate(parts, axis=2))
 
     def _disturbances(self) -> Vector:
         """∂y/∂d of free constants that are added to outputs: (samples, outputs, disturbances)."""
@@ -122,17 +122,19 @@ class Bench:
         found = np.array(one, np.float64).reshape(len(self.outputs), len(added))
         return np.broadcast_to(found, (len(self.times), *found.shape))
 
-    def _nothing(self, why: str) -> Answer:
+    def _nothing(self, why: str) -> PredictedOutput:
         shape = (len(self.times), len(self.outputs))
-        return Answer(np.full(shape, np.nan), np.full((*shape, len(self.unknowns)), np.nan), why)
+        return PredictedOutput(
+            np.full(shape, np.nan), np.full((*shape, len(self.unknowns)), np.nan), why
+        )
 
 
-def bench(
+def design_problem(
     study: Study,
     table: InputDesignTable,
     values: Mapping[str, float] | None = None,
     sigma: Mapping[str, float] | None = None,
-) -> Bench:
+) -> DesignProblem:
     """The experiment that `table` plans; `values` and `sigma` stand in for those of the study."""
     model = study.model
     if not model.has_time:
@@ -161,7 +163,7 @@ def bench(
     sizes = tuple(u.scale for u in unknowns if u.kind != "disturbance")
     direct = links.is_one_to_one
     options = study.solver.options
-    return Bench(
+    return DesignProblem(
         name=study.name,
         model=model,
         designed=designed,
@@ -211,9 +213,9 @@ def _require_known(model: Model, outputs: tuple[str, ...]) -> None:
 
 def _unknowns(
     study: Study, case: Case | None
-) -> tuple[Record | None, Links, tuple[Unknown, ...], dict[str, float]]:
+) -> tuple[Record | None, ParameterMap, tuple[Unknown, ...], dict[str, float]]:
     if case is None:
-        links, tuners, held = linked(study)
+        links, tuners, held = parameter_map_of(study)
         return None, links, tuners, dict(held)
     if case.staging:
         raise ExperimentError(

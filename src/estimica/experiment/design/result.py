@@ -15,8 +15,8 @@ from estimica.base import view as show
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.data.writers import write_csv
-from estimica.experiment.design.information import Judgement
-from estimica.experiment.design.problem import Bench
+from estimica.experiment.design.information import InformationMeasures
+from estimica.experiment.design.problem import DesignProblem
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable
 
@@ -32,7 +32,7 @@ class Candidate:
 
     label: str  # such as "frequency = 0.05"
     settings: Mapping[str, float]  # what it differs by from the others
-    judgement: Judgement | None
+    judgement: InformationMeasures | None
     error: str = ""
 
 
@@ -54,7 +54,7 @@ class InputDesign:
     `inputs` are the courses of the designed inputs, `Y` the outputs that the model answers with.
     """
 
-    bench: Bench
+    bench: DesignProblem
     settings: InputDesignTable
     tried: tuple[Candidate, ...]
     chosen: Candidate | None

@@ -14,12 +14,12 @@ import numpy as np
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import do_pieces
+from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import Executor, crew
-from estimica.experiment.design.information import of_triangles, triangles
-from estimica.experiment.design.problem import Bench, bench
+from estimica.execute.workers.executor import Executor, executor_for
+from estimica.experiment.design.information import information_factors, measures_from_factors
+from estimica.experiment.design.problem import DesignProblem, design_problem
 from estimica.experiment.design.result import Candidate
 from estimica.experiment.signals import KINDS, make
 from estimica.experiment.waveforms.base import Waveform
@@ -45,15 +45,15 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class CandidateContext:
     """Where candidates are tried."""
 
-    bench: Bench
+    bench: DesignProblem
     table: InputDesignTable
 
 
 @dataclass(frozen=True, eq=False)
-class Crew:
+class CandidateRunner:
     """Who tries them, and where it is noted."""
 
     who: str | Executor
@@ -62,18 +62,18 @@ class Crew:
     progress: OnProgress | None
 
 
-def place(
+def candidate_context(
     study: Study,
     table: InputDesignTable,
     values: Mapping[str, float] | None,
     sigma: Mapping[str, float] | None,
-) -> Place:
+) -> CandidateContext:
     """The same in another process."""
-    return Place(bench(study, table, values, sigma), table)
+    return CandidateContext(design_problem(study, table, values, sigma), table)
 
 
-def tried(
-    here: Place, build: Callable[[], Place], many: Crew
+def try_candidates(
+    here: CandidateContext, build: Callable[[], CandidateContext], many: CandidateRunner
 ) -> tuple[list[Candidate], Candidate | None, bool]:
     """(all candidates, the best, whether Ctrl-C came in between)."""
     points = list(_grid(here))
@@ -88,9 +88,11 @@ def tried(
     pieces = {f"candidate {k:06d}": dict(p) for k, p in enumerate(points)}
     interrupted = False
     try:
-        with crew(many.who, many.workers) as hands:
+        with executor_for(many.who, many.workers) as hands:
             context = Context(build, here)
-            do_pieces(hands, attempt, pieces, context=context, run=many.run, on_piece=note)
+            map_with_checkpoints(
+                hands, evaluate_candidate, pieces, context=context, run=many.run, on_piece=note
+            )
         best = best_of(found, here.table.criterion)
         if here.table.refine and best is not None:
             found += _refined(here, best)
@@ -114,30 +116,30 @@ def best_of(candidates: Sequence[Candidate], criterion: str) -> Candidate | None
 # --- one candidate -------------------------------------------------------------------------------
 
 
-def attempt(here: Place, settings: Settings) -> dict[str, Any]:
+def evaluate_candidate(here: CandidateContext, settings: Settings) -> dict[str, Any]:
     """What one candidate tells, as the store can keep it."""
     try:
         inputs = signals_of(here, settings)
     except ExperimentError as error:
         return {"error": error.message}
-    found = triangles(here.bench, here.bench.answer(inputs))
+    found = information_factors(here.bench, here.bench.answer(inputs))
     if isinstance(found, str):
         return {"error": found}
     normed, noisy = found
     return {"normed": normed.tolist(), "noisy": None if noisy is None else noisy.tolist()}
 
 
-def _candidate(here: Bench, settings: Settings, outcome: Outcome[Any]) -> Candidate:
+def _candidate(here: DesignProblem, settings: Settings, outcome: Outcome[Any]) -> Candidate:
     if not outcome.done:
         return Candidate(_label(settings), settings, None, outcome.error)
     return _judged(here, settings, outcome.result())
 
 
-def _judged(here: Bench, settings: Settings, told: Mapping[str, Any]) -> Candidate:
+def _judged(here: DesignProblem, settings: Settings, told: Mapping[str, Any]) -> Candidate:
     if "error" in told:
         return Candidate(_label(settings), settings, None, str(told["error"]))
     noisy = None if told["noisy"] is None else np.array(told["noisy"], np.float64)
-    judgement = of_triangles(here, np.array(told["normed"], np.float64), noisy)
+    judgement = measures_from_factors(here, np.array(told["normed"], np.float64), noisy)
     return Candidate(_label(settings), settings, judgement)
 
 
@@ -145,7 +147,7 @@ def _label(settings: Settings) -> str:
     return ", ".join(f"{n} = {v:.6g}" for n, v in settings.items()) or "as given"
 
 
-def waveform_of(here: Place, settings: Settings) -> Waveform:
+def waveform_of(here: CandidateContext, settings: Settings) -> Waveform:
     """The signal of one candidate. A ramp or sweep lasts as long as the experiment."""
     kind = here.table.signal
     given: dict[str, object] = {**here.table.fixed, **settings}
@@ -162,7 +164,7 @@ def waveform_of(here: Place, settings: Settings) -> Waveform:
     return make(kind, given)
 
 
-def signals_of(here: Place, settings: Settings) -> dict[str, Signal]:
+def signals_of(here: CandidateContext, settings: Settings) -> dict[str, Signal]:
     """The designed input of one candidate, by name."""
     wave = waveform_of(here, settings)
     highest = 0.5 / here.bench.step
@@ -182,7 +184,7 @@ def signals_of(here: Place, settings: Settings) -> dict[str, Signal]:
 # --- the grid ------------------------------------------------------------------------------------
 
 
-def require_class(here: Place) -> None:
+def require_class(here: CandidateContext) -> None:
     """Whether the class can be used at all, before any work."""
     table = here.table
     if len(here.bench.designed) > 1:
@@ -217,7 +219,7 @@ def require_class(here: Place) -> None:
     raise errors[0]
 
 
-def _grid(here: Place) -> Iterator[Settings]:
+def _grid(here: CandidateContext) -> Iterator[Settings]:
     names = list(here.table.vary)
     for point in product(*(values_of(g) for g in here.table.vary.values())):
         yield dict(zip(names, point, strict=True))
@@ -226,7 +228,7 @@ def _grid(here: Place) -> Iterator[Settings]:
 # --- between grid points -------------------------------------------------------------------------
 
 
-def _refined(here: Place, best: Candidate) -> list[Candidate]:
+def _refined(here: CandidateContext, best: Candidate) -> list[Candidate]:
     """Candidates between the best and its neighbours, in the order in which they were tried."""
     from scipy.optimize import minimize, minimize_scalar
 
@@ -239,7 +241,7 @@ def _refined(here: Place, best: Candidate) -> list[Candidate]:
         settings = dict(best.settings)
         for axis, value in zip(axes, np.atleast_1d(x), strict=True):
             settings[axis.name] = axis.value(float(value))
-        found.append(_judged(here.bench, settings, attempt(here, settings)))
+        found.append(_judged(here.bench, settings, evaluate_candidate(here, settings)))
         judgement = found[-1].judgement
         value = math.inf if judgement is None else judgement.score(here.table.criterion)
         return value if math.isfinite(value) else 1e300
@@ -273,7 +275,7 @@ class _Axis:
         return math.log(value) if self.log else value
 
 
-def _axis(here: Place, name: str, best: Candidate) -> _Axis | None:
+def _axis(here: CandidateContext, name: str, best: Candidate) -> _Axis | None:
     """None for whole numbers, and where there are no neighbours."""
     grid = here.table.vary[name]
     whole = {f.name for f in fields(KINDS[here.table.signal]) if f.type == "int"}
@@ -292,6 +294,6 @@ def builder(
     table: InputDesignTable,
     values: Mapping[str, float] | None,
     sigma: Mapping[str, float] | None,
-) -> Callable[[], Place]:
+) -> Callable[[], CandidateContext]:
     """What makes the place in another process."""
-    return partial(place, study, table, values, sigma)
+    return partial(candidate_context, study, table, values, sigma)

@@ -20,14 +20,14 @@ from estimica.base.view import (
     Panel,
     Section,
     Table,
-    ended,
-    labelled,
+    name_with_unit,
+    status_line,
 )
 from estimica.estimate.fit.tables import short, without_empty
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.experiment.free_input.problem.limits import KEPT
 from estimica.experiment.free_input.result import Attempt, FreeInput
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 Vector = npt.NDArray[np.float64]
 STRONG, GREY = 1, 7  # of the palette
@@ -108,7 +108,7 @@ def errors(found: FreeInput) -> Table:
         body.append((name, *shown, "" if unit == "1" else unit, remark))
     columns = ("unknown", "value", "reference", "design", "%", "gain %", "unit", "remark")
     title = f"{found.study}: standard errors to be expected, input {', '.join(found.designed)}"
-    note = f"{ended(*outcome(found))}. The reference is the {found.reference.text}."
+    note = f"{status_line(*outcome(found))}. The reference is the {found.reference.text}."
     made = Table(columns, tuple(body), title, note)
     return without_empty(made, "unit", "remark")
 
@@ -154,7 +154,9 @@ def _inputs(found: FreeInput) -> Iterator[Panel]:
             _held("design", found.design.signals[name], end, STRONG, listed=k == 0),
         ]
         bands = (Band("allowed", low, high),) if bounded else ()
-        yield Panel(labelled(name, unit), tuple(curves), bands, group="" if k else "designed input")
+        yield Panel(
+            name_with_unit(name, unit), tuple(curves), bands, group="" if k else "designed input"
+        )
 
 
 def _held(name: str, signal: Signal, end: float, colour: int, listed: bool) -> Curve:
@@ -185,7 +187,10 @@ def _outputs(found: FreeInput) -> Iterator[Panel]:
                 if math.isfinite(end)
             ]  # fmt: skip
         yield Panel(
-            labelled(name, unit), tuple(curves), bands, group="" if k else "variables of the model"
+            name_with_unit(name, unit),
+            tuple(curves),
+            bands,
+            group="" if k else "variables of the model",
         )
 
 
@@ -212,14 +217,16 @@ def page(found: FreeInput) -> Page:
         f"{len(found.times)} samples, criterion {found.criterion}; {short(found.seconds):g} s."
     )
     told = Page(f"Input design: {found.study}", tuple(_sections(found)), lead)
-    said = ended(*outcome(found))
+    said = status_line(*outcome(found))
     answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}.")
     more = (
         f"The input to be designed is {', '.join(found.designed)}, piece by piece, for "
         f"{KINDS[found.criterion]}."
     )
-    first = (asked(found.origin, "design-input", more), answer) if found.origin else (answer,)
-    return framed(told, "design-input", found.origin, first=first, run=found.run)
+    first = (
+        (study_summary(found.origin, "design-input", more), answer) if found.origin else (answer,)
+    )
+    return with_reproduction(told, "design-input", found.origin, first=first, run=found.run)
 
 
 def _sections(found: FreeInput) -> Iterator[Section]:

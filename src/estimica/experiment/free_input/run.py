@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.experiment.free_input.result import FreeInput
-from estimica.experiment.free_input.work import Progress, Terms, Work
+from estimica.experiment.free_input.work import FreeInputDesign, Progress, SearchBudget
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable
 
@@ -44,11 +44,11 @@ def free_input(
     search, and the best input so far is handed back.
     """
     begun = perf_counter()
-    work = Work.of(study, table, values, sigma)
+    work = FreeInputDesign.of(study, table, values, sigma)
     held = work.reference(reference, table)
     if table.energy == "class":
         work = work.with_energy(held)
-    terms = Terms(table.starts, table.seed, iterations, begun + seconds)
+    terms = SearchBudget(table.starts, table.seed, iterations, begun + seconds)
     found = work.searched(held, terms, progress or _quiet)
     return work.concluded(held, found, perf_counter() - begun)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Hold, Signal
-from estimica.experiment.design.signal_class import Place, require_class, signals_of
+from estimica.experiment.design.signal_class import CandidateContext, require_class, signals_of
 from estimica.experiment.free_input.problem.limits import KEPT, Limits, energy_of
 from estimica.experiment.free_input.problem.plan import Plan
 from estimica.experiment.waveforms.base import Waveform
@@ -145,7 +145,7 @@ def best_of_class(
     plan: Plan, table: InputDesignTable, score: Score, kept: Callable[..., bool]
 ) -> Reference:
     """The best of the class of signals that a table varies, among those that keep the limits."""
-    here = Place(plan.bench, table)
+    here = CandidateContext(plan.bench, table)
     require_class(here)
     best = Reference("no signal", {}, np.inf)
     for settings in _settings(table):

@@ -14,15 +14,18 @@ import numpy.typing as npt
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
-from estimica.experiment.design.problem import Bench, bench
-from estimica.experiment.free_input.derivatives.function import Traced, traced
-from estimica.experiment.free_input.derivatives.transcription import transcribed
+from estimica.experiment.design.problem import DesignProblem, design_problem
+from estimica.experiment.free_input.derivatives.function import (
+    TracedFunctionModel,
+    trace_function_model,
+)
+from estimica.experiment.free_input.derivatives.transcription import transcription_for
 from estimica.experiment.free_input.polish import polished
-from estimica.experiment.free_input.problem.criterion import Measure, Name, covariance
+from estimica.experiment.free_input.problem.criterion import ExperimentCriterion, Name, covariance
 from estimica.experiment.free_input.problem.limits import KEPT, Limits, limits_of
 from estimica.experiment.free_input.problem.nodes import nodes
 from estimica.experiment.free_input.problem.plan import Information, Plan
-from estimica.experiment.free_input.problem.search import Scenario, Search, Searched
+from estimica.experiment.free_input.problem.search import Scenario, Search, SearchResult
 from estimica.experiment.free_input.result import Attempt, Expected, FreeInput
 from estimica.experiment.free_input.starts import (
     Reference,
@@ -64,16 +67,18 @@ class Best:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class FreeInputDesign:
     """A plan with its criterion, limits and scenarios."""
 
     plan: Plan
-    measure: Measure
+    measure: ExperimentCriterion
     limits: Limits
     scenarios: tuple[Vector, ...]  # values of all unknowns
     criterion: str
     worst: bool
-    followed: tuple[Traced | None, ...] = ()  # functions, where symbols go through them
+    followed: tuple[
+        TracedFunctionModel | None, ...
+    ] = ()  # functions, where symbols go through them
 
     @classmethod
     def of(
@@ -82,9 +87,9 @@ class Work:
         table: InputDesignTable,
         values: Mapping[str, float] | None,
         sigma: Mapping[str, float] | None,
-    ) -> Work:
+    ) -> FreeInputDesign:
         """What a table asks for."""
-        found = bench(study, table, values, sigma)
+        found = design_problem(study, table, values, sigma)
         if found.sigma is None:
             raise ExperimentError(
                 "W208",
@@ -93,7 +98,7 @@ class Work:
             )
         plan = Plan(found, _stamps(found, table.pieces), found.sigma)
         name: Name = "E" if table.criterion == "S_min" else table.criterion
-        measure = Measure(name, np.array(found.counted, int), 1 / found.weights)
+        measure = ExperimentCriterion(name, np.array(found.counted, int), 1 / found.weights)
         limits, scenarios = limits_of(table, plan), _scenarios(found, table)
         followed = tuple(_followed(plan, limits, v) for v in scenarios)
         return cls(plan, measure, limits, scenarios, table.criterion, table.worst, followed)
@@ -139,7 +144,7 @@ class Work:
         own = {n: np.asarray(given[n], np.float64) for n in self.plan.designed}
         return reference_of(self.plan, "the given input", own, self.score)
 
-    def with_energy(self, reference: Reference) -> Work:
+    def with_energy(self, reference: Reference) -> FreeInputDesign:
         """The same with the energy of the reference as its limit."""
         spent = energies(self.plan, reference.signals, self.limits)
         return replace(self, limits=self.limits.with_energy(spent))
@@ -149,15 +154,15 @@ class Work:
     def searched(
         self,
         reference: Reference,
-        terms: Terms,
+        terms: SearchBudget,
         progress: Callable[[Progress], None],
-    ) -> Found:
+    ) -> SearchSummary:
         """Search from several starts, the best kept."""
         trial = within(self.plan, self.limits, pieced(self.plan, reference.signals))
         scenarios: list[Scenario] = []
         for v, followed in zip(self.scenarios, self.followed, strict=True):
             like = scenarios[0].transcription if scenarios else None
-            how = followed or transcribed(self.plan, self.limits, v, trial, like)
+            how = followed or transcription_for(self.plan, self.limits, v, trial, like)
             scenarios.append(Scenario(v, how, Information(self.plan, v)))
         search = Search(self.plan, self.measure, scenarios, self.limits, self.worst)
         best = self._first(trial)
@@ -183,7 +188,7 @@ class Work:
                 break
             if perf_counter() > terms.until:
                 break
-        return Found(best, tuple(attempts), interrupted, search)
+        return SearchSummary(best, tuple(attempts), interrupted, search)
 
     def _first(self, trial: Vector) -> Best:
         """The reference as pieces, or rest, where nothing better is known."""
@@ -193,7 +198,7 @@ class Work:
         return Best(within(self.plan, self.limits, rest), math.inf)
 
     def _starts(
-        self, search: Search, reference: Reference, terms: Terms
+        self, search: Search, reference: Reference, terms: SearchBudget
     ) -> list[tuple[str, Vector]]:
         """The best candidates, at first one of each kind."""
         kinds: dict[str, list[tuple[float, str, Vector]]] = {}
@@ -217,9 +222,9 @@ class Work:
         search: Search,
         start: Vector,
         best: Best,
-        terms: Terms,
+        terms: SearchBudget,
         told: Callable[[int, float], None],
-    ) -> tuple[Searched, Best]:
+    ) -> tuple[SearchResult, Best]:
         """One search, its limits kept at the engine's outputs too."""
         found, margin, begun = None, 0.0, start
         for _ in range(1 + TIGHTENED):
@@ -253,7 +258,7 @@ class Work:
 
     # -- the conclusion --------------------------------------------------------------------------
 
-    def concluded(self, reference: Reference, found: Found, seconds: float) -> FreeInput:
+    def concluded(self, reference: Reference, found: SearchSummary, seconds: float) -> FreeInput:
         """The result, every number of it from the engine."""
         b = self.plan.bench
         if not math.isfinite(found.best.value):
@@ -319,7 +324,7 @@ class Work:
         found: Vector = np.sqrt(np.diag(C)) * self.plan.sizes
         return found
 
-    def _difference(self, found: Found) -> float:
+    def _difference(self, found: SearchSummary) -> float:
         """Largest relative difference of standard errors between the search and the engine."""
         off = [0.0]
         for s in found.search.scenarios:
@@ -330,7 +335,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Terms:
+class SearchBudget:
     """How long and from where a search goes."""
 
     starts: int
@@ -340,7 +345,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchSummary:
     """What all searches together found."""
 
     best: Best
@@ -349,16 +354,16 @@ class Found:
     search: Search
 
 
-def _followed(plan: Plan, limits: Limits, values: Vector) -> Traced | None:
+def _followed(plan: Plan, limits: Limits, values: Vector) -> TracedFunctionModel | None:
     """A function followed by symbols, tried with a random input."""
     if not isinstance(plan.model, FunctionModel):
         return None
     random = np.random.default_rng(1).uniform(-1, 1, (len(plan.designed), len(plan.stamps)))
     trial = limits.middle[:, None] + limits.reach[:, None] * random
-    return traced(plan, values, limits.names, trial=trial.ravel())
+    return trace_function_model(plan, values, limits.names, trial=trial.ravel())
 
 
-def _stamps(found: Bench, pieces: int | None) -> Vector:
+def _stamps(found: DesignProblem, pieces: int | None) -> Vector:
     """Where pieces begin: at samples, as evenly as these allow."""
     N = len(found.times)
     count = N if pieces is None else pieces
@@ -370,7 +375,7 @@ def _stamps(found: Bench, pieces: int | None) -> Vector:
     return np.asarray(found.times[places], np.float64)
 
 
-def _scenarios(found: Bench, table: InputDesignTable) -> tuple[Vector, ...]:
+def _scenarios(found: DesignProblem, table: InputDesignTable) -> tuple[Vector, ...]:
     """Every combination of the values of robust tuners; the nominal values where there are none."""
     tuners = found.links.tuners
     for name in table.robust:

@@ -11,12 +11,12 @@ from estimica.experiment.frequency.spectra import Spectra, positive
 Vector = npt.NDArray[np.float64]
 
 ALIKE = 0.05  # mean square by which periods may differ, relative to the signal's variance
-WEAK = 1e-6  # power of a line relative to the strongest one: not excited
+UNEXCITED_LINE = 1e-6  # power of a line relative to the strongest one: not excited
 CLEAR = 9.0  # power of a line over the power of its own scatter: excited
 WHOLE = 0.02  # samples by which a period may miss a whole number
 
 
-def over_periods(
+def spectra_over_periods(
     u: Vector, y: Vector, step: float, period: float | None, settle: float | None
 ) -> Spectra:
     """Ratio of mean spectra at the lines that the input excites."""
@@ -89,7 +89,7 @@ def _excited(U: npt.NDArray[np.complex128], n: int) -> npt.NDArray[np.int64]:
     lines = np.arange(1, (n + 1) // 2)
     mean = np.abs(U.mean(axis=0)[lines]) ** 2
     scatter = np.var(U[:, lines], axis=0, ddof=1) / len(U)
-    found = lines[(mean > WEAK * mean.max(initial=0.0)) & (mean > CLEAR * scatter)]
+    found = lines[(mean > UNEXCITED_LINE * mean.max(initial=0.0)) & (mean > CLEAR * scatter)]
     if not len(found):
         raise ExperimentError("W058", "the input does not change: there is nothing to respond to")
     return np.asarray(found, np.int64)

@@ -7,8 +7,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from estimica.base.view import Curve, Curves, Page, Panel, Ribbon, Rounded, Section, Table, labelled
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.base.view import (
+    Curve,
+    Curves,
+    Page,
+    Panel,
+    Ribbon,
+    Rounded,
+    Section,
+    Table,
+    name_with_unit,
+)
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.experiment.frequency.run import FrequencyEstimate
 
 Vector = npt.NDArray[np.float64]
@@ -35,7 +45,7 @@ def table(estimate: FrequencyEstimate) -> Table:
             strict=True,
         )
     )  # fmt: skip
-    gain = labelled("magnitude", estimate.unit)
+    gain = name_with_unit("magnitude", estimate.unit)
     columns = ("frequency [Hz]", gain, "std. error", "phase [deg]", "std. error", "coherence")
     title = f"{estimate.output}/{estimate.input}: frequency response by {estimate.method}"
     more = f"; the first {MOST} of {len(rows)} frequencies" if len(rows) > MOST else ""
@@ -53,7 +63,7 @@ def curves(estimate: FrequencyEstimate) -> Curves:
     low = np.maximum(size - width, FLOOR * size)
     panels = (
         Panel(
-            labelled(f"|{estimate.output}/{estimate.input}|", estimate.unit),
+            name_with_unit(f"|{estimate.output}/{estimate.input}|", estimate.unit),
             (_line(f, size),),
             log=True,
             ribbons=(Ribbon("95 %", f, low, size + width),),
@@ -88,7 +98,9 @@ def page(estimate: FrequencyEstimate) -> Page:
     )
     title = f"Frequency response: {estimate.output}/{estimate.input}"
     files = (Path(estimate.source),) if estimate.source else ()
-    return framed(Page(title, sections), "frequency-response", None, first=first, files=files)
+    return with_reproduction(
+        Page(title, sections), "frequency-response", None, first=first, files=files
+    )
 
 
 def _answer(estimate: FrequencyEstimate) -> str:
@@ -100,7 +112,7 @@ def _answer(estimate: FrequencyEstimate) -> str:
     clear = int((2 * estimate.stderr < gain).sum())
     return (
         f"{told}. The gain is largest at {f[top]:.4g} Hz with "
-        f"{labelled(f'{gain[top]:.4g}', estimate.unit)}. "
+        f"{name_with_unit(f'{gain[top]:.4g}', estimate.unit)}. "
         f"At {clear} of them it is clearly more than its uncertainty."
     )
 

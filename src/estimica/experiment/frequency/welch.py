@@ -13,10 +13,10 @@ Vector = npt.NDArray[np.float64]
 SEGMENTS = 8  # of a record, before they overlap by half
 #: squared correlation of the spectra of neighbouring Hann windows that overlap by half
 SHARED = 1 / 36
-WEAK = 1e-8  # power of the input relative to its strongest frequency: not excited
+UNEXCITED_FREQUENCY = 1e-8  # power of the input relative to its strongest frequency: not excited
 
 
-def by_welch(
+def spectra_by_welch(
     u: Vector, y: Vector, step: float, settle: float | None, segment: float | None
 ) -> Spectra:
     """H1 = S_yu/S_uu over stretches with a Hann window that overlap by half.
@@ -45,7 +45,7 @@ def by_welch(
     S_yu = np.mean(Y * U.conj(), axis=0)
     # the window lets the mean leak into the first line, and the last one is real
     lines = np.arange(2, (length + 1) // 2)
-    lines = lines[S_uu[lines] > WEAK * S_uu[lines].max(initial=0.0)]
+    lines = lines[S_uu[lines] > UNEXCITED_FREQUENCY * S_uu[lines].max(initial=0.0)]
     if not len(lines):
         raise ExperimentError("W058", "the input does not change: there is nothing to respond to")
     G = S_yu[lines] / S_uu[lines]

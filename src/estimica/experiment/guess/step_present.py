@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimica.base.view import Curve, Curves, Panel, Table, labelled
+from estimica.base.view import Curve, Curves, Panel, Table, name_with_unit
 from estimica.experiment.guess.step_construction import AT_TAU
 from estimica.experiment.guess.step_response import FirstGuess
 
@@ -38,7 +38,7 @@ def curves(guess: FirstGuess) -> Curves:
     r, unit = guess.record, guess.time_unit
     end = r.at + min(float(guess.curve.elapsed[-1]) * 1.3, float(r.time[-1]) - r.at)
     begin = r.at - 0.08 * (end - r.at)
-    name = labelled(r.output, guess.units.get(r.output, ""))
+    name = name_with_unit(r.output, guess.units.get(r.output, ""))
     step = np.array([begin, r.at, end])
     stepped = Curve(r.input, step, np.array([0.0, r.size, r.size]), stepped=True)
     lines = [*_measured(guess, begin, end), *_levels(guess, begin, end)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimica.base.errors import EstimicaError
 from estimica.base.signals import Vector
-from estimica.compiled.model.interface import Model, Respond
+from estimica.compiled.model.interface import Model, ModelResponse
 from estimica.experiment.guess.quantities import (
     FIRST_ORDER,
     MOST,
@@ -91,7 +91,7 @@ class _Trial:
         values, self.missing = nominal_values(model, tried)
         self.names = list(values)
         self.values: Vector = np.array(list(values.values()), np.float64)
-        self.respond: Respond = model.response(
+        self.respond: ModelResponse = model.response(
             self.times,
             inputs,
             {n: values[n] for n in self.missing},

@@ -92,7 +92,7 @@ class Waveform(ABC):
         yield from ()
 
 
-class Cornered(Waveform):
+class PiecewiseLinear(Waveform):
     """A waveform of straight pieces: it is exact, however coarse the stamps are."""
 
     @abstractmethod
@@ -188,7 +188,7 @@ def snapped(corners: Vector, grid: Vector) -> Vector:
     return np.where(near, nearest, corners)
 
 
-def limited(count: float, kind: str) -> int:
+def require_few_corners(count: float, kind: str) -> int:
     """A number of corners, unless there are so many that nobody means it."""
     if count > MOST_CORNERS:
         raise ExperimentError(

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimica.base.signals import Hold, Vector
-from estimica.experiment.waveforms.base import Cornered, limited
+from estimica.experiment.waveforms.base import PiecewiseLinear, require_few_corners
 
 
 @dataclass(frozen=True)
-class Noise(Cornered):
+class Noise(PiecewiseLinear):
     """White Gaussian noise, drawn every `clock` seconds, filtered to `band` and held.
 
     `band` is (low, high) in Hz, either of them None; without a band the noise stays white. The
@@ -77,7 +77,7 @@ class Noise(Cornered):
         return np.asarray(made, np.float64)
 
     def _corners(self, first: float, last: float) -> tuple[Vector, Vector, Hold]:
-        count = limited(np.floor(last / self.clock) + 1, self.kind)
+        count = require_few_corners(np.floor(last / self.clock) + 1, self.kind)
         value = self._drawn(count)
         k = np.arange(int(np.floor(first / self.clock)), count)
         time: Vector = self.clock * k.astype(np.float64)
@@ -103,7 +103,7 @@ class Noise(Cornered):
         low, high = self.band or (None, None)
         if low is not None and high is not None:
             slowest = min(slowest, high - low)
-        warm = limited(np.ceil(5 * self.order / (slowest * self.clock)), self.kind)
+        warm = require_few_corners(np.ceil(5 * self.order / (slowest * self.clock)), self.kind)
         impulse = np.zeros(warm)
         impulse[0] = 1.0
         return warm, float(np.linalg.norm(sosfilt(sections, impulse)))

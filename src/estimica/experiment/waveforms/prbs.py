@@ -9,13 +9,13 @@ from functools import lru_cache
 import numpy as np
 
 from estimica.base.signals import Hold, Vector
-from estimica.experiment.waveforms.base import Cornered, limited
+from estimica.experiment.waveforms.base import PiecewiseLinear, require_few_corners
 
 REGISTERS = (2, 20)
 
 
 @dataclass(frozen=True)
-class PRBS(Cornered):
+class PRBS(PiecewiseLinear):
     """offset ± amplitude, drawn anew at every clock; repeats after 2^registers − 1 clocks.
 
     Over a period its autocorrelation is 1 at shift 0 and −1/(2^registers − 1) at all other clocks
@@ -46,7 +46,7 @@ class PRBS(Cornered):
 
     def _corners(self, first: float, last: float) -> tuple[Vector, Vector, Hold]:
         low = int(np.floor(first / self.clock))
-        limited((last - first) / self.clock, self.kind)
+        require_few_corners((last - first) / self.clock, self.kind)
         clocks = np.arange(low, int(np.floor(last / self.clock)) + 2)
         sign = _sequence(self.registers)[(clocks + self.shift) % self.length]
         time: Vector = self.clock * clocks.astype(np.float64)

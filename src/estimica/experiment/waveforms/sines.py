@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimica.base.signals import Vector
-from estimica.experiment.waveforms.base import Smooth, limited
+from estimica.experiment.waveforms.base import Smooth, require_few_corners
 from estimica.study.fields.counts import LINE
 
 TWO_PI = 2 * np.pi
@@ -229,5 +229,5 @@ def _chord(rate: float, tolerance: float) -> float:
 
 
 def _even(first: float, last: float, step: float, kind: str) -> Vector:
-    count = limited(np.ceil((last - first) / step), kind)
+    count = require_few_corners(np.ceil((last - first) / step), kind)
     return np.linspace(first, last, max(count, 1) + 1)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimica.base.signals import Hold, Vector
-from estimica.experiment.waveforms.base import Cornered, limited
+from estimica.experiment.waveforms.base import PiecewiseLinear, require_few_corners
 
 
 @dataclass(frozen=True)
-class Step(Cornered):
+class Step(PiecewiseLinear):
     """From the offset to offset + amplitude at `begin`; a pulse where it has a duration."""
 
     duration: float | None = None
@@ -28,7 +28,7 @@ class Step(Cornered):
 
 
 @dataclass(frozen=True)
-class Staircase(Cornered):
+class Staircase(PiecewiseLinear):
     """`stairs` equal steps, amplitude/stairs each, over `duration`; the last one stays.
 
     With `down` it goes up and, as evenly, down again to the first stair.
@@ -52,7 +52,7 @@ class Staircase(Cornered):
 
 
 @dataclass(frozen=True)
-class Square(Cornered):
+class Square(PiecewiseLinear):
     """offset + amplitude for the share `duty` of each period, then offset − amplitude."""
 
     frequency: float  # Hz
@@ -67,7 +67,7 @@ class Square(Cornered):
 
 
 @dataclass(frozen=True)
-class SquareRamp(Cornered):
+class SquareRamp(PiecewiseLinear):
     """A square wave whose size grows evenly from 0 to the amplitude at `duration`, then stays."""
 
     frequency: float  # Hz
@@ -107,7 +107,7 @@ def _switches(
     frequency: float, duty: float, first: float, last: float, kind: str
 ) -> tuple[Vector, Vector]:
     """(times, signs): the last switch at or before `first`, and all up to `last`."""
-    limited(2 * (last - first) * frequency, kind)
+    require_few_corners(2 * (last - first) * frequency, kind)
     whole = np.arange(np.floor(first * frequency), np.floor(last * frequency) + 2)
     time = np.column_stack([whole, whole + duty]).ravel() / frequency
     sign = np.tile([1.0, -1.0], len(whole))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.base.view import Curve, Curves, Panel, labelled
+from estimica.base.view import Curve, Curves, Panel, name_with_unit
 from estimica.infer.backcalculation.law import Law
 from estimica.infer.backcalculation.result import BackCalculation
 
@@ -56,10 +56,10 @@ def picture(
         raise InferError("I619", f"axes '{axes}': '{which}' is positive at no point; take linear")
     curves = _points(found, x_all, y_all, drawn)
     curves += _laws(found, name, against, x_all[drawn], across, up)
-    label = labelled(name, found.units.get(name, ""))
+    label = name_with_unit(name, found.units.get(name, ""))
     panel = Panel(label, tuple(curves), log=up, group=HEADINGS[axes])
     title = f"{found.study}: {name} against {against}"
-    horizontal = labelled(against, found.units.get(against, ""))
+    horizontal = name_with_unit(against, found.units.get(against, ""))
     return Curves((panel,), title, horizontal, 300, log_time=across)
 
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from estimica.base.view import Page, Section, Table, ended, labelled
+from estimica.base.view import Page, Section, Table, name_with_unit, status_line
 from estimica.estimate.fit.tables import short
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.backcalculation.law import Law
 from estimica.infer.backcalculation.pictures import HEADINGS, picture, possible_axes, require_axes
-from estimica.infer.backcalculation.ranking import told
+from estimica.infer.backcalculation.ranking import exclusions_in_words
 from estimica.infer.backcalculation.result import BackCalculation
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 MOST_POINTS = 30  # rows of a table
 MOST_FAILED = 8
@@ -51,7 +51,7 @@ def points(found: BackCalculation) -> Table:
     """The first points with everything known of them."""
     several = len(found.cases) > 1
     names = found.names
-    columns = [labelled(n, found.units.get(n, "")) for n in names]
+    columns = [name_with_unit(n, found.units.get(n, "")) for n in names]
     data = [found.column(n) for n in names]
     stamps = [(c.case, s) for c in found.cases for s in c.stamps.tolist()]
     rows = []
@@ -75,10 +75,10 @@ def page(found: BackCalculation, axes: str | None = None) -> Page:
     what = "samples" if found.has_time else "points"
     lead = f"{', '.join(found.compute)} at {found.n_points} {what}."
     told = Page(f"Back-calculation: {found.study}", tuple(_sections(found, axes)), lead)
-    said = ended(*outcome(found))
+    said = status_line(*outcome(found))
     answer = Section(ANSWER, f"{said[:1].upper()}{said[1:]}.")
-    first = (asked(found.origin, "backcalculate"), answer) if found.origin else (answer,)
-    return framed(told, "backcalculate", found.origin, first=first, run=found.run)
+    first = (study_summary(found.origin, "backcalculate"), answer) if found.origin else (answer,)
+    return with_reproduction(told, "backcalculate", found.origin, first=first, run=found.run)
 
 
 def _sections(found: BackCalculation, only: str | None) -> Iterator[Section]:
@@ -86,7 +86,7 @@ def _sections(found: BackCalculation, only: str | None) -> Iterator[Section]:
         laws = found.laws.get(name)
         if laws is not None:
             tables = (replace(laws.table(), title="", note=""), _parameters(laws.best))
-            reasons = told(laws.excluded)
+            reasons = exclusions_in_words(laws.excluded)
             text = f"{laws.verdict[:1].upper()}{laws.verdict[1:]}.\n\n{_RANKED}"
             text += f"\n\nNot tried: {reasons}." if reasons else ""
             text += f"\n\nFor the model: {laws.best.formula}"

@@ -125,7 +125,9 @@ def fit_laws(
     found = _of_best_degree(found)
     excluded = _shortest(excluded, found)
     if not found:
-        raise InferError("I602", f"no law of '{target}' can be fitted: {told(excluded)}")
+        raise InferError(
+            "I602", f"no law of '{target}' can be fitted: {exclusions_in_words(excluded)}"
+        )
     low = min(law.aicc for law in found)
     total = sum(math.exp(-(law.aicc - low) / 2) for law in found)
     folds = _folds(len(points.y), seed)
@@ -143,7 +145,7 @@ def fit_laws(
     return Laws(target, tuple(scored), tuple(excluded), len(points.y), scale)
 
 
-def told(excluded: Sequence[tuple[str, str]]) -> str:
+def exclusions_in_words(excluded: Sequence[tuple[str, str]]) -> str:
     """Laws that were not tried, in words: those with the same reason together."""
     reasons: dict[str, list[str]] = {}
     for label, why in excluded:

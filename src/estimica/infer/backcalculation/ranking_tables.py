@@ -5,7 +5,7 @@ from __future__ import annotations
 from estimica.base.view import Table
 from estimica.estimate.fit.tables import short
 from estimica.infer.backcalculation.law import Law
-from estimica.infer.backcalculation.ranking import Laws, told
+from estimica.infer.backcalculation.ranking import Laws, exclusions_in_words
 
 MOST = 12  # rows
 EXACT = 1e-10  # relative error of points that were computed by the formula that is found
@@ -65,5 +65,5 @@ def table(found: Laws) -> Table:
     if len(found.ranked) > MOST:
         note += f" {len(found.ranked) - MOST} further laws are worse."
     if found.excluded:
-        note += f" Not tried: {told(found.excluded)}."
+        note += f" Not tried: {exclusions_in_words(found.excluded)}."
     return Table(columns, rows, f"Laws of {found.target}", note)

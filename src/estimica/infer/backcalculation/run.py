@@ -13,7 +13,7 @@ import numpy.typing as npt
 from estimica.base.errors import InferError
 from estimica.base.problems import Problem, raise_all
 from estimica.compiled.model.interface import Model
-from estimica.estimate.objective.parameter_map import Links
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.infer.backcalculation.points import CasePoints, model_and_case, points_of
 from estimica.infer.backcalculation.ranking import KINDS, Laws, fit_laws
 from estimica.infer.backcalculation.result import BackCalculation, NamedLaws
@@ -126,7 +126,7 @@ def _tuned(study: Study) -> dict[str, float]:
     kept = [(t, s) for t, s in zip(study.tuners, starts, strict=True) if s is not None]
     if not kept:
         return {}
-    links = Links([t for t, _ in kept], {}, study.driven)
+    links = ParameterMap([t for t, _ in kept], {}, study.driven)
     values, _ = links.at(np.array([s for _, s in kept], float))
     return dict(zip(links.parameters, map(float, values), strict=True))
 

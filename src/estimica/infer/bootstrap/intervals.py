@@ -101,7 +101,7 @@ def _as_they_are(value: float, ends: Ends) -> Ends:
     return ends
 
 
-def silent(value: float) -> Spread:
+def empty_spread(value: float) -> Spread:
     """Of replicates that say nothing."""
     return Spread(value, math.nan, math.nan, math.nan, NOTHING, NOTHING, 0.0)
 

@@ -11,14 +11,23 @@ import numpy as np
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, ended, labelled
+from estimica.base.view import (
+    Curve,
+    Curves,
+    Page,
+    Panel,
+    Section,
+    Table,
+    name_with_unit,
+    status_line,
+)
 from estimica.estimate.fit.tables import aligned, percent, rounded, without_empty
 from estimica.estimate.identify.invariant import listed
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.bootstrap.intervals import Spread
 from estimica.infer.bootstrap.result import Bootstrap
 from estimica.infer.refit import doubts
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 PICTURES = ("scatter", "distribution")
 MOST_PAIRS = 8
@@ -88,7 +97,7 @@ def estimates(found: Bootstrap) -> Table:
     rows += [(*_row(f"variance of {n}", s, ""), "") for n, s in found.noise_spreads.items()]
     title = f"{found.fit.study.name}: bootstrap, {found.kind}, seed {found.seed}"
     status, message = outcome(found)
-    note = ended(status, message)
+    note = status_line(status, message)
     if not found.trusted:
         return without_empty(Table(columns, tuple(rows), title, note), *columns[2:])
     scattering = [s for k, s in enumerate(found.spreads) if not found.remark(k)]
@@ -160,8 +169,8 @@ def _scatter(found: Bootstrap, chosen: Sequence[int], named: bool) -> Curves:
         )
         lost = [f"{items[k].label} {found.remark(k)}" for k in (a, b) if found.remark(k)]
         heading = (
-            f"{labelled(items[b].label, items[b].unit)} over "
-            f"{labelled(items[a].label, items[a].unit)}: "
+            f"{name_with_unit(items[b].label, items[b].unit)} over "
+            f"{name_with_unit(items[a].label, items[a].unit)}: "
             + ("; ".join(lost) or f"correlation {correlation[a, b]:.2f}")
         )
         panels.append(Panel(items[b].label, (cloud, middle), group=heading))
@@ -204,7 +213,7 @@ def _bars(found: Bootstrap, chosen: Sequence[int]) -> Curves:
             if math.isfinite(x)
         ]
         remark = found.remark(k)
-        heading = labelled(u.label, u.unit) + (f": {remark}" if remark else "")
+        heading = name_with_unit(u.label, u.unit) + (f": {remark}" if remark else "")
         panels.append(Panel("count", tuple(curves), group=heading))
     return Curves(tuple(panels), f"{found.fit.study.name}: replicates", "", 170)
 
@@ -225,12 +234,12 @@ def page(found: Bootstrap) -> Page:
     )
     study = found.fit.study
     told = Page(f"Bootstrap: {study.name}", tuple(_sections(found)), lead)
-    first = (asked(study, "bootstrap"), Section(ANSWER, _answer(found)))
-    return framed(told, "bootstrap", study, first=first, seed=found.seed, run=found.run)
+    first = (study_summary(study, "bootstrap"), Section(ANSWER, _answer(found)))
+    return with_reproduction(told, "bootstrap", study, first=first, seed=found.seed, run=found.run)
 
 
 def _answer(found: Bootstrap) -> str:
-    said = ended(*outcome(found))
+    said = status_line(*outcome(found))
     words = [f"{said[:1].upper()}{said[1:]}."]
     if found.replicates > 1:
         told = [_told(found, k) for k in range(found.fit.n_free)]

@@ -18,7 +18,7 @@ from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure, Prediction
 from estimica.infer.bootstrap.inversion import inverse
 from estimica.infer.covariance.block_length import block_length
-from estimica.infer.refit import Workplace, told_at
+from estimica.infer.refit import FitContext, noise_freedom_at
 
 Vector = npt.NDArray[np.float64]
 Kind = Literal["parametric", "residual", "block"]
@@ -53,7 +53,7 @@ class Gaussian(NoiseSource):
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn(NoiseSource):
+class ResidualNoise(NoiseSource):
     """Residuals of the fit, each drawn on its own, within its output and case.
 
     They are divided by the σ of their sample, if it has its own, and multiplied by that of the
@@ -122,7 +122,7 @@ def require_kind(kind: str) -> None:
         raise InferError("I403", f"there is no bootstrap of kind '{kind}'{hint}")
 
 
-def resampler(place: Workplace, kind: str, length: int | None) -> Resampler:
+def resampler(place: FitContext, kind: str, length: int | None) -> Resampler:
     """The source of replicates at the estimate of a `place`; `length` is that of blocks, if given.
 
     Residuals of a fit are smaller than the noise was, since unknowns follow it: squares of
@@ -155,7 +155,7 @@ def resampler(place: Workplace, kind: str, length: int | None) -> Resampler:
         plain = [v / s for v, s in zip(objective.errors(predictions), each, strict=True)]
         centred = tuple(g * (v - v.mean()) for g, v in zip(growth, plain, strict=True))
         if kind == "residual":
-            source = Drawn(centred, each)
+            source = ResidualNoise(centred, each)
         else:
             source = _blocks(objective, centred, each, length)
     return Resampler(objective.blocks, tuple(predictions), source)
@@ -190,10 +190,10 @@ def _require_seen(objective: Objective, kind: str) -> None:
             )
 
 
-def _growths(place: Workplace, point: Point) -> list[float]:
+def _growths(place: FitContext, point: Point) -> list[float]:
     """For each block √(N/(N − p)) of its output; 1 where nothing would be left."""
     found = dict.fromkeys((b.name for b in place.objective.blocks), 1.0)
-    for level in told_at(place, point).levels:
+    for level in noise_freedom_at(place, point).levels:
         # residuals that are drawn are those of the fit, whatever is known of their size
         left = level.count - level.share
         growth = level.growth if not level.known else level.count / left if left > 0 else 1.0

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from estimica.base import view as show
 from estimica.estimate.fit.result import Fit
-from estimica.infer.bootstrap.intervals import Spread, silent, spread, widened
+from estimica.infer.bootstrap.intervals import Spread, empty_spread, spread, widened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ class Bootstrap:
     def spreads(self) -> tuple[Spread, ...]:
         """What the replicates say of each unknown, in the order of the fit's unknowns."""
         if not self.trusted:
-            return tuple(silent(float(v)) for v in self.fit.values)
+            return tuple(empty_spread(float(v)) for v in self.fit.values)
         return tuple(
             spread(
                 float(self.fit.values[k]),
@@ -103,7 +103,7 @@ class Bootstrap:
     def noise_spreads(self) -> dict[str, Spread]:
         """The same for the estimated noise variances; their bias is that of the replicates."""
         if not self.trusted:
-            return {name: silent(self.fit.noise[name].variance) for name in self.noise}
+            return {name: empty_spread(self.fit.noise[name].variance) for name in self.noise}
         return {
             name: spread(
                 self.fit.noise[name].variance,

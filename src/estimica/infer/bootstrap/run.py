@@ -19,15 +19,15 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.objective.cost import Point, as_seen, judge_of
+from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
 from estimica.estimate.search.run import Status
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import do_pieces
+from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.seeds import seeds
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import Executor, crew
+from estimica.execute.workers.executor import Executor, executor_for
 from estimica.infer.bootstrap.influence import accelerations
 from estimica.infer.bootstrap.resampling import (
     Gaussian,
@@ -41,15 +41,15 @@ from estimica.infer.bootstrap.result import Bootstrap, FailedReplicate
 from estimica.infer.input_errors import refuse_input_errors
 from estimica.infer.refit import (
     Estimate,
-    Workplace,
+    FitContext,
     bounds_reached,
     estimate_of,
+    fit_context,
+    fit_context_of,
+    noise_freedom_at,
     refit,
     require_estimate,
     shortfall,
-    told_at,
-    workplace,
-    workplace_of,
 )
 from estimica.study.study import Study
 
@@ -72,7 +72,7 @@ OnProgress = Callable[[Progress], None]
 class _Bench:
     """What every replicate needs: the workplace and the source of its data."""
 
-    place: Workplace
+    place: FitContext
     resampler: Resampler
 
 
@@ -104,7 +104,7 @@ def bootstrap(
         refuse_input_errors(fit.study, f"bootstrap of kind '{kind}'", "use kind 'parametric'")
     _require_counts(replicates, block_length)
     with one_thread():
-        bench = _bench(workplace_of(fit), kind, block_length)
+        bench = _bench(fit_context_of(fit), kind, block_length)
     build = partial(_built, fit.study, estimate_of(fit), kind, block_length)
     pieces = {_key(k): s for k, s in enumerate(seeds(seed, replicates))}
     found: dict[int, Outcome[Any]] = {}
@@ -116,8 +116,8 @@ def bootstrap(
 
     interrupted = False
     try:
-        with crew(executor, workers) as hands:
-            do_pieces(
+        with executor_for(executor, workers) as hands:
+            map_with_checkpoints(
                 hands,
                 _replicate,
                 pieces,
@@ -135,10 +135,10 @@ def bootstrap(
 
 def _built(study: Study, estimate: Estimate, kind: str, length: int | None) -> _Bench:
     """The bench of a worker process."""
-    return _bench(workplace(study, estimate), kind, length)
+    return _bench(fit_context(study, estimate), kind, length)
 
 
-def _bench(place: Workplace, kind: str, length: int | None) -> _Bench:
+def _bench(place: FitContext, kind: str, length: int | None) -> _Bench:
     return _Bench(place, resampler(place, kind, length))
 
 
@@ -176,9 +176,9 @@ def _concluded(
     objective = bench.place.objective
     point = objective.at(bench.place.q)
     assert isinstance(point, Point), "the estimate was simulated before"
-    judge = judge_of(objective, point)
-    degrees = told_at(bench.place, point).of()
-    point = point if isinstance(judge, str) else as_seen(judge, point)
+    judge = accuracy_objective(objective, point)
+    degrees = noise_freedom_at(bench.place, point).of()
+    point = point if isinstance(judge, str) else with_curvature_of(judge, point)
     lengths = lengths_of(bench.resampler.source, objective.blocks)
     own = [lengths.get((b.case, b.name), 1) for b in objective.blocks]
     acceleration, of_noise = accelerations(objective, point, own)

@@ -24,7 +24,7 @@ def block_length(residual: Vector) -> int:
     most = math.ceil(min(3 * math.sqrt(n), n / 3))
     lags = min(most + max(5, math.ceil(math.sqrt(math.log10(n)))), n - 1)
     covariance = np.array([float(centred[: n - k] @ centred[k:]) / n for k in range(lags + 1)])
-    reach = min(2 * memory(covariance / variance, n), most, lags)
+    reach = min(2 * correlation_length(covariance / variance, n), most, lags)
     if reach == 0:
         return 1
     k = np.arange(-reach, reach + 1)
@@ -36,7 +36,7 @@ def block_length(residual: Vector) -> int:
     return int(min(max(math.ceil(length - 1e-9), 1), most))
 
 
-def memory(correlation: Vector, n: int, run: int = 5) -> int:
+def correlation_length(correlation: Vector, n: int, run: int = 5) -> int:
     """The last lag before a stretch of `run` correlations that chance alone explains."""
     run = max(run, math.ceil(math.sqrt(math.log10(n))))
     small = np.abs(correlation[1:]) < 2 * math.sqrt(math.log10(n) / n)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.infer.covariance.linearisation import Linearised, Rows
+from estimica.infer.covariance.linearisation import LinearisedFit, Rows
 from estimica.infer.covariance.spacing import spacing
 
 Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Gridded:
+class GriddedResiduals:
     """Scored residuals of one output of a case and their Jacobian, zero where no sample is."""
 
     case: str
@@ -44,7 +44,7 @@ class Gridded:
         return np.asarray(self.count * (1 - lags / self.size) / np.maximum(pairs, 1.0))
 
 
-def gridded(around: Linearised) -> list[Gridded]:
+def residual_grids(around: LinearisedFit) -> list[GriddedResiduals]:
     """Every block of residuals on the grid of its case."""
     cases: dict[str, list[Rows]] = {}
     for one in around.rows:
@@ -52,7 +52,7 @@ def gridded(around: Linearised) -> list[Gridded]:
     return [g for rows in cases.values() for g in _on_grid(rows)]
 
 
-def _on_grid(rows: Sequence[Rows]) -> list[Gridded]:
+def _on_grid(rows: Sequence[Rows]) -> list[GriddedResiduals]:
     """Outputs of one case; where stamps come twice, lags count samples of each output."""
     stamps = np.unique(np.concatenate([one.time for one in rows]))
     single = all(np.all(np.diff(one.time) > 0) for one in rows)
@@ -66,14 +66,16 @@ def _on_grid(rows: Sequence[Rows]) -> list[Gridded]:
         if where.size != len(places):  # without gaps they are on the grid as they are
             residual, jacobian = np.zeros(where.size), np.zeros((where.size, jacobian.shape[1]))
             residual[places], jacobian[places] = one.scored, one.jacobian
-        pairs = lagged(seen, seen, where.size - 1).round()
+        pairs = lagged_products(seen, seen, where.size - 1).round()
         found.append(
-            Gridded(one.case, one.output, where.step, residual, jacobian, len(places), pairs)
+            GriddedResiduals(
+                one.case, one.output, where.step, residual, jacobian, len(places), pairs
+            )
         )
     return found
 
 
-def lagged(x: Vector, y: Vector, most: int) -> Vector:
+def lagged_products(x: Vector, y: Vector, most: int) -> Vector:
     """Σ x(i)·y(i + l) for l = 0 … most, of columns together."""
     size = 1 << (2 * len(x) - 1).bit_length()
     total = np.zeros(size // 2 + 1, complex)
@@ -87,7 +89,7 @@ def lagged(x: Vector, y: Vector, most: int) -> Vector:
     return found
 
 
-def passed(value: Vector, columns: Vector) -> Vector:
+def toeplitz_product(value: Vector, columns: Vector) -> Vector:
     """Γ·columns with Γ the Toeplitz matrix of autocovariances at lags 0, 1, … up to a last one."""
     n, reach = len(columns), len(value) - 1
     size = 1 << (n + 2 * reach + 1).bit_length()
@@ -98,14 +100,16 @@ def passed(value: Vector, columns: Vector) -> Vector:
     return found
 
 
-def taken(block: Gridded, moved: Vector, inverse: Vector, middle: Vector, most: int) -> Vector:
+def removed_by_fit(
+    block: GriddedResiduals, moved: Vector, inverse: Vector, middle: Vector, most: int
+) -> Vector:
     """Sums along the diagonals of HΓ + ΓH − HΓH: what a fit takes from noise of covariance Γ.
 
     `moved` is ΓJ and `middle` G JᵀΓJ G, over all blocks.
     """
     follow = block.jacobian @ inverse
-    there = lagged(follow, moved, most) + lagged(moved, follow, most)
-    return there - lagged(block.jacobian @ middle, block.jacobian, most)
+    there = lagged_products(follow, moved, most) + lagged_products(moved, follow, most)
+    return there - lagged_products(block.jacobian @ middle, block.jacobian, most)
 
 
 def folded(value: Vector) -> Vector:

@@ -12,9 +12,9 @@ from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import Freedom, freedom
 from estimica.estimate.criteria.scoring import Block, Scoring
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.objective.cost import Objective, Part, scored
+from estimica.estimate.objective.cost import BlockInformation, Objective, scored
 from estimica.estimate.objective.predictor import Failure, Prediction
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Status
 
 Vector = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Linearised:
+class LinearisedFit:
     """A study around its estimate."""
 
     objective: Objective
@@ -75,7 +75,7 @@ class Linearised:
         return freedom(self.judge, self.scoring.noise, self._parts, self.prior, inverse)
 
     @cached_property
-    def _parts(self) -> tuple[Part, ...]:
+    def _parts(self) -> tuple[BlockInformation, ...]:
         found = []
         for k, (one, block) in enumerate(zip(self.rows, self.judge.blocks, strict=True)):
             emphasis = self.judge.emphasis(self.scoring, k)
@@ -104,7 +104,7 @@ class Linearised:
         return self.n_samples - int((~self.held).sum())
 
 
-def linearised(fit: Fit) -> Linearised:
+def linearise_fit(fit: Fit) -> LinearisedFit:
     """The study of a fit around its estimate: one simulation with sensitivities."""
     require_estimate(fit)
     objective = scored(fit.setup.calibration(), fit.scales)
@@ -151,7 +151,7 @@ def linearised(fit: Fit) -> Linearised:
             )
         )
     objective.runs.last = None  # they may be large, and few ask for them again
-    return Linearised(
+    return LinearisedFit(
         objective,
         q,
         tuple(rows),
@@ -177,7 +177,7 @@ def require_estimate(fit: Fit) -> None:
         )
 
 
-def output_slopes(objective: Disagreement, predictions: list[Prediction]) -> list[Vector]:
+def output_slopes(objective: ResidualFunction, predictions: list[Prediction]) -> list[Vector]:
     """Derivatives of each output by all unknowns: zero where one belongs to another case."""
     found = []
     owners = [(p, k) for p in objective.predictors for k in range(len(p.record.outputs))]

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.infer.covariance.grid import Gridded, folded, lagged, passed, taken
-from estimica.infer.covariance.linearisation import Linearised
+from estimica.infer.covariance.grid import (
+    GriddedResiduals,
+    folded,
+    lagged_products,
+    removed_by_fit,
+    toeplitz_product,
+)
+from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.noise_memories import (
     Memories,
     Spectrum,
@@ -38,7 +44,7 @@ class Colour:
     memory with weight one.
     """
 
-    of: Gridded
+    of: GriddedResiduals
     value: Vector
     memories: Memories | None = None
     scatters: Vector | None = None  # (K, n, n)
@@ -55,7 +61,7 @@ class Colour:
         """JᵀΓJ; of several sums of memories the geometric mean."""
         J = self.of.jacobian
         if self.memories is None or self.scatters is None:
-            return np.asarray(J.T @ passed(self.value, J))
+            return np.asarray(J.T @ toeplitz_product(self.value, J))
         every = np.einsum("mk,kij->mij", self.memories.weights, self.scatters)
         return geometric_mean(self.memories.chance, every, J.T @ J)
 
@@ -63,7 +69,9 @@ class Colour:
         """The variance of each unknown by this noise, and the variance of its logarithm."""
         if self.memories is None or self.scatters is None:
             follow = self.of.jacobian @ inverse
-            return np.sum(follow * passed(self.value, follow), axis=0), self._doubts(follow)
+            return np.sum(follow * toeplitz_product(self.value, follow), axis=0), self._doubts(
+                follow
+            )
         return self.memories.doubts(np.einsum("ai,kij,ja->ka", inverse, self.scatters, inverse))
 
     def _doubts(self, follow: Vector) -> Vector:
@@ -74,7 +82,7 @@ class Colour:
         value[: reach + 1] = self.value
         f, found = folded(value), []
         for column in follow.T:
-            both = f * folded(lagged(column, column, n - 1) * window)
+            both = f * folded(lagged_products(column, column, n - 1) * window)
             square = n * float(np.mean(both)) ** 2
             found.append(2 * float(np.mean(both**2)) / square if square > 0 else 0.0)
         return np.array(found)
@@ -97,7 +105,7 @@ def geometric_mean(chance: Vector, scatters: Vector, white: Vector) -> Vector:
     return np.asarray((back * np.exp(sizes)) @ back.T)
 
 
-def colours(around: Linearised, blocks: Sequence[Gridded]) -> list[Colour]:
+def colours(around: LinearisedFit, blocks: Sequence[GriddedResiduals]) -> list[Colour]:
     """The colour of every block's noise, what the fit has taken from it put back.
 
     Of noise n with covariance Γ a fit leaves (I − H)n with H = J G Jᵀ, G = (JᵀJ)⁻¹: the more
@@ -127,7 +135,7 @@ def colours(around: Linearised, blocks: Sequence[Gridded]) -> list[Colour]:
     return [found[k] for k in range(len(blocks))]
 
 
-def _alike(blocks: Sequence[Gridded]) -> list[list[int]]:
+def _alike(blocks: Sequence[GriddedResiduals]) -> list[list[int]]:
     """Blocks of one output whose lags are alike."""
     groups: dict[tuple[str, str], list[int]] = {}
     for k, block in enumerate(blocks):
@@ -135,16 +143,19 @@ def _alike(blocks: Sequence[Gridded]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _scatters(block: Gridded, kinds: Vector) -> Vector:
+def _scatters(block: GriddedResiduals, kinds: Vector) -> Vector:
     """JᵀΓJ of each memory."""
     J = block.jacobian
     return np.array(
-        [J.T @ (J if k == 0 else passed(kind[: block.size], J)) for k, kind in enumerate(kinds)]
+        [
+            J.T @ (J if k == 0 else toeplitz_product(kind[: block.size], J))
+            for k, kind in enumerate(kinds)
+        ]
     )
 
 
 def _spectrum(
-    block: Gridded, kinds: Vector, swung: Vector | None, inverse: Vector, middle: Vector
+    block: GriddedResiduals, kinds: Vector, swung: Vector | None, inverse: Vector, middle: Vector
 ) -> tuple[Spectrum, Vector]:
     """The spectrum of the residuals, with what is expected of it for each memory after the fit has
     taken its share; and the same for noise that swings."""
@@ -153,8 +164,8 @@ def _spectrum(
     for k, kind in enumerate(kinds[:, : block.size]):
         row = folded(block.pairs * kind)
         if k == 0 or block.size <= LONG:
-            moved = J if k == 0 else passed(kind, J)
-            less = row - folded(taken(block, moved, inverse, middle[k], most))
+            moved = J if k == 0 else toeplitz_product(kind, J)
+            less = row - folded(removed_by_fit(block, moved, inverse, middle[k], most))
         if k == 0:
             share = np.maximum(less, 0.0) / row
         rows.append(less if block.size <= LONG else row * share)
@@ -162,7 +173,7 @@ def _spectrum(
     if swung is not None:
         other[: len(swung)] = swung
     rows.append(folded(block.pairs * other) * share)
-    seen = folded(lagged(block.residual, block.residual, most))
+    seen = folded(lagged_products(block.residual, block.residual, most))
     every = spectrum(seen, np.array(rows), block.size)
     return Spectrum(every.seen, every.expected[:-1], every.worth), every.expected[-1]
 
@@ -179,8 +190,8 @@ def crossing(one: Colour, other: Colour) -> Vector | None:
         return None
     reach = min(one.reach, other.reach, a.most)
     count = float(np.sqrt(a.count * b.count))
-    ahead = lagged(a.residual, b.residual, reach) / count
-    behind = lagged(b.residual, a.residual, reach) / count
+    ahead = lagged_products(a.residual, b.residual, reach) / count
+    behind = lagged_products(b.residual, a.residual, reach) / count
     alike = one.value[: reach + 1] * other.value[: reach + 1]
     spread = np.sqrt((2 * alike.sum() - alike[0]) / count)
     if max(np.abs(ahead).max(), np.abs(behind).max()) <= TOGETHER * spread:

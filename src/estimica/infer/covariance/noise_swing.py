@@ -7,8 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from estimica.infer.covariance.block_length import memory
-from estimica.infer.covariance.grid import Gridded, lagged, passed, taken
+from estimica.infer.covariance.block_length import correlation_length
+from estimica.infer.covariance.grid import (
+    GriddedResiduals,
+    lagged_products,
+    removed_by_fit,
+    toeplitz_product,
+)
 
 Vector = npt.NDArray[np.float64]
 #: rounds in which what the fit has taken from the noise is put back: with the second the variance
@@ -20,24 +25,27 @@ WINDOW = 3
 SHORT = 10  # lags behind the cut that are looked at in any case
 
 
-def swings(blocks: Sequence[Gridded], inverse: Vector, freedom: float) -> list[Vector | None]:
+def swings(
+    blocks: Sequence[GriddedResiduals], inverse: Vector, freedom: float
+) -> list[Vector | None]:
     """γ of each block whose noise swings; `freedom` is the share of it that the fit leaves."""
-    raw = [lagged(b.residual, b.residual, b.most) for b in blocks]
+    raw = [lagged_products(b.residual, b.residual, b.most) for b in blocks]
     found = [_cut(b, s / freedom) for b, s in zip(blocks, raw, strict=True)]
     for _ in range(ROUNDS):
         inner = sum(
-            b.jacobian.T @ passed(v, b.jacobian) for b, (v, _) in zip(blocks, found, strict=True)
+            b.jacobian.T @ toeplitz_product(v, b.jacobian)
+            for b, (v, _) in zip(blocks, found, strict=True)
         )
         middle = inverse @ inner @ inverse
         # passed again rather than kept: of long records there may be no room for all
         found = [
-            _cut(b, s + taken(b, passed(v, b.jacobian), inverse, middle, b.most))
+            _cut(b, s + removed_by_fit(b, toeplitz_product(v, b.jacobian), inverse, middle, b.most))
             for b, s, (v, _) in zip(blocks, raw, found, strict=True)
         ]
     return [value if swung else None for value, swung in found]
 
 
-def _cut(block: Gridded, sums: Vector) -> tuple[Vector, bool]:
+def _cut(block: GriddedResiduals, sums: Vector) -> tuple[Vector, bool]:
     """γ up to the first pair of lags whose sum is not positive (Geyer, Statist. Science 7, 1992).
 
     Further lags are chance, unless the noise swings: then what follows that pair counts too, as
@@ -50,7 +58,7 @@ def _cut(block: Gridded, sums: Vector) -> tuple[Vector, bool]:
     if not value[0] > 0 or not _below(value / value[0], cut, block.count):
         return value[:cut].copy(), False
     # while it swings through zero, a quarter of a period looks like chance
-    end = WINDOW * memory(value / value[0], block.count, run=2 * cut)
+    end = WINDOW * correlation_length(value / value[0], block.count, run=2 * cut)
     lags = np.arange(min(end, len(value) - 1) + 1)
     return value[: len(lags)] * parzen(lags / max(lags[-1], 1)), True
 

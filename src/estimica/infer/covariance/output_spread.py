@@ -11,11 +11,15 @@ import numpy.typing as npt
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import effective
 from estimica.estimate.conclusion.identifiability import direction_error, null_space
-from estimica.estimate.fit.result import CaseFit, Compared, Fit
+from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.setup import prepare
-from estimica.infer.covariance.linearisation import Linearised, output_slopes
-from estimica.infer.covariance.score import along_time, by_sample, pooled
+from estimica.infer.covariance.linearisation import LinearisedFit, output_slopes
+from estimica.infer.covariance.score import (
+    coloured_score_covariance,
+    heteroscedastic_score_covariance,
+    white_score_covariance,
+)
 from estimica.study.record.transform import transform_of
 from estimica.study.response_columns import ResponseColumns
 
@@ -23,7 +27,7 @@ Vector = npt.NDArray[np.float64]
 Part = tuple[Vector, Vector]  # slopes and the covariance of what they belong to
 
 
-def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
+def parameter_spread(fit: Fit, around: LinearisedFit, kind: str) -> Vector:
     """Covariance of the unknowns without the directions that the data do not determine.
 
     These do not move the simulated outputs of the data either; what they do to others is told by
@@ -35,18 +39,18 @@ def parameter_spread(fit: Fit, around: Linearised, kind: str) -> Vector:
         return np.asarray(around.told.covariance * np.outer(slopes, slopes))
     factor = 1.0
     if kind == "pooled":
-        meat = pooled(around)
+        meat = white_score_covariance(around)
         if not around.told.known:
             factor = around.n_samples / around.freedom
     elif kind == "sandwich":
-        meat = by_sample(around)
+        meat = heteroscedastic_score_covariance(around)
     else:
-        meat = along_time(around).meat
+        meat = coloured_score_covariance(around).meat
     return np.asarray(factor * (inverse @ meat @ inverse) * np.outer(slopes, slopes))
 
 
 def freedoms(
-    around: Linearised, output: Compared, parts: list[Part], noise: Vector, kind: str
+    around: LinearisedFit, output: OutputComparison, parts: list[Part], noise: Vector, kind: str
 ) -> tuple[Vector, Vector]:
     """Degrees of freedom at each stamp: of the output itself, and of a further measurement.
 
@@ -71,7 +75,7 @@ def freedoms(
     return effective(mean, degrees), effective(further, degrees)
 
 
-def slopes_of(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> list[list[Part]]:
+def slopes_of(fit: Fit, case: CaseFit, around: LinearisedFit, spread: Vector) -> list[list[Part]]:
     """For each output of a case, independent parts of its uncertainty."""
     if case.role == "calibrate":
         objective = around.objective
@@ -108,7 +112,7 @@ def _validating(fit: Fit, case: CaseFit, spread: Vector) -> list[list[Part]]:
     ]
 
 
-def unbounded(fit: Fit, around: Linearised, parts: list[Part]) -> npt.NDArray[np.bool_]:
+def unbounded(fit: Fit, around: LinearisedFit, parts: list[Part]) -> npt.NDArray[np.bool_]:
     """Where an output moves with a direction of the tuners that the data do not determine.
 
     That happens in validating cases only. The first of the `parts` is that of the tuners.
@@ -127,7 +131,7 @@ def unbounded(fit: Fit, around: Linearised, parts: list[Part]) -> npt.NDArray[np
     return found
 
 
-def noise_of(fit: Fit, case: CaseFit, output: Compared, around: Linearised) -> Vector:
+def noise_of(fit: Fit, case: CaseFit, output: OutputComparison, around: LinearisedFit) -> Vector:
     """Standard deviation of the noise at each stamp, in the output's own unit."""
     sigma, known = level_of(fit, case, output)
     level = around.told.of_output(output.name)
@@ -138,7 +142,7 @@ def noise_of(fit: Fit, case: CaseFit, output: Compared, around: Linearised) -> V
     return np.asarray(np.divide(sigma, slope, out=np.full(len(slope), np.inf), where=slope > 0))
 
 
-def chain_of(fit: Fit, case: CaseFit, output: Compared) -> Vector:
+def chain_of(fit: Fit, case: CaseFit, output: OutputComparison) -> Vector:
     """The derivative of what is compared by the output: one where nothing is transformed."""
     column = fit.study_case(case.name).column_of(output.name)
     if isinstance(column, ResponseColumns) or column.transform is None:
@@ -146,7 +150,7 @@ def chain_of(fit: Fit, case: CaseFit, output: Compared) -> Vector:
     return np.asarray(transform_of(column.transform).derivative(output.simulated))
 
 
-def level_of(fit: Fit, case: CaseFit, output: Compared) -> tuple[float | Vector, bool]:
+def level_of(fit: Fit, case: CaseFit, output: OutputComparison) -> tuple[float | Vector, bool]:
     """The noise of an output as compared, and whether it was known beforehand."""
     if output.sigma is not None:
         noise = fit.noise.get(output.name)

@@ -17,12 +17,16 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.as_json import finite
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.tables import rounded, short, without_empty
-from estimica.estimate.identify.accuracy import Accuracy, Moving, accuracy
-from estimica.execute.reproduction import framed
-from estimica.infer.covariance.linearisation import Linearised, linearised, require_estimate
-from estimica.infer.covariance.score import along_time, by_sample, pooled
+from estimica.estimate.identify.accuracy import Accuracy, FreeCovariance, accuracy
+from estimica.execute.reproduction import with_reproduction
+from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit, require_estimate
+from estimica.infer.covariance.score import (
+    coloured_score_covariance,
+    heteroscedastic_score_covariance,
+    white_score_covariance,
+)
 from estimica.infer.input_errors import refuse_input_errors
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 Vector = npt.NDArray[np.float64]
 #: memories that a record must hold for intervals of kind "hac" to cover by 92 % and more: with four
@@ -120,7 +124,9 @@ class Covariance:
         section = show.Section("Covariance of the estimate", KINDS[self.kind] + ".", shown)
         told = show.Page(f"Covariance: {self.fit.study.name}", (section,))
         study = self.fit.study
-        return framed(told, "covariance", study, first=(asked(study, "covariance"),))
+        return with_reproduction(
+            told, "covariance", study, first=(study_summary(study, "covariance"),)
+        )
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page with both tables."""
@@ -172,7 +178,7 @@ def covariance(fit: Fit, kind: str = "model") -> Covariance:
     if kind == "model":
         return Covariance(fit, kind, fit.accuracy)
     refuse_input_errors(fit.study, f"covariance '{kind}'", "use kind 'model', or bootstrap")
-    return around_estimate(fit, linearised(fit), kind)
+    return around_estimate(fit, linearise_fit(fit), kind)
 
 
 def require_kind(kind: str) -> None:
@@ -184,7 +190,7 @@ def require_kind(kind: str) -> None:
         )
 
 
-def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
+def around_estimate(fit: Fit, around: LinearisedFit, kind: str) -> Covariance:
     """The same for a study that is linearised already."""
     memory = 0.0
     freedom = around.freedom
@@ -196,14 +202,14 @@ def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
         )
     factor, degrees = 1.0, around.told.of(by_residuals=True)
     if kind == "sandwich":
-        meat = by_sample(around)
+        meat = heteroscedastic_score_covariance(around)
     elif kind == "pooled":
-        meat, factor = pooled(around), around.n_samples / freedom
+        meat, factor = white_score_covariance(around), around.n_samples / freedom
         degrees = np.full(len(around.q), freedom)
         if around.told.known:
             factor, degrees = 1.0, around.told.of()
     else:
-        found = along_time(around)
+        found = coloured_score_covariance(around)
         meat, memory = found.meat, found.reach
         degrees = np.minimum(degrees, found.freedom)
     inverse = around.inverse
@@ -212,7 +218,7 @@ def around_estimate(fit: Fit, around: Linearised, kind: str) -> Covariance:
         around.objective.unknowns,
         around.q,
         fit.held,
-        Moving(~around.held, inverse),
+        FreeCovariance(~around.held, inverse),
         covariance=factor * inverse @ meat @ inverse,
         freedom=degrees,
         threshold=fit.accuracy.threshold,

@@ -14,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import InferError
-from estimica.infer.covariance.grid import gridded
-from estimica.infer.covariance.linearisation import Linearised
+from estimica.infer.covariance.grid import residual_grids
+from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.noise_colour import Colour, colours, crossing
 
 Vector = npt.NDArray[np.float64]
 LEAST_SHARE = 0.05  # of its variance that a residual keeps, or white noise in any direction
 
 
-def pooled(around: Linearised) -> Vector:
+def white_score_covariance(around: LinearisedFit) -> Vector:
     """s² JᵀJ: white noise whose scored residuals have one mean square s² for all outputs."""
     return _white(around, [""] * len(around.rows))
 
 
-def _white(around: Linearised, groups: Sequence[str]) -> Vector:
+def _white(around: LinearisedFit, groups: Sequence[str]) -> Vector:
     """White noise whose scored residuals have one mean square for all rows of a group."""
     objective = around.objective
     unit = objective.criterion.has_unit_variance
@@ -45,7 +45,7 @@ def _white(around: Linearised, groups: Sequence[str]) -> Vector:
     return total
 
 
-def by_sample(around: Linearised) -> Vector:
+def heteroscedastic_score_covariance(around: LinearisedFit) -> Vector:
     """Σ ρ²/(1 − h)² jjᵀ: every sample has a variance of its own (White; HC3)."""
     if around.objective.is_filtered:
         raise InferError(
@@ -66,7 +66,7 @@ def by_sample(around: Linearised) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter:
+class ScoreCovariance:
     """The scatter of the gradient, the samples that noise remembers, degrees of freedom."""
 
     meat: Vector
@@ -74,7 +74,7 @@ class Scatter:
     freedom: Vector  # of the variance of each unknown
 
 
-def along_time(around: Linearised) -> Scatter:
+def coloured_score_covariance(around: LinearisedFit) -> ScoreCovariance:
     """The scatter of the gradient with coloured noise.
 
     Σ Jᵀ Γ J with Γ the autocovariance of each output's noise, and of the outputs of a case among
@@ -83,7 +83,7 @@ def along_time(around: Linearised) -> Scatter:
     of Newey and West, this knows how the Jacobian goes on: under a periodic input the gradient
     seems to remember what is only the period.
     """
-    found = colours(around, gridded(around))
+    found = colours(around, residual_grids(around))
     n = len(around.q)
     total, white = np.zeros((n, n)), np.zeros((n, n))
     for colour in found:
@@ -101,10 +101,10 @@ def along_time(around: Linearised) -> Scatter:
             white += rows.level[1].T @ rows.level[1]
     reach = max((c.reach for c in found), default=0)
     meat = _lifted(total, white) + around.prior.T @ around.prior
-    return Scatter(meat, float(reach), _freedom(around, found))
+    return ScoreCovariance(meat, float(reach), _freedom(around, found))
 
 
-def _freedom(around: Linearised, found: Sequence[Colour]) -> Vector:
+def _freedom(around: LinearisedFit, found: Sequence[Colour]) -> Vector:
     """Satterthwaite's degrees of freedom of each unknown's variance: 2 (Σv)² / Σ v² Var(log v)."""
     whole = np.sum((around.prior @ around.inverse) ** 2, axis=0)
     parts = [colour.variances(around.inverse) for colour in found]

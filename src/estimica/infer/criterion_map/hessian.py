@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from estimica.base.errors import FitError
 from estimica.estimate.criteria.scoring import Scales
-from estimica.estimate.objective.cost import Objective, Point, as_seen, judge_of, scored
+from estimica.estimate.objective.cost import (
+    Objective,
+    Point,
+    accuracy_objective,
+    scored,
+    with_curvature_of,
+)
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.setup import Setup
 
@@ -39,13 +45,13 @@ def curvature(
     point = objective.at(q)
     if isinstance(point, Failure):
         raise unsimulated(point)
-    judge = judge_of(objective, point)
+    judge = accuracy_objective(objective, point)
     if isinstance(judge, str) or (judge is not objective and kind == "differences"):
         kind, H = "differences", _by_costs(objective, point)
     elif kind == "differences":
         H = _by_differences(objective, point)
     else:
-        R = as_seen(judge, point).R
+        R = with_curvature_of(judge, point).R
         H = 2 * R.T @ R
     slopes = objective.unknowns.slopes(q)
     H = H / np.outer(slopes, slopes)

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
-from estimica.base.view import Curve, Heat, Page, Section, Table, labelled
+from estimica.base.view import Curve, Heat, Page, Section, Table, name_with_unit
 from estimica.estimate.fit.as_json import finite
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.criterion_map.run import CriterionMap
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 Vector = npt.NDArray[np.float64]
 KINDS = ("map",)
@@ -53,8 +53,8 @@ def picture(found: CriterionMap, kind: str = "map") -> Heat:
         found.x,
         found.y,
         found.cost,
-        labelled(first, found.units[0]),
-        labelled(second, found.units[1]),
+        name_with_unit(first, found.units[0]),
+        name_with_unit(second, found.units[1]),
         "cost",
         tuple(_marks(found)),
         f"{found.study}: criterion over {first} and {second}",
@@ -103,8 +103,8 @@ def page(found: CriterionMap) -> Page:
         said = f"{len(found.holes)} of {found.cost.size} points could not be simulated."
         sections.append(Section("Holes", said, (Table((*found.names, "what happened"), rows),)))
     told = Page(f"Criterion map: {found.study}", tuple(sections))
-    first = (asked(found.origin, "map"), answer) if found.origin else (answer,)
-    return framed(told, "map", found.origin, first=first, run=found.run)
+    first = (study_summary(found.origin, "map"), answer) if found.origin else (answer,)
+    return with_reproduction(told, "map", found.origin, first=first, run=found.run)
 
 
 _MAP = (

@@ -41,7 +41,7 @@ DECADES = math.log(4.0)  # half width on a logarithmic scale
 
 
 @dataclass(frozen=True)
-class Hole:
+class FailedMapPoint:
     """A point of the map that could not be simulated."""
 
     first: float
@@ -59,7 +59,7 @@ class CriterionMap:
     x: Vector
     y: Vector
     cost: Vector
-    holes: tuple[Hole, ...]
+    holes: tuple[FailedMapPoint, ...]
     centre: tuple[float, float]
     centre_is: str  # "estimate" or "start"
     centre_cost: float
@@ -288,7 +288,7 @@ def _grid(
 
 # --- the grid ------------------------------------------------------------------------------------
 
-Row = tuple[list[float], list[Hole]]
+Row = tuple[list[float], list[FailedMapPoint]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +334,7 @@ def _task(
 
 def _row(task: _Task, second: float) -> Row:
     costs: list[float] = []
-    holes: list[Hole] = []
+    holes: list[FailedMapPoint] = []
     unknowns = task.objective.unknowns
     near = task.start
     for first in task.x:
@@ -343,7 +343,9 @@ def _row(task: _Task, second: float) -> Row:
         found = _cost(task, unknowns.coordinates(values))
         if isinstance(found, Failure):
             costs.append(math.nan)
-            holes.append(Hole(float(first), second, f"case '{found.case}': {found.message}"))
+            holes.append(
+                FailedMapPoint(float(first), second, f"case '{found.case}': {found.message}")
+            )
             near = task.start
         else:
             costs.append(found.cost)

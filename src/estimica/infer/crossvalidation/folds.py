@@ -11,7 +11,14 @@ import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.criteria.scoring import Block
-from estimica.estimate.objective.cost import Objective, Point, as_seen, judge_of, scored, scored_at
+from estimica.estimate.objective.cost import (
+    Objective,
+    Point,
+    accuracy_objective,
+    scored,
+    scored_at,
+    with_curvature_of,
+)
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.minimise import minimise
@@ -19,8 +26,8 @@ from estimica.estimate.search.run import Limits
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.infer.covariance.linearisation import pseudo_inverse
-from estimica.infer.refit import Workplace, refit
-from estimica.study.record.samples import Measured, Record
+from estimica.infer.refit import FitContext, refit
+from estimica.study.record.samples import MeasuredOutput, Record
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -94,7 +101,7 @@ def _by_time(records: Sequence[Record], count: int) -> list[Fold]:
     return [Fold(name, masks) for name, masks in zip(names, found, strict=True)]
 
 
-def done(place: Workplace, fold: Fold) -> dict[str, Any]:
+def run_fold(place: FitContext, fold: Fold) -> dict[str, Any]:
     """The fit without a fold, and the outputs it predicts there, as values that can be stored."""
     setup = without(place, fold)
     cases = setup.calibration()
@@ -123,7 +130,7 @@ def done(place: Workplace, fold: Fold) -> dict[str, Any]:
     return found | {"predicted": predicted}
 
 
-def undetermined(place: Workplace, objective: Objective, start: Vector) -> Flags:
+def undetermined(place: FitContext, objective: Objective, start: Vector) -> Flags:
     """Unknowns that only the left-out samples determine: without them they are kept.
 
     A start value says little beyond the first stretch. Such unknowns are found one by one, as
@@ -155,15 +162,15 @@ def _seen(objective: Objective, q: Vector) -> Point | None:
     point = objective.at(q)
     if isinstance(point, Failure):
         return None
-    judge = judge_of(objective, point)
-    return None if isinstance(judge, str) else as_seen(judge, point)
+    judge = accuracy_objective(objective, point)
+    return None if isinstance(judge, str) else with_curvature_of(judge, point)
 
 
 def _key(unknown: Unknown) -> tuple[str, str, str]:
     return unknown.kind, unknown.case, unknown.name
 
 
-def without(place: Workplace, fold: Fold) -> Setup:
+def without(place: FitContext, fold: Fold) -> Setup:
     """The setup in which the samples of a fold do not count; weights stay as they were."""
     weights = {(b.case, b.name): _weight(b, place.objective) for b in place.objective.blocks}
     records = []
@@ -185,7 +192,7 @@ def _weight(block: Block, objective: Objective) -> float | None:
     return block.weight * (block.sigma if isinstance(block.sigma, float) else 1.0)
 
 
-def _kept(m: Measured, keep: Flags, weight: float | None) -> Measured:
+def _kept(m: MeasuredOutput, keep: Flags, weight: float | None) -> MeasuredOutput:
     return replace(m.kept(keep), weight=weight)
 
 
@@ -201,7 +208,7 @@ def _is_whole(record: Record, fold: Fold) -> bool:
 
 
 def _predict_stretches(
-    place: Workplace, fold: Fold, fitted: Unknowns, point: Point
+    place: FitContext, fold: Fold, fitted: Unknowns, point: Point
 ) -> list[dict[str, Any]] | str:
     """The simulation runs through what was left out."""
     unknowns = place.objective.unknowns
@@ -217,7 +224,7 @@ def _predict_stretches(
 
 
 def _predict_cases(
-    place: Workplace, records: Sequence[Record], point: Point
+    place: FitContext, records: Sequence[Record], point: Point
 ) -> list[dict[str, Any]] | str:
     """Cases as for validation: their own start values are found from their own data."""
     found = []

@@ -10,13 +10,13 @@ import numpy as np
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, labelled
+from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, name_with_unit
 from estimica.estimate.fit.as_json import finite
 from estimica.estimate.fit.frequency_pictures import across
 from estimica.estimate.fit.tables import percent, short, without_empty
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.crossvalidation.result import CrossValidation, FoldResult, Prediction
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 KINDS = ("predictions", "tuners")
 
@@ -124,7 +124,7 @@ def _predictions(found: CrossValidation) -> Curves:
                 Curve("predicted", p.time, p.simulated, unit, dotted=True, colour=1, listed=first)
             )
         group = o.case if several else ""
-        panels.append(Panel(labelled(f.name, unit), tuple(curves), group=group))
+        panels.append(Panel(name_with_unit(f.name, unit), tuple(curves), group=group))
     label = "time [s]" if found.fit.study.model.has_time else "point"
     title = f"{found.fit.study.name}: predicted by fits that have not seen it"
     return Curves(tuple(panels), title, label, 220)
@@ -152,7 +152,7 @@ def _responses(found: CrossValidation, o: Prediction) -> list[Panel]:
             for name, of, G in rows
             if of.transfer is not None
         ]
-        label = labelled(f"{part} {o.fitted.name}", found.fit.unit_of(o.fitted))
+        label = name_with_unit(f"{part} {o.fitted.name}", found.fit.unit_of(o.fitted))
         axis = across(o.fitted.transfer) if o.fitted.transfer is not None else None
         panels.append(Panel(label, tuple(curves), group=o.case, across=axis))
     return panels
@@ -176,8 +176,8 @@ def page(found: CrossValidation) -> Page:
     study = found.fit.study
     told = Page(f"Cross-validation: {study.name}", tuple(_sections(found)), found.outcome()[1])
     answer = Section(ANSWER, f"{found.verdict[:1].upper()}{found.verdict[1:]}.")
-    first = (asked(study, "crossvalidate"), answer)
-    return framed(told, "crossvalidate", study, first=first, run=found.run)
+    first = (study_summary(study, "crossvalidate"), answer)
+    return with_reproduction(told, "crossvalidate", study, first=first, run=found.run)
 
 
 def _sections(found: CrossValidation) -> Iterator[Section]:

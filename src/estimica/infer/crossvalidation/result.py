@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
-from estimica.estimate.fit.result import Compared, Fit
+from estimica.estimate.fit.result import Fit, OutputComparison
 from estimica.infer.refit import unfinished
 from estimica.study.record.transfer import Transfer
 
@@ -33,7 +33,7 @@ class FoldResult:
     status: str
     message: str
     values: Vector | None  # of the tuners; None where nothing was found
-    outputs: tuple[tuple[str, Compared], ...]  # case and output
+    outputs: tuple[tuple[str, OutputComparison], ...]  # case and output
     kept: tuple[str, ...] = ()  # unknowns that only the left-out samples determine
 
     @property
@@ -47,8 +47,8 @@ class Prediction:
     """One output of one case: fitted with all data, and predicted without each of its parts."""
 
     case: str
-    fitted: Compared
-    left_out: Compared | None  # all folds together; None where all failed
+    fitted: OutputComparison
+    left_out: OutputComparison | None  # all folds together; None where all failed
 
     @property
     def ratio(self) -> float:
@@ -175,7 +175,7 @@ class CrossValidation:
         tables = f"{show.text(self.table())}\n\n{show.text(self.tuner_table())}"
         return f"{tables}\n\n{self.outcome()[1]}."
 
-    def _pooled(self, case: str, output: Compared) -> Compared | None:
+    def _pooled(self, case: str, output: OutputComparison) -> OutputComparison | None:
         parts = [o for f in self.folds for c, o in f.outputs if (c, o.name) == (case, output.name)]
         if not parts:
             return None

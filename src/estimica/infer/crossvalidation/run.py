@@ -14,27 +14,27 @@ import numpy.typing as npt
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.prefilter import error_filter
-from estimica.estimate.fit.result import Compared, Fit
+from estimica.estimate.fit.result import Fit, OutputComparison
 from estimica.estimate.run.fit import fit as estimate
 from estimica.estimate.search.run import Status
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import do_pieces
+from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor as hired
-from estimica.infer.crossvalidation.folds import Fold, done, folds_of
+from estimica.infer.crossvalidation.folds import Fold, folds_of, run_fold
 from estimica.infer.crossvalidation.result import CrossValidation, FoldResult
 from estimica.infer.input_errors import refuse_input_errors
 from estimica.infer.refit import (
     Estimate,
-    Workplace,
+    FitContext,
     estimate_of,
+    fit_context,
+    fit_context_of,
     require_estimate,
-    workplace,
-    workplace_of,
 )
-from estimica.study.record.samples import Measured
+from estimica.study.record.samples import MeasuredOutput
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -77,7 +77,7 @@ def crossvalidate(
     require_estimate(full, "crossvalidate")
     refuse_input_errors(full.study, "crossvalidate", "leave the sigma of the input out")
     with one_thread():
-        place = workplace_of(full)
+        place = fit_context_of(full)
     records = place.setup.of_role("calibrate")
     way = by or ("case" if len(records) > 1 else "time")
     plan = folds_of(records, way, folds)
@@ -92,7 +92,7 @@ def crossvalidate(
     interrupted = False
     try:
         with hired(executor, workers) as crew:
-            do_pieces(
+            map_with_checkpoints(
                 crew,
                 _piece,
                 {f"fold {k}": k for k in range(len(plan))},
@@ -111,15 +111,15 @@ def crossvalidate(
 
 def _bench(
     study: Study, estimate: Estimate, by: str, folds: int | None
-) -> tuple[Workplace, list[Fold]]:
-    place = workplace(study, estimate)
+) -> tuple[FitContext, list[Fold]]:
+    place = fit_context(study, estimate)
     return place, folds_of(place.setup.of_role("calibrate"), by, folds)
 
 
-def _piece(bench: tuple[Workplace, list[Fold]], number: int) -> dict[str, Any]:
+def _piece(bench: tuple[FitContext, list[Fold]], number: int) -> dict[str, Any]:
     place, plan = bench
     with one_thread():
-        return done(place, plan[number])
+        return run_fold(place, plan[number])
 
 
 def _result(fit: Fit, fold: Fold, number: int, outcome: Outcome[Any]) -> FoldResult:
@@ -143,7 +143,7 @@ def _result(fit: Fit, fold: Fold, number: int, outcome: Outcome[Any]) -> FoldRes
     )
 
 
-def _compared(fit: Fit, fold: Fold, case: str, output: str, simulated: Vector) -> Compared:
+def _compared(fit: Fit, fold: Fold, case: str, output: str, simulated: Vector) -> OutputComparison:
     inside = fold.left_out[case, output]
     whole = fit.case(case)[output]
     record = next(r for r in fit.setup.records if r.case.name == case)
@@ -164,7 +164,7 @@ def _compared(fit: Fit, fold: Fold, case: str, output: str, simulated: Vector) -
     )
 
 
-def _filtered(measured: Measured, case: str, told: Vector) -> tuple[Vector, Vector]:
+def _filtered(measured: MeasuredOutput, case: str, told: Vector) -> tuple[Vector, Vector]:
     """Measured values and errors of a stretch behind the prefilter of its output."""
     assert measured.prefilter is not None
     transform = measured.transform

@@ -12,11 +12,11 @@ from estimica.base.suggest import did_you_mean
 from estimica.base.view import Curves, Heat, Page, Section, Table
 from estimica.estimate.fit.as_json import finite, twin_as_object
 from estimica.estimate.fit.tables import short, without_empty
-from estimica.estimate.identify.practical import Standing
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.estimate.identify.practical import Significance
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.identifiability.run import Identifiability
 from estimica.infer.sensitivity import present as measures_show
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 KINDS = ("correlation", "ellipses")
 MOST_ELLIPSES = 5  # unknowns up to which the page has ellipses
@@ -54,7 +54,7 @@ def _remark(found: Identifiability, k: int, lost: bool) -> str:
 
 
 def _hardly(found: Identifiability, k: int) -> bool:
-    return bool(found.practical) and found.practical[k].standing is Standing.LOST and not any(
+    return bool(found.practical) and found.practical[k].standing is Significance.LOST and not any(
         found.names[k] in d for d in found.null_directions
     )  # fmt: skip
 
@@ -90,8 +90,8 @@ def page(found: Identifiability) -> Page:
     said = [found.text[:1].upper() + found.text[1:] + "."]
     said += [a[:1].upper() + a[1:] + "." for a in found.advice]
     answer = Section(ANSWER, "\n\n".join(said))
-    first = (asked(found.origin, "identifiability"), answer) if found.origin else (answer,)
-    return framed(told, "identifiability", found.origin, first=first, run=found.run)
+    first = (study_summary(found.origin, "identifiability"), answer) if found.origin else (answer,)
+    return with_reproduction(told, "identifiability", found.origin, first=first, run=found.run)
 
 
 def _sections(found: Identifiability) -> Iterator[Section]:

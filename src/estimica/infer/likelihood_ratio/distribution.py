@@ -25,7 +25,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Law:
+class RatioDistribution:
     """An F statistic with its degrees of freedom; χ² where the noise is known."""
 
     statistic: float
@@ -46,14 +46,14 @@ class Law:
         return float(fdtrc(self.above, self.below, self.statistic)) if self.below > 0 else 1.0
 
 
-def ratio_law(
+def ratio_distribution(
     objective: Objective,
     point: Point,
     null: Vector,
     free: Flags,
     released: Sequence[int],
     threshold: float,
-) -> Law | None:
+) -> RatioDistribution | None:
     """The law of what the null model at coordinates `null` costs more than a `point`.
 
     `free` are the unknowns of the larger model that move, `released` those of them that the null
@@ -74,7 +74,9 @@ def ratio_law(
     if not len(factors) or not np.isfinite(factors).all() or not (factors > 0).all():
         return None
     total = float(factors.sum())
-    return Law(max(square, 0.0) / total, total**2 / float(factors @ factors), told.jointly(rows))
+    return RatioDistribution(
+        max(square, 0.0) / total, total**2 / float(factors @ factors), told.jointly(rows)
+    )
 
 
 def _gained(R: Vector, free: Flags, released: Sequence[int], threshold: float) -> Vector:

@@ -16,7 +16,7 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, Point, scored
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.run.fit import shooting
-from estimica.estimate.search.run import Iteration, Searched, Status
+from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.likelihood_ratio.held_noise import noise_names
@@ -29,7 +29,7 @@ Places = dict[tuple[str, str, str], int]  # of the unknowns, by kind, case and n
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class FreeState:
     """What is free, and where everything stands.
 
     `free` are the places of free unknowns, `noise` the outputs whose variance is estimated,
@@ -58,7 +58,7 @@ def noise_label(output: str) -> str:
     return f"noise of {output}"
 
 
-def fit_of(setup: Setup, objective: Objective, state: State, *, search: bool = False) -> Fit:
+def fit_of(setup: Setup, objective: Objective, state: FreeState, *, search: bool = False) -> Fit:
     """The fit in which only what is free in `state` is unknown; `search` polishes its values."""
     study = reduced(setup, objective, state)
     own = prepare(study)
@@ -71,17 +71,17 @@ def fit_of(setup: Setup, objective: Objective, state: State, *, search: bool = F
     return conclude(own, small, searched, (), sum(i.seconds for i in searched.iterations[-1:]))
 
 
-def _evaluated(objective: Objective, q: Vector) -> Searched:
+def _evaluated(objective: Objective, q: Vector) -> SearchResult:
     point = objective.at(q)
     if isinstance(point, Failure):
-        return Searched(None, Status.FAILED, point.message, ())
+        return SearchResult(None, Status.FAILED, point.message, ())
     assert isinstance(point, Point)
     first = Iteration(0, point.cost, point.values, 0.0, 0, 0.0)
     said = "the cost was evaluated at the values of a release"
-    return Searched(point, Status.CONVERGED, said, (first,))
+    return SearchResult(point, Status.CONVERGED, said, (first,))
 
 
-def reduced(setup: Setup, objective: Objective, state: State) -> Study:
+def reduced(setup: Setup, objective: Objective, state: FreeState) -> Study:
     """The study with everything else held where it stands."""
     study = setup.study
     items = objective.unknowns.items
@@ -105,7 +105,7 @@ def reduced(setup: Setup, objective: Objective, state: State) -> Study:
 def _reduced_case(
     case: Case,
     objective: Objective,
-    state: State,
+    state: FreeState,
     values: Vector,
     where: Places,
 ) -> Case:
@@ -145,7 +145,7 @@ def _reduced_case(
 
 def _reduced_response(
     objective: Objective,
-    state: State,
+    state: FreeState,
     weights: Mapping[tuple[str, str], float],
     case: Case,
     name: str,

@@ -11,7 +11,7 @@ from estimica.base.errors import InferError
 from estimica.estimate.criteria.scoring import estimated_levels
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
-from estimica.infer.likelihood_ratio.distribution import Law, ratio_law
+from estimica.infer.likelihood_ratio.distribution import RatioDistribution, ratio_distribution
 from estimica.infer.likelihood_ratio.nesting import Nested, require_nested, tolerance
 
 Distribution = Literal["chi2", "F"]
@@ -120,7 +120,9 @@ def likelihood_ratio(null: Fit, other: Fit) -> LikelihoodRatio:
     return _tested(null, other, nested, freedom, law or _without_levels(null, other, freedom))
 
 
-def _tested(null: Fit, other: Fit, nested: Nested, freedom: int, law: Law) -> LikelihoodRatio:
+def _tested(
+    null: Fit, other: Fit, nested: Nested, freedom: int, law: RatioDistribution
+) -> LikelihoodRatio:
     reduction, known = null.cost - other.cost, math.isinf(law.below)
     left = _samples(other) - _free(other)
     return LikelihoodRatio(
@@ -136,7 +138,7 @@ def _tested(null: Fit, other: Fit, nested: Nested, freedom: int, law: Law) -> Li
     )
 
 
-def _law(other: Fit, nested: Nested) -> Law | None:
+def _law(other: Fit, nested: Nested) -> RatioDistribution | None:
     """The law with the noise levels of the larger model; None where a level itself is tested."""
     objective = nested.objective
     if nested.frees_noise:
@@ -145,16 +147,18 @@ def _law(other: Fit, nested: Nested) -> Law | None:
     if isinstance(point, Failure):
         return None
     free = ~other.accuracy.held
-    return ratio_law(objective, point, nested.null, free, nested.places, other.accuracy.threshold)
+    return ratio_distribution(
+        objective, point, nested.null, free, nested.places, other.accuracy.threshold
+    )
 
 
-def _without_levels(null: Fit, other: Fit, freedom: int) -> Law:
+def _without_levels(null: Fit, other: Fit, freedom: int) -> RatioDistribution:
     """The law of the cost difference itself: of noise levels that are tested, or formulas."""
     if null.criterion == "ml":
-        return Law((null.cost - other.cost) / max(freedom, 1), freedom, math.inf)
+        return RatioDistribution((null.cost - other.cost) / max(freedom, 1), freedom, math.inf)
     left = _samples(other) - _free(other)
     statistic, _ = f_risk(null.cost, other.cost, freedom, left)
-    return Law(statistic, freedom, left)
+    return RatioDistribution(statistic, freedom, left)
 
 
 def _samples(fit: Fit) -> int:

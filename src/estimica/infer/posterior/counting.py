@@ -10,7 +10,7 @@ from estimica.infer.posterior.density import Density, Impossible
 Vector = npt.NDArray[np.float64]
 
 
-class Counting:
+class CountedDensity:
     """The density for one chain."""
 
     def __init__(self, density: Density) -> None:

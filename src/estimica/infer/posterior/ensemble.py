@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from estimica.infer.posterior.counting import Counting
+from estimica.infer.posterior.counting import CountedDensity
 from estimica.infer.posterior.density import Density
-from estimica.infer.posterior.samplers import Drawn, begun
+from estimica.infer.posterior.samplers import SamplerDraws, chain_start
 
 Vector = npt.NDArray[np.float64]
 #: walkers an unknown, and at least: emcee's authors advise many more than twice the unknowns
@@ -25,7 +25,9 @@ def walkers_of(unknowns: int) -> int:
     return max(WALKERS * unknowns, LEAST)
 
 
-def ensemble(density: Density, counting: Counting, seed: int, *, warmup: int, draws: int) -> Drawn:
+def ensemble(
+    density: Density, counting: CountedDensity, seed: int, *, warmup: int, draws: int
+) -> SamplerDraws:
     """One ensemble: `draws` of all walkers together, those of one after those of another.
 
     So a stretch of the chain is a stretch of one walker, whose memory can be seen in it, and the
@@ -36,7 +38,7 @@ def ensemble(density: Density, counting: Counting, seed: int, *, warmup: int, dr
     library = emcee()
     random = np.random.default_rng(seed)
     count = walkers_of(density.size)
-    first = np.array([begun(counting, random) for _ in range(count)])
+    first = np.array([chain_start(counting, random) for _ in range(count)])
     sampler = library.EnsembleSampler(count, density.size, counting.value)
     state = np.random.RandomState(random.integers(2**32 - 1)).get_state()
     beginning = library.State(first, random_state=state)
@@ -46,4 +48,4 @@ def ensemble(density: Density, counting: Counting, seed: int, *, warmup: int, dr
     u = np.swapaxes(sampler.get_chain(), 0, 1).reshape(-1, density.size)
     log_density = sampler.get_log_prob().T.reshape(-1)
     share = float(np.mean(sampler.acceptance_fraction))
-    return Drawn(u[:draws], log_density[:draws], acceptance=share)
+    return SamplerDraws(u[:draws], log_density[:draws], acceptance=share)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimica.base.errors import InferError
-from estimica.base.files.write import replaced
+from estimica.base.files.write import atomic_replacement
 from estimica.infer.posterior.libraries import arviz
 from estimica.infer.posterior.result import Posterior
 
@@ -39,6 +39,6 @@ def inference_data(found: Posterior) -> Any:
 def write(found: Posterior, path: str | PathLike[str]) -> Path:
     """Write the draws as netCDF."""
     data = inference_data(found)
-    with replaced(path) as draft:
+    with atomic_replacement(path) as draft:
         data.to_netcdf(str(draft))
     return Path(path)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.criteria.noise_law import LAWS, LOG_2PI
-from estimica.estimate.criteria.noise_likelihood import reach_of
+from estimica.estimate.criteria.noise_likelihood import residual_limits
 from estimica.estimate.criteria.scoring import Block
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Failure
@@ -113,7 +113,7 @@ def log_likelihood(block: Block, residuals: Vector, sigma: Vector) -> Vector:
     probability instead.
     """
     m = block.measured
-    reach = reach_of(block, residuals)
+    reach = residual_limits(block, residuals)
     cost = LAWS[m.distribution](block.weight * residuals, sigma, reach).cost
     unit = np.log(block.weight * _slope(block, m.value))
     if m.limits is not None:

@@ -21,17 +21,17 @@ from estimica.base.view import (
     Rounded,
     Section,
     Table,
-    ended,
-    labelled,
+    name_with_unit,
+    status_line,
 )
 from estimica.estimate.fit.frequency_pictures import across
 from estimica.estimate.fit.tables import percent, rounded, short, without_empty
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.posterior.diagnosis import DOUBTFUL, Spread
 from estimica.infer.posterior.predictive import PredictedOutput
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.verdict import outcome
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 Vector = npt.NDArray[np.float64]
 PICTURES = ("pairs", "distribution", "chains", "predictive")
@@ -65,7 +65,7 @@ def estimates(found: Posterior) -> Table:
             value = rounded(found.fit.noise[name].variance, s.stderr)
             rows.append((*_row(f"variance of {name}", s), value, ""))
     title = f"{found.fit.study.name}: posterior, {found.method}, seed {found.seed}"
-    return without_empty(Table(columns, tuple(rows), title, ended(*outcome(found))), "unit")
+    return without_empty(Table(columns, tuple(rows), title, status_line(*outcome(found))), "unit")
 
 
 def _row(label: str, s: Spread) -> tuple[object, ...]:
@@ -127,8 +127,8 @@ def _pairs(found: Posterior, chosen: Sequence[int], named: bool) -> Curves:
             listed=first,
         )
         heading = (
-            f"{labelled(items[b].label, items[b].unit)} over "
-            f"{labelled(items[a].label, items[a].unit)}: correlation {correlation[a, b]:.2f}"
+            f"{name_with_unit(items[b].label, items[b].unit)} over "
+            f"{name_with_unit(items[a].label, items[a].unit)}: correlation {correlation[a, b]:.2f}"
         )
         panels.append(Panel(items[b].label, (cloud, middle), group=heading))
     return Curves(tuple(panels), f"{found.fit.study.name}: draws of pairs", "", 260)
@@ -155,7 +155,7 @@ def _bars(found: Posterior, chosen: Sequence[int]) -> Curves:
             _upright("95 % interval", x, top, GREY, first and j == 0)
             for j, x in enumerate(found.spreads[k].interval)
         ]
-        panels.append(Panel("density", tuple(curves), group=labelled(u.label, u.unit)))
+        panels.append(Panel("density", tuple(curves), group=name_with_unit(u.label, u.unit)))
     return Curves(tuple(panels), f"{found.fit.study.name}: draws", "", 170)
 
 
@@ -182,7 +182,7 @@ def _chains(found: Posterior, chosen: Sequence[int]) -> Curves:
             )
             for place, c in enumerate(found.numbers)
         )
-        panels.append(Panel(labelled(u.label, u.unit), curves))
+        panels.append(Panel(name_with_unit(u.label, u.unit), curves))
     return Curves(tuple(panels), f"{found.fit.study.name}: chains", "draw", 150, whole=True)
 
 
@@ -193,7 +193,7 @@ def _predictive(found: Posterior) -> Curves:
     for o in found.predictive.outputs:
         unit = found.fit.unit_of(found.fit.case(o.case)[o.name])
         for label, part in _parts(o):
-            panels.append(_panel(part, labelled(label, unit), unit, several, not panels))
+            panels.append(_panel(part, name_with_unit(label, unit), unit, several, not panels))
     label = "time [s]" if found.fit.study.model.has_time else "point"
     title = f"{found.fit.study.name}: outputs by the posterior"
     return Curves(tuple(panels), title, label, 240)
@@ -234,10 +234,10 @@ def page(found: Posterior) -> Page:
         f"method {found.method}, seed {found.seed}; {found.seconds:.3g} s."
     )
     study = found.fit.study
-    said = ended(*outcome(found))
+    said = status_line(*outcome(found))
     told = Page(f"Posterior: {study.name}", tuple(_sections(found)), lead)
-    first = (asked(study, "sample"), Section(ANSWER, f"{said[:1].upper()}{said[1:]}."))
-    return framed(told, "sample", study, first=first, seed=found.seed, run=found.run)
+    first = (study_summary(study, "sample"), Section(ANSWER, f"{said[:1].upper()}{said[1:]}."))
+    return with_reproduction(told, "sample", study, first=first, seed=found.seed, run=found.run)
 
 
 def _sections(found: Posterior) -> Iterator[Section]:

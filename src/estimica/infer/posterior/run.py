@@ -17,14 +17,14 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Failure
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import do_pieces
+from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.seeds import seeds
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import Executor, crew
+from estimica.execute.workers.executor import Executor, executor_for
 from estimica.infer.posterior.chain import Chain
-from estimica.infer.posterior.counting import Counting
+from estimica.infer.posterior.counting import CountedDensity
 from estimica.infer.posterior.density import Density, Impossible, density_around
 from estimica.infer.posterior.ensemble import ensemble
 from estimica.infer.posterior.libraries import arviz
@@ -32,7 +32,7 @@ from estimica.infer.posterior.predictive import predictive
 from estimica.infer.posterior.refusal import require_posterior
 from estimica.infer.posterior.result import FailedChain, Posterior
 from estimica.infer.posterior.samplers import nuts
-from estimica.infer.refit import Estimate, Workplace, estimate_of, workplace, workplace_of
+from estimica.infer.refit import Estimate, FitContext, estimate_of, fit_context, fit_context_of
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -90,7 +90,7 @@ def sample(
     _require_counts(draws, chains, warmup, acceptance)
     arviz()  # without it nothing can be told of the chains: before the work, not after it
     with one_thread():
-        place = workplace_of(fit)
+        place = fit_context_of(fit)
         require_posterior(fit, place.objective)
         density = _density(place)
     build = partial(_built, fit.study, estimate_of(fit))
@@ -105,8 +105,8 @@ def sample(
 
     interrupted = False
     try:
-        with crew(executor, workers) as hands:
-            do_pieces(
+        with executor_for(executor, workers) as hands:
+            map_with_checkpoints(
                 hands,
                 _chain,
                 pieces,
@@ -137,10 +137,10 @@ def sample(
 
 def _built(study: Study, estimate: Estimate) -> Density:
     """The density of a worker process."""
-    return _density(workplace(study, estimate))
+    return _density(fit_context(study, estimate))
 
 
-def _density(place: Workplace) -> Density:
+def _density(place: FitContext) -> Density:
     return density_around(place.objective, place.q)
 
 
@@ -148,7 +148,7 @@ def _chain(density: Density, piece: tuple[Sampling, np.random.SeedSequence]) -> 
     """One chain, as plain values."""
     sampling, sequence = piece
     first, second = (int(s) for s in sequence.generate_state(2, np.uint64) >> np.uint64(1))
-    counting = Counting(density)
+    counting = CountedDensity(density)
     try:
         if sampling.method == "nuts":
             drawn = nuts(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimica.infer.posterior.counting import Counting
+from estimica.infer.posterior.counting import CountedDensity
 from estimica.infer.posterior.density import Density, Impossible
 
 Vector = npt.NDArray[np.float64]
@@ -21,7 +21,7 @@ TRIES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class SamplerDraws:
     """What a sampler has drawn: coordinates and what is to be told of the way."""
 
     u: Vector  # (draws, unknowns)
@@ -31,7 +31,7 @@ class Drawn:
     acceptance: float = float("nan")
 
 
-def begun(counting: Counting, random: np.random.Generator) -> Vector:
+def chain_start(counting: CountedDensity, random: np.random.Generator) -> Vector:
     """Where a chain may begin: a draw of the normal distribution around the estimate."""
     for attempt in range(TRIES):
         # nearer from one attempt to the next: at the estimate itself it can be simulated
@@ -46,13 +46,19 @@ def begun(counting: Counting, random: np.random.Generator) -> Vector:
 
 
 def nuts(
-    density: Density, counting: Counting, seed: int, *, warmup: int, draws: int, acceptance: float
-) -> Drawn:
+    density: Density,
+    counting: CountedDensity,
+    seed: int,
+    *,
+    warmup: int,
+    draws: int,
+    acceptance: float,
+) -> SamplerDraws:
     """One chain of `draws` after a warm-up, in which step size and metric are found."""
     from estimica.infer.posterior.libraries import nutpie
 
     random = np.random.default_rng(seed)
-    first = begun(counting, random)
+    first = chain_start(counting, random)
     library = nutpie()
     size = density.size
     model = library.compiled_pyfunc.from_pyfunc(
@@ -79,7 +85,7 @@ def nuts(
     return _drawn(_waited(sampler, counting))
 
 
-def _waited(sampler: Any, counting: Counting) -> Any:
+def _waited(sampler: Any, counting: CountedDensity) -> Any:
     """The trace of a chain once it is done; Ctrl-C ends it."""
     try:
         return sampler.wait()
@@ -90,9 +96,9 @@ def _waited(sampler: Any, counting: Counting) -> Any:
         raise
 
 
-def _drawn(trace: Any) -> Drawn:
+def _drawn(trace: Any) -> SamplerDraws:
     told = trace.sample_stats
-    return Drawn(
+    return SamplerDraws(
         trace.posterior["u"].values[0],
         told["logp"].values[0],
         int(told["diverging"].values.sum()),

@@ -20,7 +20,7 @@ from estimica.estimate.run.multistart import start_points
 from estimica.infer.profile.branch import Branch, Ending, Stop, branch_of
 from estimica.infer.profile.terms import Terms
 from estimica.infer.profile.walk import Walker
-from estimica.infer.refit import Workplace
+from estimica.infer.refit import FitContext
 
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -41,7 +41,7 @@ APART = 1e-3  # of a coordinate: nearer points are the same start
 
 
 def confirm(
-    place: Workplace, item: tuple[dict[str, Any], Terms, list[list[float]]]
+    place: FitContext, item: tuple[dict[str, Any], Terms, list[list[float]]]
 ) -> dict[str, Any]:
     """Judge the end of a branch by fits from outside; plain values in, plain values out."""
     branch, terms, seeds = branch_of(item[0]), item[1], [np.array(s) for s in item[2]]
@@ -112,7 +112,7 @@ def _reopened(walker: Walker, lower: Stop) -> Branch:
 def outside(
     side: Side,
     branches: Mapping[Side, Branch],
-    place: Workplace,
+    place: FitContext,
     limit: float,
     optima: Sequence[StartResult],
 ) -> list[list[float]]:

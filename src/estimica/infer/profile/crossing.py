@@ -30,7 +30,7 @@ SLOW = 0.5  # share of a bracket that a try has to take off; else the next one h
 
 
 @dataclass(frozen=True)
-class Met:
+class CrossingPoint:
     """The coordinate of a crossing, or why there is none."""
 
     q: float | None
@@ -41,7 +41,7 @@ class Met:
 Try = Callable[[float, list[Vector]], Stop | None]
 
 
-def crossing(held: HeldRefit, terms: Terms, inner: Stop, outer: Stop, tried: Try) -> Met:
+def crossing(held: HeldRefit, terms: Terms, inner: Stop, outer: Stop, tried: Try) -> CrossingPoint:
     """The coordinate between two stops at which the profile meets the limit."""
     k, goal = held.k, math.sqrt(terms.rise)
     failed, slow = 0, False
@@ -59,24 +59,24 @@ def crossing(held: HeldRefit, terms: Terms, inner: Stop, outer: Stop, tried: Try
         if stop is None or not stop.converged:
             failed += 1
             if failed > FAILURES:
-                return Met(None, f"no fit came to an optimum near {held.value(q):.4g}")
+                return CrossingPoint(None, f"no fit came to an optimum near {held.value(q):.4g}")
             continue
         if abs(stop.cost - terms.limit) <= CLOSE * terms.rise:
-            return Met(q)
+            return CrossingPoint(q)
         inner, outer = (stop, outer) if stop.cost < terms.limit else (inner, stop)
         slow = abs(outer.q[k] - inner.q[k]) > SLOW * abs(b - a)
     return _at_the_closer(held, terms, inner, outer)
 
 
-def _at_the_closer(held: HeldRefit, terms: Terms, inner: Stop, outer: Stop) -> Met:
+def _at_the_closer(held: HeldRefit, terms: Terms, inner: Stop, outer: Stop) -> CrossingPoint:
     """The end of a narrow bracket that meets the limit; else the cost leaps there."""
     best = min(inner, outer, key=lambda s: abs(s.cost - terms.limit))
     if abs(best.cost - terms.limit) <= terms.same:
-        return Met(best.q[held.k])
+        return CrossingPoint(best.q[held.k])
     if terms.stepped:
-        return Met(inner.q[held.k], leaps=True)
+        return CrossingPoint(inner.q[held.k], leaps=True)
     low, high = (terms.share(s.cost) for s in (inner, outer))
-    return Met(
+    return CrossingPoint(
         None,
         f"at {held.value(outer.q[held.k]):.6g} the cost leaps from {low:.3g} % to {high:.3g} % "
         "of the threshold, so that it crosses it nowhere",

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.search.run import Iteration, Searched, Status
+from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.infer.profile.branch import Stop
-from estimica.infer.refit import Workplace, refit_apart, refit_held
+from estimica.infer.refit import FitContext, refit_apart, refit_held
 
 Vector = npt.NDArray[np.float64]
 #: singular values of the others' columns, over the largest, along which they do not follow
@@ -50,7 +50,7 @@ class Refit:
 class HeldRefit:
     """Fits of all others with unknown `k` held; costs that differ by `same` or less are equal."""
 
-    def __init__(self, place: Workplace, k: int, same: float) -> None:
+    def __init__(self, place: FitContext, k: int, same: float) -> None:
         self.place, self.k, self.same = place, k, same
         self.unknowns = place.objective.unknowns
         self.held = np.zeros(len(self.unknowns), bool)
@@ -98,7 +98,7 @@ class HeldRefit:
 
         Of ends that are equally low one at an optimum is taken.
         """
-        found: list[Searched] = []
+        found: list[SearchResult] = []
         for start in starts:
             good = [s.point for s in found if s.point is not None and self._is_good(s)]
             searched = self._searched(refit_held, start, target, good)
@@ -121,8 +121,8 @@ class HeldRefit:
         return None if searched.point is None else self._stop(searched)
 
     def _searched(
-        self, refit: Callable[..., Searched], start: Vector, target: float, known: list[Point]
-    ) -> Searched | None:
+        self, refit: Callable[..., SearchResult], start: Vector, target: float, known: list[Point]
+    ) -> SearchResult | None:
         """A search; None where it has come to a point that is known."""
 
         def told(_: Iteration, point: Point) -> None:
@@ -146,7 +146,7 @@ class HeldRefit:
         size = np.maximum(np.abs(known.q), 1.0)
         return bool(np.max(np.abs(point.q - known.q) / size) <= NEAR)
 
-    def _stop(self, found: Searched) -> Stop:
+    def _stop(self, found: SearchResult) -> Stop:
         point = found.point
         assert point is not None
         return Stop(
@@ -157,7 +157,7 @@ class HeldRefit:
             found.message,
         )
 
-    def _is_good(self, found: Searched) -> bool:
+    def _is_good(self, found: SearchResult) -> bool:
         if found.point is None:
             return False
         # where no other unknown has an effect there is nothing to fit
@@ -165,5 +165,5 @@ class HeldRefit:
         return found.status is Status.CONVERGED or idle
 
 
-def _told(found: Searched) -> str:
+def _told(found: SearchResult) -> str:
     return f"{found.status}: {found.message}"

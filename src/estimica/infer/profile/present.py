@@ -8,14 +8,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, ended, labelled
+from estimica.base.view import (
+    Curve,
+    Curves,
+    Page,
+    Panel,
+    Section,
+    Table,
+    name_with_unit,
+    status_line,
+)
 from estimica.estimate.fit.tables import rounded, short, without_empty
 from estimica.estimate.unknowns import Unknowns
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.profile.branch import Ending
 from estimica.infer.profile.result import Profile, ProfileCurve
 from estimica.infer.refit import doubts
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 GREY, STRONG = 7, 1  # of the palette
 CUT = (Ending.INTERRUPTED, Ending.FAILED)  # the curve ends there, the profile does not
@@ -126,7 +135,7 @@ def picture(found: Profile, names: Sequence[str] = ()) -> Curves:
             ),
         ]
         curves += _parabola(found, c, x, top, listed)
-        heading = labelled(c.unknown.label, c.unknown.unit)
+        heading = name_with_unit(c.unknown.label, c.unknown.unit)
         cut = [e.message for e in (c.low, c.high) if e.ending in CUT]
         heading += f": {'; '.join(cut)}" if cut else ""
         panels.append(Panel("rise of the cost", tuple(curves), group=heading))
@@ -162,12 +171,12 @@ def page(found: Profile) -> Page:
     lead = f"{profiles} at {100 * found.level:g} %; {short(found.seconds):g} s."
     study = found.fit.study
     told = Page(f"Profiles: {study.name}", tuple(_sections(found)), lead)
-    first = (asked(study, "profile"), Section(ANSWER, _answer(found)))
-    return framed(told, "profile", study, first=first, run=found.run)
+    first = (study_summary(study, "profile"), Section(ANSWER, _answer(found)))
+    return with_reproduction(told, "profile", study, first=first, run=found.run)
 
 
 def _answer(found: Profile) -> str:
-    said = ended(*outcome(found))
+    said = status_line(*outcome(found))
     words = [f"{said[:1].upper()}{said[1:]}."]
     percent = f"{100 * found.level:g} %"
     for c in found.curves[:MOST_TOLD]:

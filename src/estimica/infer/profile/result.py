@@ -19,7 +19,7 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.infer.profile.branch import Branch, Ending, Stop
-from estimica.infer.profile.rounds import Better
+from estimica.infer.profile.rounds import BetterPoint
 from estimica.infer.profile.terms import SAME
 from estimica.infer.profile.threshold import Thresholds
 
@@ -173,7 +173,7 @@ def concluded(
     level: float,
     limits: Thresholds,
     branches: Mapping[tuple[int, int], Branch],
-    better: Better | None,
+    better: BetterPoint | None,
 ) -> Profile:
     """The result of all branches, as far as they have been walked."""
     curves = []

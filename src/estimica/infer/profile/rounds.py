@@ -16,7 +16,7 @@ import numpy as np
 from estimica.estimate.fit.result import StartResult
 from estimica.estimate.search.run import Status
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import do_pieces
+from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
@@ -25,7 +25,7 @@ from estimica.infer.profile.branch import Branch, Ending, Stop, branch_of
 from estimica.infer.profile.confirm import Side, confirm, outside
 from estimica.infer.profile.terms import SAME, Terms
 from estimica.infer.profile.walk import advance
-from estimica.infer.refit import Workplace, refit_held
+from estimica.infer.refit import FitContext, refit_held
 
 #: of a cost: two sums of the same squares differ by no more
 ROUNDING = 1e-9
@@ -44,10 +44,10 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ProfileTask:
     """What is profiled: the cost of the estimate, the rise of each unknown, how many stops."""
 
-    place: Workplace
+    place: FitContext
     cost: float
     rises: Mapping[int, float]
     points: int
@@ -55,7 +55,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Better:
+class BetterPoint:
     """A point with a lower cost than the estimate, and the unknown whose profile led there."""
 
     stop: Stop
@@ -66,23 +66,23 @@ class Rounds:
     """The sides of all profiles as far as they have come."""
 
     def __init__(
-        self, asked: Asked, optima: Sequence[StartResult], progress: OnProgress | None
+        self, asked: ProfileTask, optima: Sequence[StartResult], progress: OnProgress | None
     ) -> None:
         self.asked, self.optima, self.progress = asked, optima, progress
         self.branches: dict[Side, Branch] = {
             (k, d): Branch(k, d) for k in asked.rises for d in (-1, 1)
         }
-        self.better: Better | None = None
+        self.better: BetterPoint | None = None
 
-    def go(self, hands: Executor, context: Context[Workplace], run: RunWriter) -> None:
+    def go(self, hands: Executor, context: Context[FitContext], run: RunWriter) -> None:
         """Walk and confirm until every side has come to its end."""
         number = 0
         while open_ := self._with(Ending.WALKING) or self._with(Ending.CROSSED):
             walking = self.branches[open_[0]].ending is Ending.WALKING
             pieces = {_key(s, number): self._item(s, walking) for s in open_}
             told = partial(self._note, open_)
-            task: Callable[[Workplace, Any], dict[str, Any]] = advance if walking else confirm
-            do_pieces(hands, task, pieces, context=context, run=run, on_piece=told)
+            task: Callable[[FitContext, Any], dict[str, Any]] = advance if walking else confirm
+            map_with_checkpoints(hands, task, pieces, context=context, run=run, on_piece=told)
             self._measure_anew()
             number += 1
 
@@ -127,7 +127,7 @@ class Rounds:
         lowest = self.terms(unknown).optimum
         if stop.cost >= lowest - max(SAME * least, ROUNDING * abs(lowest)):
             return
-        self.better = Better(self._polished(stop), unknown)
+        self.better = BetterPoint(self._polished(stop), unknown)
         for side, branch in self.branches.items():
             lost = self.asked.cost >= self.terms(side[0]).limit
             again = branch.walking()

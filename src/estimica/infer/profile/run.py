@@ -15,16 +15,16 @@ from time import perf_counter
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.objective.cost import Point, as_seen, judge_of
+from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import Executor, crew
+from estimica.execute.workers.executor import Executor, executor_for
 from estimica.infer.profile.result import Profile, concluded
-from estimica.infer.profile.rounds import Asked, OnProgress, Progress, Rounds
+from estimica.infer.profile.rounds import OnProgress, ProfileTask, Progress, Rounds
 from estimica.infer.profile.threshold import thresholds
-from estimica.infer.refit import estimate_of, require_estimate, workplace, workplace_of
+from estimica.infer.refit import estimate_of, fit_context, fit_context_of, require_estimate
 
 __all__ = ["OnProgress", "Progress", "profile"]
 
@@ -51,23 +51,23 @@ def profile(
     _require(level, points)
     _require_threshold(fit)
     with one_thread():
-        place = workplace_of(fit)
+        place = fit_context_of(fit)
         chosen = _chosen(place.objective.unknowns, names)
         point = place.objective.at(place.q)
         if not isinstance(point, Point):
             raise InferError(
                 "I504", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
             )
-        judge = judge_of(place.objective, point)
-        seen = point if isinstance(judge, str) else as_seen(judge, point)
+        judge = accuracy_objective(place.objective, point)
+        seen = point if isinstance(judge, str) else with_curvature_of(judge, point)
         limits = thresholds(fit, place.objective, seen, level)
     rises = {k: float(limits.rises[k]) for k in chosen}
-    asked = Asked(place, point.cost, rises, points, frozenset(fit.rough.unknowns))
+    asked = ProfileTask(place, point.cost, rises, points, frozenset(fit.rough.unknowns))
     rounds = Rounds(asked, fit.starts, progress)
-    context = Context(partial(workplace, fit.study, estimate_of(fit)), place)
+    context = Context(partial(fit_context, fit.study, estimate_of(fit)), place)
     interrupted = False
     try:
-        with crew(executor, workers) as hands:
+        with executor_for(executor, workers) as hands:
             rounds.go(hands, context, run or NoRunWriter())
     except KeyboardInterrupt:
         interrupted = True

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import Freedom, freedom
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.objective.cost import Objective, Point, as_seen, judge_of
+from estimica.estimate.objective.cost import Objective, Point, accuracy_objective, with_curvature_of
 from estimica.infer.covariance.linearisation import pseudo_inverse
 
 Vector = npt.NDArray[np.float64]
@@ -36,10 +36,10 @@ def thresholds(fit: Fit, objective: Objective, point: Point, level: float) -> Th
     """
     from scipy.special import ndtri, stdtrit
 
-    judge = judge_of(objective, point)
+    judge = accuracy_objective(objective, point)
     judge = objective if isinstance(judge, str) else judge
     free = ~fit.accuracy.held
-    R = as_seen(judge, point).R
+    R = with_curvature_of(judge, point).R
     inverse = pseudo_inverse(R.T @ R, free, max(fit.accuracy.threshold, 1e-12))
     told = freedom(judge, point.noise, judge.parts(point), judge.prior_rows(point.q), inverse)
     if not any(v.residual_freedom > 0 for v in told.levels) and not told.known:

@@ -21,7 +21,7 @@ from estimica.infer.profile.branch import Branch, Ending, FailedRefit, Stop, bra
 from estimica.infer.profile.crossing import crossing
 from estimica.infer.profile.held_refit import HeldRefit, Local
 from estimica.infer.profile.terms import Terms
-from estimica.infer.refit import Workplace
+from estimica.infer.refit import FitContext
 
 Vector = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ FLAT = 1e-6  # a rise, relative to the threshold, that is none
 BENT = 0.1
 
 
-def advance(place: Workplace, item: tuple[dict[str, Any], Terms]) -> dict[str, Any]:
+def advance(place: FitContext, item: tuple[dict[str, Any], Terms]) -> dict[str, Any]:
     """Walk a branch on by a few stops, or to its end; plain values in, plain values out."""
     walker = Walker(place, branch_of(item[0]), item[1])
     walker.look_back()
@@ -53,7 +53,7 @@ def advance(place: Workplace, item: tuple[dict[str, Any], Terms]) -> dict[str, A
 class Walker:
     """One branch on its way outwards."""
 
-    def __init__(self, place: Workplace, branch: Branch, terms: Terms) -> None:
+    def __init__(self, place: FitContext, branch: Branch, terms: Terms) -> None:
         self.place = place
         self.unknowns = place.objective.unknowns
         self.branch = branch

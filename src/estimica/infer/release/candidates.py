@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.setup import Setup
-from estimica.infer.likelihood_ratio.distribution import ratio_law
+from estimica.infer.likelihood_ratio.distribution import ratio_distribution
 from estimica.infer.likelihood_ratio.held_noise import with_noise
-from estimica.infer.likelihood_ratio.partial_fit import State, fit_of
+from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of
 from estimica.infer.likelihood_ratio.run import chi2_risk, f_risk
 from estimica.infer.release.order import Group
 from estimica.infer.release.result import Candidate, SearchEnd, Step
-from estimica.infer.release.search import Ended, alike, best
+from estimica.infer.release.search import SearchEnding, alike, best
 from estimica.study.tables.release import ReleaseTable
 
 Vector = npt.NDArray[np.float64]
@@ -36,10 +36,10 @@ class Weighing:
     def step(
         self,
         number: int,
-        state: State,
-        null: Ended,
+        state: FreeState,
+        null: SearchEnding,
         groups: Sequence[Group],
-        found: Mapping[tuple[int, int], Ended],
+        found: Mapping[tuple[int, int], SearchEnding],
     ) -> Step:
         """The step with the proposed candidate; nothing is chosen yet."""
         candidates = tuple(
@@ -69,15 +69,21 @@ class Weighing:
         good = (k for k, c in enumerate(candidates) if c.acceptable and c.cost_reduction >= enough)
         return next(good, None)
 
-    def end(self, step: Step, candidate: int, found: Mapping[tuple[int, int], Ended]) -> Ended:
+    def end(
+        self, step: Step, candidate: int, found: Mapping[tuple[int, int], SearchEnding]
+    ) -> SearchEnding:
         """The end of the search that counts for a candidate."""
         ends = self._ends(candidate, found)
         return ends[best(ends, self.criterion, step.cost)]
 
-    def _ends(self, candidate: int, found: Mapping[tuple[int, int], Ended]) -> list[Ended]:
+    def _ends(
+        self, candidate: int, found: Mapping[tuple[int, int], SearchEnding]
+    ) -> list[SearchEnding]:
         return [found[key] for key in sorted(found) if key[0] == candidate]
 
-    def _candidate(self, null: State, group: Group, ends: list[Ended], count: int) -> Candidate:
+    def _candidate(
+        self, null: FreeState, group: Group, ends: list[SearchEnding], count: int
+    ) -> Candidate:
         end = ends[best(ends, self.criterion, null.cost)]
         state = self._released(null, group, end)
         reduction = null.cost - end.cost
@@ -103,8 +109,8 @@ class Weighing:
             state=state if end.q else None,
         )
 
-    def _released(self, null: State, group: Group, end: Ended) -> State:
-        return State(
+    def _released(self, null: FreeState, group: Group, end: SearchEnding) -> FreeState:
+        return FreeState(
             null.free | set(group.unknowns),
             null.noise | set(group.noise),
             {n: v for n, v in null.held_noise.items() if n not in group.noise},
@@ -112,14 +118,14 @@ class Weighing:
             end.cost,
         )
 
-    def _risk(self, null: State, state: State, group: Group, point: Point | None) -> float:
+    def _risk(self, null: FreeState, state: FreeState, group: Group, point: Point | None) -> float:
         """The risk by the law of the likelihood ratio; a noise level itself is tested by χ²."""
         if point is None:
             return 1.0
         if not group.noise:
             objective = with_noise(self.objective, state.held_noise)
             free = ~state.held(len(state.q))
-            law = ratio_law(objective, point, null.q, free, group.unknowns, RANK)
+            law = ratio_distribution(objective, point, null.q, free, group.unknowns, RANK)
             if law is not None:
                 return law.risk
         if self.criterion == "ml":
@@ -132,11 +138,11 @@ class Weighing:
             return False
         return self.criterion == "ml" or reduction > self.table.reduction * null_cost
 
-    def _point(self, state: State) -> Point | None:
+    def _point(self, state: FreeState) -> Point | None:
         point = with_noise(self.objective, state.held_noise).at(state.q)
         return point if isinstance(point, Point) else None
 
-    def _advice(self, state: State, point: Point | None) -> tuple[str, ...]:
+    def _advice(self, state: FreeState, point: Point | None) -> tuple[str, ...]:
         """What the data do not tell apart; only suspects are looked at closely."""
         if point is None or _well_conditioned(point.R[:, sorted(state.free)]):
             return ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.unknowns import Unknown
-from estimica.infer.likelihood_ratio.partial_fit import State, noise_label
+from estimica.infer.likelihood_ratio.partial_fit import FreeState, noise_label
 from estimica.study.tables.release import ReleaseTable
 
 STARTS, DISTURBANCES, NOISE, TUNERS = "start values", "disturbances", "noise", "tuners"
@@ -32,7 +32,7 @@ class Group:
         return (*(items[k].label for k in self.unknowns), *map(noise_label, self.noise))
 
 
-def stages_of(table: ReleaseTable, items: Sequence[Unknown], null: State) -> list[list[Group]]:
+def stages_of(table: ReleaseTable, items: Sequence[Unknown], null: FreeState) -> list[list[Group]]:
     """The candidates of each stage; `null` says which noise variances can be released."""
     names = _Names(items, tuple(null.held_noise), table.groups)
     if table.order:

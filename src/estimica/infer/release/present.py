@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from estimica.base.view import Bars, Curves, Page, Section, Table
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.release.pictures import picture
 from estimica.infer.release.result import Release, Step
 from estimica.infer.release.tables import overview, step_table
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 _ABOUT = (
     "In each step the null model, what has been found so far, is compared with candidates in which "
@@ -27,8 +27,10 @@ def page(release: Release) -> Page:
         f"samples, criterion {release.criterion}; {release.seconds:.2g} s."
     )
     told = Page(f"Release: {release.study.name}", tuple(_sections(release)), lead)
-    first = (asked(release.study, "release"), Section(ANSWER, _answer(release)))
-    return framed(told, "release", release.study, first=first, seed=release.seed, run=release.run)
+    first = (study_summary(release.study, "release"), Section(ANSWER, _answer(release)))
+    return with_reproduction(
+        told, "release", release.study, first=first, seed=release.seed, run=release.run
+    )
 
 
 def _answer(release: Release) -> str:

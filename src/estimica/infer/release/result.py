@@ -15,7 +15,7 @@ from estimica.base.errors import InferError
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.setup import Setup
-from estimica.infer.likelihood_ratio.partial_fit import State, fit_of
+from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of
 from estimica.study.study import Study
 from estimica.study.tables.release import ReleaseTable
 
@@ -69,7 +69,7 @@ class Candidate:
     noise: Mapping[str, float]  # variances by output
     starts: tuple[SearchEnd, ...]
     advice: tuple[str, ...] = ()
-    state: State | None = field(default=None, repr=False)
+    state: FreeState | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class Step:
     candidates: tuple[Candidate, ...]
     proposed: int | None  # by the rule
     chosen: int | None
-    state: State = field(repr=False)
+    state: FreeState = field(repr=False)
 
     @property
     def choice(self) -> Candidate | None:

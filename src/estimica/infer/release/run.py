@@ -24,17 +24,26 @@ from estimica.estimate.search.run import Status
 from estimica.estimate.setup import Setup
 from estimica.execute.outcome import Kind
 from estimica.execute.outcome import Outcome as Done
-from estimica.execute.runs.payload import read, written
+from estimica.execute.runs.payload import from_text, to_text
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
 from estimica.execute.workers.executor import executor as hired
 from estimica.infer.likelihood_ratio.held_noise import noise_names
-from estimica.infer.likelihood_ratio.partial_fit import State, fit_of
+from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of
 from estimica.infer.release.candidates import Weighing
 from estimica.infer.release.order import Group, stages_of
 from estimica.infer.release.result import Ending, Outcome, Release, Step
-from estimica.infer.release.search import Ended, Job, Workplace, do, ended, failure, jobs, workplace
+from estimica.infer.release.search import (
+    Job,
+    SearchContext,
+    SearchEnding,
+    failure,
+    jobs,
+    run_search,
+    search_context,
+    search_ending,
+)
 from estimica.study.study import Study
 from estimica.study.tables.release import ReleaseTable, release_table
 
@@ -86,9 +95,9 @@ def release(
     table = study.tables.get("release", {})
     chosen = release_table(table if isinstance(table, Mapping) else {}, given)
     _require_likelihood(study)
-    place = workplace(study)
+    place = search_context(study)
     work = _Work(place, chosen, choose or _proposed, progress, run or NoRunWriter())
-    context = Context(partial(workplace, study), place)
+    context = Context(partial(search_context, study), place)
     with hired(executor, workers) as crew:
         steps, state, outcome = work.run(crew, context)
     setup, objective = place
@@ -134,7 +143,7 @@ class _Work:
 
     def __init__(
         self,
-        place: Workplace,
+        place: SearchContext,
         table: ReleaseTable,
         choose: Choose,
         progress: OnProgress | None,
@@ -154,11 +163,11 @@ class _Work:
         self.state = _null(self.objective, table)
 
     def run(
-        self, crew: Executor, context: Context[Workplace]
-    ) -> tuple[tuple[Step, ...], State, Outcome]:
+        self, crew: Executor, context: Context[SearchContext]
+    ) -> tuple[tuple[Step, ...], FreeState, Outcome]:
         items = self.objective.unknowns.items
         stages = stages_of(self.table, items, self.state)
-        first = _evaluated(do((self.setup, self.objective), self._nothing()))
+        first = _evaluated(run_search((self.setup, self.objective), self._nothing()))
         self.state = replace(self.state, cost=first.cost)
         self._require_same(first, [[g.labels(items) for g in stage] for stage in stages])
         try:
@@ -168,10 +177,10 @@ class _Work:
             outcome = Outcome(Ending.INTERRUPTED, said)
         return tuple(self.steps), self.state, outcome
 
-    def _require_same(self, null: Ended, stages: object) -> None:
+    def _require_same(self, null: SearchEnding, stages: object) -> None:
         """What a run has noted is of use only for the same model, data and settings."""
         asked = {"cost": null.cost, "stages": stages, "seed": self.seed, **asdict(self.table)}
-        asked = read(written(asked))
+        asked = from_text(to_text(asked))
         earlier = self.known.get(BEGUN)
         if earlier is None:
             self.notes.checkpoint(BEGUN, asked)
@@ -191,9 +200,9 @@ class _Work:
     def _stages(
         self,
         crew: Executor,
-        context: Context[Workplace],
+        context: Context[SearchContext],
         stages: Sequence[Sequence[Group]],
-        null: Ended,
+        null: SearchEnding,
     ) -> Outcome:
         waiting: list[Group] = []
         for stage in stages:
@@ -219,8 +228,8 @@ class _Work:
         return Outcome(Ending.DONE, f"{left} left, none of which is worth releasing")
 
     def _searched(
-        self, crew: Executor, context: Context[Workplace], groups: Sequence[Group]
-    ) -> dict[tuple[int, int], Ended]:
+        self, crew: Executor, context: Context[SearchContext], groups: Sequence[Group]
+    ) -> dict[tuple[int, int], SearchEnding]:
         """The ends of all searches of a step; those that the run has noted are not repeated."""
         number = len(self.steps) + 1
         todo = jobs(
@@ -231,14 +240,14 @@ class _Work:
             seed=(self.seed, number),
         )
         found = {
-            (j.candidate, j.start): ended(self.known[_key(number, j)])
+            (j.candidate, j.start): search_ending(self.known[_key(number, j)])
             for j in todo
             if _key(number, j) in self.known
         }
         todo = [j for j in todo if (j.candidate, j.start) not in found]
         count = len(found) + len(todo)
 
-        def done(index: int, outcome: Done[Ended]) -> None:
+        def done(index: int, outcome: Done[SearchEnding]) -> None:
             job = todo[index]
             one = outcome.value or failure(outcome.error)
             if one.status == Status.INTERRUPTED:
@@ -248,7 +257,7 @@ class _Work:
                 self.notes.checkpoint(_key(number, job), one.stored())
             self._tell(len(found), count, len(groups), None)
 
-        crew.map(do, todo, context=context, on_done=done, batch=1)
+        crew.map(run_search, todo, context=context, on_done=done, batch=1)
         return found
 
     def _chosen(self, step: Step) -> int | None:
@@ -287,7 +296,7 @@ def _key(step: int, job: Job) -> str:
     return f"{step:03d}/{job.candidate:03d}/{job.start:03d}"
 
 
-def _evaluated(null: Ended) -> Ended:
+def _evaluated(null: SearchEnding) -> SearchEnding:
     if not null.q:
         raise InferError(
             "I109",
@@ -297,19 +306,19 @@ def _evaluated(null: Ended) -> Ended:
     return null
 
 
-def _null(objective: Objective, table: ReleaseTable) -> State:
+def _null(objective: Objective, table: ReleaseTable) -> FreeState:
     """Nothing free: everything at its start, noise variances as given."""
     names = noise_names(objective)
     q = objective.unknowns.clipped(objective.unknowns.start)
     given = table.noise
     if given is None:
-        return State(frozenset(), frozenset(names), {}, q)
+        return FreeState(frozenset(), frozenset(names), {}, q)
     if objective.criterion.name != "ml":
         raise InferError(
             "I104", "noise variances belong to criterion 'ml'; leave noise out for 'oe'"
         )
     if isinstance(given, float):
-        return State(frozenset(), frozenset(), dict.fromkeys(names, given), q)
+        return FreeState(frozenset(), frozenset(), dict.fromkeys(names, given), q)
     outputs = [b.name for b in objective.blocks]
     for name in given:
         if name in names:
@@ -320,7 +329,7 @@ def _null(objective: Objective, table: ReleaseTable) -> State:
             "I105", f"noise: no output '{name}' is measured{did_you_mean(name, outputs)}"
         )
     held = {n: given[n] for n in names if n in given}
-    return State(frozenset(), frozenset(n for n in names if n not in held), held, q)
+    return FreeState(frozenset(), frozenset(n for n in names if n not in held), held, q)
 
 
 def _plural(count: int, word: str) -> str:

@@ -19,12 +19,12 @@ from estimica.estimate.search.run import Status, search
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
 from estimica.infer.likelihood_ratio.held_noise import with_noise
-from estimica.infer.likelihood_ratio.partial_fit import State
+from estimica.infer.likelihood_ratio.partial_fit import FreeState
 from estimica.infer.release.order import Group
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
-Workplace = tuple[Setup, Objective]
+SearchContext = tuple[Setup, Objective]
 #: costs that differ by less are of one optimum, seen through the simulation's own error; for `oe`
 #: relative to the null model's cost
 ALIKE_ML, ALIKE_OE = 1e-3, 1e-6
@@ -42,7 +42,7 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
+class SearchEnding:
     """Where one search ended; it travels between processes and into the store."""
 
     q: tuple[float, ...]  # empty where even the start failed
@@ -61,13 +61,13 @@ class Ended:
         return asdict(self)
 
 
-def ended(stored: Mapping[str, Any]) -> Ended:
+def search_ending(stored: Mapping[str, Any]) -> SearchEnding:
     """The end of a search from what was stored."""
     # runs of earlier versions have no AICc
-    return Ended(**{"aicc": math.nan, **stored, "q": tuple(stored["q"])})
+    return SearchEnding(**{"aicc": math.nan, **stored, "q": tuple(stored["q"])})
 
 
-def workplace(study: Study) -> Workplace:
+def search_context(study: Study) -> SearchContext:
     """What every search needs."""
     setup = prepare(study)
     return setup, scored(setup.calibration(), {})  # robust losses are refused
@@ -75,7 +75,7 @@ def workplace(study: Study) -> Workplace:
 
 def jobs(
     objective: Objective,
-    null: State,
+    null: FreeState,
     groups: Sequence[Group],
     *,
     starts: int,
@@ -108,7 +108,7 @@ def _starts(unknowns: Unknowns, q: Vector, group: Group, count: int, seed: int) 
     return found
 
 
-def do(place: Workplace, job: Job) -> Ended:
+def run_search(place: SearchContext, job: Job) -> SearchEnding:
     """Search for one job."""
     setup, whole = place
     objective = with_noise(whole, job.held_noise)
@@ -121,9 +121,11 @@ def do(place: Workplace, job: Job) -> Ended:
     failed = objective.evaluations.failed - before[1]
     if done.point is None:
         nan = math.nan
-        return Ended((), math.inf, nan, nan, nan, {}, str(done.status), done.message, count, failed)
+        return SearchEnding(
+            (), math.inf, nan, nan, nan, {}, str(done.status), done.message, count, failed
+        )
     told = information(objective, done.point, int(job.held.sum()))
-    return Ended(
+    return SearchEnding(
         tuple(map(float, done.point.q)),
         float(done.point.cost),
         told.aic,
@@ -137,13 +139,13 @@ def do(place: Workplace, job: Job) -> Ended:
     )
 
 
-def failure(message: str) -> Ended:
+def failure(message: str) -> SearchEnding:
     """A search that could not be done."""
     nan = math.nan
-    return Ended((), math.inf, nan, nan, nan, {}, str(Status.FAILED), message, 0, 1)
+    return SearchEnding((), math.inf, nan, nan, nan, {}, str(Status.FAILED), message, 0, 1)
 
 
-def best(found: Sequence[Ended], criterion: str, null_cost: float) -> int:
+def best(found: Sequence[SearchEnding], criterion: str, null_cost: float) -> int:
     """Which of several ends counts: the lowest, and among like ones the first.
 
     The first begins at the null model's optimum, so that nothing ends above the null model, and

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import gammaincc
 
 from estimica.base.errors import EstimicaError
-from estimica.estimate.fit.result import Compared, Fit
+from estimica.estimate.fit.result import Fit, OutputComparison
 from estimica.infer.residuals.run import residuals
 from estimica.infer.residuals.verdict import errors_in_words, listed
 
@@ -47,7 +47,7 @@ def colour_remark(fit: Fit) -> Iterator[str]:
         )
 
 
-def _suspect(output: Compared, count: int) -> bool:
+def _suspect(output: OutputComparison, count: int) -> bool:
     """Whether Box and Pierce's sum over a few lags is more than white noise mostly has."""
     e = output.compared - output.compared.mean() if len(output.compared) else output.compared
     square, n = float(e @ e), len(e)

@@ -143,7 +143,7 @@ class OutputResiduals:
         )
 
 
-def asked(series: Series) -> tuple[Autocorrelation, tuple[Test, ...]]:
+def run_tests(series: Series) -> tuple[Autocorrelation, tuple[Test, ...]]:
     """All tests, as if residuals were white."""
     acf = autocorrelation(series.residual, series.spacing, series.jacobian, series.metric)
     if series.exact:
@@ -166,7 +166,7 @@ def asked(series: Series) -> tuple[Autocorrelation, tuple[Test, ...]]:
     return acf, found if lacking is None else (*found, lacking)
 
 
-def judged(
+def output_verdict(
     series: Series, acf: Autocorrelation, found: tuple[Test, ...], level: float
 ) -> OutputResiduals:
     """The tests at a level, for coloured residuals with as many samples as they are worth."""

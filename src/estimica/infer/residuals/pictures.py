@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.base.view import Across, Band, Curve, Curves, Panel, labelled
+from estimica.base.view import Across, Band, Curve, Curves, Panel, name_with_unit
 from estimica.infer.residuals.output import OutputResiduals
 from estimica.infer.residuals.run import ResidualAnalysis
 
@@ -100,7 +100,7 @@ def _course(analysis: ResidualAnalysis) -> tuple[list[Panel], str]:
             curves.append(Curve("outlier", x, value, s.unit, dotted=True, colour=1))
         wide = 2 * float(np.sqrt(s.variance))
         band = Band("" if panels else "± 2σ", -wide, wide)
-        label = labelled(one.name, s.unit)
+        label = name_with_unit(one.name, s.unit)
         along = Across("frequency", log=True) if s.axis == "frequency" else None
         group = _group(analysis, one)
         panels.append(Panel(label, tuple(curves), (band,), group=group, across=along))
@@ -117,7 +117,7 @@ KINDS: dict[str, Callable[[ResidualAnalysis], tuple[list[Panel], str]]] = {
 }
 
 
-def shown(analysis: ResidualAnalysis) -> Iterator[str]:
+def available_kinds(analysis: ResidualAnalysis) -> Iterator[str]:
     """Kinds that there is something to see of."""
     for kind in KINDS:
         if kind != "cross-correlation" or any(o.crosscorrelations for o in analysis.outputs):

@@ -8,11 +8,11 @@ from dataclasses import replace
 from estimica.base.errors import EstimicaError
 from estimica.base.view import Page, Section
 from estimica.estimate.fit.result import Fit
-from estimica.execute.reproduction import ANSWER, framed
-from estimica.infer.residuals.pictures import picture, shown
+from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.infer.residuals.pictures import available_kinds, picture
 from estimica.infer.residuals.run import ResidualAnalysis, residuals
 from estimica.infer.residuals.tables import details, outlier_table
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 HEADINGS = {
     "residuals": ("Over time", "Simulated − measured, with the band of two standard deviations."),
@@ -36,8 +36,8 @@ def page(analysis: ResidualAnalysis) -> Page:
     """Everything about the residuals on one page."""
     study = analysis.fit.study
     told = Page(f"Residuals: {study.name}", tuple(_sections(analysis)))
-    first = (asked(study, "residuals"), Section(ANSWER, _answer(analysis)))
-    return framed(told, "residuals", study, first=first, run=analysis.run)
+    first = (study_summary(study, "residuals"), Section(ANSWER, _answer(analysis)))
+    return with_reproduction(told, "residuals", study, first=first, run=analysis.run)
 
 
 def _answer(analysis: ResidualAnalysis) -> str:
@@ -52,7 +52,7 @@ def _answer(analysis: ResidualAnalysis) -> str:
 
 def _sections(analysis: ResidualAnalysis) -> Iterator[Section]:
     yield Section("Verdict", _verdicts(analysis), (replace(analysis.table(), title=""),))
-    order = sorted(shown(analysis), key=list(HEADINGS).index)
+    order = sorted(available_kinds(analysis), key=list(HEADINGS).index)
     for kind in order:
         heading, text = HEADINGS[kind]
         if kind == "autocorrelation":

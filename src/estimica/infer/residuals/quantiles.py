@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtri_exp
 
-from estimica.estimate.fit.result import Compared
+from estimica.estimate.fit.result import OutputComparison
 
 Vector = npt.NDArray[np.float64]
 
 
-def quantile_residuals(output: Compared, residual: Vector) -> Vector:
+def quantile_residuals(output: OutputComparison, residual: Vector) -> Vector:
     """Residuals whose samples have their own σ, limits or another law, as of one normal level.
 
     Where all samples are alike they stay as they are.

@@ -14,9 +14,9 @@ from estimica.base import view as show
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
-from estimica.infer.covariance.linearisation import Linearised, linearised
+from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
 from estimica.infer.covariance.run import around_estimate
-from estimica.infer.residuals.output import OutputResiduals, asked, judged
+from estimica.infer.residuals.output import OutputResiduals, output_verdict, run_tests
 from estimica.infer.residuals.series import series_of
 from estimica.infer.residuals.verdict import errors_in_words, overall, verdict
 
@@ -119,8 +119,8 @@ def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:
     is shared out among all tests of all calibrating outputs.
     """
     require_level(level)
-    around = linearised(fit)
-    first = [(series, *asked(series)) for series in series_of(fit, around)]
+    around = linearise_fit(fit)
+    first = [(series, *run_tests(series)) for series in series_of(fit, around)]
     count = sum(
         not math.isnan(test.p)
         for series, _, tests in first
@@ -128,7 +128,7 @@ def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:
         for test in tests
     )
     share = level / max(count, 1)
-    found = tuple(judged(series, acf, tests, share) for series, acf, tests in first)
+    found = tuple(output_verdict(series, acf, tests, share) for series, acf, tests in first)
     return ResidualAnalysis(fit, level, found, _inflation(fit, around, found))
 
 
@@ -139,7 +139,7 @@ def require_level(level: float) -> None:
 
 
 def _inflation(
-    fit: Fit, around: Linearised, found: tuple[OutputResiduals, ...]
+    fit: Fit, around: LinearisedFit, found: tuple[OutputResiduals, ...]
 ) -> dict[str, float]:
     """Standard errors for coloured noise over those of the fit; nothing where none is coloured."""
     coloured = any(one.coloured for one in found if one.series.role == "calibrate")

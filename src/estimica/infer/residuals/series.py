@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.signals import Signal
-from estimica.estimate.fit.result import CaseFit, Compared, Fit
-from estimica.infer.covariance.linearisation import Linearised
+from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
+from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.output_spread import parameter_spread
 from estimica.infer.covariance.spacing import Spacing, spacing
 from estimica.infer.residuals.quantiles import quantile_residuals
-from estimica.infer.residuals.validation import Rest, unexplained
+from estimica.infer.residuals.validation import Rest, validation_residuals
 from estimica.study.record.samples import Record
 from estimica.study.record.transfer import Transfer
 from estimica.study.record.transform import transform_of
@@ -86,7 +86,7 @@ class Series:
 DELAYS = (0, 1, 2, 4, 8, 16, 32)  # samples, by which inputs are shifted
 
 
-def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
+def series_of(fit: Fit, around: LinearisedFit) -> Iterator[Series]:
     """Every output of every case that was simulated."""
     records = {r.case.name: r for r in fit.setup.records}
     metrics = _metrics(around)
@@ -104,7 +104,7 @@ def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
                 for o in case.outputs
             ]
         else:
-            rest = unexplained(fit, case, around, spread) if case.outputs else []
+            rest = validation_residuals(fit, case, around, spread) if case.outputs else []
         rest = [
             _before_filter(fit, case, o) if o.prefilter else own
             for o, own in zip(case.outputs, rest, strict=True)
@@ -116,7 +116,7 @@ def series_of(fit: Fit, around: Linearised) -> Iterator[Series]:
                 yield _series(fit, case, output, records[case.name], own)
 
 
-def _before_filter(fit: Fit, case: CaseFit, output: Compared) -> Rest:
+def _before_filter(fit: Fit, case: CaseFit, output: OutputComparison) -> Rest:
     """The residuals before a prefilter: it is they that the fit takes for white noise.
 
     What the fit has taken from them is left aside: it is little where samples are many.
@@ -129,7 +129,9 @@ def _before_filter(fit: Fit, case: CaseFit, output: Compared) -> Rest:
     return residual, np.zeros((len(residual), 1)), np.zeros((1, 1))
 
 
-def _series(fit: Fit, case: CaseFit, output: Compared, record: Record, rest: Rest) -> Series:
+def _series(
+    fit: Fit, case: CaseFit, output: OutputComparison, record: Record, rest: Rest
+) -> Series:
     residual, jacobian, metric = rest
     timed = fit.study.model.has_time
     axis, x = ("time", output.time) if timed else _static_axis(record, output.time)
@@ -169,7 +171,7 @@ def _order(x: Vector) -> npt.NDArray[np.int64] | slice:
 
 
 def _parts(
-    fit: Fit, case: CaseFit, output: Compared, transfer: Transfer, rest: Rest
+    fit: Fit, case: CaseFit, output: OutputComparison, transfer: Transfer, rest: Rest
 ) -> Iterator[Series]:
     """Real and imaginary parts of a frequency response, each over the frequency."""
     residual, jacobian, metric = rest
@@ -192,7 +194,7 @@ def _parts(
         )
 
 
-def _replicates(record: Record, output: Compared, timed: bool) -> npt.NDArray[np.int64]:
+def _replicates(record: Record, output: OutputComparison, timed: bool) -> npt.NDArray[np.int64]:
     """Samples at one time stamp, or of a static model with the same inputs, have one number."""
     if timed:
         return np.asarray(np.unique(output.time, return_inverse=True)[1], np.int64)
@@ -202,7 +204,7 @@ def _replicates(record: Record, output: Compared, timed: bool) -> npt.NDArray[np
     return np.asarray(np.unique(inputs, axis=0, return_inverse=True)[1], np.int64).ravel()
 
 
-def _floor(fit: Fit, output: Compared) -> float:
+def _floor(fit: Fit, output: OutputComparison) -> float:
     """Ten times the tolerance of the simulation, or of rounding where nothing is simulated."""
     accuracy = 10 * fit.study.solver.rtol if fit.study.model.has_time else 1e-13
     return accuracy * float(np.sqrt(np.mean(output.reference**2)))
@@ -223,13 +225,13 @@ def _delayed(signal: Signal, time: Vector, where: Spacing, count: int) -> Vector
     return found
 
 
-def _powers(signal: Signal, output: Compared) -> Vector:
+def _powers(signal: Signal, output: OutputComparison) -> Vector:
     value = signal.at(output.time)
     scaled = (value - value.mean()) / (value.std() or 1.0)
     return np.stack([scaled, scaled**2], axis=1)
 
 
-def _metrics(around: Linearised) -> dict[tuple[str, str], Vector]:
+def _metrics(around: LinearisedFit) -> dict[tuple[str, str], Vector]:
     """P of each block: 2G − G F G/s², with G = (JᵀJ)⁻¹ and F = Σ s²JᵀJ.
 
     This is G where every output is weighted by its own noise; in general weighted residuals of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from estimica.base.view import Rounded, Table, percentage
+from estimica.base.view import Rounded, Table, percent_text
 from estimica.estimate.fit.as_json import finite
 from estimica.estimate.fit.tables import short, without_empty
 from estimica.infer.residuals import hypothesis_tests as tests
@@ -37,7 +37,7 @@ def overview(analysis: ResidualAnalysis) -> Table:
     note = (
         f"p-values: how often white Gaussian noise looks that bad. Below {level:.2g} a test "
         "rejects (×), so that all together complain of such noise in "
-        f"{percentage(analysis.level)}. worth: independent samples that tell as much."
+        f"{percent_text(analysis.level)}. worth: independent samples that tell as much."
     )
     title = f"{analysis.fit.study.name}: tests of the residuals"
     return Table(columns, tuple(rows), title, note)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import EstimicaError
 from estimica.estimate.fit.result import CaseFit, Fit
-from estimica.infer.covariance.linearisation import Linearised
+from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.output_spread import chain_of, level_of, slopes_of
 from estimica.infer.residuals.quantiles import quantile_residuals
 
@@ -15,7 +15,9 @@ Vector = npt.NDArray[np.float64]
 Rest = tuple[Vector, Vector, Vector]  # residuals, Jacobian, metric
 
 
-def unexplained(fit: Fit, case: CaseFit, around: Linearised, spread: Vector) -> list[Rest]:
+def validation_residuals(
+    fit: Fit, case: CaseFit, around: LinearisedFit, spread: Vector
+) -> list[Rest]:
     """Residuals of a validating case less what an error of the tuners within their covariance V
     explains best, with what this has taken from white noise.
 

@@ -12,8 +12,8 @@ from estimica.base import view as show
 from estimica.estimate.fit.as_json import finite
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.tables import short, without_empty
-from estimica.execute.reproduction import framed
-from estimica.study.summary import asked
+from estimica.execute.reproduction import with_reproduction
+from estimica.study.summary import study_summary
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,10 @@ class SecondModel:
         """All of it as a page, for files, the store and the workbench."""
         title = f"Second model: {self.fit.study.name} and {self.other}"
         study = self.fit.study
-        first = (asked(study, "identifiability"),)
-        return framed(show.Page(title, self.sections()), "second_model", study, first=first)
+        first = (study_summary(study, "identifiability"),)
+        return with_reproduction(
+            show.Page(title, self.sections()), "second_model", study, first=first
+        )
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML page; returns where it is."""

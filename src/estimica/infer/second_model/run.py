@@ -18,7 +18,7 @@ from estimica.compiled.model.interface import Model
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, Point, scored
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import prepare
 from estimica.infer.second_model.result import Direction, Effect, SecondModel
 from estimica.study.case import Case
@@ -71,7 +71,7 @@ class _Side:
     null: Vector = field(default_factory=lambda: np.zeros((0, 0)))  # in relative changes
 
 
-def _sized(objective: Disagreement, values: Vector) -> Vector:
+def _sized(objective: ResidualFunction, values: Vector) -> Vector:
     """What changes are relative to: the value, or the scale of a tuner that is about zero."""
     scale = np.array([u.scale for u in objective.unknowns.items])
     return np.where(np.abs(values) > ZERO * scale, np.abs(values), scale)
@@ -106,7 +106,7 @@ def _freed(fit: Fit, tuner: Tuner) -> Tuner:
     )
 
 
-def _all_values(fit: Fit, objective: Disagreement) -> Vector:
+def _all_values(fit: Fit, objective: ResidualFunction) -> Vector:
     """Estimates, and the starts of what was held."""
     found = {u.label: float(v) for u, v in zip(fit.unknowns.items, fit.values, strict=True)}
     return np.array([found.get(u.label, u.start) for u in objective.unknowns.items])
@@ -129,7 +129,9 @@ def _null(objective: Objective, point: Point, threshold: float) -> Vector:
     return np.asarray(np.linalg.qr(null.T)[0].T)
 
 
-def _side(objective: Disagreement, names: tuple[str, ...], values: Vector, null: Vector) -> _Side:
+def _side(
+    objective: ResidualFunction, names: tuple[str, ...], values: Vector, null: Vector
+) -> _Side:
     blocks = [b for b in objective.blocks if not b.measured.is_input]
     kept = [not b.measured.is_input for b in objective.blocks]
     columns = [p.columns for p in objective.predictors for _ in p.record.outputs]

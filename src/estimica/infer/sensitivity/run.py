@@ -19,10 +19,10 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.accuracy import SHARE
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.objective.residuals import Disagreement
-from estimica.infer.covariance.linearisation import linearised
+from estimica.estimate.objective.residuals import ResidualFunction
+from estimica.infer.covariance.linearisation import linearise_fit
 from estimica.study.noise_free import tuners_of_noise
-from estimica.study.record.samples import Measured
+from estimica.study.record.samples import MeasuredOutput
 
 Vector = npt.NDArray[np.float64]
 Quiet = Mapping[str, float | Sequence[float] | Vector]
@@ -267,7 +267,7 @@ def _by_noise(fit: Fit, quiet: Quiet | None, sizes: Mapping[str, _Size]) -> Vect
     relative = np.abs(_relative(fit))
     if quiet is None:
         return np.asarray(fit.accuracy.stderr / relative)
-    around = linearised(fit)
+    around = linearise_fit(fit)
     meat = around.prior.T @ around.prior
     for one, m in zip(around.rows, around.scoring.multipliers, strict=True):
         size = sizes[one.output]
@@ -292,7 +292,7 @@ def moving(fit: Fit) -> npt.NDArray[np.bool_]:
 
 
 def _normed(
-    fit: Fit, objective: Disagreement
+    fit: Fit, objective: ResidualFunction
 ) -> tuple[list[Vector], dict[str, Vector], dict[str, _Size]]:
     """(relative normed gradients, normed residuals and size of each output), over all cases."""
     predictions = objective.predict(fit.values)
@@ -341,7 +341,7 @@ class _Size:
     compared: float
 
 
-def _sizes(objective: Disagreement) -> Iterator[tuple[str, _Size]]:
+def _sizes(objective: ResidualFunction) -> Iterator[tuple[str, _Size]]:
     """The size of each measured output over all cases; 1 where it is zero throughout."""
     for name in dict.fromkeys(b.name for b in objective.blocks):
         own = [b.measured for b in objective.blocks if b.name == name]
@@ -354,7 +354,7 @@ def _sizes(objective: Disagreement) -> Iterator[tuple[str, _Size]]:
         yield name, _Size(compared / slope, compared)
 
 
-def _slope(measured: Measured) -> Vector:
+def _slope(measured: MeasuredOutput) -> Vector:
     if measured.transform is None:
         return np.ones(len(measured.value))
     with np.errstate(all="ignore"):

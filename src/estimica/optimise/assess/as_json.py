@@ -146,7 +146,7 @@ def _sensitivity(found: Assessment) -> dict[str, object] | None:
     return told
 
 
-def written(found: Assessment, path: Path) -> Path:
+def write_samples(found: Assessment, path: Path) -> Path:
     """A row for each sample: parameters, criteria, 1 where all demands hold; why it failed."""
     frame = found.table_of_samples
     columns = {str(n): frame[n].to_numpy(float) for n in frame.columns}

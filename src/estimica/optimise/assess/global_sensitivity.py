@@ -146,7 +146,7 @@ def _values(spread: Mapping[str, Distribution], unit: Vector, tail: float) -> Ve
     return np.column_stack(columns)
 
 
-def analysed(
+def sensitivity_indices(
     plan: Plan,
     names: Sequence[str],
     labels: Sequence[str],

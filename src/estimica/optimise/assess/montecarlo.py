@@ -15,11 +15,16 @@ from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.executor import Executor
 from estimica.infer.bootstrap.result import Bootstrap
 from estimica.infer.posterior.result import Posterior
-from estimica.optimise.assess.global_sensitivity import Plan, analysed, morris_plan, sobol_plan
+from estimica.optimise.assess.global_sensitivity import (
+    Plan,
+    morris_plan,
+    sensitivity_indices,
+    sobol_plan,
+)
 from estimica.optimise.assess.result import Assessment
 from estimica.optimise.assess.run import OnProgress, assess, nominal, require_parameters
 from estimica.optimise.assess.samples import Samples, drawn, shape
-from estimica.optimise.assess.tuner_distribution import Source, source_of
+from estimica.optimise.assess.tuner_distribution import TunerDistribution, tuner_distribution
 from estimica.study.study import Study
 from estimica.study.tables.montecarlo import MontecarloTable, montecarlo_table
 from estimica.study.tables.optimise import Distribution
@@ -54,7 +59,7 @@ def montecarlo(
     _refuse(chosen, given is not None)
     known = None
     if given is not None:
-        known = source_of(study, given, workers=workers, run=run, store=store)
+        known = tuner_distribution(study, given, workers=workers, run=run, store=store)
     samples, plan = samples_of(chosen, spread, known)
     found = assess(
         study,
@@ -70,7 +75,7 @@ def montecarlo(
     found = replace(found.named("montecarlo", how, chosen.quantiles), seed=chosen.seed, remark=told)
     if plan is not None:
         labels = [p.label for p in found.places]
-        indices = analysed(plan, samples.names, labels, found.values, found.good)
+        indices = sensitivity_indices(plan, samples.names, labels, found.values, found.good)
         found = replace(found, sensitivity=indices)
     return found
 
@@ -91,7 +96,9 @@ def _refuse(table: MontecarloTable, has_source: bool) -> None:
 
 
 def samples_of(
-    table: MontecarloTable, spread: Mapping[str, Distribution], source: Source | None = None
+    table: MontecarloTable,
+    spread: Mapping[str, Distribution],
+    source: TunerDistribution | None = None,
 ) -> tuple[Samples, Plan | None]:
     """The draws: those of the source beside those of the distributions; and for what else."""
     if table.sensitivity == "sobol":
@@ -115,7 +122,7 @@ def samples_of(
 
 
 def _centre(
-    samples: Samples, spread: Mapping[str, Distribution], source: Source | None
+    samples: Samples, spread: Mapping[str, Distribution], source: TunerDistribution | None
 ) -> dict[str, float]:
     """Where local sensitivities are taken: the estimates, and the medians."""
     found = {n: float(shape(n, d).median()) for n, d in spread.items()}

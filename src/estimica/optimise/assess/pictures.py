@@ -19,9 +19,9 @@ from estimica.base.view import (
     Heat,
     Panel,
     Parallel,
-    Shown,
     Upright,
-    labelled,
+    ViewElement,
+    name_with_unit,
 )
 from estimica.optimise.assess.effects import tornado
 from estimica.optimise.assess.result import Assessment
@@ -39,7 +39,7 @@ KINDS = (
 )  # fmt: skip
 
 
-def picture(found: Assessment, kind: str = "auto", names: Sequence[str] = ()) -> Shown:
+def picture(found: Assessment, kind: str = "auto", names: Sequence[str] = ()) -> ViewElement:
     """One picture by its name."""
     known = list(dict.fromkeys(p.criterion.name for p in found.places))
     for name in names:
@@ -84,7 +84,7 @@ def is_map(found: Assessment) -> bool:
 def parameter_labels(found: Assessment) -> list[str]:
     """The parameters with their units."""
     units = {q.name: q.unit for q in found.study.model.quantities()}
-    return [labelled(n, units.get(n, "")) for n in found.samples.names]
+    return [name_with_unit(n, units.get(n, "")) for n in found.samples.names]
 
 
 # --- curves and maps ------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def _marked(
         name = "quantiles " + ", ".join(f"{v:g}" for v in found.levels)
         if x is not None:
             lines.append(_upright(name, x, top, GREY, first and n == 0))
-    name = labelled(place.label, place.criterion.unit)
+    name = name_with_unit(place.label, place.criterion.unit)
     if own.open:
         name += f", {place.open_word} in {own.open} of {len(own)}"
     return Panel(label, tuple(lines), group=name, across=Across(""))

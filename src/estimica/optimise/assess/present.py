@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from estimica.base.view import Page, Rounded, Section, Table, ended, labelled
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.base.view import Page, Rounded, Section, Table, name_with_unit, status_line
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.optimise.assess.effects import effects, effects_table, tornado
 from estimica.optimise.assess.pictures import (
     curves,
@@ -25,8 +25,8 @@ from estimica.optimise.assess.pictures import (
     sensitivity_bars,
 )
 from estimica.optimise.assess.result import Assessment, share_of
-from estimica.optimise.criteria.score import Place
-from estimica.study.summary import asked
+from estimica.optimise.criteria.score import CriterionInCase
+from estimica.study.summary import study_summary
 
 MOST_MAPS = 9
 MOST_CLOUDS = 4  # criteria that have a cloud of their own
@@ -73,14 +73,14 @@ def _short(value: float) -> Rounded | float:
     return Rounded(value, max(0, 3 - math.floor(math.log10(abs(value)))))
 
 
-def _named(place: Place) -> str:
+def _named(place: CriterionInCase) -> str:
     criterion = place.criterion
-    return labelled(criterion.name, criterion.unit)
+    return name_with_unit(criterion.name, criterion.unit)
 
 
 def verdict(found: Assessment) -> str:
     """How it ended, and what it says of all demands together."""
-    told = [f"{ended(*found.outcome())}."]
+    told = [f"{status_line(*found.outcome())}."]
     if not found.done.any():
         return told[0]
     told += [f"{note}." for note in open_notes(found)]
@@ -178,11 +178,13 @@ def page(found: Assessment) -> Page:
     told = Page(f"{what} of {found.study.name}", tuple(_sections(found)))
     said = verdict(found)
     first = (
-        asked(found.study, found.command, _varied(found)),
+        study_summary(found.study, found.command, _varied(found)),
         Section(ANSWER, said[:1].upper() + said[1:]),
     )
     seed = found.seed
-    return framed(told, found.command, found.study, first=first, seed=seed, run=found.run)
+    return with_reproduction(
+        told, found.command, found.study, first=first, seed=seed, run=found.run
+    )
 
 
 def _varied(found: Assessment) -> str:

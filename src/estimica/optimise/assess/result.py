@@ -17,7 +17,7 @@ from estimica.optimise.assess.global_sensitivity import GlobalSensitivity
 from estimica.optimise.assess.local_sensitivity import LocalSensitivity
 from estimica.optimise.assess.samples import Samples
 from estimica.optimise.criteria.censored import CensoredColumn
-from estimica.optimise.criteria.score import Place
+from estimica.optimise.criteria.score import CriterionInCase
 from estimica.study.study import Study
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Assessment:
 
     study: Study
     samples: Samples
-    places: tuple[Place, ...]
+    places: tuple[CriterionInCase, ...]
     values: Vector  # (N, K)
     at_least: Vector  # (N, K) of what was not reached, otherwise NaN
     done: Mask
@@ -251,9 +251,9 @@ class Assessment:
 
     def write(self, path: str | PathLike[str]) -> Path:
         """All samples as CSV, or as Parquet where the path ends so; returns where it is."""
-        from estimica.optimise.assess.as_json import written
+        from estimica.optimise.assess.as_json import write_samples
 
-        return written(self, Path(path))
+        return write_samples(self, Path(path))
 
     def __str__(self) -> str:
         return show.text(self.table())

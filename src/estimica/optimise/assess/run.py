@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError, EstimicaError
 from estimica.base.suggest import did_you_mean
-from estimica.execute.outcome import Outcome, described
-from estimica.execute.pieces import do_pieces
+from estimica.execute.outcome import Outcome, error_text
+from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import Executor, crew
+from estimica.execute.workers.executor import Executor, executor_for
 from estimica.optimise.assess.local_sensitivity import local_sensitivity
 from estimica.optimise.assess.result import Assessment, FailedSample
 from estimica.optimise.assess.samples import Samples
@@ -69,17 +69,17 @@ def assess(
     varied = sampled_study(study, samples.names, samples.values[:1])
     with one_thread():
         design = _prepared(varied)
-    board = _Board(samples, len(design.places), progress)
+    board = _SampleResults(samples, len(design.places), progress)
     writer = run or NoRunWriter()
     local, interrupted = None, False
     try:
         board.take_up(writer)
         with one_thread():
             seconds = board.try_out(design, writer)
-        with crew(executor, workers) as hands:
+        with executor_for(executor, workers) as hands:
             pieces = board.pieces(seconds, hands.workers)
             firsts = list(pieces)
-            do_pieces(
+            map_with_checkpoints(
                 hands,
                 _scored,
                 {_key(first): rows for first, rows in pieces.items()},
@@ -106,7 +106,7 @@ def assess(
     )
 
 
-class _Board:
+class _SampleResults:
     """What is known of the samples so far."""
 
     def __init__(self, samples: Samples, places: int, progress: OnProgress | None) -> None:
@@ -246,7 +246,7 @@ def _score(design: Design, row: Vector) -> Mapping[str, Any]:
     except EstimicaError as error:
         return {"failed": error.message, "case": ""}
     except Exception as error:  # of a user's function: the other samples go on
-        return {"failed": described(error), "case": ""}
+        return {"failed": error_text(error), "case": ""}
     if isinstance(point, FailedDesign):
         return {"failed": point.message, "case": point.case}
     if point.at_least is None:

@@ -20,7 +20,7 @@ from estimica.execute.runs.store import Store
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.infer.bootstrap.result import MANY, Bootstrap
 from estimica.infer.bootstrap.run import bootstrap
-from estimica.infer.fit_checkpoint import noted, restored
+from estimica.infer.fit_checkpoint import checkpoint_of, fit_from_checkpoint
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.run import sample
 from estimica.optimise.assess.samples import Samples, drawn_jointly
@@ -35,7 +35,7 @@ FIT, BOOTSTRAP, SAMPLE = "fit", "bootstrap", "sample"
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class TunerDistribution:
     """Tuners with their estimates and how these scatter: a covariance, or a sample."""
 
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class Source:
     undetermined: Vector | None = None  # share of the sample that does not determine a tuner
     tuners: tuple[Tuner | None, ...] = ()  # as the study has them, with their scales and bounds
 
-    def known_in(self, study: Study) -> Source:
+    def known_in(self, study: Study) -> TunerDistribution:
         """Only the tuners that a study's model knows."""
         known = {t.name for t in study.tuners} | {q.name for q in study.model.quantities()}
         chosen = [k for k, name in enumerate(self.names) if name in known]
@@ -56,7 +56,7 @@ class Source:
                 "O060",
                 f"{self.about} has no tuner that this study's model knows; its tuners are {told}",
             )
-        return Source(
+        return TunerDistribution(
             tuple(self.names[k] for k in chosen),
             self.values[chosen],
             None if self.covariance is None else self.covariance[np.ix_(chosen, chosen)],
@@ -103,14 +103,14 @@ class Source:
         return "; ".join(told)
 
 
-def source_of(
+def tuner_distribution(
     study: Study,
     given: Fit | Bootstrap | Posterior | str,
     *,
     workers: int | None = 1,
     run: RunWriter | None = None,
     store: Path | None = None,
-) -> Source:
+) -> TunerDistribution:
     """A fit, bootstrap or posterior; by name it is made first, or found in the store of runs."""
     if isinstance(given, str):
         if given in (FIT, BOOTSTRAP, SAMPLE):
@@ -124,7 +124,9 @@ def source_of(
         about = f"the bootstrap of '{given.fit.study.name}'"
         _require_replicates(about, len(given.values))
         sample, lost = given.values[:, chosen], given.undetermined[:, chosen]
-        found = Source(names, given.fit.values[chosen], None, sample, about, lost.mean(axis=0))
+        found = TunerDistribution(
+            names, given.fit.values[chosen], None, sample, about, lost.mean(axis=0)
+        )
         _require_trusted(about, given.failed, given.failed + given.replicates)
         return _determined(found.known_in(study))
     names, chosen = _tuners(given)
@@ -136,17 +138,17 @@ def source_of(
         )
     covariance = given.accuracy.covariance[np.ix_(chosen, chosen)]
     about = f"the fit of '{given.study.name}'"
-    found = Source(names, given.values[chosen], covariance, None, about).known_in(study)
+    found = TunerDistribution(names, given.values[chosen], covariance, None, about).known_in(study)
     return _determined(found)
 
 
-def _of_posterior(given: Posterior) -> Source:
+def _of_posterior(given: Posterior) -> TunerDistribution:
     """The draws of all chains, if these agree."""
     about = f"the posterior of '{given.fit.study.name}'"
     _require_agreement(about, *given.outcome())
     names, chosen = _tuners(given.fit)
     draws = given.values.reshape(-1, given.fit.n_free)[:, chosen]
-    return Source(names, given.fit.values[chosen], None, draws, about)
+    return TunerDistribution(names, given.fit.values[chosen], None, draws, about)
 
 
 def _require_agreement(about: str, status: str, message: str) -> None:
@@ -159,7 +161,7 @@ def _tuners(fit: Fit) -> tuple[tuple[str, ...], list[int]]:
     return tuple(fit.unknowns.items[k].name for k in chosen), chosen
 
 
-def _determined(source: Source) -> Source:
+def _determined(source: TunerDistribution) -> TunerDistribution:
     """The same, if its data determine every tuner: where they do not, nobody knows its scatter."""
     if source.covariance is not None:
         lost = ~np.isfinite(np.diag(source.covariance))
@@ -212,13 +214,13 @@ def _made(
         fit = search(asked, workers=workers)
         if fit.outcome.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        note = noted(fit)
+        note = checkpoint_of(fit)
         if note is not None:
             run.checkpoint("estimate", note)
             run.flush()
-            fit = restored(asked, run.checkpoints().get("estimate", note))
+            fit = fit_from_checkpoint(asked, run.checkpoints().get("estimate", note))
     else:
-        fit = restored(asked, known)
+        fit = fit_from_checkpoint(asked, known)
     if what == FIT:
         return fit
     if what == SAMPLE:
@@ -258,7 +260,7 @@ def _sampled(study: Study, fit: Fit, workers: int | None, run: RunWriter) -> Pos
     return found
 
 
-def _stored(study: Study, name: str, store: Path | None) -> Source:
+def _stored(study: Study, name: str, store: Path | None) -> TunerDistribution:
     """The source that a run of `fit`, `bootstrap` or `sample` has left in the store."""
     if study.path is None and store is None:
         raise DesignError(
@@ -280,19 +282,23 @@ def _stored(study: Study, name: str, store: Path | None) -> Source:
     if command == SAMPLE:
         outcome: Mapping[str, Any] = run.result.get("outcome", {})
         _require_agreement(about, str(outcome.get("status")), str(outcome.get("message")))
-        return Source(names, values, None, _draws(run, len(names)), about).known_in(study)
+        return TunerDistribution(names, values, None, _draws(run, len(names)), about).known_in(
+            study
+        )
     if command == BOOTSTRAP:
         replicates = _replicates(run, len(names))
         _require_replicates(about, len(replicates))
         failed = int(run.result.get("failed", 0))
         _require_trusted(about, failed, failed + len(replicates))
         lost = _undetermined(run, told)
-        return _determined(Source(names, values, None, replicates, about, lost).known_in(study))
+        return _determined(
+            TunerDistribution(names, values, None, replicates, about, lost).known_in(study)
+        )
     matrix = run.result.get("covariance")
     if not names or matrix is None:
         raise DesignError("O066", f"{about} has no covariance to draw from; fit once more")
     covariance = np.array(matrix, float).reshape(len(names), len(names))
-    return _determined(Source(names, values, covariance, None, about).known_in(study))
+    return _determined(TunerDistribution(names, values, covariance, None, about).known_in(study))
 
 
 def _undetermined(run: StoredRun, told: Mapping[str, Any]) -> Vector:

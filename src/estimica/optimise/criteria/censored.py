@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.criteria.score import Place, Score
+from estimica.optimise.criteria.score import CriterionInCase, Score
 
 Vector = npt.NDArray[np.float64]
 
@@ -21,7 +21,7 @@ class CensoredColumn:
     "95 % settle within 1.2 s" is true whatever the others do later.
     """
 
-    place: Place
+    place: CriterionInCase
     values: Vector  # NaN where there is none
     at_least: Vector  # what is known there, otherwise NaN
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy.polynomial import chebyshev
 
 from estimica.optimise.criteria.panels import NODES, TO_COEFFICIENTS, Panels
-from estimica.optimise.criteria.value_with_gradient import Graded
+from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 
 Vector = npt.NDArray[np.float64]
 Wholes = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ KINK = 1e-5  # of a signal's largest rate: less is the same, divided by the widt
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class PanelPositions:
     """Places in panels: which panel, and where in it from -1 to 1."""
 
     panel: Wholes
@@ -87,16 +87,16 @@ class DenseSignal:
         return float(self.panels.high[-1])
 
     @property
-    def first(self) -> Graded:
+    def first(self) -> ValueWithGradient:
         """The value where it begins."""
         return self._at(0, -1.0)
 
     @property
-    def last(self) -> Graded:
+    def last(self) -> ValueWithGradient:
         """The value where it ends."""
         return self._at(-1, 1.0)
 
-    def at(self, time: float) -> Graded:
+    def at(self, time: float) -> ValueWithGradient:
         """The value at a time; at a break the one after it."""
         k = int(np.clip(np.searchsorted(self.panels.low, time, "right") - 1, 0, len(self) - 1))
         return self._at(k, self._local(k, time))
@@ -106,9 +106,9 @@ class DenseSignal:
         k = int(np.clip(np.searchsorted(self.panels.low, time, "right") - 1, 0, len(self) - 1))
         return self._rate(k, self._local(k, time))
 
-    def _at(self, k: int, x: float) -> Graded:
+    def _at(self, k: int, x: float) -> ValueWithGradient:
         basis = np.cos(_ORDERS * np.arccos(np.clip(x, -1.0, 1.0)))
-        return Graded(float(self.coefficients[k] @ basis), basis @ self.slopes[k])
+        return ValueWithGradient(float(self.coefficients[k] @ basis), basis @ self.slopes[k])
 
     def _local(self, k: int, time: float) -> float:
         low, high = self.panels.low[k], self.panels.high[k]
@@ -161,7 +161,7 @@ class DenseSignal:
     # -- extrema and crossings -------------------------------------------------------------------
 
     @cached_property
-    def _turns(self) -> Places:
+    def _turns(self) -> PanelPositions:
         """Local extrema between the ends; kinks and jumps are among them."""
         inner = _roots(self._rates)
         before, after = self._rates.sum(axis=1)[:-1], (self._rates @ _SIGNS)[1:]
@@ -172,38 +172,38 @@ class DenseSignal:
         right = np.flatnonzero(jumps) + 1
         panel = np.concatenate([inner.panel, left, right])
         x = np.concatenate([inner.x, np.ones(len(left)), -np.ones(len(right))])
-        return Places(panel, x)
+        return PanelPositions(panel, x)
 
-    def turn(self, wish: Callable[[Vector], Vector]) -> Graded | None:
+    def turn(self, wish: Callable[[Vector], Vector]) -> ValueWithGradient | None:
         """The local extremum whose value is wished for most; None where there is none."""
         values = wish(self._values(self._turns))
         return self._graded(self._turns, int(np.argmax(values))) if len(values) else None
 
-    def turns_after(self, time: float) -> list[Graded]:
+    def turns_after(self, time: float) -> list[ValueWithGradient]:
         """All local extrema after a time."""
         late = np.flatnonzero(self._times(self._turns) > time)
         return [self._graded(self._turns, int(k)) for k in late]
 
-    def highest(self) -> Graded:
+    def highest(self) -> ValueWithGradient:
         """The greatest value; where it is an extremum, its gradient does not see the time move."""
         found = [self.first, self.last]
         turn = self.turn(lambda values: values)
         return max([*found, turn] if turn else found, key=lambda g: g.value)
 
-    def lowest(self) -> Graded:
+    def lowest(self) -> ValueWithGradient:
         """The least value."""
         found = [self.first, self.last]
         turn = self.turn(lambda values: -values)
         return min([*found, turn] if turn else found, key=lambda g: g.value)
 
-    def above(self, level: Graded) -> DenseSignal:
+    def above(self, level: ValueWithGradient) -> DenseSignal:
         """The same, counted from a level."""
         coefficients, slopes = self.coefficients.copy(), self.slopes.copy()
         coefficients[:, 0] -= level.value
         slopes[:, 0] -= level.gradient
         return DenseSignal(self.panels, coefficients, slopes, self.moves)
 
-    def crossing(self, level: Graded, *, last: bool = False) -> Graded | None:
+    def crossing(self, level: ValueWithGradient, *, last: bool = False) -> ValueWithGradient | None:
         """The first or last time at which it passes a level, with its derivatives.
 
         Where it jumps over the level, they are those of the break.
@@ -218,24 +218,24 @@ class DenseSignal:
         x = np.concatenate([found.x, np.ones(len(over))])
         if not len(panel):
             return None
-        times = self._times(Places(panel, x))
+        times = self._times(PanelPositions(panel, x))
         k = int(np.argmax(times) if last else np.argmin(times))
         time = float(times[k])
         slope = self._at(int(panel[k]), float(x[k])).gradient - level.gradient
         if k >= len(found.panel) and bool(np.isin(time, self.panels.breaks)):
-            return Graded(time, self.moves.get(time, np.zeros_like(slope)))
+            return ValueWithGradient(time, self.moves.get(time, np.zeros_like(slope)))
         rate = self._rate(int(panel[k]), float(x[k]))
-        return Graded(time, -slope / rate if rate else np.full_like(slope, np.nan))
+        return ValueWithGradient(time, -slope / rate if rate else np.full_like(slope, np.nan))
 
-    def _values(self, places: Places) -> Vector:
+    def _values(self, places: PanelPositions) -> Vector:
         basis = np.cos(_ORDERS * np.arccos(np.clip(places.x, -1, 1))[:, None])
         return np.asarray((basis * self.coefficients[places.panel]).sum(axis=1))
 
-    def _times(self, places: Places) -> Vector:
+    def _times(self, places: PanelPositions) -> Vector:
         low, high = self.panels.low[places.panel], self.panels.high[places.panel]
         return np.asarray((low + high + places.x * (high - low)) / 2)
 
-    def _graded(self, places: Places, k: int) -> Graded:
+    def _graded(self, places: PanelPositions, k: int) -> ValueWithGradient:
         """The value with its gradient, which at a break that moves follows the break."""
         panel, x = int(places.panel[k]), float(places.x[k])
         found = self._at(panel, x)
@@ -248,19 +248,19 @@ class DenseSignal:
         if own is None and abs(left - right) <= JUMP * self._size:
             return found  # an event that this signal does not see
         moved = self._rate(panel, x) * (self.moves[float(edge)] if own is None else own[1])
-        return Graded(found.value, found.gradient + moved)
+        return ValueWithGradient(found.value, found.gradient + moved)
 
     # -- integrals -------------------------------------------------------------------------------
 
-    def integral(self) -> Graded:
+    def integral(self) -> ValueWithGradient:
         """∫z dt."""
         return self._integrated(self._pieces(None), lambda t, z: (z, np.ones_like(z)))
 
-    def square_integral(self) -> Graded:
+    def square_integral(self) -> ValueWithGradient:
         """∫z² dt."""
         return self._integrated(self._pieces(None), lambda t, z: (z * z, 2 * z))
 
-    def size_integral(self, *, over_time: bool = False) -> Graded:
+    def size_integral(self, *, over_time: bool = False) -> ValueWithGradient:
         """∫|z| dt, or ∫(t − begin)·|z| dt; cut where z changes its sign."""
         begin = self.begin
 
@@ -270,7 +270,7 @@ class DenseSignal:
 
         return self._integrated(self._pieces(_roots(self.coefficients)), size)
 
-    def _pieces(self, cuts: Places | None) -> tuple[Wholes, Vector, Vector]:
+    def _pieces(self, cuts: PanelPositions | None) -> tuple[Wholes, Vector, Vector]:
         """(panel, from, to) in local coordinates: whole panels, cut at places."""
         panel = np.arange(len(self))
         low, high = np.full(len(self), -1.0), np.full(len(self), 1.0)
@@ -287,7 +287,7 @@ class DenseSignal:
         self,
         pieces: tuple[Wholes, Vector, Vector],
         integrand: Integrand,
-    ) -> Graded:
+    ) -> ValueWithGradient:
         panel, low, high = pieces
         half = (high - low) / 2
         x = ((high + low) / 2)[:, None] + half[:, None] * GAUSS  # (Q, G)
@@ -300,7 +300,7 @@ class DenseSignal:
         by_node = np.einsum("qg,qgk->qk", weight * rate, basis)
         gradient = np.einsum("qk,qkm->m", by_node, self.slopes[panel])
         gradient += self._moved(integrand)
-        return Graded(float((weight * value).sum()), gradient)
+        return ValueWithGradient(float((weight * value).sum()), gradient)
 
     def _moved(self, integrand: Integrand) -> Vector:
         """What an integral changes by because breaks move at which its integrand jumps."""
@@ -314,7 +314,7 @@ class DenseSignal:
         return found
 
 
-def _roots(coefficients: Vector) -> Places:
+def _roots(coefficients: Vector) -> PanelPositions:
     """Where polynomials change their sign within their panels, by Newton's method in brackets."""
     fine = coefficients @ _FINE
     size = np.abs(coefficients).sum(axis=1)
@@ -345,7 +345,7 @@ def _roots(coefficients: Vector) -> Places:
         open_ = open_[~done]
         if not len(open_):
             break
-    return Places(panel, x)
+    return PanelPositions(panel, x)
 
 
 def motion(signals: Sequence[DenseSignal], times: Sequence[float]) -> dict[float, Vector]:

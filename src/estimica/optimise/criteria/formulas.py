@@ -10,8 +10,8 @@ import numpy.typing as npt
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
-from estimica.estimate.objective.parameter_map import Links
-from estimica.optimise.criteria.score import Measure, Place
+from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.source.formula import Formula, parse_formula
 
 Vector = npt.NDArray[np.float64]
@@ -21,7 +21,11 @@ class ValueScorer:
     """Formulas in tuners and parameters of one case."""
 
     def __init__(
-        self, model: Model, links: Links, fixed: Mapping[str, float], places: Sequence[Place]
+        self,
+        model: Model,
+        links: ParameterMap,
+        fixed: Mapping[str, float],
+        places: Sequence[CriterionInCase],
     ) -> None:
         self.places = tuple(places)
         self._links = links
@@ -58,7 +62,7 @@ class ValueScorer:
         return found
 
 
-def _formula(place: Place, known: set[str]) -> Formula:
+def _formula(place: CriterionInCase, known: set[str]) -> Formula:
     criterion = place.criterion
     formula = parse_formula(criterion.of, f"criterion '{criterion.name}'")
     for name in formula.names:

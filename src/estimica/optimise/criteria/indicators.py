@@ -12,8 +12,8 @@ from estimica.base.errors import DesignError, SimulationError
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import Curve, Curves, Panel
 from estimica.compiled.model.interface import Model
-from estimica.estimate.objective.parameter_map import Links
-from estimica.estimate.setup import linked
+from estimica.estimate.objective.parameter_map import ParameterMap
+from estimica.estimate.setup import parameter_map_of
 from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.signals import SignalFormula, numbers, sampled
 from estimica.optimise.criteria.trajectory import Experiment
@@ -45,7 +45,7 @@ class Indicators:
 
     def __init__(self, study: Study) -> None:
         self._drawn: list[DrawnIndicators] = []
-        links, _, held = linked(study)
+        links, _, held = parameter_map_of(study)
         cases = list(study.active_cases) or [bare_case()]
         for indicator in study.indicators:
             require_indicator_cases(indicator, [c.name for c in study.cases])
@@ -75,7 +75,7 @@ class DrawnIndicators:
         self,
         model: Model,
         experiment: Experiment,
-        links: Links,
+        links: ParameterMap,
         indicators: Sequence[Indicator],
         options: Options,
     ) -> None:
@@ -147,7 +147,7 @@ def compared(parts: Sequence[tuple[str, IndicatorCurves]]) -> Panel:
     return Panel(label, tuple(curves), group=group)
 
 
-def side_by_side(designs: Sequence[tuple[str, Sequence[IndicatorCurves]]]) -> list[Curves]:
+def comparison_figures(designs: Sequence[tuple[str, Sequence[IndicatorCurves]]]) -> list[Curves]:
     """A figure for each indicator, with a panel for each case and the designs in it."""
     figures: dict[str, list[Panel]] = {}
     for one in designs[-1][1]:

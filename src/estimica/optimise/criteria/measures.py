@@ -14,12 +14,12 @@ from functools import cached_property
 import numpy as np
 
 from estimica.optimise.criteria.dense_signal import DenseSignal
-from estimica.optimise.criteria.value_with_gradient import Graded
+from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 from estimica.study.criterion import Criterion
 
 
 @dataclass(frozen=True, eq=False)
-class NotReached(Graded):
+class NotReached(ValueWithGradient):
     """What a search follows where the window ends before there is a value."""
 
     at_least: float = 0.0  # what the value is at least
@@ -31,7 +31,7 @@ class Window:
 
     y: DenseSignal
     r: DenseSignal | None
-    step: Graded  # of the reference over the whole run, or of the signal in the window
+    step: ValueWithGradient  # of the reference over the whole run, or of the signal in the window
     at_rest: bool
 
     @cached_property
@@ -45,7 +45,7 @@ class Window:
         return self.error if self.r is not None else self.y.above(self.y.last)
 
     @property
-    def target(self) -> Graded:
+    def target(self) -> ValueWithGradient:
         """Where the signal should end: the reference, or where it ends."""
         return self.y.last if self.r is None else self.r.last
 
@@ -55,7 +55,7 @@ class Window:
         return self.y.end - self.y.begin
 
 
-def overshoot(w: Window, c: Criterion) -> Graded:
+def overshoot(w: Window, c: Criterion) -> ValueWithGradient:
     """How far it goes beyond its target: max(0, s·(y − r)), s the direction of the step.
 
     After rest: the greatest |y − r| at which it turns back (block Overshoot of Elmqvist et al.,
@@ -68,7 +68,7 @@ def overshoot(w: Window, c: Criterion) -> Graded:
     return found.times(s).positive
 
 
-def undershoot(w: Window, c: Criterion) -> Graded:
+def undershoot(w: Window, c: Criterion) -> ValueWithGradient:
     """How far it goes the wrong way from where it begins: max(0, s·(y(begin) − y)).
 
     After rest: the greatest distance on the near side of the reference at which it turns.
@@ -81,7 +81,7 @@ def undershoot(w: Window, c: Criterion) -> Graded:
     return (w.y.first - far).times(s).positive
 
 
-def _swing(w: Window) -> Graded:
+def _swing(w: Window) -> ValueWithGradient:
     error = w.error
     turn = error.turn(np.abs)
     turns = [turn.size] if turn else []
@@ -94,7 +94,7 @@ def _direction(w: Window) -> float:
     return -1.0 if w.step.value < 0 else 1.0
 
 
-def rise_time(w: Window, c: Criterion) -> Graded:
+def rise_time(w: Window, c: Criterion) -> ValueWithGradient:
     """From the first crossing of one share of the step to the first of the other."""
     step = w.target - w.y.first
     low, high = (w.y.first + step.times(share) for share in c.levels)
@@ -105,107 +105,107 @@ def rise_time(w: Window, c: Criterion) -> Graded:
     end = _first_crossing(w.y, high, s)
     begun = w.y.end if begin is None else begin.value  # what has not begun may be short
     if begin is None:
-        begin = Graded(w.y.begin, 0 * step.gradient)
+        begin = ValueWithGradient(w.y.begin, 0 * step.gradient)
     if end is not None:
         return end - begin
     reached = w.y.highest() if s > 0 else w.y.lowest()
     missing = (high - reached).over(step)
-    penalty = Graded(w.y.end, 0 * step.gradient) - begin + missing.times(w.length)
+    penalty = ValueWithGradient(w.y.end, 0 * step.gradient) - begin + missing.times(w.length)
     return NotReached(penalty.value, penalty.gradient, w.y.end - begun)
 
 
-def _first_crossing(y: DenseSignal, level: Graded, s: float) -> Graded | None:
+def _first_crossing(y: DenseSignal, level: ValueWithGradient, s: float) -> ValueWithGradient | None:
     if s * (y.first.value - level.value) >= 0:
-        return Graded(y.begin, 0 * level.gradient)
+        return ValueWithGradient(y.begin, 0 * level.gradient)
     return y.crossing(level)
 
 
-def band_of(w: Window, c: Criterion) -> Graded:
+def band_of(w: Window, c: Criterion) -> ValueWithGradient:
     """Half the width of the band that a signal settles in."""
     if c.band is not None:
-        return Graded(c.band, 0 * w.step.gradient)
+        return ValueWithGradient(c.band, 0 * w.step.gradient)
     return w.step.size.times(c.tolerance)
 
 
-def settling_time(w: Window, c: Criterion) -> Graded:
+def settling_time(w: Window, c: Criterion) -> ValueWithGradient:
     """When |y − r| (without a reference |y − y(end)|) leaves the band for the last time."""
     error = w.beyond
     band = band_of(w, c)
     outside = error.last.size - band
     if outside.value > 0:
         over = outside.over(band) if band.value else outside
-        penalty = over.times(w.length) + Graded(w.length, 0 * band.gradient)
+        penalty = over.times(w.length) + ValueWithGradient(w.length, 0 * band.gradient)
         return NotReached(penalty.value, penalty.gradient, w.length)
     above, below = error.crossing(band, last=True), error.crossing(band.times(-1.0), last=True)
     passed = [c for c in (above, below) if c is not None]
     if not passed:
         return band.nothing
     found = max(passed, key=lambda g: g.value)
-    return Graded(found.value - w.y.begin, found.gradient)
+    return ValueWithGradient(found.value - w.y.begin, found.gradient)
 
 
-def peak(w: Window, c: Criterion) -> Graded:
+def peak(w: Window, c: Criterion) -> ValueWithGradient:
     """max |y − r|."""
     error = w.error
     return max(error.highest(), error.lowest().times(-1.0), key=lambda g: g.value)
 
 
-def final(w: Window, c: Criterion) -> Graded:
+def final(w: Window, c: Criterion) -> ValueWithGradient:
     """y where the window ends."""
     return w.y.last
 
 
-def steady_state_error(w: Window, c: Criterion) -> Graded:
+def steady_state_error(w: Window, c: Criterion) -> ValueWithGradient:
     """|y − r| where the window ends."""
     return w.error.last.size
 
 
-def rms(w: Window, c: Criterion) -> Graded:
+def rms(w: Window, c: Criterion) -> ValueWithGradient:
     """√(1/T ∫(y − r)² dt)."""
     return w.error.square_integral().times(1 / w.length).root
 
 
-def iae(w: Window, c: Criterion) -> Graded:
+def iae(w: Window, c: Criterion) -> ValueWithGradient:
     """∫|y − r| dt."""
     return w.error.size_integral()
 
 
-def ise(w: Window, c: Criterion) -> Graded:
+def ise(w: Window, c: Criterion) -> ValueWithGradient:
     """∫(y − r)² dt."""
     return w.error.square_integral()
 
 
-def itae(w: Window, c: Criterion) -> Graded:
+def itae(w: Window, c: Criterion) -> ValueWithGradient:
     """∫t·|y − r| dt, the time counted from the begin of the window."""
     return w.error.size_integral(over_time=True)
 
 
-def maximum(w: Window, c: Criterion) -> Graded:
+def maximum(w: Window, c: Criterion) -> ValueWithGradient:
     """The greatest y − r."""
     return w.error.highest()
 
 
-def minimum(w: Window, c: Criterion) -> Graded:
+def minimum(w: Window, c: Criterion) -> ValueWithGradient:
     """The least y − r."""
     return w.error.lowest()
 
 
-def mean(w: Window, c: Criterion) -> Graded:
+def mean(w: Window, c: Criterion) -> ValueWithGradient:
     """1/T ∫(y − r) dt."""
     return w.error.integral().times(1 / w.length)
 
 
-def integral(w: Window, c: Criterion) -> Graded:
+def integral(w: Window, c: Criterion) -> ValueWithGradient:
     """∫(y − r) dt."""
     return w.error.integral()
 
 
-def energy(w: Window, c: Criterion) -> Graded:
+def energy(w: Window, c: Criterion) -> ValueWithGradient:
     """∫y² dt."""
     return w.y.square_integral()
 
 
-MEASURES: dict[str, Callable[[Window, Criterion], Graded]] = {
+MEASURES: dict[str, Callable[[Window, Criterion], ValueWithGradient]] = {
     "overshoot": overshoot,
     "undershoot": undershoot,
     "rise-time": rise_time,

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.criteria.smooth_constraint import Keeper
-from estimica.study.criterion import Criterion, Role, open_word
+from estimica.optimise.criteria.smooth_constraint import ConstraintSource
+from estimica.study.criterion import Criterion, Role, not_reached_text
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -18,7 +18,7 @@ HELD = 1e-6  # of a demand: by how much it may be missed and still hold
 
 
 @dataclass(frozen=True)
-class Place:
+class CriterionInCase:
     """One criterion in one case."""
 
     criterion: Criterion
@@ -42,7 +42,7 @@ class Place:
     @property
     def open_word(self) -> str:
         """What is said where its window ends before there is a value."""
-        return open_word(self.criterion.kind)
+        return not_reached_text(self.criterion.kind)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Measure:
 
     value: float
     gradient: Vector | None = None  # by the tuners
-    kept: Keeper | None = None  # what a bound means where the value jumps or has kinks
+    kept: ConstraintSource | None = None  # what a bound means where the value jumps or has kinks
     at_least: float | None = None
 
 
@@ -63,7 +63,7 @@ class Measure:
 class Score:
     """What is known of one criterion in one case: its value, or that it is at least so large."""
 
-    place: Place
+    place: CriterionInCase
     value: float | None
     at_least: float | None = None  # where there is no value
 
@@ -127,11 +127,11 @@ class DesignPoint:
 
     q: Vector
     tuners: Vector
-    places: tuple[Place, ...]
+    places: tuple[CriterionInCase, ...]
     penalised: Vector  # (K,) finite: a value, or what a search follows where none was reached
     at_least: Vector | None  # (K,) NaN where a value was reached; None where all were
     slopes: Vector | None  # (K, n)
-    kept: Mapping[int, Keeper] = field(default_factory=dict)  # by the number of the score
+    kept: Mapping[int, ConstraintSource] = field(default_factory=dict)  # by the number of the score
     factors: Vector | None = None  # derivatives of the tuners by the coordinates
     scenarios: tuple[DesignPoint, ...] = ()  # of a robust design
     worst: DesignPoint | None = None  # all scenarios' scores, where the worst of them counts
@@ -218,10 +218,12 @@ def known_least(bounds: Sequence[float | None]) -> Vector | None:
     return np.array([np.nan if b is None else b for b in bounds], float)
 
 
-def places_of(criteria: Sequence[Criterion], cases: Sequence[str]) -> tuple[Place, ...]:
+def criteria_in_cases(
+    criteria: Sequence[Criterion], cases: Sequence[str]
+) -> tuple[CriterionInCase, ...]:
     """Every active criterion in every case that it is taken in, cases first."""
     return tuple(
-        Place(criterion, case)
+        CriterionInCase(criterion, case)
         for case in cases
         for criterion in criteria
         if criterion.active and (not criterion.cases or case in criterion.cases)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from estimica.base.errors import DesignError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.model.interface import VARYING
-from estimica.estimate.objective.parameter_map import Links
+from estimica.compiled.model.interface import VARYING_ROLES
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.source.formula import Formula, parse_formula
 
 Vector = npt.NDArray[np.float64]
@@ -32,7 +32,9 @@ class Sampled:
 class SignalFormula:
     """One expression of a criterion, with its partial derivatives."""
 
-    def __init__(self, text: str, where: str, known: Mapping[str, Quantity], links: Links) -> None:
+    def __init__(
+        self, text: str, where: str, known: Mapping[str, Quantity], links: ParameterMap
+    ) -> None:
         self.text = text
         self.formula: Formula = parse_formula(text, where)
         self.variables: tuple[str, ...] = ()
@@ -42,7 +44,9 @@ class SignalFormula:
                 hint = did_you_mean(name, sorted(names)) or "; see `estimica inspect`"
                 raise DesignError("O033", f"{where}: the model has no '{name}'{hint}")
         self.variables = tuple(
-            n for n in self.formula.names if n in known and known[n].role in VARYING and n != TIME
+            n
+            for n in self.formula.names
+            if n in known and known[n].role in VARYING_ROLES and n != TIME
         )
         moving = {*self.variables, *links.parameters, *links.tuners}
         self._partials = {n: self.formula.partial(n) for n in self.formula.names if n in moving}
@@ -80,7 +84,7 @@ def sampled(
     outputs: Sequence[str],
     Y: Vector,
     YS: Vector,
-    links: Links,
+    links: ParameterMap,
     tuners: Vector,
     fixed: Mapping[str, float],
 ) -> Sampled:

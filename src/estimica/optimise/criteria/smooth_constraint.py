@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.optimise.criteria.dense_signal import DenseSignal
-from estimica.optimise.criteria.value_with_gradient import Graded
+from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 
 Vector = npt.NDArray[np.float64]
 PEAKS = 4  # extrema that are looked at, the largest ones
@@ -24,7 +24,7 @@ ENTRIES = PEAKS + 1
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class SmoothConstraint:
     """What must not be positive, with derivatives."""
 
     values: Vector  # (ENTRIES,)
@@ -32,21 +32,21 @@ class Kept:
     rates: Vector  # (ENTRIES,) by the level
 
 
-class Keeper(Protocol):
+class ConstraintSource(Protocol):
     """Knows what stands against a criterion being at most a level."""
 
-    def below(self, level: float, demand: float) -> Kept:
+    def below(self, level: float, demand: float) -> SmoothConstraint:
         """At most zero where the criterion is at most `level`, which is in its units."""
 
 
 @dataclass(frozen=True, eq=False)
-class BandKept:
+class BandConstraint:
     """The error in the window of a criterion, and half the width of its band."""
 
     error: DenseSignal
-    band: Graded
+    band: ValueWithGradient
 
-    def below(self, level: float, demand: float) -> Kept:
+    def below(self, level: float, demand: float) -> SmoothConstraint:
         """|e|/band - 1 at the settling time asked for, and at the largest extrema after it."""
         seconds = level
         length = self.error.end - self.error.begin
@@ -66,20 +66,20 @@ class BandKept:
         values = np.where(values > 0, np.log1p(np.maximum(values, 0.0)), values)
         return padded(values, slopes * factor[:, None], rates * factor)
 
-    def _shares(self, errors: list[Graded]) -> tuple[Vector, Vector]:
+    def _shares(self, errors: list[ValueWithGradient]) -> tuple[Vector, Vector]:
         band = self.band.times(1 - MARGIN)
         shares = [e.size.over(band) for e in errors]
         return np.array([s.value - 1 for s in shares]), np.array([s.gradient for s in shares])
 
 
 @dataclass(frozen=True, eq=False)
-class PeaksKept:
+class PeakConstraint:
     """A signal whose extrema must not lie above a level; on both sides of zero, or upwards."""
 
     signal: DenseSignal
     both: bool
 
-    def below(self, level: float, demand: float) -> Kept:
+    def below(self, level: float, demand: float) -> SmoothConstraint:
         """(extremum - level)/demand of the largest ones, the ends among them."""
         ends = [self.signal.first, self.signal.last]
         found = [*self.signal.turns_after(self.signal.begin), *ends]
@@ -91,7 +91,7 @@ class PeaksKept:
         return padded(values, slopes, np.full(len(found), -1 / demand))
 
 
-def padded(values: Vector, slopes: Vector, rates: Vector) -> Kept:
+def padded(values: Vector, slopes: Vector, rates: Vector) -> SmoothConstraint:
     """As many entries whatever there is; those that are missing hold.
 
     So do those whose derivatives are not known, at a jump that the tuners move: a method with
@@ -100,7 +100,7 @@ def padded(values: Vector, slopes: Vector, rates: Vector) -> Kept:
     known = np.isfinite(slopes).all(axis=1)
     values, slopes, rates = values[known], slopes[known], rates[known]
     missing = ENTRIES - len(values)
-    return Kept(
+    return SmoothConstraint(
         np.append(values, np.full(missing, -1.0)),
         np.vstack([slopes, np.zeros((missing, slopes.shape[1]))]),
         np.append(rates, np.zeros(missing)),

@@ -12,16 +12,20 @@ from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import DesignError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
-from estimica.compiled.model.interface import Evaluation, Model, Respond
-from estimica.estimate.objective.parameter_map import Links
+from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.custom_function import TrajectoryFunction, trajectory_function
 from estimica.optimise.criteria.dense_signal import DenseSignal, motion
 from estimica.optimise.criteria.measures import MEASURES, NotReached, Window, band_of, rest
 from estimica.optimise.criteria.panels import FIRST, TO_COEFFICIENTS, Panels
-from estimica.optimise.criteria.score import Measure, Place
+from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.optimise.criteria.signals import Sampled, SignalFormula, numbers, sampled
-from estimica.optimise.criteria.smooth_constraint import BandKept, Keeper, PeaksKept
-from estimica.optimise.criteria.value_with_gradient import Graded
+from estimica.optimise.criteria.smooth_constraint import (
+    BandConstraint,
+    ConstraintSource,
+    PeakConstraint,
+)
+from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 from estimica.simulate.engine.run import Options, Run
 from estimica.study.criterion import Criterion
 
@@ -58,7 +62,7 @@ class Experiment:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class CompiledCriterion:
     """A criterion with its expressions."""
 
     criterion: Criterion
@@ -85,8 +89,8 @@ class TrajectoryScorer:
         self,
         model: Model,
         experiment: Experiment,
-        links: Links,
-        places: Sequence[Place],
+        links: ParameterMap,
+        places: Sequence[CriterionInCase],
         options: Options | None = None,
         code_for: Callable[[str], TrustedCode] | None = None,
         start: Vector | None = None,
@@ -192,7 +196,7 @@ class TrajectoryScorer:
         samples = sampled(times, self._outputs, run.Y, YS, self.links, tuners, self.fixed)
         return samples, _events(run)
 
-    def response(self, times: Vector, tuners: Vector, outputs: Sequence[str]) -> Respond:
+    def response(self, times: Vector, tuners: Vector, outputs: Sequence[str]) -> ModelResponse:
         """The experiment with the tolerances that the study gives."""
         return self._response(times, tuners, outputs, False, self._loose)
 
@@ -203,7 +207,7 @@ class TrajectoryScorer:
         outputs: Sequence[str],
         slopes: bool,
         options: Options,
-    ) -> Respond:
+    ) -> ModelResponse:
         e = self.experiment
         parameters, _ = self.links.at(tuners)
         own = dict(zip(self.links.parameters, map(float, parameters), strict=True))
@@ -283,13 +287,13 @@ def _tight(atol: float | tuple[float, ...]) -> float | tuple[float, ...]:
 def _asked(
     criterion: Criterion,
     known: Mapping[str, Quantity],
-    links: Links,
+    links: ParameterMap,
     code_for: Callable[[str], TrustedCode] | None,
-) -> Asked:
+) -> CompiledCriterion:
     where = f"criterion '{criterion.name}'"
     if criterion.kind == "function":
         assert criterion.function is not None
-        return Asked(criterion, None, None, trajectory_function(criterion, code_for))
+        return CompiledCriterion(criterion, None, None, trajectory_function(criterion, code_for))
     of = SignalFormula(criterion.of, where, known, links)
     reference = None
     if criterion.reference is not None:
@@ -298,7 +302,7 @@ def _asked(
         reference = SignalFormula(text, f"{where}, reference", known, links)
     elif criterion.kind == "steady-state-error":
         raise DesignError("O035", f"{where}: kind 'steady-state-error' needs a reference")
-    return Asked(criterion, of, reference, None)
+    return CompiledCriterion(criterion, of, reference, None)
 
 
 def _dense(
@@ -309,7 +313,7 @@ def _dense(
     return DenseSignal.of(panels, values[places], slopes[places], moves)
 
 
-def _measured(asked: Asked, window: Window, slopes: bool) -> Measure:
+def _measured(asked: CompiledCriterion, window: Window, slopes: bool) -> Measure:
     c = asked.criterion
     if c.kind == "settling-time" and c.band is None and not window.step.value:
         raise DesignError(
@@ -325,16 +329,16 @@ def _measured(asked: Asked, window: Window, slopes: bool) -> Measure:
     )
 
 
-def _kept(window: Window, c: Criterion) -> Keeper | None:
+def _kept(window: Window, c: Criterion) -> ConstraintSource | None:
     """What it means that a criterion with jumps or kinks is bounded."""
     if c.kind == "settling-time":
-        return BandKept(window.beyond, band_of(window, c))
+        return BandConstraint(window.beyond, band_of(window, c))
     if c.kind in ("peak", "maximum"):
-        return PeaksKept(window.error, both=c.kind == "peak")
+        return PeakConstraint(window.error, both=c.kind == "peak")
     return None
 
 
-def _window(asked: Asked, signals: Mapping[str, DenseSignal]) -> Window:
+def _window(asked: CompiledCriterion, signals: Mapping[str, DenseSignal]) -> Window:
     c = asked.criterion
     assert asked.of is not None
     y = signals[asked.of.text]
@@ -356,7 +360,7 @@ def _window(asked: Asked, signals: Mapping[str, DenseSignal]) -> Window:
     return Window(y, r, step, c.at_rest)
 
 
-def _step(y: DenseSignal, r: DenseSignal | None, whole: DenseSignal | None) -> Graded:
+def _step(y: DenseSignal, r: DenseSignal | None, whole: DenseSignal | None) -> ValueWithGradient:
     """How far the reference goes in the whole run, or how far the signal has to go."""
     if whole is not None:
         return whole.last - whole.first

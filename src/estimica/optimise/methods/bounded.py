@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.optimise.criteria.score import DesignPoint
-from estimica.optimise.problem import Terms
+from estimica.optimise.problem import Evaluation
 
 Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Bounded:
+class ConstraintValues:
     """Values and derivatives by (q, α), or by q alone."""
 
     at_most: Vector
@@ -29,7 +29,7 @@ class Bounded:
     equal_slopes: Vector
 
 
-def bounded(terms: Terms, alpha: float | None) -> Bounded:
+def constraint_values(terms: Evaluation, alpha: float | None) -> ConstraintValues:
     """All that is bounded at `alpha`; without one only what is limited."""
     point = terms.counted
     rows: list[tuple[Vector, Vector]] = []
@@ -46,7 +46,7 @@ def bounded(terms: Terms, alpha: float | None) -> Bounded:
     if alpha is not None:
         equal = np.hstack([equal, np.zeros((len(equal), 1))])
     limited = np.append(np.zeros(free), np.ones(len(values) - free))
-    return Bounded(values, slopes, limited, terms.equalities, equal)
+    return ConstraintValues(values, slopes, limited, terms.equalities, equal)
 
 
 def _at_most(
@@ -69,7 +69,7 @@ def _at_most(
     return values, np.hstack([slopes, by_level * rates[:, None]])
 
 
-def eased(found: Bounded, by: float) -> Bounded:
+def eased(found: ConstraintValues, by: float) -> ConstraintValues:
     """The same with limits that may be exceeded by so many demands, which is one more variable."""
     column = -found.limited[:, None]
     return replace(

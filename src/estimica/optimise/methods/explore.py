@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.methods.poll import sizes
-from estimica.optimise.problem import Programme, Terms
+from estimica.optimise.problem import Evaluation, OptimisationProblem
 
 Vector = npt.NDArray[np.float64]
 DESIGNS = 12  # that are tried, for each tuner
@@ -24,14 +24,14 @@ APART = 0.1  # of the range, in at least one coordinate: starts that are not the
 FACTORS = (1.35, 1.6, 2.0, 2.8, 4.0)
 
 
-def promising(programme: Programme, seed: int) -> list[Terms]:
+def promising(programme: OptimisationProblem, seed: int) -> list[Evaluation]:
     """The best designs of lines and a sample, neither beside the best nor beside each other."""
     best = programme.best
     assert best is not None
     q = best.point.q
     ranges = Ranges(programme.unknowns, q)
     sample = _sample(DESIGNS * len(q), len(q), seed)
-    tried: list[tuple[float, Terms]] = []
+    tried: list[tuple[float, Evaluation]] = []
     with programme.patient():
         for there in [*_lines(programme.unknowns, q), *map(ranges.coordinates, sample)]:
             terms = programme.glance(there)
@@ -62,7 +62,7 @@ def _lines(unknowns: Unknowns, q: Vector) -> list[Vector]:
     return found
 
 
-def score(programme: Programme, terms: Terms) -> float:
+def score(programme: OptimisationProblem, terms: Evaluation) -> float:
     """One number of the cost and of what is missed."""
     return programme.cost(terms) + STIFF * terms.violation
 

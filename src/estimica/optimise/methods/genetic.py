@@ -7,13 +7,13 @@ import numpy.typing as npt
 
 from estimica.optimise.methods.box import Box, beside_edge, box_around
 from estimica.optimise.methods.pymoo import library, single_objective
-from estimica.optimise.methods.stop import Ended, Stop
-from estimica.optimise.problem import Programme
+from estimica.optimise.methods.stop import SearchEnd, Stop
+from estimica.optimise.problem import OptimisationProblem
 
 Vector = npt.NDArray[np.float64]
 
 
-def genetic(programme: Programme, start: Vector, stop: Stop) -> Ended:
+def genetic(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """Generations of designs, the start among the first."""
     library()
     from pymoo.algorithms.soo.nonconvex.ga import GA
@@ -36,7 +36,7 @@ def genetic(programme: Programme, start: Vector, stop: Stop) -> Ended:
     edge = programme.best and beside_edge(programme.unknowns, box, programme.best.point.q)
     if edge:
         told += f"; the best is at the edge of where it looked: set bounds on {', '.join(edge)}"
-    return Ended("iteration limit", told, int(found.algorithm.n_iter))
+    return SearchEnd("iteration limit", told, int(found.algorithm.n_iter))
 
 
 def first_generation(box: Box, start: Vector, stop: Stop) -> Vector:

@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 from estimica.optimise.methods.box import box_around
 from estimica.optimise.methods.pymoo import library, single_objective
-from estimica.optimise.methods.stop import Ended, Stop, require_no_limits
-from estimica.optimise.problem import Programme
+from estimica.optimise.methods.stop import SearchEnd, Stop, require_no_limits
+from estimica.optimise.problem import OptimisationProblem
 
 Vector = npt.NDArray[np.float64]
 FIRST_STEP = 0.1  # of the box
 
 
-def pattern(programme: Programme, start: Vector, stop: Stop) -> Ended:
+def pattern(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """Steps along the tuners, and on along what has helped; no gradients, jumps do no harm."""
     library()
     from pymoo.algorithms.soo.nonconvex.pattern import PatternSearch
@@ -32,4 +32,4 @@ def pattern(programme: Programme, start: Vector, stop: Stop) -> Ended:
         verbose=False,
     )
     made = int(found.algorithm.n_iter)
-    return Ended("converged", "no step along any tuner lowers the criteria", made)
+    return SearchEnd("converged", "no step along any tuner lowers the criteria", made)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.unknowns import Unknowns
-from estimica.optimise.problem import FEASIBLE, Programme, Terms
+from estimica.optimise.problem import FEASIBLE, Evaluation, OptimisationProblem
 
 Vector = npt.NDArray[np.float64]
 #: what a step must gain to be gone on with: relative to the cost, or of the worst violation
@@ -42,7 +42,9 @@ CLOSE = Poll((0.2, 0.05, 0.01, 0.002), 1)
 class Polling:
     """Where a poll stands."""
 
-    def __init__(self, programme: Programme, terms: Terms, how: Poll, seed: int) -> None:
+    def __init__(
+        self, programme: OptimisationProblem, terms: Evaluation, how: Poll, seed: int
+    ) -> None:
         self.programme, self.how = programme, how
         self.terms, self.cost = terms, programme.cost(terms)
         self.flat = True  # nothing that was tried has changed anything

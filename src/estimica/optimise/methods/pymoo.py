@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError
 from estimica.optimise.methods.box import Box
-from estimica.optimise.problem import Programme, Terms
+from estimica.optimise.problem import Evaluation, OptimisationProblem
 
 Vector = npt.NDArray[np.float64]
 WALL = 1e12  # cost of a design that cannot be simulated
@@ -32,20 +32,20 @@ def library() -> ModuleType:
     return found
 
 
-def single_objective(programme: Programme, box: Box) -> Any:
+def single_objective(programme: OptimisationProblem, box: Box) -> Any:
     """The programme as a pymoo problem: its cost."""
     return _problem(programme, box, 1, lambda terms: np.array([programme.cost(terms)]))
 
 
 def several_objectives(
-    programme: Programme, box: Box, count: int, objectives: Callable[[Terms], Vector]
+    programme: OptimisationProblem, box: Box, count: int, objectives: Callable[[Evaluation], Vector]
 ) -> Any:
     """The programme as a pymoo problem of `count` objectives."""
     return _problem(programme, box, count, objectives)
 
 
 def _problem(
-    programme: Programme, box: Box, count: int, objectives: Callable[[Terms], Vector]
+    programme: OptimisationProblem, box: Box, count: int, objectives: Callable[[Evaluation], Vector]
 ) -> Any:
     library()
     from pymoo.core.problem import Problem

@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
-from estimica.optimise.failure_penalty import Wall
-from estimica.optimise.methods.stop import Ended, Stop, require_no_limits
-from estimica.optimise.problem import Programme
+from estimica.optimise.failure_penalty import FailurePenalty
+from estimica.optimise.methods.stop import SearchEnd, Stop, require_no_limits
+from estimica.optimise.problem import OptimisationProblem
 
 Vector = npt.NDArray[np.float64]
 
 
-def quasi_newton(programme: Programme, start: Vector, stop: Stop) -> Ended:
+def quasi_newton(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """Minimise the smooth maximum, or the sum; limits are for the other methods."""
-    wall = Wall(programme)
+    wall = FailurePenalty(programme)
     first = wall.terms(start, slopes=True)
     assert first is not None
     require_no_limits("quasi-newton", len(first.limits) + len(first.equalities))
@@ -42,7 +42,7 @@ def quasi_newton(programme: Programme, start: Vector, stop: Stop) -> Ended:
         },
     )
     if found.success:
-        return Ended("converged", "the slope is zero within the tolerance", int(found.nit))
+        return SearchEnd("converged", "the slope is zero within the tolerance", int(found.nit))
     if "LIMIT" in str(found.message).upper():
-        return Ended("iteration limit", "the most iterations were made", int(found.nit))
-    return Ended("stalled", "no step lowers the criteria: they may jump here", int(found.nit))
+        return SearchEnd("iteration limit", "the most iterations were made", int(found.nit))
+    return SearchEnd("stalled", "no step lowers the criteria: they may jump here", int(found.nit))

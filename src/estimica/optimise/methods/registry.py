@@ -18,12 +18,12 @@ from estimica.optimise.methods.pattern import pattern
 from estimica.optimise.methods.quasi_newton import quasi_newton
 from estimica.optimise.methods.simplex import simplex
 from estimica.optimise.methods.sqp import sqp
-from estimica.optimise.methods.stop import Ended, Stop
-from estimica.optimise.problem import Programme
+from estimica.optimise.methods.stop import SearchEnd, Stop
+from estimica.optimise.problem import OptimisationProblem
 from estimica.study.tables.optimise import DesignMethod
 
 Vector = npt.NDArray[np.float64]
-Search = Callable[[Programme, Vector, Stop], Ended]
+Search = Callable[[OptimisationProblem, Vector, Stop], SearchEnd]
 
 
 @dataclass(frozen=True)

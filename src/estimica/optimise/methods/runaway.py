@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.optimise.criteria.score import FailedDesign
-from estimica.optimise.problem import Programme, away, split
+from estimica.optimise.problem import OptimisationProblem, away, split
 
 Vector = npt.NDArray[np.float64]
 FARTHER = (10.0, 100.0, 1e4, 1e8)  # times as far: a minimum beyond would show
 
 
-def runaway(programme: Programme) -> str | None:
+def runaway(programme: OptimisationProblem) -> str | None:
     """Why there is no best design: which tuners have run away, and what to do."""
     best = programme.best
     assert best is not None
@@ -32,7 +32,7 @@ def runaway(programme: Programme) -> str | None:
     )
 
 
-def _falls(programme: Programme, q: Vector, gone: npt.NDArray[np.bool_]) -> bool:
+def _falls(programme: OptimisationProblem, q: Vector, gone: npt.NDArray[np.bool_]) -> bool:
     """Whether the cost is higher on the way, and falls on where it has a value."""
     start, cost = programme.unknowns.start, programme.best_cost
 

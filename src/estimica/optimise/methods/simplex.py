@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
-from estimica.optimise.failure_penalty import Wall
+from estimica.optimise.failure_penalty import FailurePenalty
 from estimica.optimise.methods.poll import sizes
-from estimica.optimise.methods.stop import Ended, Stop
-from estimica.optimise.problem import FEASIBLE, Programme, Terms
+from estimica.optimise.methods.stop import SearchEnd, Stop
+from estimica.optimise.problem import FEASIBLE, Evaluation, OptimisationProblem
 
 Vector = npt.NDArray[np.float64]
 FIRST_STEP = 0.2  # in coordinates of size one
@@ -19,12 +19,12 @@ POLISH_STEP = 0.05  # relative, as a step of the poll
 POLISHED = 1e-3  # of the design: a poll's shortest step
 
 
-def simplex(programme: Programme, start: Vector, stop: Stop) -> Ended:
+def simplex(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """Minimise without gradients; the largest criterion is bounded by a variable of its own."""
     return linear_models(programme, start, np.ones(len(start)), FIRST_STEP, stop)
 
 
-def polish(programme: Programme, stop: Stop) -> None:
+def polish(programme: OptimisationProblem, stop: Stop) -> None:
     """Linear models in steps relative to the best design: they see a narrow way between limits
     that no single direction of a poll does."""
     best = programme.best
@@ -36,10 +36,10 @@ def polish(programme: Programme, stop: Stop) -> None:
 
 
 def linear_models(
-    programme: Programme, start: Vector, size: Vector, first_step: float, stop: Stop
-) -> Ended:
+    programme: OptimisationProblem, start: Vector, size: Vector, first_step: float, stop: Stop
+) -> SearchEnd:
     """COBYLA in coordinates over `size`."""
-    wall = Wall(programme)
+    wall = FailurePenalty(programme)
     first = wall.terms(start)
     assert first is not None
     unknowns, n = programme.unknowns, len(start)
@@ -49,7 +49,7 @@ def linear_models(
         begun = np.append(begun, first.objectives.max())
         low, high = np.append(low, -np.inf), np.append(high, np.inf)
 
-    def terms(x: Vector) -> Terms | None:
+    def terms(x: Vector) -> Evaluation | None:
         return wall.terms(np.clip(x[:n] * size, unknowns.lower, unknowns.upper))
 
     def objective(x: Vector) -> float:
@@ -80,13 +80,13 @@ def linear_models(
     )
     made = int(getattr(found, "nfev", 0))
     if found.success:
-        return Ended("converged", "the simplex has shrunk to the tolerance", made)
+        return SearchEnd("converged", "the simplex has shrunk to the tolerance", made)
     if programme.best is not None and programme.best.violation > FEASIBLE:
-        return Ended("stalled", "no design within the limits was found from this start", made)
-    return Ended("iteration limit", "the most designs were tried", made)
+        return SearchEnd("stalled", "no design within the limits was found from this start", made)
+    return SearchEnd("iteration limit", "the most designs were tried", made)
 
 
-def _limits(terms: Terms, alpha: float, bounded: bool) -> Vector:
+def _limits(terms: Evaluation, alpha: float, bounded: bool) -> Vector:
     """What must not be positive; an equality counts from both sides."""
     parts = [terms.limits, terms.equalities, -terms.equalities]
     if bounded:

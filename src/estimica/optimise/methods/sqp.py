@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
-from estimica.optimise.failure_penalty import Wall
-from estimica.optimise.methods.bounded import Bounded, bounded, eased
-from estimica.optimise.methods.stop import Ended, Stop
-from estimica.optimise.problem import FEASIBLE, Programme, Settled, Terms
+from estimica.optimise.failure_penalty import FailurePenalty
+from estimica.optimise.methods.bounded import ConstraintValues, constraint_values, eased
+from estimica.optimise.methods.stop import SearchEnd, Stop
+from estimica.optimise.problem import FEASIBLE, Evaluation, OptimisationProblem, SearchStalled
 
 Vector = npt.NDArray[np.float64]
 FRESH_STARTS = 3  # with the curvature forgotten, where the line search finds no way down
@@ -32,7 +32,7 @@ _ENDED = {
 }
 
 
-def sqp(programme: Programme, start: Vector, stop: Stop) -> Ended:
+def sqp(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:
     """SLSQP of SciPy, begun anew from the best design where it loses its way.
 
     Where it finds no design within the limits, they are made elastic for a while: each may be
@@ -51,26 +51,30 @@ def sqp(programme: Programme, start: Vector, stop: Stop) -> Ended:
             used += more
         else:
             ended = eased
-    return Ended(ended.status, ended.message, used)
+    return SearchEnd(ended.status, ended.message, used)
 
 
-def _resting(programme: Programme, start: Vector, stop: Stop, iterations: int) -> tuple[Ended, int]:
+def _resting(
+    programme: OptimisationProblem, start: Vector, stop: Stop, iterations: int
+) -> tuple[SearchEnd, int]:
     """With elastic limits, until nothing is gained."""
     try:
         return _once(programme, start, stop, iterations, elastic=True)
-    except Settled as rested:
-        return Ended(rested.status, rested.message), 0
+    except SearchStalled as rested:
+        return SearchEnd(rested.status, rested.message), 0
 
 
-def _rounds(programme: Programme, start: Vector, stop: Stop, iterations: int) -> tuple[Ended, int]:
-    ended = Ended("stalled", "")
+def _rounds(
+    programme: OptimisationProblem, start: Vector, stop: Stop, iterations: int
+) -> tuple[SearchEnd, int]:
+    ended = SearchEnd("stalled", "")
     q, used, left = start, 0, iterations
     for _ in range(FRESH_STARTS):
         before = programme.own_cost
         try:
             ended, made = _once(programme, q, stop, left)
-        except Settled as rested:
-            return Ended(rested.status, rested.message), used
+        except SearchStalled as rested:
+            return SearchEnd(rested.status, rested.message), used
         used, left = used + made, left - made
         gained = before - programme.own_cost
         if ended.status != "stalled" or left <= 0 or programme.own is None:
@@ -82,8 +86,13 @@ def _rounds(programme: Programme, start: Vector, stop: Stop, iterations: int) ->
 
 
 def _once(
-    programme: Programme, start: Vector, stop: Stop, iterations: int, *, elastic: bool = False
-) -> tuple[Ended, int]:
+    programme: OptimisationProblem,
+    start: Vector,
+    stop: Stop,
+    iterations: int,
+    *,
+    elastic: bool = False,
+) -> tuple[SearchEnd, int]:
     form = _Form(programme, start, elastic)
     found = minimize(
         form.objective,
@@ -95,16 +104,16 @@ def _once(
         options={"ftol": stop.tolerance, "maxiter": iterations},
     )
     status, message = _ENDED.get(int(found.status), _ENDED[8])
-    return Ended(status, message), int(found.nit)
+    return SearchEnd(status, message), int(found.nit)
 
 
 class _Form:
     """The programme as SLSQP takes it: x = (q, α, s) where criteria are bounded by α, and where
     limits are elastic and may be exceeded by s."""
 
-    def __init__(self, programme: Programme, start: Vector, elastic: bool) -> None:
+    def __init__(self, programme: OptimisationProblem, start: Vector, elastic: bool) -> None:
         self.programme = programme
-        self.wall = Wall(programme)
+        self.wall = FailurePenalty(programme)
         first = self.wall.terms(start, slopes=True)
         assert first is not None  # the start was tried before
         self.n = len(start)
@@ -118,9 +127,9 @@ class _Form:
             x, low, high = [*x, max(first.violation, 0.0)], [*low, 0.0], [*high, np.inf]
         self.start = np.array(x)
         self.bounds = Bounds(np.array(low), np.array(high))
-        self._last: tuple[Vector, Bounded] | None = None
+        self._last: tuple[Vector, ConstraintValues] | None = None
 
-    def _terms(self, x: Vector) -> Terms | None:
+    def _terms(self, x: Vector) -> Evaluation | None:
         unknowns = self.programme.unknowns
         q = np.clip(x[: self.n], unknowns.lower, unknowns.upper)
         return self.wall.terms(q, slopes=True)
@@ -167,12 +176,12 @@ class _Form:
             )
         return found
 
-    def _all(self, x: Vector) -> Bounded:
+    def _all(self, x: Vector) -> ConstraintValues:
         if self._last is not None and np.array_equal(x, self._last[0]):
             return self._last[1]
         terms = self._terms(x)
         alpha = float(x[self.n]) if self.bounded else None
-        found = bounded(terms or self.wall.last, alpha)
+        found = constraint_values(terms or self.wall.last, alpha)
         if terms is None:
             found = replace(
                 found,

@@ -18,7 +18,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Ended:
+class SearchEnd:
     """How it ended: a status of one word or two, and what happened."""
 
     status: str

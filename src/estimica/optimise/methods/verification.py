@@ -14,17 +14,23 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from estimica.optimise.criteria.score import Place
+from estimica.optimise.criteria.score import CriterionInCase
 from estimica.optimise.methods.explore import promising, score
 from estimica.optimise.methods.poll import CLOSE, GAIN, LIGHT, Poll, Polling, gain
 from estimica.optimise.methods.runaway import runaway
 from estimica.optimise.methods.simplex import polish
 from estimica.optimise.methods.sqp import sqp
-from estimica.optimise.methods.stop import Ended, Stop
-from estimica.optimise.problem import FEASIBLE, Programme, RunAway, Settled, Terms
+from estimica.optimise.methods.stop import SearchEnd, Stop
+from estimica.optimise.problem import (
+    FEASIBLE,
+    Evaluation,
+    OptimisationProblem,
+    SearchStalled,
+    TunerDiverged,
+)
 
 Vector = npt.NDArray[np.float64]
-Search = Callable[[Programme, Vector, Stop], Ended]
+Search = Callable[[OptimisationProblem, Vector, Stop], SearchEnd]
 
 #: kinds whose gradient tells all there is to know nearby; a formula may hide a kink
 SMOOTH_KINDS = frozenset(
@@ -41,26 +47,28 @@ DONE = ("converged", "stalled", "rested", "away")
 
 
 @dataclass(frozen=True)
-class Nature:
+class CriteriaKinds:
     """What is known of the criteria that count."""
 
     kinked: bool
     jumping: bool
 
 
-def nature_of(places: Sequence[Place]) -> Nature:
+def criteria_kinds(places: Sequence[CriterionInCase]) -> CriteriaKinds:
     """By the kinds of what is made small or limited."""
     kinds = {p.criterion.kind for p in places if p.role != "watch"}
-    return Nature(bool(kinds - SMOOTH_KINDS), bool(kinds & JUMPING_KINDS))
+    return CriteriaKinds(bool(kinds - SMOOTH_KINDS), bool(kinds & JUMPING_KINDS))
 
 
-def ran(search: Search, programme: Programme, start: Vector, stop: Stop) -> Ended:
+def run_search(
+    search: Search, programme: OptimisationProblem, start: Vector, stop: Stop
+) -> SearchEnd:
     """One search from one start; patience that ends is a rest."""
     programme.begin()
     try:
         return search(programme, start, stop)
-    except Settled as rested:
-        return Ended("away" if isinstance(rested, RunAway) else "rested", rested.message)
+    except SearchStalled as rested:
+        return SearchEnd("away" if isinstance(rested, TunerDiverged) else "rested", rested.message)
 
 
 @dataclass(eq=False)
@@ -68,17 +76,17 @@ class Verification:
     """Goes on from the best design until the poll agrees; `far` looks for further starts too."""
 
     search: Search
-    programme: Programme
+    programme: OptimisationProblem
     stop: Stop
-    nature: Nature
+    nature: CriteriaKinds
     gradients: bool = True  # whether the method knows them: it has more than a poll to go by
     far: bool = True
     starts: int = 1
     iterations: int = 0
-    _last: Ended = field(default_factory=lambda: Ended("", ""))
+    _last: SearchEnd = field(default_factory=lambda: SearchEnd("", ""))
     _looks: int = LOOKS
 
-    def confirmed(self, ended: Ended) -> Ended:
+    def confirmed(self, ended: SearchEnd) -> SearchEnd:
         """How the search really ended."""
         if self.programme.best is None:
             return ended
@@ -86,8 +94,8 @@ class Verification:
         for attempt in range(ROUNDS):
             try:
                 told = self._round(attempt)
-            except RunAway as away:
-                told, self._last = None, Ended("away", away.message)
+            except TunerDiverged as away:
+                told, self._last = None, SearchEnd("away", away.message)
             if told is not None:
                 return self._told(*told)
         still = f"the criteria still gained in the last of {ROUNDS} rounds; begin at this design"
@@ -116,7 +124,7 @@ class Verification:
         return None
 
     @property
-    def _best(self) -> Terms:
+    def _best(self) -> Evaluation:
         assert self.programme.best is not None
         return self.programme.best
 
@@ -149,9 +157,9 @@ class Verification:
                 self._ran(polling.terms.point.q)
         return gain(*before, self._best.violation, programme.best_cost)
 
-    def _ran(self, q: Vector) -> Ended:
+    def _ran(self, q: Vector) -> SearchEnd:
         search = sqp if self._missed else self.search  # gradients are the way to the limits
-        ended = ran(search, self.programme, q, self.stop)
+        ended = run_search(search, self.programme, q, self.stop)
         self.iterations += ended.iterations
         return ended
 
@@ -166,11 +174,11 @@ class Verification:
         told = f"no design around it is better, steps of {long:g} % to {short:g} % were tried"
         return "converged", told
 
-    def _told(self, status: str, message: str) -> Ended:
-        return Ended(status, message, self.iterations)
+    def _told(self, status: str, message: str) -> SearchEnd:
+        return SearchEnd(status, message, self.iterations)
 
 
-def missed(best: Terms, starts: int) -> str:
+def missed(best: Evaluation, starts: int) -> str:
     """Which limit is missed most, by how much, and what was tried."""
     counted = best.counted
     chosen = counted.of_role("at-most", "equal")

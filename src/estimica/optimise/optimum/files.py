@@ -11,9 +11,9 @@ from os import PathLike
 from pathlib import Path
 
 from estimica.base.errors import DesignError
-from estimica.base.files.write import replaced, write_text
+from estimica.base.files.write import atomic_replacement, write_text
 from estimica.estimate.fit.modelica import extended, require_class_name
-from estimica.estimate.setup import linked
+from estimica.estimate.setup import parameter_map_of
 from estimica.optimise.criteria.score import Score
 from estimica.optimise.optimum.result import Optimised
 from estimica.simulate.modelica.model import ModelicaModel
@@ -21,7 +21,7 @@ from estimica.simulate.modelica.model import ModelicaModel
 
 def write_design(found: Optimised, path: str | PathLike[str]) -> Path:
     """What was found, before and after, as CSV."""
-    with replaced(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+    with atomic_replacement(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(_rows(found))
     return Path(path)
 
@@ -61,7 +61,7 @@ def write_designed_model(
         require_class_name(name)
     last = model.name.rpartition(".")[2]
     chosen = name or f"Tuned{last[:1].upper()}{last[1:]}"
-    links, _, held = linked(found.study)
+    links, _, held = parameter_map_of(found.study)
     values, _ = links.at(found.best.tuners)
     known = {q.name for q in model.quantities()}
     own = dict(zip(links.parameters, map(float, values), strict=True))

@@ -13,14 +13,14 @@ from estimica.base.view import (
     Section,
     Table,
     added_sections,
-    ended,
-    labelled,
+    name_with_unit,
+    status_line,
 )
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.optimise.criteria.censored import CensoredColumn
 from estimica.optimise.criteria.score import DesignPoint, Score
 from estimica.optimise.optimum.result import Optimised, at_bound
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 ROLES = {
     "minimise": "made small",
@@ -35,10 +35,10 @@ def tuner_table(found: Optimised) -> Table:
     rows = []
     for u, v in zip(found.unknowns.items, found.best.tuners, strict=True):
         note = {-1: "at its lower bound", 1: "at its upper bound"}.get(at_bound(u, float(v)), "")
-        rows.append((labelled(u.name, u.unit), u.start, float(v), note))
+        rows.append((name_with_unit(u.name, u.unit), u.start, float(v), note))
     o = found.outcome
     told = (
-        f"{ended(o.status, o.message)}. {_verdict(found)} {found.evaluations} designs were "
+        f"{status_line(o.status, o.message)}. {_verdict(found)} {found.evaluations} designs were "
         f"simulated with method {found.settings.method}."
     )
     return Table(("tuner", "start", "best", ""), tuple(rows), f"Design of {found.study.name}", told)
@@ -68,7 +68,7 @@ def criteria_table(found: Optimised) -> Table:
     rows = [
         (
             p.case or "design",
-            labelled(p.criterion.name, p.criterion.unit),
+            name_with_unit(p.criterion.name, p.criterion.unit),
             ROLES[p.role],
             p.demand,
             before.cell,
@@ -114,7 +114,7 @@ def scenario_table(found: Optimised) -> Table:
         rows.append(
             (
                 p.case or "design",
-                labelled(p.criterion.name, p.criterion.unit),
+                name_with_unit(p.criterion.name, p.criterion.unit),
                 p.demand,
                 before.mean.cell,
                 before.quantile(1.0).cell,
@@ -183,7 +183,7 @@ def tuner_curves(found: Optimised) -> Curves:
     counts = np.array([i.evaluation for i in found.iterates], float)
     values = np.array([i.point.tuners for i in found.iterates])
     panels = tuple(
-        Panel(labelled(u.name, u.unit), (Curve(u.name, counts, values[:, k], marked=True),))
+        Panel(name_with_unit(u.name, u.unit), (Curve(u.name, counts, values[:, k], marked=True),))
         for k, u in enumerate(found.unknowns.items)
     )
     return Curves(panels, "The tuners on the way", "design", whole=True)
@@ -218,9 +218,9 @@ def page(found: Optimised) -> Page:
         told = f"{len(found.failures)} designs could not be simulated; the search stepped back."
         sections.append(Section("Designs that failed", told, (failed,)))
     made = Page(f"Design of {found.study.name}", tuple(sections))
-    first = (asked(found.study, "optimise"), Section(ANSWER, _answer(found)))
+    first = (study_summary(found.study, "optimise"), Section(ANSWER, _answer(found)))
     seed = found.settings.seed
-    return framed(made, "optimise", found.study, first=first, seed=seed, run=found.run)
+    return with_reproduction(made, "optimise", found.study, first=first, seed=seed, run=found.run)
 
 
 _SEARCH = (
@@ -231,7 +231,7 @@ _SEARCH = (
 
 
 def _answer(found: Optimised) -> str:
-    said = ended(found.outcome.status, found.outcome.message)
+    said = status_line(found.outcome.status, found.outcome.message)
     words = [f"{said[:1].upper()}{said[1:]}."]
     met = found.satisfied and found.outcome.status != "unbounded"
     words.append("All demands are met." if met else _verdict(found))

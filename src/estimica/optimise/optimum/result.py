@@ -144,13 +144,13 @@ class Optimised:
 
     def indicators(self) -> list[show.Curves]:
         """A figure for each indicator of the study: every case before and after."""
-        from estimica.optimise.criteria.indicators import Indicators, side_by_side
+        from estimica.optimise.criteria.indicators import Indicators, comparison_figures
 
         drawn = Indicators(self.study)
         if not drawn:
             return []
         before, after = drawn.at(self.start.tuners), drawn.at(self.best.tuners)
-        return side_by_side([("before", before), ("after", after)])
+        return comparison_figures([("before", before), ("after", after)])
 
     def table(self) -> show.Table:
         """The tuners, before and after."""

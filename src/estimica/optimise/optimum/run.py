@@ -14,20 +14,20 @@ import numpy.typing as npt
 
 from estimica.base.errors import DesignError
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
-from estimica.execute.workers.executor import Executor, crew
-from estimica.optimise.assess.tuner_distribution import Source
-from estimica.optimise.batch import AnyDesign, Generations, builder
+from estimica.execute.workers.executor import Executor, executor_for
+from estimica.optimise.assess.tuner_distribution import TunerDistribution
+from estimica.optimise.batch import AnyDesign, BatchEvaluator, builder
 from estimica.optimise.criteria.indicators import IndicatorCurves, Indicators
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.methods.box import starts_of
 from estimica.optimise.methods.patience import patience, tolerance
 from estimica.optimise.methods.registry import METHODS
-from estimica.optimise.methods.stop import Ended, Stop
-from estimica.optimise.methods.verification import Verification, nature_of, ran
+from estimica.optimise.methods.stop import SearchEnd, Stop
+from estimica.optimise.methods.verification import Verification, criteria_kinds, run_search
 from estimica.optimise.optimum.result import Iterate, Optimised, Outcome
-from estimica.optimise.optimum.start_point import Beginning, with_values
-from estimica.optimise.problem import Enough, Many, Programme, Terms
-from estimica.optimise.scenarios import designed
+from estimica.optimise.optimum.start_point import StartSource, with_values
+from estimica.optimise.problem import Evaluation, Many, OptimisationProblem, SearchStopped
+from estimica.optimise.scenarios import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable, optimise_table
 
@@ -68,7 +68,7 @@ OnProgress = Callable[[Progress], None]
 def optimise(
     study: Study,
     *,
-    start: Beginning | None = None,
+    start: StartSource | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
     progress: OnProgress | None = None,
@@ -85,7 +85,7 @@ def optimise(
     """
     table = settings_of(study, settings)
     study, source = with_values(study, start, workers=workers, run=run, store=store)
-    design = designed(study, table, source)
+    design = prepare_any_design(study, table, source)
     with side_by_side(study, design, table, source, executor, workers, run) as many:
         return search(study, design, table, progress, many)
 
@@ -102,14 +102,14 @@ def side_by_side(
     study: Study,
     design: AnyDesign,
     table: OptimiseTable,
-    source: Source | None,
+    source: TunerDistribution | None,
     executor: str | Executor,
     workers: int | None,
     run: RunWriter | None,
 ) -> Iterator[Many]:
     """What evaluates generations, through an executor and with checkpoints."""
-    with crew(executor, workers) as hands:
-        yield Generations(design, builder(study, table, source), hands, run or NoRunWriter())
+    with executor_for(executor, workers) as hands:
+        yield BatchEvaluator(design, builder(study, table, source), hands, run or NoRunWriter())
 
 
 def search(
@@ -124,7 +124,7 @@ def search(
     start = started(study, design)
     facts = METHODS[table.method]
     smooth = table.method == "quasi-newton" and table.aggregate == "max"
-    programme = Programme(
+    programme = OptimisationProblem(
         design,
         "smooth-max" if smooth else table.aggregate,
         table.sharpness,
@@ -137,7 +137,7 @@ def search(
     number = 0
     drawn = Indicators(study)
 
-    def tell(count: int, terms: Terms, cost: float) -> None:
+    def tell(count: int, terms: Evaluation, cost: float) -> None:
         best = programme.best
         assert best is not None
         if best is terms:
@@ -156,13 +156,13 @@ def search(
     outcome = Outcome("failed", "no design could be simulated")
     made = 0
     try:
-        ended = Ended("failed", "no design could be simulated")
+        ended = SearchEnd("failed", "no design could be simulated")
         for q in starts_of(design.unknowns, table):
             number += 1
             if isinstance(design.at(q, slopes=False), FailedDesign):
                 continue
             before = programme.best
-            this = ran(facts.search, programme, q, stop)
+            this = run_search(facts.search, programme, q, stop)
             made += this.iterations
             if programme.best is not before:  # the outcome is that of the best design
                 ended = this
@@ -170,7 +170,7 @@ def search(
             facts.search,
             programme,
             stop,
-            nature_of(design.places),
+            criteria_kinds(design.places),
             facts.gradients,
             starts=number,
             iterations=made,
@@ -178,7 +178,7 @@ def search(
         ended = verification.confirmed(ended)
         made = ended.iterations
         outcome = Outcome(ended.status, ended.message)
-    except Enough as enough:
+    except SearchStopped as enough:
         outcome = Outcome(enough.status, enough.message)
     except KeyboardInterrupt:
         outcome = Outcome("interrupted", "the best design so far")
@@ -214,7 +214,7 @@ def started(study: Study, design: AnyDesign) -> DesignPoint:
     return start
 
 
-def _judged(outcome: Outcome, programme: Programme) -> Outcome:
+def _judged(outcome: Outcome, programme: OptimisationProblem) -> Outcome:
     """A search that was cut short where a limit does not hold has not found a design."""
     best = programme.best
     if outcome.ok and best is not None and best.violation > LIMIT:

@@ -13,39 +13,44 @@ from estimica.estimate.fit.result import Fit
 from estimica.execute.runs.store import Store
 from estimica.execute.runs.writer import RunWriter
 from estimica.infer.bootstrap.result import Bootstrap
-from estimica.optimise.assess.tuner_distribution import BOOTSTRAP, FIT, Source, source_of
+from estimica.optimise.assess.tuner_distribution import (
+    BOOTSTRAP,
+    FIT,
+    TunerDistribution,
+    tuner_distribution,
+)
 from estimica.optimise.optimum.result import Optimised
 from estimica.study.case import Case
 from estimica.study.study import Study
 
 #: a result, or the name of its run
-Beginning = Fit | Bootstrap | Optimised | str
+StartSource = Fit | Bootstrap | Optimised | str
 
 
 def with_values(
     study: Study,
-    start: Beginning | None,
+    start: StartSource | None,
     *,
     workers: int | None = 1,
     run: RunWriter | None = None,
     store: Path | None = None,
-) -> tuple[Study, Source | None]:
+) -> tuple[Study, TunerDistribution | None]:
     """The study with the values of a result, and what that says of them."""
     if start is None:
         return study, None
     source = _designed(study, start, store)
     if source is None:
         assert not isinstance(start, Optimised)
-        source = source_of(study, start, workers=workers, run=run, store=store)
-    return begun_from(study, source), source
+        source = tuner_distribution(study, start, workers=workers, run=run, store=store)
+    return study_at_values(study, source), source
 
 
-def _designed(study: Study, start: Beginning, store: Path | None) -> Source | None:
+def _designed(study: Study, start: StartSource, store: Path | None) -> TunerDistribution | None:
     """The values of another design, which has no covariance."""
     if isinstance(start, Optimised):
         names = tuple(u.name for u in start.unknowns.items)
         about = f"the design of '{start.study.name}'"
-        return Source(names, start.best.tuners, about=about).known_in(study)
+        return TunerDistribution(names, start.best.tuners, about=about).known_in(study)
     named = isinstance(start, str) and start not in (FIT, BOOTSTRAP)
     if not isinstance(start, str) or not named or (study.path is None and store is None):
         return None
@@ -54,10 +59,10 @@ def _designed(study: Study, start: Beginning, store: Path | None) -> Source | No
         return None
     tuners: Mapping[str, Any] = noted.result.get("tuners", {})
     values = np.array([t["value"] for t in tuners.values()], float)
-    return Source(tuple(tuners), values, about=f"run '{noted.id}'").known_in(study)
+    return TunerDistribution(tuple(tuners), values, about=f"run '{noted.id}'").known_in(study)
 
 
-def begun_from(study: Study, source: Source) -> Study:
+def study_at_values(study: Study, source: TunerDistribution) -> Study:
     """The study with a fit's values: tuners start there, other parameters are held there.
 
     What a case fixes itself stands before a fitted value.

@@ -17,15 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.execute.runs.writer import RunWriter
-from estimica.optimise.batch import AnyDesign, plain, restored
+from estimica.optimise.batch import AnyDesign, point_from_dict, point_to_dict
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.methods.box import starts_of
 from estimica.optimise.methods.patience import patience, tolerance
 from estimica.optimise.methods.sqp import sqp
 from estimica.optimise.methods.stop import Stop
-from estimica.optimise.methods.verification import Verification, nature_of, ran
-from estimica.optimise.pareto.role_view import Traded, known_by_criterion, largest_by_criterion
-from estimica.optimise.problem import Enough, Programme
+from estimica.optimise.methods.verification import Verification, criteria_kinds, run_search
+from estimica.optimise.pareto.role_view import RoleView, known_by_criterion, largest_by_criterion
+from estimica.optimise.problem import OptimisationProblem, SearchStopped
 from estimica.optimise.robust import RobustDesign, combined
 from estimica.study.tables.optimise import OptimiseTable
 
@@ -129,8 +129,8 @@ class EpsilonSearch:
         table = self._table
         most = table.max_evaluations
         designs, gain = patience(self._design.places, replace(table, method="sqp"))
-        programme = Programme(
-            Traded(self._design, small, limits, self._names),
+        programme = OptimisationProblem(
+            RoleView(self._design, small, limits, self._names),
             max_evaluations=None if most is None else most - self.evaluations,
             max_seconds=table.max_seconds - (perf_counter() - self._begun),
             patience=designs,
@@ -138,15 +138,15 @@ class EpsilonSearch:
         )
         try:
             stop = Stop(tolerance(designs, table), table.max_iterations, seed=table.seed)
-            ended = ran(sqp, programme, start, stop)
-            nature = nature_of(self._design.places)
+            ended = run_search(sqp, programme, start, stop)
+            nature = criteria_kinds(self._design.places)
             if nature.kinked or ended.status != "converged":
                 Verification(sqp, programme, stop, nature, far=far).confirmed(ended)
-        except Enough as enough:
+        except SearchStopped as enough:
             told = enough.message
             if most is not None and enough.status == "evaluation limit":
                 told = f"{self.evaluations + programme.evaluations} designs were simulated"
-            raise Enough(enough.status, told) from None
+            raise SearchStopped(enough.status, told) from None
         finally:
             self.evaluations += programme.evaluations
             self.failures += programme.failures
@@ -155,7 +155,7 @@ class EpsilonSearch:
         point = self._original(best.point) if best is not None and good else None
         note = {"evaluations": programme.evaluations}
         if point is not None:
-            note |= {"q": point.q.tolist(), "scores": plain(point)}  # type: ignore[dict-item]
+            note |= {"q": point.q.tolist(), "scores": point_to_dict(point)}  # type: ignore[dict-item]
         self._run.checkpoint(key, note)
         self._run.flush()
         return point
@@ -164,7 +164,7 @@ class EpsilonSearch:
         self.evaluations += int(noted["evaluations"])
         if "q" not in noted:
             return None
-        point = restored(self._design, np.array(noted["q"], float), noted["scores"])
+        point = point_from_dict(self._design, np.array(noted["q"], float), noted["scores"])
         return None if isinstance(point, FailedDesign) else point
 
     def _original(self, point: DesignPoint) -> DesignPoint:

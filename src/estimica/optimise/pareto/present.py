@@ -6,10 +6,20 @@ from itertools import combinations
 
 import numpy as np
 
-from estimica.base.view import Across, Curve, Curves, Page, Panel, Section, Table, ended, labelled
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.base.view import (
+    Across,
+    Curve,
+    Curves,
+    Page,
+    Panel,
+    Section,
+    Table,
+    name_with_unit,
+    status_line,
+)
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.optimise.pareto.result import Front
-from estimica.study.summary import asked
+from estimica.study.summary import study_summary
 
 MOST = 6  # tuners that a table has columns for
 
@@ -17,7 +27,7 @@ MOST = 6  # tuners that a table has columns for
 def front_table(found: Front) -> Table:
     """The designs of the front; tuners, then criteria."""
     shown = found.unknowns.items if len(found.unknowns) <= MOST else ()
-    names = [labelled(u.name, u.unit) for u in shown]
+    names = [name_with_unit(u.name, u.unit) for u in shown]
     rows = []
     for k, design in enumerate(found.designs):
         note = "knee" if k == found.knee else ""
@@ -29,7 +39,8 @@ def front_table(found: Front) -> Table:
     o = found.outcome
     assert found.settings.pareto is not None
     told = (
-        f"{ended(o.status, o.message)}. {len(found.designs)} designs, {found.evaluations} were "
+        f"{status_line(o.status, o.message)}. {len(found.designs)} designs, "
+        f"{found.evaluations} were "
         f"simulated with method {found.settings.pareto.method}."
     )
     if found.left_out:
@@ -94,7 +105,7 @@ def page(found: Front) -> Page:
         order = np.argsort(found.values[:, 0])
         panels = tuple(
             Panel(
-                labelled(u.name, u.unit),
+                name_with_unit(u.name, u.unit),
                 (
                     Curve(
                         u.name,
@@ -108,13 +119,13 @@ def page(found: Front) -> Page:
         )
         sections.append(Section("The tuners along it", "", (Curves(panels, "", found.labels[0]),)))
     page = Page(f"Front of {found.study.name}", tuple(sections))
-    first = (asked(found.study, "pareto"), Section(ANSWER, _answer(found)))
+    first = (study_summary(found.study, "pareto"), Section(ANSWER, _answer(found)))
     seed = found.settings.seed
-    return framed(page, "pareto", found.study, first=first, seed=seed, run=found.run)
+    return with_reproduction(page, "pareto", found.study, first=first, seed=seed, run=found.run)
 
 
 def _answer(found: Front) -> str:
-    said = ended(found.outcome.status, found.outcome.message)
+    said = status_line(found.outcome.status, found.outcome.message)
     words = [f"{said[:1].upper()}{said[1:]}."]
     if found.designs:
         good = sum(d.point.satisfied() for d in found.designs)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
-from estimica.base.files.write import replaced
+from estimica.base.files.write import atomic_replacement
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.optimum.result import Outcome
@@ -78,7 +78,9 @@ class Front:
         several = len(self.study.active_cases) > 1
         found = []
         for name, demand in zip(self.criteria, self.demands, strict=True):
-            label = show.labelled(name, units[name]) if demand is not None else f"{name}/demand"
+            label = (
+                show.name_with_unit(name, units[name]) if demand is not None else f"{name}/demand"
+            )
             found.append(f"{label}, worst case" if several else label)
         return tuple(found)
 
@@ -137,7 +139,7 @@ class Front:
 
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the designs as a CSV table."""
-        with replaced(path) as draft:
+        with atomic_replacement(path) as draft:
             self.frame.to_csv(draft, index=False)
         return Path(path)
 

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.batch import AnyDesign
-from estimica.optimise.criteria.score import DesignPoint, FailedDesign, Place
+from estimica.optimise.criteria.score import CriterionInCase, DesignPoint, FailedDesign
 from estimica.optimise.problem import Many
 
 Vector = npt.NDArray[np.float64]
 
 
-class Traded:
+class RoleView:
     """The same design with other roles; limits are in units of the criteria's own demands."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Traded:
         self._design = design
         self._small, self._limits = tuple(small), dict(limits or {})
         self._traded = tuple(traded)  # criteria of the front: the study's own limits do not count
-        self._places: dict[tuple[str, str], Place] = {}
+        self._places: dict[tuple[str, str], CriterionInCase] = {}
 
     @property
     def unknowns(self) -> Unknowns:
@@ -56,21 +56,21 @@ class Traded:
             worst = replace(worst, places=tuple(map(self._place, worst.places)))
         return replace(point, places=tuple(map(self._place, point.places)), worst=worst)
 
-    def _place(self, place: Place) -> Place:
+    def _place(self, place: CriterionInCase) -> CriterionInCase:
         key = place.criterion.name, place.case
         if key not in self._places:
             self._places[key] = self._new(place)
         return self._places[key]
 
-    def _new(self, place: Place) -> Place:
+    def _new(self, place: CriterionInCase) -> CriterionInCase:
         c, name = place.criterion, place.criterion.name
         if name in self._limits:
             demand = self._limits[name] * place.demand
-            return Place(replace(c, role="at-most", demand=demand), place.case)
+            return CriterionInCase(replace(c, role="at-most", demand=demand), place.case)
         if name in self._small:
-            return Place(replace(c, role="minimise", demand=place.demand), place.case)
+            return CriterionInCase(replace(c, role="minimise", demand=place.demand), place.case)
         free = c.role == "minimise" or name in self._traded
-        return Place(replace(c, role="watch"), place.case) if free else place
+        return CriterionInCase(replace(c, role="watch"), place.case) if free else place
 
 
 def largest_by_criterion(point: DesignPoint, names: Sequence[str]) -> Vector:

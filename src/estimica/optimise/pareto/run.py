@@ -27,12 +27,12 @@ from estimica.optimise.methods.pymoo import library, several_objectives
 from estimica.optimise.methods.stop import Stop
 from estimica.optimise.optimum.result import Outcome
 from estimica.optimise.optimum.run import settings_of, side_by_side, started
-from estimica.optimise.optimum.start_point import Beginning, with_values
+from estimica.optimise.optimum.start_point import StartSource, with_values
 from estimica.optimise.pareto.epsilon_constraints import EpsilonSearch
 from estimica.optimise.pareto.result import Front, FrontDesign, not_dominated, well_spread
-from estimica.optimise.pareto.role_view import Traded, largest_by_criterion, reaches
-from estimica.optimise.problem import FEASIBLE, Enough, Many, Programme, Terms
-from estimica.optimise.scenarios import designed
+from estimica.optimise.pareto.role_view import RoleView, largest_by_criterion, reaches
+from estimica.optimise.problem import FEASIBLE, Evaluation, Many, OptimisationProblem, SearchStopped
+from estimica.optimise.scenarios import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable, ParetoTable
 
@@ -57,7 +57,7 @@ def pareto(
     *,
     method: str | None = None,
     points: int | None = None,
-    start: Beginning | None = None,
+    start: StartSource | None = None,
     workers: int | None = 1,
     executor: str | Executor = "local",
     progress: OnFront | None = None,
@@ -76,9 +76,9 @@ def pareto(
     given = own | {n: v for n, v in asked.items() if v is not None}
     table = settings_of(study, {**settings, "pareto": given})
     assert table.pareto is not None
-    names = traded_names(study, table.pareto.criteria)
+    names = front_criteria(study, table.pareto.criteria)
     study, source = with_values(study, start, workers=workers, run=run, store=store)
-    design = designed(study, table, source)
+    design = prepare_any_design(study, table, source)
     started(study, design)
     with side_by_side(study, design, table, source, executor, workers, run) as many:
         return _searched(study, design, table, names, progress, many, run or NoRunWriter())
@@ -108,16 +108,16 @@ def _searched(
 
         try:
             epsilon.go(tell)
-        except Enough as enough:
+        except SearchStopped as enough:
             outcome = Outcome(enough.status, enough.message)
         except KeyboardInterrupt:
             outcome = Outcome("interrupted", "the front so far")
         collected, failures, spent = epsilon.found, epsilon.failures, epsilon.evaluations
     else:
-        bred = _Bred(design, names, table, many, progress)
+        bred = _GeneticFront(design, names, table, many, progress)
         try:
             bred.go()
-        except Enough as enough:
+        except SearchStopped as enough:
             outcome = Outcome(enough.status, enough.message)
         except KeyboardInterrupt:
             outcome = Outcome("interrupted", "the front so far")
@@ -159,7 +159,7 @@ def _nothing_found(left_out: int) -> Outcome:
     )
 
 
-class _Bred:
+class _GeneticFront:
     """NSGA-II of pymoo; every design that keeps to the limits is a candidate."""
 
     def __init__(
@@ -172,8 +172,8 @@ class _Bred:
     ) -> None:
         self.found: list[DesignPoint] = []
         self._names, self._table, self._progress = names, table, progress
-        traded = Traded(design, names)
-        self.programme = Programme(
+        traded = RoleView(design, names)
+        self.programme = OptimisationProblem(
             traded,
             max_evaluations=table.max_evaluations,
             max_seconds=table.max_seconds,
@@ -199,10 +199,10 @@ class _Bred:
             verbose=False,
         )
 
-    def _objectives(self, terms: Terms) -> Vector:
+    def _objectives(self, terms: Evaluation) -> Vector:
         return largest_by_criterion(terms.point, self._names)
 
-    def _told(self, count: int, terms: Terms, cost: float) -> None:
+    def _told(self, count: int, terms: Evaluation, cost: float) -> None:
         if terms.violation <= FEASIBLE:
             self.found.append(terms.point)
         if len(self.found) > KEPT:
@@ -216,7 +216,7 @@ class _Bred:
 KEPT = 2000  # candidates before the dominated ones are dropped
 
 
-def traded_names(study: Study, asked: Sequence[str]) -> tuple[str, ...]:
+def front_criteria(study: Study, asked: Sequence[str]) -> tuple[str, ...]:
     """The criteria of a front; each is known and is not a limit."""
     small = [c.name for c in study.active_criteria if c.role == "minimise"]
     for name in asked:

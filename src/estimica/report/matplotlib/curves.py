@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from estimica.base.view import Across, Curve, Curves, Panel
-from estimica.report.matplotlib.look import PIXELS, legend, said, sheet
-from estimica.report.plotly.curves import FEW, PALETTE, mixed
+from estimica.report.matplotlib.look import PIXELS, empty_figure, legend, without_math
+from estimica.report.plotly.curves import FEW, PALETTE, lightened
 
 HIGHEST = 60.0  # inches
 
@@ -19,9 +19,9 @@ def curves_figure(curves: Curves) -> Figure:
     panels = curves.panels
     heights = [(p.height or curves.panel_height) / PIXELS for p in panels] or [1.0]
     whole = min(sum(heights) + 0.25 * len(heights) + 0.9, HIGHEST)
-    figure = sheet(whole)
+    figure = empty_figure(whole)
     if curves.title:
-        figure.suptitle(said(curves.title), x=0.02, ha="left", fontsize=11)
+        figure.suptitle(without_math(curves.title), x=0.02, ha="left", fontsize=11)
     grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     first: Axes | None = None
     for k, panel in enumerate(panels):
@@ -30,7 +30,7 @@ def curves_figure(curves: Curves) -> Figure:
         first = axes if new else first
         _draw(axes, panel)
         if panel.group and (k == 0 or panel.group != panels[k - 1].group):
-            axes.set_title(said(panel.group), loc="left", fontweight="bold")
+            axes.set_title(without_math(panel.group), loc="left", fontweight="bold")
         _across(axes, curves, k)
     return figure
 
@@ -38,20 +38,20 @@ def curves_figure(curves: Curves) -> Figure:
 def _draw(axes: Axes, panel: Panel) -> None:
     several = len(panel.curves) + len(panel.bands) + len(panel.ribbons) > 1
     for band in panel.bands:
-        tint = mixed(PALETTE[5], 0.25)
+        tint = lightened(PALETTE[5], 0.25)
         axes.axhspan(
-            band.low, band.high, color=tint, lw=0, label=said(band.name) or None, zorder=0.5
+            band.low, band.high, color=tint, lw=0, label=without_math(band.name) or None, zorder=0.5
         )
     for r in panel.ribbons:
-        tint = mixed(PALETTE[r.colour % len(PALETTE)], r.strength)
-        name = said(r.name) if r.listed else None
+        tint = lightened(PALETTE[r.colour % len(PALETTE)], r.strength)
+        name = without_math(r.name) if r.listed else None
         axes.fill_between(r.time, r.low, r.high, color=tint, lw=0, label=name, zorder=0.6)
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
-        _line(axes, curve, mixed(colour, curve.strength), several and curve.listed)
+        _line(axes, curve, lightened(colour, curve.strength), several and curve.listed)
     if panel.log:
         axes.set_yscale("log")
-    axes.set_ylabel(said(panel.label))
+    axes.set_ylabel(without_math(panel.label))
     if several:
         legend(axes)
 
@@ -71,7 +71,7 @@ def _line(axes: Axes, curve: Curve, colour: str, listed: bool) -> None:
         markersize=size,
         markeredgewidth=0,
         drawstyle="steps-post" if curve.stepped else "default",
-        label=said(curve.name) if listed else None,
+        label=without_math(curve.name) if listed else None,
         zorder=2 if curve.dotted else 2.1,
     )
 
@@ -88,7 +88,7 @@ def _across(axes: Axes, curves: Curves, k: int) -> None:
     if curves.whole and not own.log:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if not same or own != (following[0].across or Across(curves.time_label, curves.log_time)):
-        axes.set_xlabel(said(own.label))
+        axes.set_xlabel(without_math(own.label))
     else:
         axes.tick_params(labelbottom=False)
     if not any(np.isfinite(c.value).any() for c in curves.panels[k].curves):

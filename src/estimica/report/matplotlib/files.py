@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from estimica.base.errors import ReportError
-from estimica.base.files.write import make_folder, replaced
+from estimica.base.files.write import atomic_replacement, make_folder
 from estimica.base.suggest import did_you_mean
-from estimica.base.thinning import thinned_shown
+from estimica.base.thinning import thin_element
 from estimica.base.view import Bars, Curves, Heat, Page, Parallel
 
 if TYPE_CHECKING:
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png", "pdf")
 DPI = 160
 LONGEST = 40  # characters of a file's name
-Drawn = Curves | Heat | Bars | Parallel
+Drawable = Curves | Heat | Bars | Parallel
 
 
 def write_figures(page: Page, folder: str | PathLike[str], format: str = "svg") -> list[Path]:
     """Write every figure of a page into `folder`, named by number and heading."""
-    figures = Figures(Path(folder), format)
+    figures = FigureFolder(Path(folder), format)
     for section in page.sections:
         for shown in section.shown:
-            if isinstance(shown, Drawn):
+            if isinstance(shown, Drawable):
                 figures.write(shown, section.heading)
     return figures.written
 
 
-class Figures:
+class FigureFolder:
     """A folder that figures are written to, one after the other."""
 
     def __init__(self, folder: Path, format: str = "svg") -> None:
@@ -40,10 +40,10 @@ class Figures:
         self.folder, self.format = folder, format
         self.written: list[Path] = []
 
-    def write(self, shown: Drawn, heading: str) -> Path:
+    def write(self, shown: Drawable, heading: str) -> Path:
         """Draw one more figure; where it is."""
         require_matplotlib()
-        from estimica.report.matplotlib.look import look
+        from estimica.report.matplotlib.look import matplotlib_style
 
         name = f"{len(self.written) + 1:02d}_{_slug(shown.title or heading)}.{self.format}"
         path = self.folder / name
@@ -51,8 +51,8 @@ class Figures:
         stamp = {"Date": None} if self.format == "svg" else {"CreationDate": None}
         told = stamp if self.format != "png" else None
         make_folder(self.folder)
-        with replaced(path) as draft, look():
-            drawn(shown).savefig(draft, format=self.format, dpi=DPI, metadata=told)
+        with atomic_replacement(path) as draft, matplotlib_style():
+            matplotlib_figure(shown).savefig(draft, format=self.format, dpi=DPI, metadata=told)
         self.written.append(path)
         return path
 
@@ -64,7 +64,7 @@ def require_format(format: str) -> None:
         raise ReportError("P023", f"there is no format '{format}' of figures{hint}")
 
 
-def drawn(shown: Drawn) -> Figure:
+def matplotlib_figure(shown: Drawable) -> Figure:
     """A Matplotlib figure, in the look of the interactive ones where `look` is around it."""
     require_matplotlib()
     from estimica.report.matplotlib.bars import bars_figure
@@ -73,7 +73,7 @@ def drawn(shown: Drawn) -> Figure:
     from estimica.report.matplotlib.parallel import parallel_figure
 
     if isinstance(shown, Curves):
-        return curves_figure(thinned_shown(shown))
+        return curves_figure(thin_element(shown))
     if isinstance(shown, Heat):
         return heat_figure(shown)
     return bars_figure(shown) if isinstance(shown, Bars) else parallel_figure(shown)

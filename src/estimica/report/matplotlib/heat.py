@@ -9,17 +9,17 @@ from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
 from estimica.base.view import Heat
-from estimica.report.matplotlib.look import said, sheet
+from estimica.report.matplotlib.look import empty_figure, without_math
 from estimica.report.plotly.curves import PALETTE
 from estimica.report.plotly.heat import LEVELS, MOST_NUMBERS, cell_text, is_logarithmic
 
 
 def heat_figure(heat: Heat) -> Figure:
     """Colours and contours, or cells; points without a value stay white."""
-    figure = sheet(5.2 if not heat.ticks else max(3.0, 1.2 + 0.34 * len(heat.ticks)))
+    figure = empty_figure(5.2 if not heat.ticks else max(3.0, 1.2 + 0.34 * len(heat.ticks)))
     axes = figure.add_subplot()
     if heat.title:
-        axes.set_title(said(heat.title), loc="left")
+        axes.set_title(without_math(heat.title), loc="left")
     if heat.ticks:
         _cells(figure, axes, heat)
     else:
@@ -35,10 +35,10 @@ def _contours(figure: Figure, axes: Axes, heat: Heat) -> None:
         axes.contour(heat.x, heat.y, colour, LEVELS, colors="white", linewidths=0.4, alpha=0.5)
     else:
         drawn = axes.pcolormesh(heat.x, heat.y, colour, cmap="viridis_r", shading="nearest")
-    figure.colorbar(drawn, ax=axes, label=said(heat.colour_label or heat.value_label))
+    figure.colorbar(drawn, ax=axes, label=without_math(heat.colour_label or heat.value_label))
     for k, c in enumerate(heat.curves):
         tint = PALETTE[(k if c.colour is None else c.colour) % len(PALETTE)]
-        name = said(c.name) if c.listed else None
+        name = without_math(c.name) if c.listed else None
         if c.dotted:
             axes.plot(c.time, c.value, "X", color=tint, markeredgecolor="white", label=name)
         else:
@@ -48,7 +48,7 @@ def _contours(figure: Figure, axes: Axes, heat: Heat) -> None:
         axes.set_xscale("log")
     if is_logarithmic(heat.y):
         axes.set_yscale("log")
-    axes.set(xlabel=said(heat.x_label), ylabel=said(heat.y_label))
+    axes.set(xlabel=without_math(heat.x_label), ylabel=without_math(heat.y_label))
     axes.set(xlim=(heat.x[0], heat.x[-1]), ylim=(heat.y[0], heat.y[-1]))
     axes.grid(visible=False)
     _legend_below(axes)
@@ -64,8 +64,8 @@ def _legend_below(axes: Axes) -> None:
 def _cells(figure: Figure, axes: Axes, heat: Heat) -> None:
     """A matrix between −1 and 1."""
     drawn = axes.imshow(heat.value, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-    figure.colorbar(drawn, ax=axes, label=said(heat.value_label))
-    every, names = range(len(heat.ticks)), list(map(said, heat.ticks))
+    figure.colorbar(drawn, ax=axes, label=without_math(heat.value_label))
+    every, names = range(len(heat.ticks)), list(map(without_math, heat.ticks))
     axes.set_xticks(every, names, rotation=40, ha="right")
     axes.set_yticks(every, names)
     axes.grid(visible=False)

@@ -41,7 +41,7 @@ SETTINGS: dict[Any, object] = {
 
 
 @contextmanager
-def look() -> Iterator[None]:
+def matplotlib_style() -> Iterator[None]:
     """Figures that are made here look alike, whatever a user's own settings are."""
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -49,12 +49,12 @@ def look() -> Iterator[None]:
         yield
 
 
-def said(text: str) -> str:
+def without_math(text: str) -> str:
     """A text that holds no formula, whatever it is made of."""
     return text.replace("$", r"\$")
 
 
-def sheet(height: float) -> Figure:
+def empty_figure(height: float) -> Figure:
     """An empty figure, `height` inches high; no window, no state."""
     return Figure(figsize=(WIDTH, height), layout="constrained")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from estimica.base.view import Bars, Table
-from estimica.report.plotly.curves import INK, PALETTE, mixed, styled
+from estimica.report.plotly.curves import INK, PALETTE, lightened, styled
 from estimica.report.text import escape, table_text
 
-STRONG, WEAK = PALETTE[1], mixed(PALETTE[7], 0.45)
+STRONG, WEAK = PALETTE[1], lightened(PALETTE[7], 0.45)
 THICK, AROUND = 26, 130  # pixels of a bar, and of what is around all of them
 LONGEST = 48  # characters of a name
 

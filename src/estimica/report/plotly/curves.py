@@ -7,8 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from estimica.base.thinning import thinned_shown
-from estimica.base.view import Across, Band, Curve, Curves, Listing, Panel, Ribbon, Table, labelled
+from estimica.base.thinning import thin_element
+from estimica.base.view import (
+    Across,
+    Band,
+    Curve,
+    Curves,
+    Listing,
+    Panel,
+    Ribbon,
+    Table,
+    name_with_unit,
+)
 from estimica.report.text import escape, printed
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, and two more.
@@ -38,7 +48,7 @@ AXIS_TITLE = 24  # where an axis between groups is named
 
 def figure(curves: Curves) -> go.Figure:
     """Panels one below the other; those of one group move together along the horizontal axis."""
-    curves = thinned_shown(curves)
+    curves = thin_element(curves)
     panels = curves.panels
     heights = [p.height or curves.panel_height for p in panels]
     gaps = [_gap(curves, k) for k in range(len(panels) - 1)]
@@ -164,7 +174,7 @@ def _draw(fig: go.Figure, panel: Panel, number: str, domain: tuple[float, float]
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for k, curve in enumerate(panel.curves):
         colour = PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)]
-        trace = _trace(curve, mixed(colour, curve.strength), several and curve.listed)
+        trace = _trace(curve, lightened(colour, curve.strength), several and curve.listed)
         fig.add_trace(trace.update(xaxis=f"x{number}", yaxis=f"y{number}", legend=legend))
     for band in panel.bands:
         fig.add_shape(_shape(band, number))
@@ -205,7 +215,7 @@ def _shape(band: Band, number: str) -> dict[str, object]:
         "yref": f"y{number}",
         "y0": band.low,
         "y1": band.high,
-        "fillcolor": mixed(PALETTE[5], 0.25),
+        "fillcolor": lightened(PALETTE[5], 0.25),
         "line": {"width": 0},
         "layer": "below",
         "name": escape(band.name),
@@ -222,13 +232,13 @@ def _filled(ribbon: Ribbon) -> go.Scatter:
         mode="lines",
         line={"width": 0},
         fill="toself",
-        fillcolor=mixed(PALETTE[ribbon.colour % len(PALETTE)], ribbon.strength),
+        fillcolor=lightened(PALETTE[ribbon.colour % len(PALETTE)], ribbon.strength),
         showlegend=ribbon.listed,
         hoverinfo="skip",
     )
 
 
-def mixed(colour: str, strength: float) -> str:
+def lightened(colour: str, strength: float) -> str:
     """A colour made lighter: 1 leaves it, 0 is white."""
     share = min(max(strength, 0.0), 1.0)
     parts = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
@@ -237,7 +247,7 @@ def mixed(colour: str, strength: float) -> str:
 
 def _trace(curve: Curve, colour: str, listed: bool) -> go.Scatter:
     time, value = curve.time, curve.value
-    label = escape(labelled(curve.name, curve.unit))
+    label = escape(name_with_unit(curve.name, curve.unit))
     about = f"<br>{escape(curve.description)}" if curve.description else ""
     mode = "markers" if curve.dotted else "lines+markers" if curve.marked else "lines"
     return go.Scatter(

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from estimica.base.view import Heat, Table
-from estimica.report.plotly.curves import PALETTE, mixed, styled
+from estimica.report.plotly.curves import PALETTE, lightened, styled
 from estimica.report.text import escape, table_text
 
 HEIGHT = 560
@@ -40,7 +40,7 @@ def figure(heat: Heat) -> go.Figure:
         )
     )
     for k, curve in enumerate(heat.curves):
-        tint = mixed(PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)], 1.0)
+        tint = lightened(PALETTE[(k if curve.colour is None else curve.colour) % len(PALETTE)], 1.0)
         fig.add_trace(
             go.Scatter(
                 x=curve.time,

@@ -6,18 +6,18 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from estimica.base.thinning import thinned_shown
+from estimica.base.thinning import thin_element
 from estimica.base.view import Parallel, Table, Upright
-from estimica.report.plotly.curves import PALETTE, mixed, styled
+from estimica.report.plotly.curves import PALETTE, lightened, styled
 from estimica.report.text import escape, table_text
 
-GOOD, OTHER = PALETTE[2], mixed(PALETTE[7], 0.35)
+GOOD, OTHER = PALETTE[2], lightened(PALETTE[7], 0.35)
 HEIGHT = 460
 
 
 def figure(parallel: Parallel) -> go.Figure:
     """Lines that can be picked by dragging along an axis."""
-    parallel = thinned_shown(parallel)
+    parallel = thin_element(parallel)
     good = parallel.good
     order = np.argsort(good, kind="stable")  # the good ones are drawn last
     fig = go.Figure(

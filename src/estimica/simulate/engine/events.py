@@ -262,7 +262,7 @@ def settle_total(iw: Vector, rw: Vector, t: float) -> int:
 
 
 @engine_function
-def relate(iw: Vector, rw: Vector, t: float, blur: float) -> bool:
+def update_modes(iw: Vector, rw: Vector, t: float, blur: float) -> bool:
     """The modes at the point; on its surface a relation keeps its mode, or is held at one."""
     ng, d, changed = iw[at.NG], iw[at.O_D], False
     if ng:
@@ -356,7 +356,7 @@ def leave_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
 
 
 @engine_function
-def settle(iw: Vector, rw: Vector, t: float, blur: float) -> int:
+def iterate_events(iw: Vector, rw: Vector, t: float, blur: float) -> int:
     """The event iteration at t, from W0 and d before it to those after it; a status comes back."""
     w0, flips = iw[at.O_W0], 0
     shift(iw, rw, 1.0, iw[at.O_XDOT])
@@ -373,7 +373,7 @@ def settle(iw: Vector, rw: Vector, t: float, blur: float) -> int:
             code = settle_total(iw, rw, t)
             if code:
                 return failure(code)
-            changed = relate(iw, rw, t, blur)
+            changed = update_modes(iw, rw, t, blur)
             changed |= apply_equations(iw, rw)
             if not changed:
                 stable = True
@@ -418,7 +418,7 @@ def _events(iw: Vector, rw: Vector, t: float, h: float, task: int, index: int) -
     elif task == at.EVENT_BEFORE:
         return before(iw, rw, t, h, index)
     elif task == at.EVENT_SETTLE:
-        return settle(iw, rw, t, h)
+        return iterate_events(iw, rw, t, h)
     elif task == at.EVENT_NEXT:
         next_instant(iw, rw, t, h)
     return 0

@@ -180,7 +180,7 @@ def swap(iw: Vector, a: int, b: int) -> None:
 
 
 @engine_function
-def note(iw: Vector, t: float, kind: int, index: int) -> None:
+def log_event(iw: Vector, t: float, kind: int, index: int) -> None:
     """Adds an event to the log, as long as there is room."""
     count = iw[at.EVENTS]
     iw[at.EVENTS] = count + 1
@@ -211,7 +211,7 @@ def enter_piece(iw: Vector, rw: Vector) -> None:
 
 
 @engine_function
-def happen(iw: Vector, rw: Vector, jumped: bool, cause: int) -> int:
+def handle_event(iw: Vector, rw: Vector, jumped: bool, cause: int) -> int:
     """Everything that changes at this instant: a new piece, time relations, relation `cause`."""
     clock = iw[at.O_CLOCK]
     t, blur = rw[clock + at.NOW], rw[clock + at.BLUR]
@@ -247,7 +247,7 @@ def break_time(iw: Vector, rw: Vector) -> float:
 
 
 @engine_function
-def let_through(iw: Vector, rw: Vector, i: int) -> int:
+def pass_delayed_jump(iw: Vector, rw: Vector, i: int) -> int:
     """A jump of delayed signal i reaches the present."""
     clock = iw[at.O_CLOCK]
     t, blur, past = rw[clock + at.NOW], rw[clock + at.BLUR], iw[at.UNIT_HISTORY]
@@ -264,7 +264,7 @@ def let_through(iw: Vector, rw: Vector, i: int) -> int:
 
 
 @engine_function
-def come_through(iw: Vector, rw: Vector) -> int:
+def pass_delayed_jumps(iw: Vector, rw: Vector) -> int:
     """Jumps and kinks of the past that reach the present, one signal after the other."""
     clock = iw[at.O_CLOCK]
     t, blur, past = rw[clock + at.NOW], rw[clock + at.BLUR], iw[at.UNIT_HISTORY]
@@ -275,7 +275,7 @@ def come_through(iw: Vector, rw: Vector) -> int:
         i = call_unit(past, iw, rw, t, 0.0, at.PAST_TAKE, 0)
         generation = iw[at.GENERATION]
         if generation == 0:
-            status = let_through(iw, rw, i)
+            status = pass_delayed_jump(iw, rw, i)
         else:
             status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, generation + 1)
         if status:
@@ -295,7 +295,7 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     blur = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
     rw[clock + at.BLUR] = blur
     if iw[at.NH] and break_time(iw, rw) <= t + blur:
-        status = come_through(iw, rw)
+        status = pass_delayed_jumps(iw, rw)
         if status:
             return status
     jumped = next_piece(iw, rw, t, blur)
@@ -314,17 +314,17 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
         enter_piece(iw, rw)
         return begin(iw, rw, t)
     if cause >= 0:
-        note(iw, t, at.AT_STATE, cause)
+        log_event(iw, t, at.AT_STATE, cause)
         if accumulates(iw, rw, t, cause):
             iw[at.INDEX] = cause
             return ACCUMULATION
     elif timed:
-        note(iw, t, at.AT_TIME, -1)
+        log_event(iw, t, at.AT_TIME, -1)
     rw[iw[at.O_FLAGS] + 1] = 1.0 if last else 0.0
     past = iw[at.UNIT_HISTORY]
     if iw[at.NH] and call_unit(past, iw, rw, t, 0.0, at.PAST_BEFORE, 0):
         return ALGEBRAIC
-    status = happen(iw, rw, jumped, cause)
+    status = handle_event(iw, rw, jumped, cause)
     if status == DONE and iw[at.NH]:
         status = call_unit(past, iw, rw, t, 0.0, at.PAST_ADD, 0)
     return status
@@ -412,7 +412,7 @@ def choose_method(iw: Vector, rw: Vector) -> int:
     clock = iw[at.O_CLOCK]
     step = rw[clock + at.TAKEN]
     if not iw[at.STIFF] and 2.0 * iw[at.SINCE] > rw[iw[at.O_SETTING] + at.MAX_STEPS]:
-        return become_stiff(iw)
+        return switch_to_stiff(iw)
     if not iw[at.STIFF]:
         if iw[at.STIFF_COUNT] == 0 and iw[at.STEPS] % 4:  # a look at every fourth step will do
             return DONE
@@ -420,7 +420,7 @@ def choose_method(iw: Vector, rw: Vector) -> int:
             iw[at.STIFF_COUNT] += 1
         else:
             iw[at.STIFF_COUNT] = max(0, iw[at.STIFF_COUNT] - 1)
-        return become_stiff(iw) if iw[at.STIFF_COUNT] >= 10 else DONE
+        return switch_to_stiff(iw) if iw[at.STIFF_COUNT] >= 10 else DONE
     iw[at.STIFF_STEPS] += 1
     if iw[at.NZ]:
         return DONE
@@ -435,7 +435,7 @@ def choose_method(iw: Vector, rw: Vector) -> int:
 
 
 @engine_function
-def become_stiff(iw: Vector) -> int:
+def switch_to_stiff(iw: Vector) -> int:
     """On to the stiff method, where it has been compiled."""
     if not iw[at.STIFF_READY]:
         return NEEDS_STIFF
@@ -578,7 +578,7 @@ def start_run(iw: Vector, rw: Vector) -> int:
             call_unit(iw[at.UNIT_EVENTS], iw, rw, t, rw[clock + at.BLUR],
                       at.EVENT_NEXT, 0)  # fmt: skip
         rw[iw[at.O_FLAGS]] = 1.0  # initial() holds during this event only
-        status = happen(iw, rw, False, -1)
+        status = handle_event(iw, rw, False, -1)
         rw[iw[at.O_FLAGS]] = 0.0
     if status == DONE and iw[at.NH]:
         status = call_unit(past, iw, rw, t, 0.0, at.PAST_BEGIN, 0)
@@ -618,7 +618,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
         free = iw[at.METHOD] == at.AUTOMATIC and iw[at.NH] == 0
         # the stiff method also solves for algebraic unknowns, together with the states
         if status in (STEP_TOO_SMALL, ALGEBRAIC, SINGULAR) and free and not iw[at.STIFF]:
-            status = become_stiff(iw)
+            status = switch_to_stiff(iw)
             rw[clock + at.NEXT_STEP] = 1e-6 * (stop - rw[clock + at.NOW])
             cause = -1
             continue

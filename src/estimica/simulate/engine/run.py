@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import ModelError
-from estimica.compiled.kernel import Kernel, Triplet
+from estimica.compiled.kernel import Kernel, SparsityPattern
 from estimica.compiled.llvm.machine_code import SETUP
 from estimica.simulate.engine import layout as at
 from estimica.simulate.engine import status as outcome
@@ -417,7 +417,7 @@ def _fill_stiff(iw: Wholes, kernel: Kernel) -> None:
         iw[place] = value
 
 
-def _add_triplet(indices: dict[int, Iterable[int]], place: int, triplet: Triplet) -> None:
+def _add_triplet(indices: dict[int, Iterable[int]], place: int, triplet: SparsityPattern) -> None:
     indices[place], indices[place + 1] = triplet.rows, triplet.columns
 
 
@@ -467,7 +467,7 @@ def _pool(kernel: Kernel) -> _Pool:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class RunStart:
     """Where a run begins: states and their sensitivities (nx, m), unknowns, modes."""
 
     x: Reals
@@ -488,7 +488,7 @@ def _address(array: Reals) -> int:
 def integrate(
     kernel: Kernel,
     P: Reals,
-    start: Start,
+    start: RunStart,
     pieces: Pieces,
     times: Reals,
     options: Options = DEFAULT,
@@ -535,7 +535,9 @@ def _run(workspace: Workspace, seconds: float) -> int:
         timer.join()
 
 
-def _load(workspace: Workspace, P: Reals, start: Start, pieces: Pieces, options: Options) -> None:
+def _load(
+    workspace: Workspace, P: Reals, start: RunStart, pieces: Pieces, options: Options
+) -> None:
     """Puts everything about this run into the workspace."""
     assert pieces.values.shape[1] == workspace.nu
     if options is not workspace.options and options != workspace.options:

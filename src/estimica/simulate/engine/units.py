@@ -34,7 +34,7 @@ _SETTINGS = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
 _LOOSE = {"contract", "reassoc", "nsz"}
 
 
-class _Separate(Compiler):  # type: ignore[misc]
+class _NoAliasCompiler(Compiler):  # type: ignore[misc]
     """Compiles on the promise that what pointers point to does not overlap; loops are then
     vectorised without tests at run time."""
 
@@ -65,7 +65,7 @@ def engine_function(function: Callable[..., Any]) -> Any:
 
 def loop_function(function: Callable[..., Any]) -> Any:
     """One that is loops of arithmetic only, over vectors that do not overlap."""
-    return _inner({"fastmath": _LOOSE, "pipeline_class": _Separate, **_SETTINGS}, function)
+    return _inner({"fastmath": _LOOSE, "pipeline_class": _NoAliasCompiler, **_SETTINGS}, function)
 
 
 @cache
@@ -152,7 +152,7 @@ class Unit:
         def load_or_compile(signature: Any, context: Any) -> Any:
             found = load(signature, context)
             if found is None and self._apart:
-                _tell()
+                _announce_compilation()
                 _remove_outdated(Path(storage._cache_path), base, stamp)
                 self._compile_apart()
                 found = load(signature, context)
@@ -187,7 +187,7 @@ class Unit:
 
 
 @cache
-def _tell() -> None:
+def _announce_compilation() -> None:
     """Say once why it takes so long."""
     print(_NOTICE, file=sys.stderr, flush=True)
 

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from estimica.base.code.consent import Code, require_agreed
+from estimica.base.code.consent import NamedCode, require_agreed
 from estimica.base.errors import ModelError
 from estimica.base.files.regular import open_regular
 from estimica.base.suggest import did_you_mean_file
@@ -52,7 +52,7 @@ def unpack_fmu(path: Path) -> FmuArchive:
     try:
         with tempfile.SpooledTemporaryFile(IN_MEMORY) as content:
             sha256 = _read(path, content)
-            require_agreed([Code("", path.name, path.resolve(), "FMU", sha256)])
+            require_agreed([NamedCode("", path.name, path.resolve(), "FMU", sha256)])
             digest = sha256[:32]
             folder = _place() / digest
             with zipfile.ZipFile(content) as archive:
@@ -145,7 +145,7 @@ def _is_intact(folder: Path, hashes: Mapping[str, str]) -> bool:
     An FMU may write files of its own, but not among those that are loaded.
     """
     try:
-        if not _is_ours(folder):
+        if not _is_owned_by_user(folder):
             return False
         real = Path(os.path.realpath(folder))
         for name, sha256 in hashes.items():
@@ -162,7 +162,7 @@ def _is_intact(folder: Path, hashes: Mapping[str, str]) -> bool:
         return False
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_owned_by_user(folder: Path) -> bool:
     """A folder of this user that others cannot write into."""
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode):

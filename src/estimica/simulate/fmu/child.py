@@ -54,7 +54,7 @@ class Child(ABC):
         """End it, and its exit code."""
 
 
-class StartedChild(Child):
+class SpawnedChild(Child):
     """A process of its own from the beginning."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class StartedChild(Child):
 class ForkedChild(Child):
     """A copy of the nursery."""
 
-    def __init__(self, nursery: Nursery, pid: int, connection: socket.socket) -> None:
+    def __init__(self, nursery: ForkServer, pid: int, connection: socket.socket) -> None:
         self._nursery, self._pid = nursery, pid
         self.to, self.back = connection.makefile("wb"), connection.makefile("rb")
         connection.close()  # the files keep it open
@@ -88,7 +88,7 @@ class ForkedChild(Child):
         return self._nursery.buried(self._pid)
 
 
-class Nursery:
+class ForkServer:
     """One process that waits to be copied; started when it is first needed."""
 
     def __init__(self) -> None:
@@ -162,9 +162,9 @@ class Nursery:
         self._control = self._process = None
 
 
-def tend(descriptor: int) -> socket.socket:
+def serve_forks(descriptor: int) -> socket.socket:
     """The nursery's own loop; it returns only in a copy, with the copy's connection."""
-    from estimica.simulate.fmu.workspace import unit_of
+    from estimica.simulate.fmu.workspace import loop_of
 
     control = socket.socket(fileno=descriptor)
     pids: set[int] = set()
@@ -176,10 +176,10 @@ def tend(descriptor: int) -> socket.socket:
             os._exit(0)
         what, number = _ORDER.unpack(order)
         if what == b"w":
-            control.sendall(_REPLY.pack(_reaped(number)))
+            control.sendall(_REPLY.pack(_reap(number)))
             pids.discard(number)
             continue
-        unit_of(_INTERFACES[number]).run  # noqa: B018  compiled before it is copied
+        loop_of(_INTERFACES[number]).run  # noqa: B018  compiled before it is copied
         pid = os.fork()
         if pid == 0:
             control.close()
@@ -189,7 +189,7 @@ def tend(descriptor: int) -> socket.socket:
         control.sendall(_REPLY.pack(pid))
 
 
-def _reaped(pid: int) -> int:
+def _reap(pid: int) -> int:
     """The exit code of a child; a moment to end by itself, then by force."""
     for _ in range(20):
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -205,14 +205,14 @@ def _environment() -> dict[str, str]:
     return {**python_environment(), **dict.fromkeys(_THREADS, "1")}
 
 
-_NURSERY = Nursery()
+_NURSERY = ForkServer()
 
 
 def new_child(interface: Interface) -> Child:
     """A process that waits for requests."""
-    return StartedChild() if sys.platform == "win32" else _NURSERY.child(interface)
+    return SpawnedChild() if sys.platform == "win32" else _NURSERY.child(interface)
 
 
-def close_nursery() -> None:
+def close_fork_server() -> None:
     """End the nursery of this process."""
     _NURSERY.close()

@@ -49,12 +49,12 @@ def distance(one: Vector, other: Vector) -> Vector:
     return found
 
 
-def fine(point: FmuPoint) -> FmuPoint:
+def with_fine_tolerance(point: FmuPoint) -> FmuPoint:
     """The same point with a tolerance at which differences can be told from integration errors."""
     return replace(point, rtol=FINE)
 
 
-def of_rates(
+def choose_for_rates(
     compared: Sequence[FmuRun | None], directed: Sequence[FmuRun | None], declared: bool
 ) -> FmuDerivatives:
     """The choice for Model Exchange.
@@ -120,7 +120,7 @@ def _words(ways: Sequence[int], off: Sequence[float], declared: bool, error: flo
     return f"by differences of the rates, {about} ({why})"
 
 
-def of_one_side(central: Vector, one_sided: Vector) -> FmuDerivatives | None:
+def choose_one_sided(central: Vector, one_sided: Vector) -> FmuDerivatives | None:
     """One-sided differences of trajectories with a short step, where central ones confirm them."""
     if not (np.isfinite(central).all() and np.isfinite(one_sided).all()):
         return None
@@ -132,7 +132,7 @@ def of_one_side(central: Vector, one_sided: Vector) -> FmuDerivatives | None:
     return FmuDerivatives((at.BY_DIFFERENCES,) * m, (SHORT,) * m, text, error, one_sided=True)
 
 
-def of_trajectories(ladder: Vector) -> FmuDerivatives:
+def choose_for_trajectories(ladder: Vector) -> FmuDerivatives:
     """The choice for whole trajectories; `ladder` holds (rungs, N, ny, m), NaN where one failed."""
     rungs, m = ladder.shape[0], ladder.shape[-1]
     apart = np.full((rungs - 1, m), np.inf)

@@ -15,19 +15,21 @@ _ORDER: tuple[Kind, ...] = ("real", "integer", "boolean")
 
 
 @dataclass(frozen=True)
-class Group:
+class VariableGroup:
     """Variables in the order in which the FMU is asked for them: reals, integers, booleans."""
 
     names: tuple[str, ...]
     references: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
     @staticmethod
-    def of(found: FmuDescription, names: tuple[str, ...]) -> Group:
+    def of(found: FmuDescription, names: tuple[str, ...]) -> VariableGroup:
         """The group of some names."""
         variables = [found.named(n) for n in names]
         sorted_ = [[v for v in variables if v.kind == kind] for kind in _ORDER]
         reals, integers, booleans = (tuple(v.reference for v in part) for part in sorted_)
-        return Group(tuple(v.name for part in sorted_ for v in part), (reals, integers, booleans))
+        return VariableGroup(
+            tuple(v.name for part in sorted_ for v in part), (reals, integers, booleans)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +47,9 @@ class FmuExperiment:
     starts: Vector
     values: Vector
     slopes: Vector
-    parameters: Group
-    inputs: Group
-    outputs: Group
+    parameters: VariableGroup
+    inputs: VariableGroup
+    outputs: VariableGroup
     state_references: tuple[int, ...]
     rate_references: tuple[int, ...]
     late: tuple[bool, ...]  # states that are set after initialisation

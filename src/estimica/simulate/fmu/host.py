@@ -14,11 +14,11 @@ from typing import IO, Any
 
 from estimica.base.errors import EstimicaError
 from estimica.base.process import end_with_parent
-from estimica.simulate.fmu.child import tend
+from estimica.simulate.fmu.child import serve_forks
 from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun
 from estimica.simulate.fmu.library import FmuBinary, FmuLibrary
 from estimica.simulate.fmu.loop import layout as at
-from estimica.simulate.fmu.workspace import FmuWorkspace, unit_of
+from estimica.simulate.fmu.workspace import FmuWorkspace, loop_of
 
 MOST = 64  # experiments that are remembered
 _SIZE = struct.Struct("<Q")
@@ -58,7 +58,7 @@ class Host:
             if self._library is None:
                 self._library = FmuLibrary(binary, at.FUNCTIONS)
                 self._library.instances(1)
-                unit_of(binary.interface).address  # noqa: B018  compiled now, not in a timed run
+                loop_of(binary.interface).address  # noqa: B018  compiled now, not in a timed run
             if experiment is not None:
                 self._remember(experiment)
             return [self._run(key, point, self._library) for point in points]
@@ -97,7 +97,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 def main() -> None:
     """Serve on the standard streams, or as the nursery on the connection that is named."""
     if len(sys.argv) > 1:
-        connection = tend(int(sys.argv[1]))
+        connection = serve_forks(int(sys.argv[1]))
         serve(connection.makefile("rb"), connection.makefile("wb"))
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the FMU prints must not get between the messages

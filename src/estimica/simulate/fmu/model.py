@@ -29,12 +29,12 @@ from estimica.simulate.fmu.description import (
     read_description,
     why_not_tunable,
 )
-from estimica.simulate.fmu.experiment import FmuExperiment, Group
+from estimica.simulate.fmu.experiment import FmuExperiment, VariableGroup
 from estimica.simulate.fmu.library import FmuBinary, require_binary
 from estimica.simulate.fmu.refusals import WithoutEquations
-from estimica.simulate.fmu.response import DerivativeMemory, FmuResponse, FmuTuner, Setup
+from estimica.simulate.fmu.response import DerivativeMemory, FmuResponse, FmuSetup, FmuTuner
 from estimica.simulate.inputs import pieces_of, signals_of
-from estimica.simulate.timed_model import experiment_times, finite, known_names
+from estimica.simulate.timed_model import experiment_times, finite_number, known_names
 
 Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
@@ -181,13 +181,13 @@ class FmuModel(WithoutEquations):
         )
         tuners = self._tuners(wrt)
         given = {**self._fixed, **self._given(parameters)}
-        begins = {n: finite(n, v) for n, v in (start or {}).items()}
+        begins = {n: finite_number(n, v) for n, v in (start or {}).items()}
         known_names(self, list(begins), self.fmu.states, "state")
         early = {n for n in (*begins, *tuners) if n in self.fmu.states and self._early(n)}
         named = tuple(
             dict.fromkeys([*given, *(n for n in tuners if n not in self.fmu.states), *early])
         )
-        group = Group.of(self.fmu, named)
+        group = VariableGroup.of(self.fmu, named)
         starts = {v.name: v.start for v in self.fmu.variables}
         values = np.array([_first(given.get(n), begins.get(n), starts[n]) for n in group.names])
         late_names = {n for n in (*begins, *tuners) if n in self.fmu.states} - early
@@ -197,7 +197,7 @@ class FmuModel(WithoutEquations):
         experiment = self._experiment(grid, begun, inputs, shown, group, late_names, chosen)
         places = {n: k for k, n in enumerate(group.names)}
         return FmuResponse(
-            Setup(
+            FmuSetup(
                 experiment,
                 values,
                 late,
@@ -229,7 +229,7 @@ class FmuModel(WithoutEquations):
 
     def _number(self, name: str, value: object) -> float:
         """A value for a parameter, whole where its type is."""
-        found, variable = finite(name, value), self.fmu.named(name)
+        found, variable = finite_number(name, value), self.fmu.named(name)
         if variable.kind == "boolean" and found not in (0.0, 1.0):
             raise ModelError("M217", f"'{name}' is a Boolean; {found:g} is neither true nor false")
         if variable.kind != "real" and found != round(found):
@@ -282,12 +282,12 @@ class FmuModel(WithoutEquations):
         begun: float,
         inputs: Mapping[str, object] | None,
         shown: Sequence[str],
-        group: Group,
+        group: VariableGroup,
         late: set[str],
         options: Options,
     ) -> FmuExperiment:
         own = self.fmu.interfaces[self.interface]
-        names = Group.of(self.fmu, self.fmu.inputs())
+        names = VariableGroup.of(self.fmu, self.fmu.inputs())
         held = {n: self.fmu.named(n).start or 0.0 for n in names.names}
         signals = signals_of(names.names, inputs, held)
         pieces = pieces_of(signals, begun, float(grid[-1]))
@@ -306,7 +306,7 @@ class FmuModel(WithoutEquations):
             slopes=pieces.slopes,
             parameters=group,
             inputs=names,
-            outputs=Group.of(self.fmu, tuple(dict.fromkeys(shown))),
+            outputs=VariableGroup.of(self.fmu, tuple(dict.fromkeys(shown))),
             state_references=tuple(self.fmu.named(n).reference for n in self.fmu.states),
             rate_references=self.fmu.derivatives,
             late=tuple(n in late for n in self.fmu.states) if self.interface == "me" else (),

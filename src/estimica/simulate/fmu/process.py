@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 from estimica.base.errors import ModelError
-from estimica.simulate.fmu.child import Child, close_nursery, new_child
+from estimica.simulate.fmu.child import Child, close_fork_server, new_child
 from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun
 from estimica.simulate.fmu.host import MOST, read_message, write_message
 from estimica.simulate.fmu.library import FmuBinary
@@ -64,7 +64,7 @@ class FmuProcess:
                 raise FmuLostError(f"the FMU did not answer within {limit:.3g} s and was ended")
             answer = read_message(child.back)
         except (EOFError, OSError):
-            raise FmuLostError(_manner(self._end())) from None
+            raise FmuLostError(_exit_text(self._end())) from None
         except FmuLostError:
             raise
         except BaseException:  # Ctrl-C: the answer would come to the next question
@@ -107,7 +107,7 @@ class FmuProcess:
         return 0 if child is None else child.end()
 
 
-def _manner(code: int) -> str:
+def _exit_text(code: int) -> str:
     """How the process ended, in words."""
     if code < 0:
         with contextlib.suppress(ValueError):
@@ -132,7 +132,7 @@ def process_of(binary: FmuBinary) -> FmuProcess:
 def _close_all() -> None:
     for process in list(_ALL):
         process.close()
-    close_nursery()
+    close_fork_server()
 
 
 atexit.register(_close_all)

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import ModelError
-from estimica.compiled.model.interface import OperatingPoint, Respond
-from estimica.simulate.timed_model import SimulatedModel
+from estimica.compiled.model.interface import ModelResponse, OperatingPoint
+from estimica.simulate.timed_model import TimedModel
 
 Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 
-class WithoutEquations(SimulatedModel):
+class WithoutEquations(TimedModel):
     """A model that is simulated but shows no equations."""
 
     def frequency_experiment(
@@ -29,7 +29,7 @@ class WithoutEquations(SimulatedModel):
         transfers: Sequence[tuple[str, str]],
         wrt: Sequence[str] = (),
         operating_point: OperatingPoint = "steady",
-    ) -> Respond:
+    ) -> ModelResponse:
         """There is none: an FMU shows no equations to linearise."""
         raise ModelError(
             "M150",

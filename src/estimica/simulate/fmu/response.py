@@ -16,10 +16,10 @@ from estimica.simulate.fmu.derivatives import (
     SHORT,
     STEPS,
     FmuDerivatives,
-    fine,
-    of_one_side,
-    of_rates,
-    of_trajectories,
+    choose_for_rates,
+    choose_for_trajectories,
+    choose_one_sided,
+    with_fine_tolerance,
 )
 from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun
 from estimica.simulate.fmu.library import FmuBinary
@@ -65,7 +65,7 @@ class FmuTuner:
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class FmuSetup:
     """What an experiment is run with: values, tuners with their sizes, limits."""
 
     experiment: FmuExperiment
@@ -83,7 +83,7 @@ class Setup:
 class FmuResponse:
     """y(t; θ) of an FMU. How to derive it is found at the first point that is asked for."""
 
-    def __init__(self, setup: Setup, binary: FmuBinary, memory: DerivativeMemory) -> None:
+    def __init__(self, setup: FmuSetup, binary: FmuBinary, memory: DerivativeMemory) -> None:
         self.setup, self.binary, self.memory = setup, binary, memory
 
     @property
@@ -113,20 +113,20 @@ class FmuResponse:
     def _evaluated(self, theta: Vector) -> FmuEvaluation | str:
         if not (self.setup.tuners and self.setup.slopes):
             (run,) = self.run([self.plain(theta)])
-            return trouble(run) or self._told(run.Y, np.zeros((*run.Y.shape, len(theta))))
+            return failure_text(run) or self._told(run.Y, np.zeros((*run.Y.shape, len(theta))))
         known = self.memory.get(self._key)
         if known is None:
             here = self.plain(theta)
             (run,) = self.run([here])
             if run.status != at.DONE:
-                return trouble(run)
+                return failure_text(run)
             known = self._chosen(theta, run)
             if known is None:
                 return "no derivatives can be computed"
             self.memory[self._key] = known
         if self.setup.lockstep:
             (run,) = self.run([self.point(theta, known.steps, known.ways)])
-            return trouble(run) or self._told(run.Y, run.YS)
+            return failure_text(run) or self._told(run.Y, run.YS)
         return self._by_trajectories(theta, known)
 
     @property
@@ -145,29 +145,29 @@ class FmuResponse:
             return self._chosen_steps(theta, here)
         first, directed = self._fine(theta, STEPS[0]), self._directed(theta)
         if first is not None and all(run is not None for run in directed):
-            found = of_rates([first], directed, self.setup.directional)
+            found = choose_for_rates([first], directed, self.setup.directional)
             if at.BY_DIFFERENCES not in found.ways and found.error <= CLEAR:
                 return found
         compared = [first, *(self._fine(theta, step) for step in STEPS[1:])]
         if all(run is None for run in compared):
             return None
-        return of_rates(compared, directed, self.setup.directional)
+        return choose_for_rates(compared, directed, self.setup.directional)
 
     def _chosen_steps(self, theta: Vector, here: FmuRun) -> FmuDerivatives:
         """How to differentiate whole trajectories."""
         m = len(self.setup.tuners)
         middle = self._central(theta, [MIDDLE] * m)
-        found = of_one_side(middle, self._one_sided(theta, here, [SHORT] * m))
+        found = choose_one_sided(middle, self._one_sided(theta, here, [SHORT] * m))
         if found is not None:
             return found
         rungs = [middle if h == MIDDLE else self._central(theta, [h] * m) for h in LADDER]
-        return of_trajectories(np.stack(rungs))
+        return choose_for_trajectories(np.stack(rungs))
 
     def _fine(self, theta: Vector, step: float, ways: Sequence[int] | None = None) -> FmuRun | None:
         """A run that differentiates with little error of integration; none where it fails."""
         steps = [step] * len(self.setup.tuners)
         try:
-            (run,) = self.run([fine(self.point(theta, steps, ways))])
+            (run,) = self.run([with_fine_tolerance(self.point(theta, steps, ways))])
         except FmuLostError:
             return None
         return run if run.status == at.DONE else None
@@ -209,7 +209,7 @@ class FmuResponse:
     def _by_trajectories(self, theta: Vector, known: FmuDerivatives) -> FmuEvaluation | str:
         (run,) = self.run([self.plain(theta)])
         if run.status != at.DONE:
-            return trouble(run)
+            return failure_text(run)
         # a step may leave where the FMU can be computed
         for part in (1.0, -1.0) if known.one_sided else (1.0, 0.1):
             steps = [part * step for step in known.steps]
@@ -277,7 +277,7 @@ def _size(value: float, size: float) -> float:
     return max(abs(value), 0.01 * size) if value else size
 
 
-def trouble(run: FmuRun) -> str:
+def failure_text(run: FmuRun) -> str:
     """What went wrong in a run, in words; "" where nothing did."""
     if run.status == at.DONE:
         return ""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.simulate.fmu.description import Interface
-from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun, Group
+from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun, VariableGroup
 from estimica.simulate.fmu.library import FmuLibrary
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.unit import FmuUnit
@@ -20,7 +20,7 @@ _COUNTERS = {
 }  # fmt: skip
 
 
-def unit_of(interface: Interface) -> FmuUnit:
+def loop_of(interface: Interface) -> FmuUnit:
     """The compiled loop of an interface."""
     if interface == "me":
         from estimica.simulate.fmu.loop.exchange import drive_exchange
@@ -103,7 +103,7 @@ class FmuWorkspace:
     def _references(self, references: tuple[int, ...]) -> int:
         return self._kept(np.array([*references, 0], np.uint32))
 
-    def _group(self, place: int, group: Group) -> None:
+    def _group(self, place: int, group: VariableGroup) -> None:
         for k, references in enumerate(group.references):
             self.iw[place + 2 * k] = self._references(references)
             self.iw[place + 2 * k + 1] = len(references)
@@ -118,7 +118,7 @@ class FmuWorkspace:
         self.Y.fill(np.nan)
         self.YS.fill(np.nan)
         self.library.log.clear()
-        status = unit_of(self.experiment.interface).run(
+        status = loop_of(self.experiment.interface).run(
             iw.ctypes.data, self.rw.ctypes.data, 0.0, 0.0, 0, 0
         )
         if status == at.FAILED and iw[at.R_FUNCTION] == at.RESET and iw[at.R_STATUS] < 4:

@@ -23,7 +23,7 @@ LEAST = 1e-12  # the relative error that is believed at best
 
 
 @dataclass(frozen=True, eq=False)
-class Differences:
+class CentralDifferences:
     """Derivatives by some of the values of a function."""
 
     call: Called
@@ -35,7 +35,7 @@ class Differences:
     @classmethod
     def at_start(
         cls, call: Called, places: tuple[int, ...], sizes: Vector, values: Vector
-    ) -> Differences | str:
+    ) -> CentralDifferences | str:
         """Steps chosen at `values`, or why there are none."""
         steps, errors = [], [LEAST]
         for place, size in zip(places, sizes, strict=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base.code.reference import CodeRefusedError, means_code
-from estimica.base.code.run import Ran, run_code
+from estimica.base.code.run import LoadedCode, run_code
 from estimica.base.code.trusted import CodeMissingError, TrustedCode, trusted_code
 from estimica.base.errors import EstimicaError, ModelError
 from estimica.base.suggest import did_you_mean, did_you_mean_file
@@ -62,7 +62,7 @@ def read_function(code: TrustedCode) -> FileFunction:
     return FileFunction(found, parameters, inputs, outputs)
 
 
-def _run(code: TrustedCode) -> Ran:
+def _run(code: TrustedCode) -> LoadedCode:
     file = code.entry.name
     try:
         return run_code(code)

@@ -21,9 +21,9 @@ from estimica.simulate.function.call import (
     signature_of,
 )
 from estimica.simulate.function.file import code_of_source, read_function
-from estimica.simulate.function.response import Found, FunctionResponse, Way
+from estimica.simulate.function.response import DerivativeKind, DerivativeMethod, FunctionResponse
 from estimica.simulate.inputs import signals_of
-from estimica.simulate.timed_model import SimulatedModel, experiment_times, finite, known_names
+from estimica.simulate.timed_model import TimedModel, experiment_times, finite_number, known_names
 
 Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
@@ -35,7 +35,7 @@ def function_model(
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     *,
-    derivatives: Way = "auto",
+    derivatives: DerivativeKind = "auto",
     name: str | None = None,
 ) -> FunctionModel:
     """A model from a Python function y = f(u, t, p).
@@ -71,28 +71,28 @@ def function_model_of_file(
     source: str,
     folder: Path,
     fix: Mapping[str, object] | None = None,
-    derivatives: Way = "auto",
+    derivatives: DerivativeKind = "auto",
 ) -> FunctionModel:
     """The model of "file.py:function"; the file may declare parameters, inputs and outputs."""
     return function_model_of_code(code_of_source(source, folder), fix, derivatives)
 
 
 def function_model_of_code(
-    code: TrustedCode, fix: Mapping[str, object] | None = None, derivatives: Way = "auto"
+    code: TrustedCode, fix: Mapping[str, object] | None = None, derivatives: DerivativeKind = "auto"
 ) -> FunctionModel:
     """The same of a code that was read already."""
     found = read_function(code)
     model = function_model(
         found.function, found.parameters, found.inputs, found.outputs, derivatives=derivatives
     )
-    fixed = {n: finite(n, v) for n, v in (fix or {}).items()}
+    fixed = {n: finite_number(n, v) for n, v in (fix or {}).items()}
     known_names(model, list(fixed), model.parameter_names, "parameter")
     model.values.update(fixed)
     model.origin = (code, fix, derivatives)
     return model
 
 
-class FunctionModel(SimulatedModel):
+class FunctionModel(TimedModel):
     """A Python function; built by `function_model`."""
 
     def __init__(
@@ -102,21 +102,23 @@ class FunctionModel(SimulatedModel):
         parameters: Mapping[str, float | None],
         inputs: tuple[str, ...],
         outputs: tuple[str, ...],
-        way: Way,
+        way: DerivativeKind,
         name: str,
     ) -> None:
-        if way not in get_args(Way):
-            raise ModelError("M136", f"derivatives '{way}' is none of {', '.join(get_args(Way))}")
+        if way not in get_args(DerivativeKind):
+            raise ModelError(
+                "M136", f"derivatives '{way}' is none of {', '.join(get_args(DerivativeKind))}"
+            )
         self.function, self.signature = function, signature
         self.name = name
         self.description = (function.__doc__ or "").strip().split("\n")[0]
         self.parameter_names = tuple(parameters)
         self.input_names = inputs
-        self.values = {n: finite(n, v) for n, v in parameters.items() if v is not None}
+        self.values = {n: finite_number(n, v) for n, v in parameters.items() if v is not None}
         self.origin: tuple[Any, ...] | None = None  # the code that it was made of
         self._output_names = outputs
-        self._way: Way = way
-        self._found: Found | None = None
+        self._way: DerivativeKind = way
+        self._found: DerivativeMethod | None = None
         every = [*outputs, *inputs, *parameters]
         for one in every:
             if every.count(one) > 1:
@@ -196,12 +198,12 @@ class FunctionModel(SimulatedModel):
         sizes = options.tuner_scales if isinstance(options, Options) else ()
         return FunctionResponse(call, known, tuners, np.array(sizes, float), self._way, self._learn)
 
-    def _learn(self, found: Found) -> None:
+    def _learn(self, found: DerivativeMethod) -> None:
         if self._found is None or found.error >= self._found.error:
             self._found = found
 
     def _numbers(self, parameters: Numbers | None, free: Sequence[str]) -> dict[str, float]:
-        given = {n: finite(n, v) for n, v in (parameters or {}).items()}
+        given = {n: finite_number(n, v) for n, v in (parameters or {}).items()}
         known_names(self, list(given), self.parameter_names, "parameter")
         known = {**self.values, **given}
         missing = [n for n in self.parameter_names if n not in known and n not in free]
@@ -232,7 +234,7 @@ class FunctionModel(SimulatedModel):
 
 def _named(parameters: Numbers | Sequence[str]) -> dict[str, float | None]:
     if isinstance(parameters, Mapping):
-        return {n: finite(n, v) for n, v in parameters.items()}
+        return {n: finite_number(n, v) for n, v in parameters.items()}
     return dict.fromkeys(_listed(parameters))
 
 

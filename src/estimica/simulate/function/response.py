@@ -10,16 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.simulate.function.call import FunctionCall
-from estimica.simulate.function.differences import LEAST, Differences
-from estimica.simulate.function.tracing import NotTraceableError, Traced, by_casadi, by_jax
+from estimica.simulate.function.differences import LEAST, CentralDifferences
+from estimica.simulate.function.tracing import (
+    NotTraceableError,
+    Traced,
+    trace_with_casadi,
+    trace_with_jax,
+)
 
 Vector = npt.NDArray[np.float64]
-Way = Literal["auto", "jax", "casadi", "differences"]
+DerivativeKind = Literal["auto", "jax", "casadi", "differences"]
 Derive = Callable[[Vector], tuple[Vector, Vector] | str]
 
 _TEXT = "all samples computed"
-TRACERS: dict[str, Callable[..., Traced]] = {"jax": by_jax, "casadi": by_casadi}
-SPELT = {"jax": "exact, by JAX", "casadi": "exact, by CasADi"}
+TRACERS: dict[str, Callable[..., Traced]] = {"jax": trace_with_jax, "casadi": trace_with_casadi}
+METHOD_TEXTS = {"jax": "exact, by JAX", "casadi": "exact, by CasADi"}
 AGREED = 1e-4  # of traced derivatives with differences, relative; a wrong trace is far off
 
 
@@ -35,7 +40,7 @@ class FunctionRun:
 
 
 @dataclass(frozen=True)
-class Found:
+class DerivativeMethod:
     """How the derivatives are computed, in words, and their relative error."""
 
     text: str
@@ -51,8 +56,8 @@ class FunctionResponse:
         known: Mapping[str, float],
         wrt: tuple[str, ...],
         sizes: Vector,
-        way: Way,
-        tell: Callable[[Found], None],
+        way: DerivativeKind,
+        tell: Callable[[DerivativeMethod], None],
     ) -> None:
         self.call = call
         self._places = tuple(call.names.index(n) for n in wrt)
@@ -104,12 +109,14 @@ class FunctionResponse:
         for name in (*TRACERS,) if self._way == "auto" else (self._way,):
             traced = self._traced(name, plain, sizes, values)
             if traced is not None:
-                self._tell(Found(SPELT[name], LEAST))
+                self._tell(DerivativeMethod(METHOD_TEXTS[name], LEAST))
                 return traced
-        stepped = Differences.at_start(self.call.at, self._places, sizes, values)
+        stepped = CentralDifferences.at_start(self.call.at, self._places, sizes, values)
         if isinstance(stepped, str):
             return None
-        self._tell(Found(f"by differences, off by about {stepped.error:.0e}", stepped.error))
+        self._tell(
+            DerivativeMethod(f"by differences, off by about {stepped.error:.0e}", stepped.error)
+        )
         return self._stepping(stepped)
 
     def _traced(self, name: str, plain: Vector, sizes: Vector, values: Vector) -> Derive | None:
@@ -125,7 +132,7 @@ class FunctionResponse:
             return None
         if not np.allclose(here, plain, rtol=1e-9, atol=1e-9 * float(np.abs(plain).max())):
             return None
-        usual = Differences(
+        usual = CentralDifferences(
             self.call.at, self._places, sizes, np.full(len(self._places), 1e-3), LEAST
         )
         checked = usual.at(values)
@@ -141,7 +148,7 @@ class FunctionResponse:
 
         return derive
 
-    def _stepping(self, stepped: Differences) -> Derive:
+    def _stepping(self, stepped: CentralDifferences) -> Derive:
         def derive(values: Vector) -> tuple[Vector, Vector] | str:
             here = self.call.at(values)
             if isinstance(here, str):

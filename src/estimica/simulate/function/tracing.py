@@ -27,7 +27,7 @@ class NotTraceableError(Exception):
     """A function that symbols cannot go through."""
 
 
-def by_jax(call: FunctionCall, places: Sequence[int]) -> Traced:
+def trace_with_jax(call: FunctionCall, places: Sequence[int]) -> Traced:
     """The function followed by JAX; it is tried only where someone has imported JAX."""
     jax = sys.modules.get("jax")
     if jax is None:
@@ -76,7 +76,7 @@ def by_jax(call: FunctionCall, places: Sequence[int]) -> Traced:
     return evaluate
 
 
-def by_casadi(call: FunctionCall, places: Sequence[int]) -> Traced:
+def trace_with_casadi(call: FunctionCall, places: Sequence[int]) -> Traced:
     """The function followed by CasADi."""
     import casadi as ca
 

@@ -15,12 +15,12 @@ from estimica.flat.modelica_text import write_expression
 from estimica.simulate.linear import control as linear_control
 from estimica.simulate.linear.frequency_function import FrequencyFunction
 from estimica.simulate.linear.model import Initial, LinearModel
-from estimica.simulate.linear.system import LinearSystem, Matrix, realised
+from estimica.simulate.linear.system import LinearSystem, Matrix, observer_form
 from estimica.simulate.linear.text import (
     coefficient,
     from_coefficients,
+    polynomial_text,
     read_transfer_function,
-    written,
 )
 from estimica.source.formula import parse_formula
 
@@ -72,7 +72,7 @@ def transfer_function(
             f"{system!r} is no transfer function; give a text as 'K/(1 + tau*s)', coefficients, or "
             "a TransferFunction of python-control",
         )
-    found = realised(rational)
+    found = observer_form(rational)
     late = ex.add(rational.delay, coefficient(delay, "delay"))
     found = LinearSystem(found.A, found.B, found.C, found.D, (late,))
     return LinearModel(
@@ -192,7 +192,7 @@ def _given(names: Sequence[str] | None, letter: str, count: int) -> list[str]:
 def _described(
     above: tuple[Expression, ...], below: tuple[Expression, ...], late: Expression
 ) -> str:
-    text = f"({written(above)})/({written(below)})"
+    text = f"({polynomial_text(above)})/({polynomial_text(below)})"
     if late is ex.ZERO:
         return text
     return f"exp(-({write_expression(late, spell=str)})*s)*{text}"

@@ -16,20 +16,20 @@ from estimica.simulate.linear.text import Rational
 Values = dict[str, float]
 
 
-def library() -> Any:
+def control_library() -> Any:
     """The library where it is in use; whoever holds one of its objects has imported it."""
     return sys.modules.get("control")
 
 
 def is_transfer_function(given: object) -> bool:
     """Whether `given` is a TransferFunction of python-control."""
-    control = library()
+    control = control_library()
     return control is not None and isinstance(given, control.TransferFunction)
 
 
 def is_state_space(given: object) -> bool:
     """Whether `given` is a StateSpace of python-control."""
-    control = library()
+    control = control_library()
     return control is not None and isinstance(given, control.StateSpace)
 
 

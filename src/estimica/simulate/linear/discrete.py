@@ -11,15 +11,15 @@ import numpy.typing as npt
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 from estimica.simulate.linear.frequency import gain, poles, zeros
-from estimica.simulate.linear.steps import Steps, steps
+from estimica.simulate.linear.steps import StepMatrices, steps
 from estimica.simulate.linear.system import Coefficients
 
 Vector = npt.NDArray[np.float64]
-Four = tuple[Vector, Vector, Vector, Vector]
+StateSpaceMatrices = tuple[Vector, Vector, Vector, Vector]
 
 
 @dataclass(frozen=True, eq=False)
-class Discrete:
+class DiscreteSystem:
     """x[k+1] = A x[k] + B u[k-d], y[k] = C x[k] + D u[k-d] at the sampling time `step`."""
 
     A: Vector
@@ -52,7 +52,7 @@ class Discrete:
         return found[:, 0] if found.shape[1] == 1 else found
 
 
-def discretised(c: Coefficients, h: float, method: str) -> Discrete:
+def discretise(c: Coefficients, h: float, method: str) -> DiscreteSystem:
     """The system sampled every `h`; `method` is one of METHODS."""
     if method not in METHODS:
         hint = did_you_mean(method, list(METHODS)) or f" (there are {', '.join(METHODS)})"
@@ -70,26 +70,26 @@ def discretised(c: Coefficients, h: float, method: str) -> Discrete:
             )
         return _split_step(c, h)
     found = METHODS[method](c, h)
-    return Discrete(*found, h, tuple(map(int, whole)), method)
+    return DiscreteSystem(*found, h, tuple(map(int, whole)), method)
 
 
-def _one(c: Coefficients, h: float) -> Steps:
+def _one(c: Coefficients, h: float) -> StepMatrices:
     return steps(c.A, c.B, c.dA[:0], c.dB[:0], np.array([h]))
 
 
-def _zoh(c: Coefficients, h: float) -> Four:
+def _zoh(c: Coefficients, h: float) -> StateSpaceMatrices:
     one = _one(c, h)
     return one.phi[0], one.gamma[0], c.C, c.D
 
 
-def _foh(c: Coefficients, h: float) -> Four:
+def _foh(c: Coefficients, h: float) -> StateSpaceMatrices:
     """Ramp invariant; the state is x - Λ u / h, so that y[k] needs no input of the future."""
     one = _one(c, h)
     late = one.ramp[0] / h
     return one.phi[0], one.gamma[0] + (one.phi[0] - np.eye(len(c.A))) @ late, c.C, c.D + c.C @ late
 
 
-def _tustin(c: Coefficients, h: float) -> Four:
+def _tustin(c: Coefficients, h: float) -> StateSpaceMatrices:
     """s → (2/h) (z - 1)/(z + 1)."""
     one = np.eye(len(c.A))
     try:
@@ -104,12 +104,12 @@ def _tustin(c: Coefficients, h: float) -> Four:
     )
 
 
-def _euler(c: Coefficients, h: float) -> Four:
+def _euler(c: Coefficients, h: float) -> StateSpaceMatrices:
     """s → (z - 1)/h."""
     return np.eye(len(c.A)) + h * c.A, h * c.B, c.C, c.D
 
 
-def _impulse(c: Coefficients, h: float) -> Four:
+def _impulse(c: Coefficients, h: float) -> StateSpaceMatrices:
     """h times the samples of the impulse response."""
     if c.D.any():
         raise ModelError(
@@ -119,7 +119,7 @@ def _impulse(c: Coefficients, h: float) -> Four:
     return phi, h * phi @ c.B, c.C, h * c.C @ c.B
 
 
-def _matched(c: Coefficients, h: float) -> Four:
+def _matched(c: Coefficients, h: float) -> StateSpaceMatrices:
     """z = exp(s h) for poles and zeros; all infinite zeros but one at -1, the low gain kept."""
     if c.D.shape != (1, 1):
         raise ModelError("M113", "pole-zero mapping is for one input and one output")
@@ -136,7 +136,7 @@ def _matched(c: Coefficients, h: float) -> Four:
     return _companion(b, a)
 
 
-def _companion(b: Vector, a: Vector) -> Four:
+def _companion(b: Vector, a: Vector) -> StateSpaceMatrices:
     n = len(a) - 1
     b = np.concatenate([np.zeros(n + 1 - len(b)), b])
     A = np.zeros((n, n))
@@ -145,7 +145,7 @@ def _companion(b: Vector, a: Vector) -> Four:
     return A, (b[1:] - a[1:] * b[0])[:, None], np.eye(1, n), np.array([[b[0]]])
 
 
-def _split_step(c: Coefficients, h: float) -> Discrete:
+def _split_step(c: Coefficients, h: float) -> DiscreteSystem:
     """ZOH where inputs change between samples: each keeps its last value as a further state."""
     n, nu = c.B.shape
     whole = np.ceil(c.T / h - 1e-9).astype(int)
@@ -160,10 +160,10 @@ def _split_step(c: Coefficients, h: float) -> Discrete:
     # at a sample the input of this step has not come yet where it is split
     C = np.hstack([c.C, c.D * split])
     delay = np.where(split, whole - 1, whole)
-    return Discrete(A, B, C, c.D * ~split, h, tuple(map(int, delay)), "zoh")
+    return DiscreteSystem(A, B, C, c.D * ~split, h, tuple(map(int, delay)), "zoh")
 
 
-METHODS: dict[str, Callable[[Coefficients, float], Four]] = {
+METHODS: dict[str, Callable[[Coefficients, float], StateSpaceMatrices]] = {
     "zoh": _zoh,
     "foh": _foh,
     "tustin": _tustin,

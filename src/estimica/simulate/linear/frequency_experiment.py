@@ -10,12 +10,12 @@ import numpy.typing as npt
 from estimica.base.errors import ModelError
 from estimica.simulate.frequency_run import FrequencyRun
 from estimica.simulate.linear.frequency import frequency_response
-from estimica.simulate.linear.system import Rule
+from estimica.simulate.linear.system import CoefficientProgram
 
 Vector = npt.NDArray[np.float64]
 
 
-class LinearFrequency:
+class LinearFrequencyResponse:
     """The transfers `rows[k]` ← `columns[k]` of a linear system at fixed frequencies.
 
     `places` are the tuners that the system depends on; the others are start values of states.
@@ -23,7 +23,7 @@ class LinearFrequency:
 
     def __init__(
         self,
-        rule: Rule,
+        rule: CoefficientProgram,
         omega: Vector,
         known: Mapping[str, float],
         tuners: Vector,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.model.interface import Model, OperatingPoint, Respond
+from estimica.compiled.model.interface import Model, ModelResponse, OperatingPoint
 from estimica.flat import expression as ex
 from estimica.flat.calculus import tangent
 from estimica.flat.expression import Expression
@@ -137,7 +137,7 @@ class FrequencyFunction(Model):
         transfers: Sequence[tuple[str, str]],
         wrt: Sequence[str] = (),
         operating_point: OperatingPoint = "steady",
-    ) -> Respond:
+    ) -> ModelResponse:
         """G(jω) at fixed frequencies; the same at every operating point."""
         for output, input_ in transfers:
             self._require(output, (self.output_name,), "output")

@@ -16,11 +16,11 @@ from estimica.compiled.model.interface import OperatingPoint
 from estimica.simulate.frequency_run import checked_frequencies
 from estimica.simulate.inputs import signals_of
 from estimica.simulate.linear import frequency as linear_frequency
-from estimica.simulate.linear.discrete import Discrete, discretised
-from estimica.simulate.linear.frequency_experiment import LinearFrequency
+from estimica.simulate.linear.discrete import DiscreteSystem, discretise
+from estimica.simulate.linear.frequency_experiment import LinearFrequencyResponse
 from estimica.simulate.linear.response import LinearExperiment, LinearResponse
-from estimica.simulate.linear.system import Coefficients, LinearSystem, Rule
-from estimica.simulate.timed_model import SimulatedModel, experiment_times, finite, known_names
+from estimica.simulate.linear.system import CoefficientProgram, Coefficients, LinearSystem
+from estimica.simulate.timed_model import TimedModel, experiment_times, finite_number, known_names
 
 Vector = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
@@ -28,7 +28,7 @@ Numbers = Mapping[str, float]
 Initial = Literal["rest", "steady"]
 
 
-class LinearModel(SimulatedModel):
+class LinearModel(TimedModel):
     """x' = A x + B u(t - T), y = C x + D u(t - T); built by `transfer_function`, `state_space`."""
 
     def __init__(
@@ -52,7 +52,7 @@ class LinearModel(SimulatedModel):
         self._output_names = tuple(names["outputs"])
         self.values = _values(self.parameter_names, parameters)
         self._require_distinct()
-        self._rules: dict[tuple[str, ...], Rule] = {}
+        self._rules: dict[tuple[str, ...], CoefficientProgram] = {}
 
     def _require_distinct(self) -> None:
         n, nu, ny = self.system.sizes
@@ -116,7 +116,7 @@ class LinearModel(SimulatedModel):
         )
         tuners = known_names(self, wrt, (*self.parameter_names, *self.state_names), "parameter")
         known = self._numbers(parameters, tuners)
-        begins = {n: finite(n, v) for n, v in (start or {}).items()}
+        begins = {n: finite_number(n, v) for n, v in (start or {}).items()}
         known_names(self, list(begins), self.state_names, "state")
         experiment = LinearExperiment(
             grid,
@@ -164,7 +164,7 @@ class LinearModel(SimulatedModel):
         transfers: Sequence[tuple[str, str]],
         wrt: Sequence[str] = (),
         operating_point: OperatingPoint = "steady",
-    ) -> LinearFrequency:
+    ) -> LinearFrequencyResponse:
         """G(jω) at fixed frequencies, a delay included; the same at every operating point."""
         every = (*self.parameter_names, *self.state_names)
         tuners = known_names(self, wrt, every, "parameter")
@@ -176,7 +176,7 @@ class LinearModel(SimulatedModel):
         for output, input_ in transfers:
             known_names(self, [output], self._output_names, "output")
             known_names(self, [input_], self.input_names, "input")
-        return LinearFrequency(
+        return LinearFrequencyResponse(
             self._rule(tuple(tuners[k] for k in own)),
             checked_frequencies(omega),
             {n: v for n, v in known.items() if n not in tuners},
@@ -221,9 +221,9 @@ class LinearModel(SimulatedModel):
 
     def discretise(
         self, step: float, method: str = "zoh", parameters: Numbers | None = None
-    ) -> Discrete:
+    ) -> DiscreteSystem:
         """The system sampled every `step`: zoh, foh, tustin, euler, matched or impulse."""
-        return discretised(self.coefficients(parameters), float(step), method)
+        return discretise(self.coefficients(parameters), float(step), method)
 
     def coefficients(
         self, parameters: Numbers | None = None, *, wrt: Sequence[str] = ()
@@ -240,7 +240,7 @@ class LinearModel(SimulatedModel):
     # -- details ---------------------------------------------------------------------------------
 
     def _numbers(self, parameters: Numbers | None, free: Sequence[str]) -> dict[str, float]:
-        given = {n: finite(n, v) for n, v in (parameters or {}).items()}
+        given = {n: finite_number(n, v) for n, v in (parameters or {}).items()}
         known_names(self, list(given), self.parameter_names, "parameter")
         known = {**self.values, **given}
         missing = [n for n in self.parameter_names if n not in known and n not in free]
@@ -252,7 +252,7 @@ class LinearModel(SimulatedModel):
             )
         return known
 
-    def _rule(self, tuners: tuple[str, ...]) -> Rule:
+    def _rule(self, tuners: tuple[str, ...]) -> CoefficientProgram:
         if tuners not in self._rules:
             self._rules[tuners] = self.system.rule(tuners)
         return self._rules[tuners]
@@ -281,4 +281,4 @@ def _values(names: Sequence[str], given: Numbers) -> dict[str, float]:
         if n not in names:
             hint = did_you_mean(n, names) or f" (parameters: {', '.join(names) or 'none'})"
             raise ModelError("M125", f"parameters: no coefficient uses '{n}'{hint}")
-    return {n: finite(n, v) for n, v in given.items()}
+    return {n: finite_number(n, v) for n, v in given.items()}

@@ -11,8 +11,8 @@ from scipy.linalg import matrix_balance
 
 from estimica.base.signals import Signal
 from estimica.simulate.linear.input import HeldInput, Timeline, timeline
-from estimica.simulate.linear.steps import steps, walk
-from estimica.simulate.linear.system import Coefficients, Rule
+from estimica.simulate.linear.steps import propagate, steps
+from estimica.simulate.linear.system import CoefficientProgram, Coefficients
 
 Vector = npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class LinearResponse:
 
     def __init__(
         self,
-        rule: Rule,
+        rule: CoefficientProgram,
         experiment: LinearExperiment,
         tuners: Vector,
         started: Sequence[int | None],
@@ -107,7 +107,7 @@ class LinearResponse:
         X[0], S[0] = x0 / scale, s0 / scale
         if not self.experiment.steady:
             S[0] += kicks[0]
-        walk(one.arrays, line.which, line.values, line.slopes, c.dT, kicks, X, S)
+        propagate(one.arrays, line.which, line.values, line.slopes, c.dT, kicks, X, S)
         return self._observed(numbers, line, X * scale, S * scale)
 
     def _timeline(self, delays: Vector) -> Timeline:

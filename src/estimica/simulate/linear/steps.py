@@ -47,7 +47,7 @@ def exponentials(M: Vector) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class StepMatrices:
     """Φ, Γ, Λ for each of L lengths, and their derivatives by m tuners."""
 
     phi: Vector  # (L, n, n)
@@ -64,7 +64,7 @@ class Steps:
         return tuple(np.ascontiguousarray(a) for a in every)
 
 
-def steps(A: Vector, B: Vector, dA: Vector, dB: Vector, lengths: Vector) -> Steps:
+def steps(A: Vector, B: Vector, dA: Vector, dB: Vector, lengths: Vector) -> StepMatrices:
     """The steps over each of `lengths`, exact to rounding."""
     n, nu = B.shape
     L, m, q = len(lengths), len(dA), n + 2 * nu
@@ -77,7 +77,7 @@ def steps(A: Vector, B: Vector, dA: Vector, dB: Vector, lengths: Vector) -> Step
     dM = dM[None] * lengths[:, None, None, None]
     plain, moved = _with_derivatives(M, dM) if m else (exponentials(M), np.zeros((L, 0, q, q)))
     h = lengths[:, None, None]
-    return Steps(
+    return StepMatrices(
         plain[:, :n, :n],
         plain[:, :n, n : n + nu] * unit,
         plain[:, :n, n + nu :] * unit * h,
@@ -109,7 +109,7 @@ def _with_derivatives(M: Vector, dM: Vector) -> tuple[Vector, Vector]:
 
 
 @njit(cache=True, nogil=True)
-def walk(
+def propagate(
     one: tuple[Vector, Vector, Vector, Vector, Vector, Vector],
     which: Index,
     u: Vector,

@@ -14,7 +14,7 @@ from estimica.base.errors import ModelError
 from estimica.flat import expression as ex
 from estimica.flat.calculus import tangent
 from estimica.flat.expression import Expression
-from estimica.flat.vectorised import Program
+from estimica.flat.vectorised import ArrayProgram
 from estimica.simulate.linear.text import Rational
 
 Vector = npt.NDArray[np.float64]
@@ -73,9 +73,9 @@ class LinearSystem:
         ]
         return _unpacked, (packed, [place[e] for e in self.entries], self.sizes)
 
-    def rule(self, tuners: Sequence[str]) -> Rule:
+    def rule(self, tuners: Sequence[str]) -> CoefficientProgram:
         """How the numbers follow from the parameters, with derivatives by `tuners`."""
-        return Rule(self, tuple(tuners))
+        return CoefficientProgram(self, tuple(tuners))
 
 
 def _unpacked(
@@ -95,7 +95,7 @@ def _unpacked(
     return LinearSystem(A, B, C, D, tuple(rest))
 
 
-class Rule:
+class CoefficientProgram:
     """Coefficients and their derivatives as one program."""
 
     def __init__(self, system: LinearSystem, tuners: tuple[str, ...]) -> None:
@@ -106,7 +106,7 @@ class Rule:
         for name in tuners:
             roots += tangent(entries, _seed(name))
         self._count = len(roots)
-        self._program = Program(
+        self._program = ArrayProgram(
             roots, [ex.name(n) for n in system.names], [False] * len(system.names)
         )
 
@@ -131,7 +131,7 @@ def _seed(name: str) -> Callable[[Expression], Expression]:
     return lambda leaf: ex.ONE if leaf.target == name else ex.ZERO
 
 
-def realised(transfer: Rational) -> LinearSystem:
+def observer_form(transfer: Rational) -> LinearSystem:
     """The observer form of a proper transfer function; its first state is y - D·u.
 
     y = x1 + D u, x1' = x2 - a[n-1] x1 + (b[n-1] - a[n-1] D) u, … for a denominator that begins

@@ -191,7 +191,7 @@ def _refuse(text: str, why: str) -> NoReturn:
     raise ModelError("M103", f"transfer function '{text}': {why}")
 
 
-def written(polynomial: Polynomial) -> str:
+def polynomial_text(polynomial: Polynomial) -> str:
     """A polynomial as text, the highest power first."""
     terms = []
     for power, c in reversed(list(enumerate(polynomial))):

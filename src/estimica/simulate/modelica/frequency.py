@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from estimica.base.errors import SimulationError
 from estimica.simulate.frequency_run import FrequencyRun
-from estimica.simulate.initial import Start
+from estimica.simulate.initial import InitialPoint
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica.steady import search_at_rest, steady_point
 from estimica.simulate.response import Response
@@ -30,7 +30,7 @@ UNIQUE = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearisedNumbers:
     """Numbers at one operating point, and their derivatives by the tuners along the first axis."""
 
     F: tuple[Vector, Vector]  # by v and by u: rows of x, z and w
@@ -82,7 +82,7 @@ class ModelicaFrequency:
         run = FrequencyRun.of(self.omega, G[:, rows, columns], dG[:, rows, columns])
         return run if run.ok else self._failed(run.text, theta)
 
-    def _linear(self, values: Vector) -> Linear:
+    def _linear(self, values: Vector) -> LinearisedNumbers:
         r = self.response
         u = inputs_at(r.pieces, r.begin)
         if self.steady:
@@ -124,7 +124,7 @@ class _Slopes:
         self._delayed = ca.Function("delayed", arguments, [ca.densify(h.delayed)])
         self._seed = ca.Function("seed", [h.P], [ca.densify(h.seed)])
 
-    def at(self, point: Start, time: float, u: Vector, *, steady: bool) -> Linear:
+    def at(self, point: InitialPoint, time: float, u: Vector, *, steady: bool) -> LinearisedNumbers:
         """The numbers at an operating point, moved by the tuners as it moves."""
         w = np.zeros(self.n_delayed)
         for _ in range(self.n_delayed):  # a delayed signal may be delayed again
@@ -168,7 +168,7 @@ class _Slopes:
                 "it is; use operating_point = 'start'",
             )
 
-    def _numbers(self, values: Vector, change: Vector) -> Linear:
+    def _numbers(self, values: Vector, change: Vector) -> LinearisedNumbers:
         places = np.cumsum([0, *self._sizes])
         matrices, moved = [], []
         for sparsity, begin, end in zip(self._sparsities, places, places[1:], strict=False):
@@ -181,7 +181,7 @@ class _Slopes:
         F_v, F_u, Y_v, Y_u = matrices
         dF_v, dF_u, dY_v, dY_u = moved
         last = slice(places[-2], places[-1])
-        return Linear(
+        return LinearisedNumbers(
             (F_v, F_u), (Y_v, Y_u), values[last],
             (dF_v, dF_u), (dY_v, dY_u), change[last].T, self.n,
         )  # fmt: skip
@@ -193,7 +193,7 @@ def _sizes(J: Vector, axis: int) -> Vector:
     return np.where(largest > 0, largest, 1.0)
 
 
-def _transfer(linear: Linear, omega: Vector) -> tuple[Complex, Complex]:
+def _transfer(linear: LinearisedNumbers, omega: Vector) -> tuple[Complex, Complex]:
     """G(jω), (N, ny, nu), and dG/dθ, (N, ny, nu, m)."""
     s = 1j * omega
     size, nw, m = len(linear.F[0]), len(linear.T), len(linear.dT)

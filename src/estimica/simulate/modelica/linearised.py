@@ -15,7 +15,7 @@ from estimica.compiled.model.interface import Model, OperatingPoint
 from estimica.simulate.frequency_run import FrequencyRun, checked_frequencies
 from estimica.simulate.modelica.frequency import ModelicaFrequency
 from estimica.simulate.response import Response
-from estimica.simulate.timed_model import finite
+from estimica.simulate.timed_model import finite_number
 from estimica.structure.sorted_system import SortedSystem
 
 Vector = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ class LinearisedModel(Model):
             if name not in known:
                 hint = did_you_mean(name, known) or f" (inputs: {', '.join(known)})"
                 raise ModelError("M162", f"'{self.name}' has no input '{name}'{hint}")
-        held = {n: finite(n, v) for n, v in (inputs or {}).items()}
+        held = {n: finite_number(n, v) for n, v in (inputs or {}).items()}
         outputs = list(dict.fromkeys(y for y, _ in transfers))
         response = self.response([0.0], held, parameters, start, outputs=outputs, wrt=wrt)
         places = [(outputs.index(y), known.index(u)) for y, u in transfers]

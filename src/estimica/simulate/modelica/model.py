@@ -21,7 +21,7 @@ from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment, FlatSystem
 from estimica.simulate.engine.run import Options, Run
-from estimica.simulate.failure import describe
+from estimica.simulate.failure import run_failure_text
 from estimica.simulate.fmu.description import Interface
 from estimica.simulate.fmu.model import FmuModel, is_fmu, load_fmu
 from estimica.simulate.function.model import FunctionModel, function_model
@@ -30,16 +30,16 @@ from estimica.simulate.modelica.linearisation import Linearisation, linearise
 from estimica.simulate.modelica.linearised import LinearisedModel
 from estimica.simulate.modelica.observed import with_observations
 from estimica.simulate.modelica.quantities import Attributes, quantities_of, roles_of
-from estimica.simulate.modelica.sorted_cache import sort_or_recall
+from estimica.simulate.modelica.sorted_cache import cached_sort
 from estimica.simulate.modelica.steady import steady_state
 from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 from estimica.source.cache import content_key
 from estimica.source.load import load_flat
-from estimica.structure.causality.choice import Choice
+from estimica.structure.causality.choice import InputChoice
 from estimica.structure.causality.redefinition import Causality, Names, slope_name
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
-from estimica.structure.sort_redefined import sound_choice
+from estimica.structure.sort_redefined import sortable_choice
 from estimica.structure.sorted_system import SortedSystem
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class ModelicaModel(LinearisedModel):
         self._points: dict[PointSettings, PointModel] = {}
         self._observed: dict[Observations, ModelicaModel] = {}
         self.fixed = dict(fixed or {})  # values that it was loaded with
-        self.flat, system = sort_or_recall(flat, causality)
+        self.flat, system = cached_sort(flat, causality)
         self.name = flat.name
         self.description = flat.description
         self.system: SortedSystem = system
@@ -248,9 +248,9 @@ class ModelicaModel(LinearisedModel):
             self._points[settings] = PointModel(self, settings)
         return self._points[settings]
 
-    def choose_inputs(self, prefer: Sequence[str] = ()) -> Choice:
+    def choose_inputs(self, prefer: Sequence[str] = ()) -> InputChoice:
         """How many inputs the class needs when it is taken alone, and which could be them."""
-        return sound_choice(self.original, prefer)
+        return sortable_choice(self.original, prefer)
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -378,7 +378,7 @@ class ModelicaModel(LinearisedModel):
     def require(self, run: Run, response: Response) -> None:
         """Raise for a run that ended early, with the time, the state and the likely equation."""
         if not run.ok:
-            raise SimulationError(*describe(self.equations, run, response))
+            raise SimulationError(*run_failure_text(self.equations, run, response))
 
     def chosen_outputs(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
         """Outputs that the user names, checked; else the declared ones and the states."""

@@ -26,7 +26,7 @@ from estimica.simulate.points.conserved import Balance, find_conserved
 from estimica.simulate.points.guess import guess_of, require_unknowns
 from estimica.simulate.points.homotopy import homotopy_of
 from estimica.simulate.points.inputs import array_of, inputs_of_points
-from estimica.simulate.points.response import MovingPointResponse, PointResponse
+from estimica.simulate.points.response import PointInputResponse, PointResponse
 from estimica.simulate.points.search import PointSearch
 from estimica.simulate.points.settling import Settling
 from estimica.simulate.points.system import PointSystem, build_system, steady_equations
@@ -141,10 +141,10 @@ class PointModel(Model):
         wrt: Sequence[str],
         wrt_inputs: Sequence[str],
         options: Any = None,
-    ) -> MovingPointResponse:
+    ) -> PointInputResponse:
         """Points to be evaluated at many values of the tuners `wrt` and the inputs `wrt_inputs`."""
         inner = self._response(points, inputs, parameters, {}, outputs, wrt, wrt_inputs, options)
-        return MovingPointResponse(inner)
+        return PointInputResponse(inner)
 
     def evaluate(
         self,

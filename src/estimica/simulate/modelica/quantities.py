@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from estimica.base.quantities import Quantity
-from estimica.compiled.equations import Equations, translate, tunable
+from estimica.compiled.equations import Equations, translate, why_not_tunable
 from estimica.flat.expression import Expression
 from estimica.flat.system import FlatSystem, Kind, Variability, Variable
 from estimica.structure.sorted_system import SortedSystem
@@ -75,7 +75,7 @@ def quantities_of(
     found = []
     for v in variables:
         role = roles.get(v.name, "algebraic")
-        reason = tunable(system, v.name) if role in FIXED else ""
+        reason = why_not_tunable(system, v.name) if role in FIXED else ""
         plain = values.get(v.name) if role in FIXED else None
         if plain is None:
             plain = number(v.binding if role in FIXED else v.start)

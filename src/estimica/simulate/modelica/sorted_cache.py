@@ -6,7 +6,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from estimica import structure
-from estimica.base.collector import collector_paused
+from estimica.base.collector import garbage_collection_paused
 from estimica.flat.system import FlatSystem
 from estimica.source.cache import (
     UNREADABLE,
@@ -26,7 +26,7 @@ _KIND = "sorted"
 _SMALL = 60
 
 
-def sort_or_recall(flat: FlatSystem, causality: Causality) -> tuple[FlatSystem, SortedSystem]:
+def cached_sort(flat: FlatSystem, causality: Causality) -> tuple[FlatSystem, SortedSystem]:
     """`sort_redefined`, from disk where the same class was sorted before."""
     if not flat.key or len(flat.variables) < _SMALL:
         return sort_redefined(flat, causality)
@@ -44,7 +44,7 @@ def _recalled(key: str, flat: FlatSystem) -> tuple[FlatSystem, SortedSystem] | N
     if content is None:
         return None
     try:
-        with collector_paused():
+        with garbage_collection_paused():
             return from_archive(content.decode(), flat)
     except UNREADABLE:
         drop_entry(_KIND, key)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from estimica.base.errors import SimulationError
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine.run import Pieces, integrate
-from estimica.simulate.initial import MODE_ROUNDS, Start
+from estimica.simulate.initial import MODE_ROUNDS, InitialPoint
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.points.system import rest_unknowns
 from estimica.simulate.response import Response
@@ -33,7 +33,7 @@ def steady_state(response: Response) -> dict[str, float]:
 
 def steady_point(
     response: Response, values: Vector | None = None, search: RootSearch | None = None
-) -> Start:
+) -> InitialPoint:
     """The steady operating point; modes and logicals agree with it.
 
     `values` are other values of the independent constants, `search` is `search_at_rest` where it
@@ -66,7 +66,7 @@ def steady_point(
     return point
 
 
-def outputs_at(response: Response, point: Start) -> Vector:
+def outputs_at(response: Response, point: InitialPoint) -> Vector:
     """The outputs at one operating point."""
     e = response.configuration.tuning.equations
     y = ca.vertcat(*(e.value(n) for n in response.configuration.outputs), ca.SX(0, 1))
@@ -89,7 +89,9 @@ def search_at_rest(response: Response) -> RootSearch:
     return RootSearch.of(rest_unknowns(tuning), R, U, [h.x[n:, :], h.t, h.P, h.u, h.d])
 
 
-def _newton(search: RootSearch, point: Start, time: float, u: Vector, n: int) -> Start | None:
+def _newton(
+    search: RootSearch, point: InitialPoint, time: float, u: Vector, n: int
+) -> InitialPoint | None:
     given = (point.x[n:], time, point.P, u, point.d)
 
     def evaluate(U: Vector) -> tuple[Vector, Vector]:
@@ -98,15 +100,15 @@ def _newton(search: RootSearch, point: Start, time: float, u: Vector, n: int) ->
 
     def holds(U: Vector) -> bool:
         E, size = (np.array(a).ravel() for a in search.true(U, *given))
-        return newton.near(E, size)
+        return newton.is_near_zero(E, size)
 
     U = newton.solve(evaluate, np.concatenate([point.x[:n], point.z]), holds)
     return None if U is None else _with(point, U, n)
 
 
 def _searched(
-    search: RootSearch, point: Start, time: float, u: Vector, n: int
-) -> tuple[Start | None, str]:
+    search: RootSearch, point: InitialPoint, time: float, u: Vector, n: int
+) -> tuple[InitialPoint | None, str]:
     """By a search in all directions; why it found nothing."""
     if search.full.size1_out(0) != search.full.size1_in(0):  # constraints come on top
         return None, ""
@@ -115,18 +117,18 @@ def _searched(
     return (None, f": {root.text}") if root.U is None else (_with(point, root.U, n), "")
 
 
-def _with(point: Start, U: Vector, n: int) -> Start:
+def _with(point: InitialPoint, U: Vector, n: int) -> InitialPoint:
     return replace(point, x=np.concatenate([U[:n], point.x[n:]]), z=U[n:])
 
 
-def _simulated(response: Response, point: Start) -> Start:
+def _simulated(response: Response, point: InitialPoint) -> InitialPoint:
     """The state after a long run with constant inputs: where Newton may succeed."""
     c = response.configuration
     u = inputs_at(response.pieces, response.begin)
     constant = Pieces(np.array([response.begin]), u[None, :], np.zeros((1, u.size)))
     span = 1.0
     for _ in range(12):
-        begun = engine.Start(point.x, point.S, point.z, point.d)
+        begun = engine.RunStart(point.x, point.S, point.z, point.d)
         times = np.array([response.begin + span])
         run = integrate(c.kernel, point.P, begun, constant, times, response.options)
         if not run.ok:

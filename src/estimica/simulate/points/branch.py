@@ -50,8 +50,8 @@ def keep_branches(solution: PointSolution, order: Indices, parent: Indices) -> N
         both = (solution.status[child] == at.SOLVED) & (solution.status[above] == at.SOLVED)
         points = child[both & ~accepted[child]]
         scales = solution.system.scales
-        points = points[far(solution.Z[points], solution.Z[parent[points]], scales)]
-        ok, Z = followed(solution, points, Origins.of(solution, parent[points]))
+        points = points[is_far(solution.Z[points], solution.Z[parent[points]], scales)]
+        ok, Z = follow_branches(solution, points, Origins.of(solution, parent[points]))
         left = ok & _differ(solution, points, Z)
         accepted[points[~left]] = True
         if not left.any():
@@ -67,7 +67,7 @@ def keep_branches(solution: PointSolution, order: Indices, parent: Indices) -> N
         solution.solve(as_order(order[again[order]]), parent)
 
 
-def far(here: Vector, there: Vector, scales: Vector) -> Truths:
+def is_far(here: Vector, there: Vector, scales: Vector) -> Truths:
     """Which rows of unknowns are far from those that they came from."""
     allowed = np.maximum(np.abs(here), np.abs(there))
     allowed *= _FAR
@@ -75,7 +75,9 @@ def far(here: Vector, there: Vector, scales: Vector) -> Truths:
     return np.asarray((np.abs(here - there) > allowed).any(axis=1))
 
 
-def followed(solution: PointSolution, points: Indices, origins: Origins) -> tuple[Truths, Vector]:
+def follow_branches(
+    solution: PointSolution, points: Indices, origins: Origins
+) -> tuple[Truths, Vector]:
     """The unknowns of points on the branches of their origins, and which of them got there.
 
     All go together, in steps that are near and keep the sign for each; where steps are as small as
@@ -96,7 +98,7 @@ def followed(solution: PointSolution, points: Indices, origins: Origins) -> tupl
         )
         trial.solve()
         good = (trial.status == at.SOLVED) & (trial.sign == o.sign[on])
-        if halvings < _HALVINGS and (~good | far(trial.Z, Z[on], solution.system.scales)).any():
+        if halvings < _HALVINGS and (~good | is_far(trial.Z, Z[on], solution.system.scales)).any():
             step, halvings = 0.5 * step, halvings + 1
             continue
         ok[on[~good]] = False

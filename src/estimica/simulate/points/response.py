@@ -163,7 +163,7 @@ class PointResponse:
         return f"the derivative of output '{s.outputs[row]}'{by} is not finite"
 
 
-class MovingPointResponse:
+class PointInputResponse:
     """y(points; θ, u) with its exact derivatives by the tuners θ and by inputs u that move."""
 
     def __init__(self, inner: PointResponse) -> None:

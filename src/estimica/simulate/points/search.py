@@ -16,11 +16,11 @@ import numpy.typing as npt
 from estimica.simulate.engine.run import Options
 from estimica.simulate.initial import MODE_ROUNDS
 from estimica.simulate.points import layout as at
-from estimica.simulate.points.branch import Origins, far, followed, keep_branches
+from estimica.simulate.points.branch import Origins, follow_branches, is_far, keep_branches
 from estimica.simulate.points.guess import PointGuess
 from estimica.simulate.points.homotopy import Homotopy
-from estimica.simulate.points.settling import Settled, Settling
-from estimica.simulate.points.solution import PointSolution, as_order, chain, only
+from estimica.simulate.points.settling import Settling, SettlingResult
+from estimica.simulate.points.solution import PointSolution, as_order, nearest_order, single_order
 from estimica.simulate.points.system import PointSystem
 from estimica.simulate.response import Configuration
 from estimica.simulate.roots.search import SEARCHED
@@ -64,7 +64,7 @@ class PointSearch:
         if not self.system.nz:
             solution.solve()
             return solution, self._finished(solution, values, _FAILURES_FIRST)
-        order, parent = chain(u)
+        order, parent = nearest_order(u)
         if not self.system.linear and self.system.nz <= SEARCHED:
             self._searched(solution, int(order[0]), *self._begin(solution, int(order[0])))
         solution.solve(order, parent)
@@ -90,9 +90,9 @@ class PointSearch:
         if not self.system.nz or self.system.linear:
             return
         both = (solution.status == at.SOLVED) & (known.status == at.SOLVED)
-        points = as_order(np.flatnonzero(far(solution.Z, known.Z, self.system.scales) & both))
+        points = as_order(np.flatnonzero(is_far(solution.Z, known.Z, self.system.scales) & both))
         if len(points):
-            ok, Z = followed(solution, points, Origins.of(known, points))
+            ok, Z = follow_branches(solution, points, Origins.of(known, points))
             solution.Z[points[ok]] = Z[ok]
             solution.solve(as_order(points[ok]))
         solution.status[both & (solution.sign != known.sign)] = at.JUMPED
@@ -129,13 +129,13 @@ class PointSearch:
                 continue
             kept = solution.Z[k].copy()
             solution.Z[k] = known.Z[k]
-            if solution.solve(only(k)) or solution.sign[k] != known.sign[k]:
+            if solution.solve(single_order(k)) or solution.sign[k] != known.sign[k]:
                 found = solution.status[k] == at.SOLVED
                 on = solution.Z[k].copy()
                 if not self._walk(solution, k, known.P, known.u[k], known.Z[k]):
                     # the branch ends here: another solution, if there is one
                     solution.Z[k] = on if found else kept
-                    solution.solve(only(k))
+                    solution.solve(single_order(k))
 
     def _finished(self, solution: PointSolution, values: Vector, failures: int) -> dict[int, str]:
         """Rescue what failed and settle the modes; what still fails, in words."""
@@ -188,7 +188,7 @@ class PointSearch:
             return ""
         if status == at.JUMPED:  # no way leads here on one branch: the solution of another one
             solution.Z[k] = kept
-            return "" if not solution.solve(only(k)) else _TEXTS[status]
+            return "" if not solution.solve(single_order(k)) else _TEXTS[status]
         if self._by_homotopy(solution, k, values):
             return ""
         if self.left_open:
@@ -203,7 +203,7 @@ class PointSearch:
         """From a point that was found to those that are left, nearest first."""
         left = np.array([k, *self._left(solution, told)])
         if len(left) > 1 and self.system.nz:
-            order, parent = chain(solution.u[left])
+            order, parent = nearest_order(solution.u[left])
             parents = np.full(len(solution.u), -1, np.int64)
             parents[left] = np.where(parent >= 0, left[parent], -1)
             solution.solve(as_order(left[order[1:]]), parents)
@@ -255,7 +255,7 @@ class PointSearch:
                 continue
             done, z, step, sign = share, trial.Z[0], 2 * step, int(trial.sign[0])
         solution.Z[k] = z
-        return not solution.solve(only(k))
+        return not solution.solve(single_order(k))
 
     def _searched(self, solution: PointSolution, k: int, guess: Vector, begun: Truths) -> str:
         """By a search in all directions from a guess; why it found nothing."""
@@ -270,7 +270,7 @@ class PointSearch:
             solution.Z[k] = guess
             return found.text
         solution.Z[k] = found.U
-        return "" if not solution.solve(only(k)) else _TEXTS[int(solution.status[k])]
+        return "" if not solution.solve(single_order(k)) else _TEXTS[int(solution.status[k])]
 
     def _switched(self, solution: PointSolution, k: int, guess: Vector, begun: Truths) -> bool:
         """By a search in which relations switch with the unknowns; their modes go along."""
@@ -281,9 +281,9 @@ class PointSearch:
         if found.U is None:
             return False
         solution.Z[k] = found.U
-        solution.d[k] = solution.implied_modes(only(k))[k]
-        solution.solve(only(k))
-        implied = solution.implied_modes(only(k))[k]
+        solution.d[k] = solution.implied_modes(single_order(k))[k]
+        solution.solve(single_order(k))
+        implied = solution.implied_modes(single_order(k))[k]
         if solution.status[k] == at.SOLVED and np.array_equal(implied, solution.d[k]):
             return True
         solution.d[k] = kept
@@ -298,7 +298,7 @@ class PointSearch:
                 continue
             trial = solution.only_at(np.array(left))
             trial.Z[left.index(k)] = found.U
-            order, parent = chain(trial.u, left.index(k))
+            order, parent = nearest_order(trial.u, left.index(k))
             trial.solve(order, parent)
             better = (trial.status == at.SOLVED) & ~trial.outside()
             if self.system.nd:
@@ -320,7 +320,7 @@ class PointSearch:
         if found is None:
             return False
         solution.Z[k], solution.d[k] = found, d[0]
-        return not solution.solve(only(k))
+        return not solution.solve(single_order(k))
 
     def _from_rest(self, solution: PointSolution, k: int, values: Vector) -> bool:
         """Newton's method from where a simulation comes to rest, or from consistent starts."""
@@ -332,11 +332,11 @@ class PointSearch:
             return False
         solution.Z[k] = np.concatenate([at_rest.x[: s.n_states], at_rest.z])
         solution.d[k] = at_rest.d
-        return not solution.solve(only(k))
+        return not solution.solve(single_order(k))
 
     # -- simulation ------------------------------------------------------------------------------
 
-    def _settled(self, solution: PointSolution, k: int, values: Vector) -> Settled:
+    def _settled(self, solution: PointSolution, k: int, values: Vector) -> SettlingResult:
         s = self.system
         guess = None
         if self.guess is not None:

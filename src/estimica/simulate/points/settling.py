@@ -19,7 +19,7 @@ _LONGER = (1000.0, 30.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SettlingResult:
     """Where a run came to rest: states, algebraic unknowns, modes; or why it did not."""
 
     x: Vector
@@ -51,30 +51,30 @@ class Settling:
         scales: Vector,
         options: Options,
         guess: Vector | None = None,
-    ) -> Settled:
+    ) -> SettlingResult:
         """Simulate from the start values; `scales` are typical sizes of the states, `guess` is
         where to look for the algebraic unknowns."""
         try:
             begun = configuration.initialiser.start(values, 0.0, u, guess)
         except SimulationError as error:
             nothing = np.zeros(0)
-            return Settled(nothing, nothing, nothing, text=error.message)
+            return SettlingResult(nothing, nothing, nothing, text=error.message)
         x, z, d = begun.x, begun.z, begun.d
         fine = replace(self._fine(options), tuner_scales=())  # this run has no derivatives
         time, span, n = 0.0, self.first, len(scales)
         while time < self.max_time:
             piece = Pieces(np.array([time]), u[None, :].copy(), np.zeros((1, u.size)))
             stop = min(time + span, self.max_time)
-            start = engine.Start(x, begun.S, z, d)
+            start = engine.RunStart(x, begun.S, z, d)
             run = integrate(configuration.kernel, begun.P, start, piece, np.array([stop]), fine)
             if not run.ok:
-                return Settled(x, z, d, time, f"the simulation ended: {TEXTS[run.status]}")
+                return SettlingResult(x, z, d, time, f"the simulation ended: {TEXTS[run.status]}")
             moved = np.abs(run.x[:n] - x[:n])
             x, z, d = run.x.copy(), run.z.copy(), run.d.copy()
             if time > 0 and (moved <= self.tolerance * np.maximum(np.abs(x[:n]), scales)).all():
-                return Settled(x, z, d, stop)
+                return SettlingResult(x, z, d, stop)
             time, span = stop, _GROWTH * stop
-        return Settled(x, z, d, time, f"not at rest after {self.max_time:g} s of simulation")
+        return SettlingResult(x, z, d, time, f"not at rest after {self.max_time:g} s of simulation")
 
     def differentiated(
         self,
@@ -90,7 +90,7 @@ class Settling:
         """
         begun = configuration.initialiser.start(values, 0.0, u)
         piece = Pieces(np.zeros(1), u[None, :].copy(), np.zeros((1, u.size)))
-        start = engine.Start(begun.x, begun.S, begun.z, begun.d)
+        start = engine.RunStart(begun.x, begun.S, begun.z, begun.d)
         fine = self._fine(options)
         for longer in _LONGER:
             last = np.array([min(longer * time, self.max_time)])

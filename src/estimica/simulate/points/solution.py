@@ -130,7 +130,7 @@ class PointSolution:
         return failed
 
 
-def chain(u: Vector, start: int = 0) -> tuple[Indices, Indices]:
+def nearest_order(u: Vector, start: int = 0) -> tuple[Indices, Indices]:
     """(order, parent): from point to nearest point, so that solutions can be carried on."""
     n = len(u)
     parent = np.full(n, -1, np.int64)
@@ -159,7 +159,7 @@ def chain(u: Vector, start: int = 0) -> tuple[Indices, Indices]:
 _MANY = 3000
 
 
-def only(k: int) -> Indices:
+def single_order(k: int) -> Indices:
     """One point as an order."""
     return np.array([k], np.int64)
 

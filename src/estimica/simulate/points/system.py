@@ -19,7 +19,7 @@ from estimica.compiled.tuning import Tuning
 from estimica.flat.system import Origin
 from estimica.simulate.points import layout as at
 from estimica.simulate.points.conserved import Conserved
-from estimica.simulate.roots.residual import true_residual
+from estimica.simulate.roots.residual import residual_with_scale
 from estimica.simulate.roots.search import NESTED, RootSearch, Unknowns, number_of, unknowns_of
 from estimica.structure.parameters import is_parameter
 from estimica.structure.sorted_system import Assignment, Block
@@ -140,7 +140,7 @@ def build_system(
     slopes = _push(y, [*seeds, (Z, ca.reshape(W, m, Z.shape[0]).T)], m)
     given = [h.u, h.d, P]
     limits = _limits(tuning, Z)
-    E, size = true_residual(G, [Z, *given])
+    E, size = residual_with_scale(G, [Z, *given])
     functions = [
         ca.Function(name, arguments, list(results), {"cse": True})
         for name, results in (

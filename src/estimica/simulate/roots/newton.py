@@ -16,7 +16,7 @@ EXACT = 1e-14  # ... and when there is nothing left to gain
 CONTINUATION_STEPS = 40
 
 
-def near(E: Vector, size: Vector) -> bool:
+def is_near_zero(E: Vector, size: Vector) -> bool:
     """Whether true residuals are small beside their terms; see `true_residual`."""
     return bool(((np.abs(E) <= SOLVED * size) | ((np.abs(E) <= 1e-200) & (size >= 0))).all())
 
@@ -59,7 +59,7 @@ def newton_step(J: Vector, R: Vector) -> Vector:
     return np.asarray(np.linalg.lstsq(J, -R, rcond=1e-12)[0], np.float64)
 
 
-def follow(solve_at: Callable[[Vector, float], Vector | None], U: Vector) -> Vector | None:
+def continue_root(solve_at: Callable[[Vector, float], Vector | None], U: Vector) -> Vector | None:
     """From the root `U` at share 0 to the one at share 1, in steps that succeed."""
     reached, step = 0.0, 0.1
     for _ in range(CONTINUATION_STEPS):
@@ -74,7 +74,9 @@ def follow(solve_at: Callable[[Vector, float], Vector | None], U: Vector) -> Vec
     return None
 
 
-def from_far(evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True) -> Vector | None:
+def solve_by_continuation(
+    evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True
+) -> Vector | None:
     """The root that R = (1−λ)·R(U) leads to as λ goes from 0 to 1."""
     start = evaluate(U)[0]
     if not np.isfinite(start).all():
@@ -87,7 +89,7 @@ def from_far(evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True) -> Ve
 
         return solve(eased, point) if share < 1.0 else solve(evaluate, point, holds)
 
-    return follow(solve_at, U)
+    return continue_root(solve_at, U)
 
 
 def _damped(

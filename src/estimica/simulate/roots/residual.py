@@ -65,7 +65,7 @@ class _Number:
     finite: ca.SX | bool = True
 
 
-def true_residual(R: ca.SX, arguments: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
+def residual_with_scale(R: ca.SX, arguments: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
     """(E, size) of residuals R of the arguments; a size is -1 where something is not finite."""
     function = ca.Function("R", list(arguments), [ca.densify(R)], {"cse": True})
     symbols = [ca.SX(a) for a in arguments]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 
-from estimica.simulate.roots.newton import near
+from estimica.simulate.roots.newton import is_near_zero
 
 Vector = npt.NDArray[np.float64]
 #: xs -> true residuals and the sizes of their terms, -1 where something is not finite
@@ -62,7 +62,7 @@ def scalar_roots(curve: Curve, where: Range) -> list[float]:
     if not found.size:
         return []
     E, size = curve(found)
-    true = [float(r) for r, e, s in zip(found, E, size, strict=True) if near(e, s)]
+    true = [float(r) for r, e, s in zip(found, E, size, strict=True) if is_near_zero(e, s)]
     blind = not where.given and not _regular(curve, where)
     return sorted(true, key=lambda r: (blind and r < 0, abs(r - where.guess), -r))
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from estimica.flat.expression import Expression
 from estimica.flat.system import Variable
 from estimica.simulate.roots import newton
-from estimica.simulate.roots.residual import true_residual
+from estimica.simulate.roots.residual import residual_with_scale
 from estimica.simulate.roots.scalar import Range, scalar_roots
 from estimica.structure.graph.matching import match, strong_components
 from estimica.structure.sorted_system import SortedSystem
@@ -78,7 +78,7 @@ def _scale(v: Variable | None) -> float:
 
 
 @dataclass(frozen=True)
-class Found:
+class RootResult:
     """A root; or None and what could not be solved, in words."""
 
     U: Vector | None
@@ -114,7 +114,7 @@ class RootSearch:
         """The search for equations of symbols U and others that are given."""
         R = ca.densify(R)
         arguments = [U, *given]
-        E, size = true_residual(R, arguments)
+        E, size = residual_with_scale(R, arguments)
         forward = {"allow_reverse": False}
         J = ca.jacobian(R, U, forward)
         limits = ca.SX(0, 1) if slack is None else ca.densify(slack)
@@ -129,12 +129,12 @@ class RootSearch:
 
     def find(
         self, guess: Vector, *given: Vector | float, begun: npt.NDArray[np.bool_] | None = None
-    ) -> Found:
+    ) -> RootResult:
         """The root that the guess leads to; `begun` are unknowns whose guess says something, those
         with a start value where nothing else is said."""
         known = np.array(self.unknowns.given, bool) if begun is None else begun
         with np.errstate(all="ignore"):  # guesses over many decades: what overflows is left
-            return _Walk(self, given, known).run(guess)
+            return _BlockSearch(self, given, known).run(guess)
 
     @cached_property
     def blocks(self) -> tuple[_Block, ...]:
@@ -171,7 +171,7 @@ class RootSearch:
         return [[i for i, b in sorted(last.items()) if b == k] for k in range(len(columns))]
 
 
-class _Walk:
+class _BlockSearch:
     """One search: through the blocks, and back where one of them has no root."""
 
     def __init__(
@@ -183,10 +183,10 @@ class _Walk:
         self.failed = -1
         self.last = np.zeros(0)
 
-    def run(self, guess: Vector) -> Found:
+    def run(self, guess: Vector) -> RootResult:
         blocks = self.search.blocks
         if not blocks:
-            return Found(guess)
+            return RootResult(guess)
         stack = [self._roots(blocks[0], guess)]
         for _ in range(len(blocks) + _ROOTS_BEFORE):
             while stack and (U := next(stack[-1], None)) is None:
@@ -197,11 +197,11 @@ class _Walk:
                 break
             assert U is not None
             if len(stack) == len(blocks):
-                return Found(U)
+                return RootResult(U)
             if len(stack) > self.failed:
                 self.last = U
             stack.append(self._roots(blocks[len(stack)], U))
-        return Found(None, self._why(blocks[max(self.failed, 0)]))
+        return RootResult(None, self._why(blocks[max(self.failed, 0)]))
 
     def _why(self, block: _Block) -> str:
         u = self.search.unknowns
@@ -265,14 +265,14 @@ class _Walk:
 
         def holds(part: Vector) -> bool:
             E, size = self.search.true(_with(U, columns, part), *self.given)
-            return newton.near(np.array(E).ravel()[rows], np.array(size).ravel()[rows])
+            return newton.is_near_zero(np.array(E).ravel()[rows], np.array(size).ravel()[rows])
 
         known: list[Vector] = []
         guesses = self._guesses(block, U) if block.curved else iter([U[columns]])
         for number, guess in enumerate(guesses):
             root = newton.solve(evaluate, guess, holds)
             if root is None and number < _CONTINUED:
-                root = newton.from_far(evaluate, guess, holds)
+                root = newton.solve_by_continuation(evaluate, guess, holds)
             if root is not None and not any(np.allclose(root, k, rtol=1e-6) for k in known):
                 known.append(root)
                 yield _with(U, columns, root)

@@ -15,14 +15,14 @@ from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import Observations
 from estimica.flat.modelica_text import write_expression
 from estimica.simulate.modelica.model import ModelicaModel
-from estimica.simulate.staged.plan import Staging
+from estimica.simulate.staged.plan import StagePlan
 from estimica.simulate.staged.response import FIXED, StagedResponse
 
 Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 
-def staged(model: Model, staging: Staging) -> Model:
+def with_stages(model: Model, staging: StagePlan) -> Model:
     """The model in such an experiment; itself where it is a plain one."""
     if not staging:
         return model
@@ -38,7 +38,7 @@ def staged(model: Model, staging: Staging) -> Model:
 class StagedModel(Model):
     """A Modelica model whose runs begin at rest or are changed from outside at given times."""
 
-    def __init__(self, model: ModelicaModel, staging: Staging) -> None:
+    def __init__(self, model: ModelicaModel, staging: StagePlan) -> None:
         self.model = model
         self.staging = staging
         self.name = model.name
@@ -65,11 +65,11 @@ class StagedModel(Model):
 
     def driven_by(self, names: Sequence[str]) -> Model:
         """The same of the model whose inputs a case names."""
-        return staged(self.model.driven_by(names), self.staging)
+        return with_stages(self.model.driven_by(names), self.staging)
 
     def observed(self, observations: Observations) -> Model:
         """The same of the model with further outputs."""
-        return staged(self.model.observed(observations), self.staging)
+        return with_stages(self.model.observed(observations), self.staging)
 
     def response(
         self,

@@ -13,7 +13,7 @@ Values = tuple[tuple[str, Value], ...]
 
 
 @dataclass(frozen=True)
-class Rest:
+class SteadyStart:
     """The steady state from which an experiment begins, and what holds there instead."""
 
     inputs: tuple[tuple[str, float], ...] = ()
@@ -30,10 +30,10 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Staging:
+class StagePlan:
     """The steady start and the changes of one experiment, in the order of time."""
 
-    rest: Rest | None = None
+    rest: SteadyStart | None = None
     stages: tuple[Stage, ...] = ()
     name: str = field(default="", compare=False)  # of the case, for messages
 
@@ -54,6 +54,6 @@ class Staging:
         return tuple(n for n in names if n not in of_model)
 
 
-def pairs(given: Mapping[str, Value]) -> Values:
+def value_pairs(given: Mapping[str, Value]) -> Values:
     """A table of values as it is kept."""
     return tuple((n, v if isinstance(v, str) else float(v)) for n, v in given.items())

@@ -21,12 +21,12 @@ from estimica.compiled.tuning import Constant, require_tunable
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine import status
 from estimica.simulate.engine.run import Options, Pieces, Run, integrate
-from estimica.simulate.failure import describe
+from estimica.simulate.failure import run_failure_text
 from estimica.simulate.inputs import pieces_of
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.points.response import PointResponse
 from estimica.simulate.response import Response, _scaled, numbers
-from estimica.simulate.staged.plan import Rest, Staging, Value
+from estimica.simulate.staged.plan import StagePlan, SteadyStart, Value
 from estimica.simulate.trajectory import check_times
 
 Vector = npt.NDArray[np.float64]
@@ -52,7 +52,7 @@ class StagedResponse:
     def __init__(
         self,
         model: ModelicaModel,
-        staging: Staging,
+        staging: StagePlan,
         times: Sequence[float] | Vector,
         inputs: Mapping[str, object],
         parameters: dict[str, float],
@@ -121,7 +121,7 @@ class StagedResponse:
         scaled = _scaled(own, tuning, np.ones(len(tuning.wrt)))
         return replace(scaled, tuner_scales=(*found, *([1.0] * len(self._names))))
 
-    def _cut(self) -> list[_Leg]:
+    def _cut(self) -> list[_StageRun]:
         """What is simulated from one change to the next; a sample at a change sees it done."""
         cuts = [s.time for s in self.staging.stages]
         for time in cuts:
@@ -145,7 +145,7 @@ class StagedResponse:
             grid = self.times[first:until]
             grid = grid if final else np.append(grid, end)
             pieces = pieces_of(self.model.signals(dict(signals)), float(begin), end)
-            legs.append(_Leg(float(begin), grid, slice(first, until), pieces))
+            legs.append(_StageRun(float(begin), grid, slice(first, until), pieces))
         if len(legs) > 1:
             self._require_no_whens()
         return legs
@@ -272,14 +272,14 @@ class StagedResponse:
             values[c.index[constant.name]] = known[name][0] * constant.sign
         return values
 
-    def _change(self, leg: _Leg, known: dict[str, Moving], state: _State) -> None:
+    def _change(self, leg: _StageRun, known: dict[str, Moving], state: _State) -> None:
         """Switch parameters."""
         for stage in self.staging.stages:
             if stage.time == leg.begin:
                 values = {n: self._moved(v, known, state) for n, v in stage.set if n in self.moving}
                 known |= values
 
-    def _changed(self, leg: _Leg, known: Mapping[str, Moving], state: _State) -> _State:
+    def _changed(self, leg: _StageRun, known: Mapping[str, Moving], state: _State) -> _State:
         """States after what is set and added; what is set comes first."""
         x, X = state.x.copy(), state.X.copy()
         place = {n: k for k, n in enumerate(self._names)}
@@ -332,22 +332,22 @@ class StagedResponse:
             "changes; write them in tuners, states and parameters that do not follow from others",
         )
 
-    def _run(self, leg: _Leg, known: Mapping[str, Moving], state: _State) -> Run:
+    def _run(self, leg: _StageRun, known: Mapping[str, Moving], state: _State) -> Run:
         c, nx = self.configuration, len(self._names)
         P, _, _ = c.tuning.prepare(self._independent(known, state))
         seed = np.hstack([np.zeros((nx, len(self.moving))), np.eye(nx)])
-        begun = engine.Start(state.x, seed, state.z, state.d)
+        begun = engine.RunStart(state.x, seed, state.z, state.d)
         run = integrate(c.kernel, P, begun, leg.pieces, leg.grid, self._options)
         if not run.ok:
             told = Response(
                 c, self._independent(known, state), leg.pieces, leg.grid, leg.begin, Options()
             )
-            raise SimulationError(*describe(self.model.equations, run, told, c.tuning.wrt))
+            raise SimulationError(*run_failure_text(self.model.equations, run, told, c.tuning.wrt))
         return run
 
 
 @dataclass(frozen=True, eq=False)
-class _Leg:
+class _StageRun:
     """One stage: its samples, the rows where they stand, its inputs."""
 
     begin: float
@@ -361,8 +361,8 @@ class _Leg:
         return self.rows.stop - self.rows.start
 
 
-def _switched(staging: Staging) -> list[str]:
-    rest = Rest() if staging.rest is None else staging.rest
+def _switched(staging: StagePlan) -> list[str]:
+    rest = SteadyStart() if staging.rest is None else staging.rest
     return [*(n for n, _ in rest.parameters), *(n for s in staging.stages for n, _ in s.set)]
 
 

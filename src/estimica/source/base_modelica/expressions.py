@@ -8,7 +8,7 @@ from lark import Token, v_args
 from lark.visitors import Transformer_NonRecursive
 
 from estimica.source.base_modelica.document import Node, Parts
-from estimica.source.rumoca.hidden import OWN
+from estimica.source.rumoca.hidden import USER_DOCUMENT
 from estimica.source.syntax.nodes import BUILTINS, NAMED_ARGUMENT
 from estimica.source.syntax.parser import reference_node, unescaped
 
@@ -32,8 +32,8 @@ def plain_name(token: str) -> str:
 def span_of_text(meta: Meta) -> Node:
     """Where something stands in the text."""
     if meta.empty:
-        return {"source": OWN, "start": 0, "end": 0}
-    return {"source": OWN, "start": meta.start_pos, "end": meta.end_pos}
+        return {"source": USER_DOCUMENT, "start": 0, "end": 0}
+    return {"source": USER_DOCUMENT, "start": meta.start_pos, "end": meta.end_pos}
 
 
 def _literal(kind: str, value: object) -> Node:
@@ -220,19 +220,19 @@ class Expressions(Transformer_NonRecursive[Token, Any]):
     def call(self, meta: Meta, children: list[Any]) -> Node:
         """`f(a)`."""
         reference, arguments = children
-        return called(reference, arguments, span_of_text(meta))
+        return call_node(reference, arguments, span_of_text(meta))
 
     @v_args(meta=True)
     def initial_call(self, meta: Meta, children: list[Any]) -> Node:
         """`initial()`."""
-        return called(Reference([("initial", [])], False, {}), children[0], span_of_text(meta))
+        return call_node(Reference([("initial", [])], False, {}), children[0], span_of_text(meta))
 
     def pure_call(self, arguments: list[Node]) -> Node:
         """`pure(f(a))`."""
         return arguments[0]
 
 
-def called(reference: Reference, arguments: list[Node], span: Node) -> Node:
+def call_node(reference: Reference, arguments: list[Node], span: Node) -> Node:
     """A call; names in quotes are functions of the text, others those of the language."""
     name = reference.name
     if not reference.quoted:

@@ -32,9 +32,9 @@ from estimica.source.base_modelica.variables import (
 )
 from estimica.source.interpreter.expressions import Interpreter
 from estimica.source.interpreter.values import MOST_ELEMENTS, Value, ValueMismatch, is_array
-from estimica.source.modifiers import Fixed
-from estimica.source.rumoca.hidden import HiddenSections
-from estimica.source.rumoca.hidden_sections import distribute
+from estimica.source.modifiers import FixedValue
+from estimica.source.rumoca.hidden import FlatSections
+from estimica.source.rumoca.hidden_sections import add_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,18 +44,18 @@ _SUBSCRIPTED = re.compile(r"[^\[\]]*(\[\d+(,\s*\d+)*\][^\[\]]*)*")
 
 
 @dataclass(frozen=True, slots=True)
-class BaseSections:
+class DocumentSections:
     """The sections of the model, in the way in which hidden sections are given to `decode`."""
 
     model: Class
     dropped: frozenset[str]  # variables without a meaning here: texts that change
 
-    def sections(self, interpreter: Interpreter) -> HiddenSections:
+    def sections(self, interpreter: Interpreter) -> FlatSections:
         """The sections, loops and settled branches dissolved."""
-        result = HiddenSections()
+        result = FlatSections()
         for section in self.model.sections:
             nodes = [n for n in section.nodes if not self._is_dropped(n)]
-            distribute(
+            add_section(
                 interpreter, section.kind, [n for n in nodes if not _is_advice(n)], "", result
             )
         return result
@@ -79,12 +79,14 @@ class FlatModel:
     """The flat model while it is built, and what is to be known beside it."""
 
     flat: dict[str, Any]
-    sections: BaseSections
+    sections: DocumentSections
     notes: list[str] = field(default_factory=list)
     evaluated: frozenset[str] = frozenset()  # parameters that the writer has built in
 
 
-def flat_model(document: Document, model: Class, label: str, fix: Mapping[str, Fixed]) -> FlatModel:
+def flat_model(
+    document: Document, model: Class, label: str, fix: Mapping[str, FixedValue]
+) -> FlatModel:
     """`model` of `document` as variables, functions and sections, with the values `fix`."""
     return _Builder(document, model, Types(document, label), label, fix).built()
 
@@ -96,7 +98,7 @@ class _Builder:
         model: Class,
         types: Types,
         label: str,
-        fix: Mapping[str, Fixed],
+        fix: Mapping[str, FixedValue],
     ) -> None:
         self._document = document
         self._model = model
@@ -126,7 +128,7 @@ class _Builder:
         if self._dropped:
             listed = ", ".join(sorted(self._dropped)[:3])
             self._notes.append(f"texts that change during the run are left out: {listed}")
-        sections = BaseSections(self._model, frozenset(self._dropped))
+        sections = DocumentSections(self._model, frozenset(self._dropped))
         return FlatModel(self._flat(), sections, self._notes, frozenset(self._evaluated))
 
     def _flat(self) -> dict[str, Any]:

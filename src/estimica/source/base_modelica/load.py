@@ -14,12 +14,12 @@ from estimica.source.base_modelica.document import Class, Document, Modification
 from estimica.source.base_modelica.flat import FlatModel, flat_model
 from estimica.source.base_modelica.parser import grammar, parse
 from estimica.source.base_modelica.text import BaseText
-from estimica.source.cache import key_of, store, stored
+from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.decode.origins import SourceFiles
 from estimica.source.decode.system import decode
 from estimica.source.interpreter.expressions import MISFIT, MISFITS
 from estimica.source.interpreter.values import ValueMismatch
-from estimica.source.modifiers import Fixed, check_names
+from estimica.source.modifiers import FixedValue, check_fixed_names
 
 _BUILT_IN = "OpenModelica has built its value into the equations"
 _UNUSED = "no equation uses it; OpenModelica may have built its value in"
@@ -29,17 +29,17 @@ def load_base_modelica(
     source: BaseText,
     class_name: str | None = None,
     *,
-    fix: Mapping[str, Fixed] | None = None,
+    fix: Mapping[str, FixedValue] | None = None,
     cache: bool = True,
 ) -> FlatSystem:
     """The model of a Base Modelica text; arguments as those of `load_flat`."""
     fixed = sorted((k, type(v).__name__, v) for k, v in (fix or {}).items())
     key = key_of("base modelica", grammar(), class_name, source.text, source.label, fixed)
-    system = stored(key) if cache else None
+    system = read_flat(key) if cache else None
     if system is None:
         system = base_modelica_system(source.text, source.label, class_name, fix)
         if cache:
-            store(key, system)
+            write_flat(key, system)
     return system.named(key if cache else "")
 
 
@@ -47,7 +47,7 @@ def base_modelica_system(
     text: str,
     label: str = "",
     class_name: str | None = None,
-    fix: Mapping[str, Fixed] | None = None,
+    fix: Mapping[str, FixedValue] | None = None,
 ) -> FlatSystem:
     """The model of a Base Modelica text as scalar variables and equations.
 
@@ -60,7 +60,7 @@ def base_modelica_system(
     try:
         system = _decoded(document, model, text, name, label, {})
         if fix:
-            check_names(fix, system)
+            check_fixed_names(fix, system)
             _refuse_built_in(fix, system)
             document = parse(text.removeprefix("\ufeff"), name)
             model = _chosen(document, class_name, name)
@@ -89,7 +89,12 @@ def _chosen(document: Document, class_name: str | None, label: str) -> Class:
 
 
 def _decoded(
-    document: Document, model: Class, text: str, name: str, label: str, fix: Mapping[str, Fixed]
+    document: Document,
+    model: Class,
+    text: str,
+    name: str,
+    label: str,
+    fix: Mapping[str, FixedValue],
 ) -> FlatSystem:
     built = flat_model(document, model, name, fix)
     files = SourceFiles(text, name)
@@ -101,7 +106,7 @@ def _decoded(
     )
 
 
-def _refuse_built_in(fix: Mapping[str, Fixed], system: FlatSystem) -> None:
+def _refuse_built_in(fix: Mapping[str, FixedValue], system: FlatSystem) -> None:
     """Refuse values that would have no effect, because the writer of the text used others."""
     for name in fix:
         variable = system.by_name.get(name)

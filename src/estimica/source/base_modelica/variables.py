@@ -7,7 +7,7 @@ from typing import Any
 
 from estimica.source.base_modelica.document import Component, Modification, Node
 from estimica.source.base_modelica.types import Type
-from estimica.source.modifiers import Fixed
+from estimica.source.modifiers import FixedValue
 
 _STATE_SELECTS = ("never", "avoid", "default", "prefer", "always")
 
@@ -69,7 +69,7 @@ def _state_select(node: Node | None) -> str:
     return word if word in _STATE_SELECTS else "default"
 
 
-def literal_node(value: Fixed) -> Node:
+def literal_node(value: FixedValue) -> Node:
     """A value that the user gives."""
     if isinstance(value, bool):
         return {"Literal": {"value": {"Boolean": value}}}

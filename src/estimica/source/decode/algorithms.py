@@ -13,23 +13,23 @@ from estimica.source.decode.variables import given_start
 from estimica.source.decode.whens import Whens, conditions_of
 from estimica.source.interpreter import statements
 from estimica.source.interpreter.expressions import Frame, Interpreter
-from estimica.source.interpreter.names import Declared
+from estimica.source.interpreter.names import Declaration
 from estimica.source.interpreter.operators import choose
 from estimica.source.interpreter.values import Value, elementwise, is_array, scalars
-from estimica.source.rumoca.hidden import Section
+from estimica.source.rumoca.hidden import AlgorithmSection
 from estimica.source.syntax.nodes import Node, span_of
 
 
-def sections_of(flat: Mapping[str, Any], key: str) -> list[Section]:
+def sections_of(flat: Mapping[str, Any], key: str) -> list[AlgorithmSection]:
     """The algorithm sections that the compiler hands over."""
     return [
-        Section(raw["statements"], raw["origin"].removeprefix("algorithm from ").strip())
+        AlgorithmSection(raw["statements"], raw["origin"].removeprefix("algorithm from ").strip())
         for raw in flat[key]
     ]
 
 
 def decode_algorithms(
-    interpreter: Interpreter, sections: Sequence[Section], files: SourceFiles, whens: Whens
+    interpreter: Interpreter, sections: Sequence[AlgorithmSection], files: SourceFiles, whens: Whens
 ) -> list[Equation]:
     """The equations of algorithm sections; their when-statements are added to `whens`."""
     return [
@@ -40,7 +40,7 @@ def decode_algorithms(
 
 
 def decode_initial_algorithms(
-    interpreter: Interpreter, sections: Sequence[Section], files: SourceFiles, whens: Whens
+    interpreter: Interpreter, sections: Sequence[AlgorithmSection], files: SourceFiles, whens: Whens
 ) -> list[Equation]:
     """The equations of initial algorithm sections."""
     return [
@@ -58,7 +58,7 @@ class _Execution:
         interpreter: Interpreter,
         files: SourceFiles,
         whens: Whens,
-        section: Section,
+        section: AlgorithmSection,
         kind: str,
     ) -> None:
         self._interpreter = interpreter
@@ -77,7 +77,7 @@ class _Execution:
                 if "When" in statement:
                     frame = self._when(statement["When"], frame)
                 else:
-                    frame = statements.finished(self._interpreter, [statement], frame)
+                    frame = statements.frame_after(self._interpreter, [statement], frame)
         origin = self._origin(self._section.statements[0])
         for name, declared in self._targets.items():
             for symbol, before, after in _thrice(declared.symbol, initial[name], frame[name]):
@@ -87,7 +87,7 @@ class _Execution:
     def _origin(self, statement: Node) -> Origin:
         return self._files.origin(span_of(statement), self._kind, self._section.component)
 
-    def _before(self, declared: Declared) -> Value:
+    def _before(self, declared: Declaration) -> Value:
         """What a variable is worth before it is assigned: pre() if discrete, else its start."""
         if self._kind == "initial algorithm":
             return elementwise(lambda s: s, declared.symbol)
@@ -98,7 +98,7 @@ class _Execution:
             start = self._interpreter.value(declared.raw["start"], {})
         return elementwise(lambda _, s: s, declared.symbol, start)
 
-    def _assigned(self, nodes: Sequence[Node]) -> Iterator[Declared]:
+    def _assigned(self, nodes: Sequence[Node]) -> Iterator[Declaration]:
         names = self._interpreter.names
         for path in _assigned_paths(nodes):
             idents = [ident for ident, _ in path]
@@ -134,8 +134,10 @@ class _Execution:
             branches.append(Branch(conditions, tuple(actions)))
             shared = [n for n in self._whenned if self._whenned[n] > 1]
             if shared:
-                fired = ex.both(self._fired(conditions, origin), ex.negate(fired_before))
-                fired_before = ex.either(fired_before, fired)
+                fired = ex.logical_and(
+                    self._fired(conditions, origin), ex.logical_not(fired_before)
+                )
+                fired_before = ex.logical_or(fired_before, fired)
                 for name in shared:
                     after[name] = choose(fired, body[name], after[name])
         for name, count in self._whenned.items():
@@ -152,7 +154,7 @@ class _Execution:
     ) -> tuple[list[Action], Frame]:
         actions: list[Action] = []
         plain = [n for n in nodes if not {"Reinit", "Terminate", "Assert"} & n.keys()]
-        body = statements.finished(self._interpreter, plain, frame) if plain else dict(frame)
+        body = statements.frame_after(self._interpreter, plain, frame) if plain else dict(frame)
         for name, declared in self._targets.items():
             if self._whenned.get(name) != 1:
                 continue
@@ -181,7 +183,7 @@ class _Execution:
         result = ex.ZERO
         for condition in conditions:
             if condition.op in ("initial", "sample", "edge", "change"):
-                result = ex.either(result, condition)
+                result = ex.logical_or(result, condition)
                 continue
             if condition.op != "name":
                 name = f"$condition{len(self._whens.flags) + 1}"
@@ -192,11 +194,11 @@ class _Execution:
                 )
                 self._whens.equations.append(Equation(ex.name(name), condition, origin))
                 condition = ex.name(name)
-            result = ex.either(result, ex.node("edge", condition))
+            result = ex.logical_or(result, ex.node("edge", condition))
         return result
 
 
-def _is_target(declared: Declared, name: str) -> bool:
+def _is_target(declared: Declaration, name: str) -> bool:
     return any(n == name for n, _ in declared.elements())
 
 

@@ -72,20 +72,20 @@ def decode_assertions(
             interpreter.check(condition, message, warning, origin)
 
 
-def equated(lhs: Value, rhs: Value) -> Iterator[tuple[Expression, Expression]]:
+def scalar_pairs(lhs: Value, rhs: Value) -> Iterator[tuple[Expression, Expression]]:
     """The scalar pairs of lhs = rhs for values of any shape; a skipped output gives none."""
     if isinstance(lhs, tuple) or isinstance(rhs, tuple):
         left = lhs if isinstance(lhs, tuple) else (lhs,)
         right = rhs if isinstance(rhs, tuple) else (rhs,)
         for a, b in zip(left, right, strict=False):
-            yield from equated(a, b)
+            yield from scalar_pairs(a, b)
     elif lhs is None or rhs is None:
         return
     elif isinstance(lhs, dict) and isinstance(rhs, dict):
         for key in lhs:
             if key not in rhs:
                 raise ValueMismatch(f"the right side has no field '{key}'")
-            yield from equated(lhs[key], rhs[key])
+            yield from scalar_pairs(lhs[key], rhs[key])
     elif is_array(lhs) or is_array(rhs):
         yield from _equated_arrays(lhs, rhs)
     elif isinstance(lhs, Expression) and isinstance(rhs, Expression):
@@ -105,7 +105,7 @@ def _equated_arrays(lhs: Value, rhs: Value) -> Iterator[tuple[Expression, Expres
         left = left * len(right) if len(left) == 1 else left
         right = right * len(left) if len(right) == 1 else right
     for a, b in zip(left, right, strict=True):
-        yield from equated(a, b)
+        yield from scalar_pairs(a, b)
 
 
 def _items(value: Value) -> Iterator[Value]:
@@ -203,7 +203,7 @@ def _sides(
     rhs = interpreter.value(sub["rhs"], frame)
     if not isinstance(lhs, tuple) and isinstance(rhs, tuple):
         rhs = rhs[0]
-    return list(equated(lhs, rhs))
+    return list(scalar_pairs(lhs, rhs))
 
 
 def _settled_branch(interpreter: Interpreter, body: Node, frame: Frame) -> Node:
@@ -274,5 +274,5 @@ def _bindings(interpreter: Interpreter, files: SourceFiles) -> Iterator[Equation
         origin = declaration_origin(declared, files, "binding")
         with interpreter.at(origin):
             value = interpreter.declared_value(declared, declared.raw["binding"])
-            for lhs, rhs in equated(declared.symbol, value):
+            for lhs, rhs in scalar_pairs(declared.symbol, value):
                 yield Equation(lhs, rhs, origin)

@@ -11,7 +11,7 @@ from typing import Any
 
 from estimica.flat.system import Origin
 from estimica.source.libraries.package_text import Piece, library_text, read_text
-from estimica.source.rumoca.hidden import OWN
+from estimica.source.rumoca.hidden import USER_DOCUMENT
 from estimica.source.rumoca.worker import DOCUMENT
 
 _LONGEST = 160
@@ -49,7 +49,7 @@ class SourceFiles:
         if not span:
             return Origin(kind=kind, component=component)
         number = span["source"]
-        if number == OWN:
+        if number == USER_DOCUMENT:
             document, start, end = self._own, span["start"], span["end"]
         elif number in self._read_here:
             document, start, end = self._file(self._read_here[number]), span["start"], span["end"]

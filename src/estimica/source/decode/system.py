@@ -22,7 +22,7 @@ from estimica.source.decode.origins import SourceFiles
 from estimica.source.decode.variables import decode_variables
 from estimica.source.decode.whens import Whens, decode_whens, discrete_targets
 from estimica.source.interpreter.expressions import Interpreter
-from estimica.source.rumoca.hidden import HiddenSections, is_generated
+from estimica.source.rumoca.hidden import FlatSections, is_generated
 from estimica.source.rumoca.process import RUMOCA_VERSION
 
 #: the parts of a flat model that are read
@@ -72,10 +72,10 @@ _IGNORED = frozenset(
 )
 
 
-class Sections(Protocol):
+class SectionSource(Protocol):
     """Code that stands beside the flat model."""
 
-    def sections(self, interpreter: Interpreter) -> HiddenSections:
+    def sections(self, interpreter: Interpreter) -> FlatSections:
         """The code, with the names of the flat model."""
 
 
@@ -84,7 +84,7 @@ def decode(
     name: str,
     files: SourceFiles,
     source: str = "",
-    hidden: Sections | None = None,
+    hidden: SectionSource | None = None,
 ) -> FlatSystem:
     """The flat model `flat` of class `name` as scalar variables and equations.
 
@@ -92,7 +92,7 @@ def decode(
     """
     check_keys(flat)
     interpreter = Interpreter(flat)
-    sections = hidden.sections(interpreter) if hidden is not None else HiddenSections()
+    sections = hidden.sections(interpreter) if hidden is not None else FlatSections()
     _mark_selected(interpreter, flat)
     whens = decode_whens(interpreter, [*flat["when_chains"], *sections.whens], files)
     equations = decode_equations(interpreter, flat, files, sections.equations)

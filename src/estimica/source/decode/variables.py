@@ -10,7 +10,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import Kind, Origin, StateSelect, Variability, Variable
 from estimica.source.decode.origins import SourceFiles
 from estimica.source.interpreter.expressions import Interpreter
-from estimica.source.interpreter.names import Declared, split
+from estimica.source.interpreter.names import Declaration, split_name
 from estimica.source.interpreter.values import Value, broadcast, is_array
 from estimica.source.syntax.nodes import Node, span_of
 
@@ -27,7 +27,7 @@ def decode_variables(
     )
 
 
-def declaration_origin(declared: Declared, files: SourceFiles, kind: str) -> Origin:
+def declaration_origin(declared: Declaration, files: SourceFiles, kind: str) -> Origin:
     """Where a variable is declared."""
     component = declared.name.rpartition(".")[0]
     return files.origin(declared.raw["source_span"], kind, component)
@@ -48,7 +48,7 @@ class _Reader:
         self._types = flat["variable_type_names"]
         self._inputs = set(flat["top_level_input_components"])
 
-    def scalars_of(self, declared: Declared) -> list[Variable]:
+    def scalars_of(self, declared: Declaration) -> list[Variable]:
         raw = declared.raw
         origin = declaration_origin(declared, self._files, "declaration")
         with self._interpreter.at(origin):
@@ -94,14 +94,14 @@ class _Reader:
             )
         return result
 
-    def _attribute(self, declared: Declared, node: Node | None) -> dict[str, Expression | None]:
+    def _attribute(self, declared: Declaration, node: Node | None) -> dict[str, Expression | None]:
         """An attribute of every element; None where it is not given or is no number."""
         value = self._interpreter.declared_value(declared, node) if node is not None else None
         spread = self._spread(declared, value)
         return {n: v if isinstance(v, Expression) else None for n, v in spread.items()}
 
     def _binding(
-        self, declared: Declared, start: dict[str, Expression | None]
+        self, declared: Declaration, start: dict[str, Expression | None]
     ) -> dict[str, Expression | str | None]:
         if not declared.is_parameter:
             return {n: None for n, _ in declared.elements()}
@@ -114,7 +114,7 @@ class _Reader:
             return dict(start)
         return self._spread(declared, value)
 
-    def _spread(self, declared: Declared, value: Value) -> dict[str, Expression | str | None]:
+    def _spread(self, declared: Declaration, value: Value) -> dict[str, Expression | str | None]:
         if not declared.dims:
             scalar = value.flat[0] if is_array(value) and value.size == 1 else value
             if scalar is not None and not isinstance(scalar, (Expression, str)):
@@ -123,23 +123,23 @@ class _Reader:
         spread = broadcast(value, declared.dims)
         return {name: spread[index] for name, index in declared.elements()}
 
-    def _variability(self, declared: Declared, name: str) -> Variability:
+    def _variability(self, declared: Declaration, name: str) -> Variability:
         if declared.variability is Variability.CONTINUOUS and name in self._discrete:
             return Variability.DISCRETE
         return declared.variability
 
-    def _causality(self, declared: Declared) -> str:
+    def _causality(self, declared: Declaration) -> str:
         causality = declared.raw["causality"]
         word = next(iter(causality)).lower() if isinstance(causality, dict) else ""
         if declared.is_parameter or (declared.raw["binding"] is not None and word == "input"):
             return "local"
         top = "." not in declared.name
-        if word == "input" and (top or split(declared.name)[0][0] in self._inputs):
+        if word == "input" and (top or split_name(declared.name)[0][0] in self._inputs):
             return "input"
         return "output" if word == "output" and top else "local"
 
 
-def given_start(raw: Node, declared: Declared) -> bool:
+def given_start(raw: Node, declared: Declaration) -> bool:
     """Whether a start value was written: the compiler puts in zeros, which point at the name."""
     if raw["start"] is None:
         return False
@@ -148,7 +148,7 @@ def given_start(raw: Node, declared: Declared) -> bool:
     return "Literal" not in raw["start"] or span_of(raw["start"]) != raw["source_span"]
 
 
-def _fixed(declared: Declared, index: tuple[int, ...]) -> bool:
+def _fixed(declared: Declaration, index: tuple[int, ...]) -> bool:
     fixed: list[bool] | None = declared.raw["fixed"]
     if not fixed:
         return declared.is_parameter

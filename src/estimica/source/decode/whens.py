@@ -19,7 +19,7 @@ from estimica.flat.system import (
     Variable,
     When,
 )
-from estimica.source.decode.equations import equated
+from estimica.source.decode.equations import scalar_pairs
 from estimica.source.decode.origins import SourceFiles
 from estimica.source.interpreter.expressions import Frame, Interpreter
 from estimica.source.interpreter.operators import as_text
@@ -142,7 +142,7 @@ class _Actions:
 
     def _set(self, name: str, value: Value, reinit: bool, origin: Origin) -> list[Action]:
         actions = []
-        for target, new in equated(self._target(name), value):
+        for target, new in scalar_pairs(self._target(name), value):
             if target.op != "name":
                 raise ValueMismatch(f"'{name}' cannot be assigned")
             actions.append(Action(target.target, new, reinit, origin))
@@ -179,6 +179,6 @@ class _Actions:
                     if key in actions
                     else (ex.name(target) if reinit else ex.pre(target))
                 )
-                value = ex.choose(truth, chosen, value)
+                value = ex.conditional(truth, chosen, value)
             result.append(Action(target, value, reinit, origin))
         return result

@@ -36,7 +36,7 @@ _SCALAR = {
 _TWO = {"Atan2": "atan2", "Div": "idiv", "Mod": "mod", "Rem": "rem"}
 
 
-def call(interpreter: Interpreter, function: str, nodes: list[Any], frame: Frame) -> Value:
+def call_builtin(interpreter: Interpreter, function: str, nodes: list[Any], frame: Frame) -> Value:
     """The value of the built-in `function` for argument nodes."""
     if function in _LAZY:
         return _LAZY[function](interpreter, nodes, frame)
@@ -170,7 +170,7 @@ def _sample(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
 
 def _semi_linear(interpreter: Interpreter, nodes: list[Any], frame: Frame) -> Value:
     x, above, below = (interpreter.scalar(n, frame) for n in nodes)
-    choice = ex.choose(ex.relation("ge", x, ex.ZERO), ex.mul(above, x), ex.mul(below, x))
+    choice = ex.conditional(ex.relation("ge", x, ex.ZERO), ex.mul(above, x), ex.mul(below, x))
     return ex.node("smooth", choice, ex.ZERO)
 
 

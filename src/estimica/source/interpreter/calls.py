@@ -81,7 +81,7 @@ class FunctionTable:
         return found[0] if len(found) == 1 else None
 
 
-def call(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
+def call_function(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
     """The value of a function call node (a tuple for several outputs)."""
     name: str = content["name"]["name"]
     if argument_name({"FunctionCall": content}) is not None:
@@ -105,7 +105,7 @@ def call(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
     return _evaluate(interpreter, function, content["args"], frame, given)
 
 
-def handed_on(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
+def function_argument(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
     """A function as an argument: by its name, or `function f(a = 1)`."""
     held = frame.get(content["name"])
     if isinstance(held, FunctionValue):
@@ -116,7 +116,7 @@ def handed_on(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
 
 def call_statement(interpreter: Interpreter, content: Node, frame: Frame) -> Value:
     """The value of a call that stands as a statement."""
-    return call(interpreter, {"name": content["comp"], "args": content["args"]}, frame)
+    return call_function(interpreter, {"name": content["comp"], "args": content["args"]}, frame)
 
 
 def _evaluate(
@@ -204,7 +204,7 @@ def _applied(interpreter: Interpreter, function: Node, arguments: Frame) -> Valu
                 "write it as a loop",
             )
         local = _with_locals(interpreter, function, _regrouped(function, arguments))
-        after = statements.finished(interpreter, function["body"], local)
+        after = statements.frame_after(interpreter, function["body"], local)
     finally:
         interpreter.depth -= 1
     return _outputs(interpreter, function, after)

@@ -36,9 +36,9 @@ def complex_operation(op: str, a: Value, b: Value) -> Value:
             imaginary = ex.sub(ex.mul(ai, br), ex.mul(ar, bi))
             return _number(ex.div(real, size), ex.div(imaginary, size))
         case "Eq":
-            return ex.both(ex.relation("eq", ar, br), ex.relation("eq", ai, bi))
+            return ex.logical_and(ex.relation("eq", ar, br), ex.relation("eq", ai, bi))
         case "Neq":
-            return ex.either(ex.relation("ne", ar, br), ex.relation("ne", ai, bi))
+            return ex.logical_or(ex.relation("ne", ar, br), ex.relation("ne", ai, bi))
     raise ValueMismatch(f"the operator {op} between records")
 
 

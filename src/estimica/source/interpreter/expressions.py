@@ -14,7 +14,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Kind, Origin, Variability
 from estimica.source.interpreter import builtin_functions, calls
-from estimica.source.interpreter.names import Declared, NameTable
+from estimica.source.interpreter.names import Declaration, NameTable
 from estimica.source.interpreter.operators import as_text, binary, choose, unary
 from estimica.source.interpreter.parameters import ParameterValues
 from estimica.source.interpreter.values import (
@@ -27,7 +27,7 @@ from estimica.source.interpreter.values import (
     make_nested,
     sizes_of,
 )
-from estimica.source.limits import look
+from estimica.source.limits import check_limits
 from estimica.source.syntax.nodes import Node
 
 Frame = dict[str, Value]
@@ -62,7 +62,7 @@ class Interpreter:
 
     # --- nodes ---------------------------------------------------------------------------------
 
-    def declared_value(self, declared: Declared, node: Node) -> Value:
+    def declared_value(self, declared: Declaration, node: Node) -> Value:
         """The value of an expression in the declaration of a variable.
 
         The compiler passes modifiers on as they are written: in `Body body(m=m)` of a component
@@ -79,7 +79,7 @@ class Interpreter:
         """The value of an expression node."""
         self._steps += 1
         if not self._steps % _LOOK_EVERY:
-            look()
+            check_limits()
         kind, content = next(iter(node.items()))
         if self._owner is not None and content.get("span"):
             passed_on = self._passed_on(node, content["span"])
@@ -103,11 +103,13 @@ class Interpreter:
             case "If":
                 return self._if(content, frame)
             case "BuiltinCall":
-                return builtin_functions.call(self, content["function"], content["args"], frame)
+                return builtin_functions.call_builtin(
+                    self, content["function"], content["args"], frame
+                )
             case "FunctionCall":
-                return calls.call(self, content, frame)
+                return calls.call_function(self, content, frame)
             case "FunctionReference":
-                return calls.handed_on(self, content, frame)
+                return calls.function_argument(self, content, frame)
             case "Array":
                 return self._array(content, frame)
             case "Index":
@@ -236,7 +238,7 @@ class Interpreter:
     def check(self, condition: Expression, message: str, warning: bool, origin: Origin) -> None:
         """Remember an assertion, under the conditions that hold here."""
         for guard in reversed(self._guards):
-            condition = ex.either(ex.negate(guard), condition)
+            condition = ex.logical_or(ex.logical_not(guard), condition)
         if not ex.is_const(condition, 1.0):
             key = (condition, message)
             self.assertions.setdefault(key, Assertion(condition, message, warning, origin))
@@ -316,7 +318,7 @@ class Interpreter:
             value = self.element(field_of(value, part["ident"]), part["subs"], frame)
         return value
 
-    def _variable(self, declared: Declared) -> Value:
+    def _variable(self, declared: Declaration) -> Value:
         if declared.kind is Kind.STRING and declared.is_parameter:
             return self.parameters.binding(declared)
         if declared.variability is Variability.CONSTANT:
@@ -325,7 +327,7 @@ class Interpreter:
                 return value
         return declared.symbol
 
-    def _bound(self, declared: Declared) -> Value:
+    def _bound(self, declared: Declaration) -> Value:
         binding = declared.raw["binding"]
         if binding is None:
             return None
@@ -358,7 +360,7 @@ class Interpreter:
                 result = value
                 break
             chosen.append((condition, value))
-            excluded.append(ex.negate(condition))
+            excluded.append(ex.logical_not(condition))
         for condition, value in reversed(chosen):
             result = choose(condition, value, result)
         return result
@@ -422,10 +424,10 @@ class Interpreter:
 
 
 def _modifiers(
-    declared: Mapping[str, Declared],
-) -> dict[tuple[int, int, int], list[Declared]]:
+    declared: Mapping[str, Declaration],
+) -> dict[tuple[int, int, int], list[Declaration]]:
     """Parameters with a modifier for their value, by the place of the modifier."""
-    found: dict[tuple[int, int, int], list[Declared]] = {}
+    found: dict[tuple[int, int, int], list[Declaration]] = {}
     for d in declared.values():
         binding = d.raw["binding"]
         if binding is None or not d.is_parameter or not d.raw["binding_from_modification"]:

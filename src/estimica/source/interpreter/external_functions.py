@@ -9,7 +9,7 @@ import numpy as np
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.source.interpreter.tables import Extrapolation, Smoothness, Table, interpolated
+from estimica.source.interpreter.tables import Extrapolation, Smoothness, Table, interpolate
 from estimica.source.interpreter.values import Handle, Value, ValueMismatch, is_array
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _value(interpreter: Interpreter, arguments: Frame) -> Value:
     table = _column(interpreter, arguments["tableID"], arguments["icol"])
     u = arguments["u"]
     assert isinstance(u, Expression)
-    return interpolated(interpreter, table, u)
+    return interpolate(interpreter, table, u)
 
 
 def _time_value(interpreter: Interpreter, arguments: Frame) -> Value:
@@ -64,11 +64,11 @@ def _time_value(interpreter: Interpreter, arguments: Frame) -> Value:
     shift, start = handle.arguments["shiftTime"], handle.arguments["startTime"]
     assert isinstance(shift, Expression)
     assert isinstance(start, Expression)
-    value = interpolated(interpreter, table, ex.sub(time, shift))
+    value = interpolate(interpreter, table, ex.sub(time, shift))
     earliest = interpreter.parameters.peek(start)
     if earliest is not None and earliest <= 0.0 and not ex.names_in(start):
         return value
-    return ex.choose(ex.relation("lt", time, start), ex.ZERO, value)
+    return ex.conditional(ex.relation("lt", time, start), ex.ZERO, value)
 
 
 def _next_time_event(interpreter: Interpreter, arguments: Frame) -> Value:
@@ -101,9 +101,9 @@ def _plane_value(interpreter: Interpreter, arguments: Frame) -> Value:
         interpreter.refuse("a smooth table of two variables", "use linear segments")
     columns = tuple(table[0, 1:])
     rows = [Table(columns, tuple(row[1:]), smoothness, extrapolation) for row in table[1:]]
-    values = tuple(interpolated(interpreter, row, second) for row in rows)
+    values = tuple(interpolate(interpreter, row, second) for row in rows)
     between = Table(tuple(table[1:, 0]), values, smoothness, extrapolation)
-    return interpolated(interpreter, between, first)
+    return interpolate(interpreter, between, first)
 
 
 def _shape(interpreter: Interpreter, handle: Handle) -> tuple[Smoothness, Extrapolation]:

@@ -27,7 +27,7 @@ _PART = re.compile(r"((?:'[^']*'|[^.\[\]']+))((?:\[[^\]]*\])*)")
 MOST_SCALARS = 500_000
 
 
-class Declared:
+class Declaration:
     """One declaration of the flat model, perhaps of an array."""
 
     __slots__ = ("dims", "kind", "name", "raw", "symbol", "variability")
@@ -77,7 +77,7 @@ def symbol(name: str, dims: tuple[int, ...]) -> Value:
     return result
 
 
-def split(name: str) -> list[tuple[str, tuple[int, ...]]]:
+def split_name(name: str) -> list[tuple[str, tuple[int, ...]]]:
     """`a[2].b[1,3]` as [('a', (2,)), ('b', (1, 3))]."""
     parts = []
     for ident, brackets in _PART.findall(name):
@@ -91,7 +91,7 @@ class NameTable:
 
     def __init__(self, flat: Mapping[str, Any]) -> None:
         kinds = _Kinds(flat)
-        self.declared: dict[str, Declared] = {}
+        self.declared: dict[str, Declaration] = {}
         #: bindings of external objects, which are no variables
         self.handles: dict[str, Mapping[str, Any]] = {}
         _require_few(flat["variables"])
@@ -100,15 +100,15 @@ class NameTable:
             if kind is None:
                 self.handles[name] = raw["binding"]
             else:
-                self.declared[name] = Declared(name, raw, kind)
+                self.declared[name] = Declaration(name, raw, kind)
         self._literals: dict[str, int] = flat["enum_literal_ordinals"]
-        self.owner: dict[str, Declared] = {}
+        self.owner: dict[str, Declaration] = {}
         self.position: dict[str, tuple[int, ...]] = {}
         for declared in self.declared.values():
             for name, index in declared.elements():
                 self.owner[name] = declared
                 self.position[name] = index
-        self._plain: dict[str, list[Declared]] | None = None
+        self._plain: dict[str, list[Declaration]] | None = None
         self._components: dict[str, Value] | None = None
         self._found: dict[str, Value] = {}
 
@@ -121,14 +121,14 @@ class NameTable:
             self._found[name] = self._search(name)
         return self._found[name]
 
-    def by_plain_name(self, name: str) -> list[Declared]:
+    def by_plain_name(self, name: str) -> list[Declaration]:
         """The variables of that name when the subscripts of components are left out."""
         if name in self.declared:
             return [self.declared[name]]
         if self._plain is None:
             self._plain = {}
             for declared in self.declared.values():
-                plain = ".".join(ident for ident, _ in split(declared.name))
+                plain = ".".join(ident for ident, _ in split_name(declared.name))
                 self._plain.setdefault(plain, []).append(declared)
         return self._plain.get(name, [])
 
@@ -176,7 +176,7 @@ class NameTable:
         if self._components is None:
             self._components = _tree(self.declared)
         value: Value = self._components
-        for ident, subscripts in split(name):
+        for ident, subscripts in split_name(name):
             if is_array(value):
                 value = _field_of_all(value, ident)
             elif isinstance(value, dict):
@@ -197,12 +197,12 @@ def _field_of_all(value: Array, ident: str) -> Value:
     return None if any(f is None for f in fields) else make_nested(fields, value.shape)
 
 
-def _tree(declared: Mapping[str, Declared]) -> dict[str, Value]:
+def _tree(declared: Mapping[str, Declaration]) -> dict[str, Value]:
     """All variables as nested records; arrays of components as arrays of records."""
     root: dict[str, Any] = {}
     for d in declared.values():
         branch = root
-        parts = split(d.name)
+        parts = split_name(d.name)
         for ident, subscripts in parts[:-1]:
             branch = (
                 branch.setdefault(ident, {})

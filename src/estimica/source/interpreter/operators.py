@@ -27,8 +27,8 @@ _ELEMENTWISE: dict[str, Callable[[Expression, Expression], Expression]] = {
     "Div": ex.div,
     "DivElem": ex.div,
     "ExpElem": ex.power,
-    "And": ex.both,
-    "Or": ex.either,
+    "And": ex.logical_and,
+    "Or": ex.logical_or,
 }
 _RELATIONS = {"Lt": "lt", "Le": "le", "Gt": "gt", "Ge": "ge", "Eq": "eq", "Neq": "ne"}
 
@@ -62,7 +62,7 @@ def unary(op: str, a: Value) -> Value:
         case "Plus" | "PlusElem" | "DotPlus":
             return a
         case "Not":
-            return elementwise(ex.negate, a)
+            return elementwise(ex.logical_not, a)
     raise ValueMismatch(f"the operator {op} is unknown")
 
 
@@ -88,7 +88,7 @@ def choose(condition: Expression, yes: Value, no: Value) -> Value:
 
 def _choose_scalar(condition: Expression, yes: Value, no: Value) -> Value:
     if isinstance(yes, Expression) and isinstance(no, Expression):
-        return ex.choose(condition, yes, no)
+        return ex.conditional(condition, yes, no)
     return choose(condition, yes, no)
 
 

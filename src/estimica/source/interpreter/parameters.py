@@ -10,7 +10,7 @@ from estimica.flat import expression as ex
 from estimica.flat.evaluate import evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.system import Kind, Variability
-from estimica.source.interpreter.names import Declared, NameTable
+from estimica.source.interpreter.names import Declaration, NameTable
 from estimica.source.interpreter.values import Value, ValueMismatch, broadcast
 
 _LOGICAL = ex.RELATIONS | {"and", "or", "not"}
@@ -19,7 +19,7 @@ _LOGICAL = ex.RELATIONS | {"and", "or", "not"}
 class ParameterValues:
     """Bindings of parameters and constants, evaluated on demand; remembers which were built in."""
 
-    def __init__(self, names: NameTable, bound: Callable[[Declared], Value]) -> None:
+    def __init__(self, names: NameTable, bound: Callable[[Declaration], Value]) -> None:
         self._names = names
         self._bound = bound
         self._bindings: dict[str, Value] = {}
@@ -29,7 +29,7 @@ class ParameterValues:
         #: parameters whose value is part of the equations, with the reason
         self.evaluated: dict[str, str] = {}
 
-    def binding(self, declared: Declared) -> Value:
+    def binding(self, declared: Declaration) -> Value:
         """The value of a parameter or constant in terms of others (an array for an array)."""
         name = declared.name
         if name not in self._bindings:

@@ -29,7 +29,7 @@ MAX_UNDECIDED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class EarlyExit:
     """Where an algorithm leaves early."""
 
     condition: Expression
@@ -37,12 +37,12 @@ class Exit:
     returns: bool
 
 
-def run(
+def run_statements(
     interpreter: Interpreter, statements: Sequence[Node], frame: Frame
-) -> tuple[Frame | None, list[Exit]]:
+) -> tuple[Frame | None, list[EarlyExit]]:
     """Execute `statements`; `frame` itself is not changed."""
     live: Frame | None = dict(frame)
-    exits: list[Exit] = []
+    exits: list[EarlyExit] = []
     with ExitStack() as guards:
         for statement in statements:
             assert live is not None
@@ -51,13 +51,13 @@ def run(
             if live is None:
                 break
             for e in left:
-                guards.enter_context(interpreter.guarded(ex.negate(e.condition)))
+                guards.enter_context(interpreter.guarded(ex.logical_not(e.condition)))
     return live, exits
 
 
-def finished(interpreter: Interpreter, statements: Sequence[Node], frame: Frame) -> Frame:
+def frame_after(interpreter: Interpreter, statements: Sequence[Node], frame: Frame) -> Frame:
     """The frame after `statements`, early returns included."""
-    live, exits = run(interpreter, statements, frame)
+    live, exits = run_statements(interpreter, statements, frame)
     return _merged(live, exits)
 
 
@@ -144,7 +144,7 @@ def _array_updated(
 
 def _step(
     interpreter: Interpreter, statement: Node, frame: Frame
-) -> tuple[Frame | None, list[Exit]]:
+) -> tuple[Frame | None, list[EarlyExit]]:
     kind, content = (
         next(iter(statement.items())) if isinstance(statement, dict) else (statement, {})
     )
@@ -170,9 +170,9 @@ def _step(
         case "Assert":
             _assert(interpreter, content, frame)
         case "Return":
-            return None, [Exit(ex.ONE, frame, returns=True)]
+            return None, [EarlyExit(ex.ONE, frame, returns=True)]
         case "Break":
-            return None, [Exit(ex.ONE, frame, returns=False)]
+            return None, [EarlyExit(ex.ONE, frame, returns=False)]
         case "Empty":
             pass
         case _:
@@ -180,21 +180,23 @@ def _step(
     return frame, []
 
 
-def _if(interpreter: Interpreter, content: Node, frame: Frame) -> tuple[Frame | None, list[Exit]]:
+def _if(
+    interpreter: Interpreter, content: Node, frame: Frame
+) -> tuple[Frame | None, list[EarlyExit]]:
     ends: list[tuple[Expression, Frame | None]] = []
-    exits: list[Exit] = []
+    exits: list[EarlyExit] = []
     remaining = ex.ONE
     branches = [(b["cond"], b["stmts"]) for b in content["cond_blocks"]]
     for node, statements in [*branches, (None, content["else_block"] or [])]:
         condition = interpreter.truth(node, frame) if node is not None else ex.ONE
-        here = ex.both(remaining, condition)
+        here = ex.logical_and(remaining, condition)
         if ex.is_const(here, 0.0):
             continue
         with interpreter.guarded(here):
-            live, left = run(interpreter, statements, frame)
+            live, left = run_statements(interpreter, statements, frame)
         ends.append((here, live))
-        exits += [Exit(ex.both(here, e.condition), e.frame, e.returns) for e in left]
-        remaining = ex.both(remaining, ex.negate(condition))
+        exits += [EarlyExit(ex.logical_and(here, e.condition), e.frame, e.returns) for e in left]
+        remaining = ex.logical_and(remaining, ex.logical_not(condition))
         if ex.is_const(remaining, 0.0):
             break
     alive = [(c, f) for c, f in ends if f is not None]
@@ -202,11 +204,13 @@ def _if(interpreter: Interpreter, content: Node, frame: Frame) -> tuple[Frame | 
         return None, exits
     result = alive[-1][1]
     for condition, other in reversed(alive[:-1]):
-        result = merge(condition, other, result)
+        result = merge_frames(condition, other, result)
     return result, exits
 
 
-def _for(interpreter: Interpreter, content: Node, frame: Frame) -> tuple[Frame | None, list[Exit]]:
+def _for(
+    interpreter: Interpreter, content: Node, frame: Frame
+) -> tuple[Frame | None, list[EarlyExit]]:
     return _rounds(
         interpreter, _bindings(interpreter, content["indices"], frame), content["equations"], frame
     )
@@ -227,18 +231,18 @@ def _bindings(interpreter: Interpreter, indices: list[Node], frame: Frame) -> It
 
 def _rounds(
     interpreter: Interpreter, bindings: Iterable[Frame], body: Sequence[Node], frame: Frame
-) -> tuple[Frame | None, list[Exit]]:
+) -> tuple[Frame | None, list[EarlyExit]]:
     live: Frame | None = frame
-    breaks: list[Exit] = []
-    returns: list[Exit] = []
+    breaks: list[EarlyExit] = []
+    returns: list[EarlyExit] = []
     with ExitStack() as guards:
         for indices in bindings:
             assert live is not None
             hidden = {k: live[k] for k in indices if k in live}
-            live, left = run(interpreter, body, {**live, **indices})
+            live, left = run_statements(interpreter, body, {**live, **indices})
             for e in left:
                 (returns if e.returns else breaks).append(e)
-                guards.enter_context(interpreter.guarded(ex.negate(e.condition)))
+                guards.enter_context(interpreter.guarded(ex.logical_not(e.condition)))
             if live is None:
                 break
             live = {**{k: v for k, v in live.items() if k not in indices}, **hidden}
@@ -247,10 +251,12 @@ def _rounds(
     return _merged(live, breaks), returns
 
 
-def _while(interpreter: Interpreter, block: Node, frame: Frame) -> tuple[Frame | None, list[Exit]]:
+def _while(
+    interpreter: Interpreter, block: Node, frame: Frame
+) -> tuple[Frame | None, list[EarlyExit]]:
     live: Frame | None = frame
-    breaks: list[Exit] = []
-    returns: list[Exit] = []
+    breaks: list[EarlyExit] = []
+    returns: list[EarlyExit] = []
     undecided = 0
     with ExitStack() as guards:
         for _ in range(MAX_ROUNDS):
@@ -269,12 +275,12 @@ def _while(interpreter: Interpreter, block: Node, frame: Frame) -> tuple[Frame |
                         "a while-loop whose number of rounds is known only during the run",
                         "use a for-loop with enough rounds and leave it by break",
                     )
-                breaks.append(Exit(ex.negate(condition), live, returns=False))
+                breaks.append(EarlyExit(ex.logical_not(condition), live, returns=False))
                 guards.enter_context(interpreter.guarded(condition))
-            live, left = run(interpreter, block["stmts"], live)
+            live, left = run_statements(interpreter, block["stmts"], live)
             for e in left:
                 (returns if e.returns else breaks).append(e)
-                guards.enter_context(interpreter.guarded(ex.negate(e.condition)))
+                guards.enter_context(interpreter.guarded(ex.logical_not(e.condition)))
             if live is None:
                 break
         else:
@@ -303,14 +309,14 @@ def _assert(interpreter: Interpreter, content: Node, frame: Frame) -> None:
     interpreter.check(condition, message, warning, interpreter.place)
 
 
-def merge(condition: Expression, yes: Frame, no: Frame) -> Frame:
+def merge_frames(condition: Expression, yes: Frame, no: Frame) -> Frame:
     """The frame of those for whom `condition` holds joined with that of the others."""
     return {key: choose(condition, yes.get(key), no.get(key)) for key in dict.fromkeys((*yes, *no))}
 
 
-def _merged(live: Frame | None, exits: Sequence[Exit]) -> Frame:
+def _merged(live: Frame | None, exits: Sequence[EarlyExit]) -> Frame:
     result = live
     for e in reversed(exits):
-        result = e.frame if result is None else merge(e.condition, e.frame, result)
+        result = e.frame if result is None else merge_frames(e.condition, e.frame, result)
     assert result is not None
     return result

@@ -50,7 +50,7 @@ class Table:
     extrapolation: Extrapolation
 
 
-def interpolated(interpreter: Interpreter, table: Table, u: Expression) -> Expression:
+def interpolate(interpreter: Interpreter, table: Table, u: Expression) -> Expression:
     """The value of `table` at `u`.
 
     At a point where x stands twice (a jump) the later value holds from the point on.
@@ -125,7 +125,7 @@ def _ends(
         case Extrapolation.HOLD:
             return ys[0], ys[-1]
         case Extrapolation.NONE:
-            inside = ex.both(ex.relation("ge", u, xs[0]), ex.relation("le", u, xs[-1]))
+            inside = ex.logical_and(ex.relation("ge", u, xs[0]), ex.relation("le", u, xs[-1]))
             interpreter.check(
                 ex.node("noEvent", inside),
                 "a table is asked for a value outside its points",
@@ -149,7 +149,7 @@ def _chosen(u: Expression, cuts: Sequence[Expression], pieces: Sequence[Expressi
     if len(pieces) == 1:
         return pieces[0]
     middle = len(cuts) // 2
-    return ex.choose(
+    return ex.conditional(
         ex.relation("lt", u, cuts[middle]),
         _chosen(u, cuts[:middle], pieces[: middle + 1]),
         _chosen(u, cuts[middle + 1 :], pieces[middle + 1 :]),
@@ -218,7 +218,7 @@ def _akima_mean(
     weights = ex.add(left, right)
     mean = ex.div(ex.add(ex.mul(right, b), ex.mul(left, c)), weights)
     flat = ex.ZERO if modified else ex.mul(half, ex.add(b, c))
-    return ex.choose(ex.relation("gt", weights, ex.ZERO), mean, flat)
+    return ex.conditional(ex.relation("gt", weights, ex.ZERO), mean, flat)
 
 
 def _monotone(
@@ -229,7 +229,7 @@ def _monotone(
     inner = []
     for d0, d1, w0, w1 in zip(secants, secants[1:], widths, widths[1:], strict=False):
         same_sign = ex.relation("gt", ex.mul(d0, d1), ex.ZERO)
-        inner.append(ex.choose(same_sign, rule(d0, d1, w0, w1), ex.ZERO))
+        inner.append(ex.conditional(same_sign, rule(d0, d1, w0, w1), ex.ZERO))
     return [secants[0], *inner, secants[-1]]
 
 
@@ -245,6 +245,6 @@ def _steffen(d0: Expression, d1: Expression, w0: Expression, w1: Expression) -> 
     parabola = ex.div(ex.add(ex.mul(d0, w1), ex.mul(d1, w0)), ex.add(w0, w1))
     smaller = ex.call("min", ex.call("abs", d0), ex.call("abs", d1))
     limit = ex.mul(ex.const(2.0), smaller)
-    limited = ex.choose(ex.relation("gt", d0, ex.ZERO), limit, ex.neg(limit))
+    limited = ex.conditional(ex.relation("gt", d0, ex.ZERO), limit, ex.neg(limit))
     steep = ex.relation("gt", ex.call("abs", parabola), limit)
-    return ex.choose(steep, limited, parabola)
+    return ex.conditional(steep, limited, parabola)

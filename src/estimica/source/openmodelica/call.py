@@ -19,7 +19,7 @@ from estimica.base.code.consent import require_agreed
 from estimica.base.errors import SourceError
 from estimica.flat.system import FlatSystem
 from estimica.source.base_modelica.load import base_modelica_system
-from estimica.source.cache import fingerprint, key_of, store, stored
+from estimica.source.cache import fingerprint, key_of, read_flat, write_flat
 from estimica.source.libraries.search import (
     Library,
     enclosing_package,
@@ -27,7 +27,7 @@ from estimica.source.libraries.search import (
     names_used,
     needed_libraries,
 )
-from estimica.source.modifiers import WRAPPER, Fixed, check_names, wrapper_text
+from estimica.source.modifiers import WRAPPER, FixedValue, check_fixed_names, wrapper_text
 from estimica.source.openmodelica.files import own_root, read_files
 from estimica.source.request import Request, read_request
 from estimica.source.syntax.outline import experiment_of
@@ -43,7 +43,7 @@ def load_with_openmodelica(
     source: str | Path,
     class_name: str | None = None,
     *,
-    fix: Mapping[str, Fixed] | None = None,
+    fix: Mapping[str, FixedValue] | None = None,
     libraries: Sequence[Path] = (),
     cache: bool = True,
     time_limit: float = 120.0,
@@ -58,7 +58,7 @@ def load_with_openmodelica(
     plain = run.system({}, None, cache)
     if not fix:
         return plain
-    check_names(fix, plain)
+    check_fixed_names(fix, plain)
     return run.system(dict(fix), plain, cache)
 
 
@@ -98,7 +98,9 @@ class _Run:
     given: tuple[Path, ...]
     time_limit: float
 
-    def system(self, fix: Mapping[str, Fixed], plain: FlatSystem | None, cache: bool) -> FlatSystem:
+    def system(
+        self, fix: Mapping[str, FixedValue], plain: FlatSystem | None, cache: bool
+    ) -> FlatSystem:
         """The class with the modifiers `fix`; `plain` is the class without them."""
         request = self.request
         key = key_of(
@@ -110,14 +112,14 @@ class _Run:
             sorted((k, type(v).__name__, v) for k, v in fix.items()),
             [library.state() for library in self._libraries()],
         )
-        system = stored(key) if cache else None
+        system = read_flat(key) if cache else None
         if system is None:
             system = self._flattened(fix, plain)
             if cache:
-                store(key, system)
+                write_flat(key, system)
         return system.named(key if cache else "")
 
-    def _flattened(self, fix: Mapping[str, Fixed], plain: FlatSystem | None) -> FlatSystem:
+    def _flattened(self, fix: Mapping[str, FixedValue], plain: FlatSystem | None) -> FlatSystem:
         request = self.request
         text = self._text(fix, plain)
         system = base_modelica_system(text, f"{request.class_name}.bmo")
@@ -131,7 +133,7 @@ class _Run:
             source=request.label or "text",
         )
 
-    def _text(self, fix: Mapping[str, Fixed], plain: FlatSystem | None) -> str:
+    def _text(self, fix: Mapping[str, FixedValue], plain: FlatSystem | None) -> str:
         with tempfile.TemporaryDirectory(prefix="estimica-omc-") as name:
             folder = Path(os.path.realpath(name))
             copies = self._copied(folder)
@@ -182,7 +184,7 @@ class _Run:
         self,
         folder: Path,
         copies: Mapping[Path, Path],
-        fix: Mapping[str, Fixed],
+        fix: Mapping[str, FixedValue],
         plain: FlatSystem | None,
     ) -> tuple[str, list[str]]:
         """The class to be flattened, and what the compiler is to read for it."""

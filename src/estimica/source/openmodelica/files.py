@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimica.base.code.consent import Code
+from estimica.base.code.consent import NamedCode
 from estimica.base.errors import SourceError
 from estimica.base.files.read import read_bytes
 from estimica.source.libraries.search import enclosing_package, libraries_given
@@ -37,11 +37,11 @@ class ModelicaFiles:
     sha256: str
     calls: bool
 
-    def listed(self, where: str = "", name: str = "") -> tuple[Code, ...]:
+    def listed(self, where: str = "", name: str = "") -> tuple[NamedCode, ...]:
         """As it is told to the user; what calls nothing is no code."""
         if not self.calls:
             return ()
-        return (Code(where, name or self.root.name, self.root.resolve(), KIND, self.sha256),)
+        return (NamedCode(where, name or self.root.name, self.root.resolve(), KIND, self.sha256),)
 
 
 def own_root(path: Path) -> Path:
@@ -67,7 +67,7 @@ def read_files(root: Path, copy: Path | None = None) -> ModelicaFiles:
     return ModelicaFiles(root, digest.hexdigest(), calls)
 
 
-def modelica_code(name: str, where: str, folder: Path, *, library: bool) -> Iterator[Code]:
+def modelica_code(name: str, where: str, folder: Path, *, library: bool) -> Iterator[NamedCode]:
     """The code that a source or library called `name` in a study of `folder` may call."""
     path = folder / name
     try:

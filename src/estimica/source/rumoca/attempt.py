@@ -10,7 +10,7 @@ from pathlib import Path
 
 from estimica.flat.system import FlatSystem
 from estimica.source.libraries.package_text import read_text
-from estimica.source.modifiers import WRAPPER, Fixed, wrapper_text
+from estimica.source.modifiers import WRAPPER, FixedValue, wrapper_text
 from estimica.source.request import Request
 from estimica.source.rumoca.hidden import PADDING, Hidden, Hiding, hide
 from estimica.source.rumoca.library_constants import Patch, numeric_constant
@@ -47,7 +47,7 @@ class Attempt:
     hidden: Hidden | None = None
     patches: tuple[Patch, ...] = ()
 
-    def document(self, fix: Mapping[str, Fixed], plain: FlatSystem | None) -> tuple[str, str]:
+    def document(self, fix: Mapping[str, FixedValue], plain: FlatSystem | None) -> tuple[str, str]:
         """The text for the compiler, and the class in it."""
         text = self.hidden.document.text if self.hidden is not None else self.request.document
         # libraries are loaded where the text mentions them

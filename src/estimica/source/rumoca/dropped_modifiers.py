@@ -23,7 +23,7 @@ from estimica.source.rumoca.declarations import (
     Extends,
     Modifier,
 )
-from estimica.source.rumoca.hidden import OWN
+from estimica.source.rumoca.hidden import USER_DOCUMENT
 from estimica.source.rumoca.process import RUMOCA_VERSION
 
 _OWN_CLASS = "give it a class of its own, `{word} New = {base}(...);`, and redeclare to `New`"
@@ -73,7 +73,7 @@ def _place(loss: Loss, request: Request) -> tuple[str, str]:
     else:
         text = read_text(path)
         files = SourceFiles(text, path.name)
-    origin = files.origin({"source": OWN, "start": loss.at, "end": loss.end}, "modifier")
+    origin = files.origin({"source": USER_DOCUMENT, "start": loss.at, "end": loss.end}, "modifier")
     return f"{origin.file}, line {origin.line}", " ".join(text[loss.at : loss.end].split())
 
 

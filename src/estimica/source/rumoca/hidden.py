@@ -32,14 +32,14 @@ _BODY = "estimica_body_"
 _NAME = "estimica_name_"
 
 #: the number of spans in the document
-OWN = 0
+USER_DOCUMENT = 0
 _SECTION_ENDS = frozenset(
     ["equation", "algorithm", "initial", "public", "protected", "external", "annotation", "end"]
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class AlgorithmSection:
     """One algorithm section of one instance; its names are those of the flat model."""
 
     statements: Sequence[Node]
@@ -47,11 +47,11 @@ class Section:
 
 
 @dataclass(slots=True)
-class HiddenSections:
+class FlatSections:
     """Hidden code of every instance, with the names of the flat model."""
 
-    algorithms: list[Section] = field(default_factory=list)
-    initial_algorithms: list[Section] = field(default_factory=list)
+    algorithms: list[AlgorithmSection] = field(default_factory=list)
+    initial_algorithms: list[AlgorithmSection] = field(default_factory=list)
     equations: list[Node] = field(default_factory=list)
     initial_equations: list[Node] = field(default_factory=list)
     whens: list[Node] = field(default_factory=list)
@@ -129,7 +129,7 @@ class Hidden:
     sections_by_number: Mapping[int, _Section]
     bodies: Mapping[int, _Body]
 
-    def sections(self, interpreter: Interpreter) -> HiddenSections:
+    def sections(self, interpreter: Interpreter) -> FlatSections:
         """The hidden code of every instance; function bodies are put back where they belong."""
         from estimica.source.rumoca.hidden_sections import placed
 
@@ -161,7 +161,7 @@ def hide(
     store = _Store()
     for text in (document, *(read_text(path) for path in files)):
         store.ranks.update(_signatures(outline(text)))
-    rewritten = _without(document, store, outer, hiding, OWN)
+    rewritten = _without(document, store, outer, hiding, USER_DOCUMENT)
     changed: dict[Path, Rewritten] = {}
     for path, (number, how) in files.items():
         result = _without(read_text(path), store, outer, how, number)

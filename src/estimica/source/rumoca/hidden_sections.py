@@ -10,7 +10,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Origin
 from estimica.source.interpreter.values import is_array
-from estimica.source.rumoca.hidden import Hidden, HiddenSections, OuterNames, Section
+from estimica.source.rumoca.hidden import AlgorithmSection, FlatSections, Hidden, OuterNames
 from estimica.source.syntax.nodes import NAMED_ARGUMENT, Node
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _BODY = "estimica_body_"
 _NAME = "estimica_name_"
 
 
-def placed(hidden: Hidden, interpreter: Interpreter) -> HiddenSections:
+def placed(hidden: Hidden, interpreter: Interpreter) -> FlatSections:
     """The hidden code of every instance; bodies of functions are put back."""
     _restore_bodies(hidden, interpreter)
     named: list[tuple[str, list[Node], str]] = []
@@ -41,9 +41,9 @@ def placed(hidden: Hidden, interpreter: Interpreter) -> HiddenSections:
         named.append((section.kind, nodes, prefix))
     if missing:
         raise OuterNames(missing)
-    result = HiddenSections()
+    result = FlatSections()
     for kind, nodes, prefix in named:
-        distribute(interpreter, kind, nodes, prefix, result)
+        add_section(interpreter, kind, nodes, prefix, result)
     return result
 
 
@@ -202,15 +202,15 @@ def _renamed_component(
     return {**component, "parts": parts}
 
 
-def distribute(
-    interpreter: Interpreter, kind: str, nodes: list[Node], prefix: str, result: HiddenSections
+def add_section(
+    interpreter: Interpreter, kind: str, nodes: list[Node], prefix: str, result: FlatSections
 ) -> None:
     """Add the nodes of a section of the instance `prefix` to `result`."""
     match kind:
         case "algorithm":
-            result.algorithms.append(Section(nodes, prefix))
+            result.algorithms.append(AlgorithmSection(nodes, prefix))
         case "initial algorithm":
-            result.initial_algorithms.append(Section(nodes, prefix))
+            result.initial_algorithms.append(AlgorithmSection(nodes, prefix))
         case "equation" | "binding":
             for node in nodes:
                 _place(interpreter, node, prefix, result, result.equations)
@@ -223,7 +223,7 @@ def _place(
     interpreter: Interpreter,
     node: Node,
     prefix: str,
-    result: HiddenSections,
+    result: FlatSections,
     simple: list[Node],
 ) -> None:
     """One equation among those of its kind; loops and settled branches are dissolved."""
@@ -260,7 +260,7 @@ class _Case:
 
     condition: Node | None
     truth: Expression
-    placed: HiddenSections
+    placed: FlatSections
     simple: list[Node]
 
 
@@ -268,7 +268,7 @@ def _place_if(
     interpreter: Interpreter,
     content: Node,
     prefix: str,
-    result: HiddenSections,
+    result: FlatSections,
     simple: list[Node],
 ) -> None:
     cases = _cases(interpreter, content, prefix)
@@ -333,7 +333,7 @@ def _joined_rows(
 def _choice(truths: Sequence[Expression], values: Sequence[Expression]) -> Expression:
     result = values[-1]
     for truth, value in zip(reversed(truths[:-1]), reversed(values[:-1]), strict=True):
-        result = ex.choose(truth, value, result)
+        result = ex.conditional(truth, value, result)
     return result
 
 
@@ -347,7 +347,7 @@ def _cases(interpreter: Interpreter, content: Node, prefix: str) -> list[_Case]:
                 truth = interpreter.truth(condition, {})
         if ex.is_const(truth, 0.0):
             continue
-        case = _Case(condition, truth, HiddenSections(), [])
+        case = _Case(condition, truth, FlatSections(), [])
         for node in body:
             _place(interpreter, node, prefix, case.placed, case.simple)
         cases.append(case)

@@ -17,7 +17,7 @@ from typing import Any
 
 from estimica.base.errors import SourceError
 from estimica.base.process import python_command, python_environment
-from estimica.source.limits import Watch, resident_bytes
+from estimica.source.limits import LoadLimits, resident_bytes
 
 #: the only version whose flat JSON this package understands
 RUMOCA_VERSION = "0.10.2"
@@ -35,13 +35,15 @@ class Refusal(Exception):
         self.findings = tuple(findings)
 
 
-def flatten(text: str, model: str, roots: Sequence[Path], limit: float | Watch) -> dict[str, Any]:
+def flatten(
+    text: str, model: str, roots: Sequence[Path], limit: float | LoadLimits
+) -> dict[str, Any]:
     """The flat JSON of class `model` of `text`, which may refer to the libraries under `roots`.
 
     `limit` are seconds, or the watch over a whole loading. Raises Refusal where the compiler
     refuses the source, SourceError where it hangs, crashes or wants too much memory.
     """
-    watch = limit if isinstance(limit, Watch) else Watch(model, limit)
+    watch = limit if isinstance(limit, LoadLimits) else LoadLimits(model, limit)
     request = {"text": text, "model": model, "roots": [str(r) for r in roots]}
     try:
         kind, content = _process_for(bool(roots)).ask(request, watch)
@@ -93,10 +95,10 @@ class _Process:
     def alive(self) -> bool:
         return self._popen.poll() is None
 
-    def ask(self, request: dict[str, Any], watch: Watch) -> tuple[str, bytes]:
+    def ask(self, request: dict[str, Any], watch: LoadLimits) -> tuple[str, bytes]:
         with self._lock:
             if not self._greeted:
-                self._wait(Watch("the start of the Modelica compiler", 60.0))
+                self._wait(LoadLimits("the start of the Modelica compiler", 60.0))
                 self._greeted = True
             assert self._popen.stdin is not None
             try:
@@ -114,7 +116,7 @@ class _Process:
             with contextlib.suppress(OSError):
                 self._popen.stdin.close()
 
-    def _wait(self, watch: Watch) -> tuple[str, bytes]:
+    def _wait(self, watch: LoadLimits) -> tuple[str, bytes]:
         while True:
             try:
                 kind, content = self._answers.get(timeout=min(_LOOK_EVERY, watch.left + 0.001))

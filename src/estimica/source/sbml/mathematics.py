@@ -81,7 +81,7 @@ class Reader:
             return reduce(maker, args) if args else empty
         if kind in ex.RELATIONS:
             pairs = [ex.relation(kind, a, b) for a, b in pairwise(args)]
-            return reduce(ex.both, pairs) if pairs else ex.ONE
+            return reduce(ex.logical_and, pairs) if pairs else ex.ONE
         maker_of = _MAKERS.get((kind, len(args)))
         if maker_of is None:
             raise SourceError("S303", f"{self.where}: {kind} does not take {len(args)} arguments")
@@ -99,7 +99,7 @@ class Reader:
             del parts[-1]  # whatever the other leaves
         result = parts[-1]
         for value, condition in reversed(list(zip(parts[:-1:2], parts[1::2], strict=True))):
-            result = ex.choose(condition, value, result)
+            result = ex.conditional(condition, value, result)
         return result
 
     def _rate(self, node: Any) -> Expression:
@@ -135,7 +135,7 @@ class Reader:
         return inner.read(definition.body)
 
 
-def parse(text: str, lookup: Lookup, where: str) -> Expression:
+def parse_petab_formula(text: str, lookup: Lookup, where: str) -> Expression:
     """A formula of a PEtab table: `log` is the natural logarithm, `^` a power."""
     lib = libsbml(where)
     settings = lib.L3ParserSettings()
@@ -164,7 +164,7 @@ _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne
 def _excludes(a: Expression, b: Expression) -> bool:
     """Whether exactly one of two relations holds, by their form."""
     if a.op not in ex.RELATIONS or b.op not in ex.RELATIONS:
-        return a is ex.negate(b) or ex.negate(a) is b
+        return a is ex.logical_not(b) or ex.logical_not(a) is b
     opposite = ex.relation(_OPPOSITE[b.op], *b.operands)
     turned = ex.relation(_TURNED[opposite.op], *reversed(opposite.operands))
     return a is opposite or a is turned
@@ -208,14 +208,14 @@ def _atanh(a: Expression) -> Expression:
 
 
 def _exclusive(a: Expression, b: Expression) -> Expression:
-    return ex.both(ex.either(a, b), ex.negate(ex.both(a, b)))
+    return ex.logical_and(ex.logical_or(a, b), ex.logical_not(ex.logical_and(a, b)))
 
 
 _NARY: dict[str, tuple[Callable[[Expression, Expression], Expression], Expression]] = {
     "plus": (ex.add, ex.ZERO),
     "times": (ex.mul, ex.ONE),
-    "and": (ex.both, ex.ONE),
-    "or": (ex.either, ex.ZERO),
+    "and": (ex.logical_and, ex.ONE),
+    "or": (ex.logical_or, ex.ZERO),
     "xor": (_exclusive, ex.ZERO),
     "min": (lambda a, b: ex.call("min", a, b), ex.ZERO),
     "max": (lambda a, b: ex.call("max", a, b), ex.ZERO),
@@ -235,8 +235,8 @@ _MAKERS: dict[tuple[str, int], Callable[..., Expression]] = {
     ("log10", 1): lambda a: ex.call("log10", a),
     ("ln", 1): lambda a: ex.call("log", a),
     ("sqr", 1): lambda a: ex.mul(a, a),
-    ("not", 1): ex.negate,
-    ("implies", 2): lambda a, b: ex.either(ex.negate(a), b),
+    ("not", 1): ex.logical_not,
+    ("implies", 2): lambda a, b: ex.logical_or(ex.logical_not(a), b),
     ("quotient", 2): lambda a, b: ex.call("idiv", a, b),
     ("rem", 2): lambda a, b: ex.call("rem", a, b),
     ("sign", 1): lambda a: ex.call("sign", a),

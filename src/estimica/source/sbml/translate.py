@@ -18,11 +18,11 @@ from estimica.source.sbml.document import Document, listed, read_document
 from estimica.source.sbml.events import whens_of
 from estimica.source.sbml.mathematics import Reader
 from estimica.source.sbml.symbols import Role, Symbol, symbols_of
-from estimica.source.sbml.values import Values
+from estimica.source.sbml.values import StartValues
 
 
 @dataclass(frozen=True)
-class Translated:
+class SbmlSystem:
     """The equations of a model, and which parameter holds the start of a variable."""
 
     flat: FlatSystem
@@ -36,7 +36,7 @@ def load_sbml(path: str | PathLike[str]) -> FlatSystem:
     return flat.named(content_key(to_json(flat)))
 
 
-def translate(document: Document, start_parameters: Collection[str] = ()) -> Translated:
+def translate(document: Document, start_parameters: Collection[str] = ()) -> SbmlSystem:
     """The equations of a model.
 
     Variables named in `start_parameters` begin at a parameter of their own, so that a study can
@@ -71,7 +71,7 @@ class _Translator:
             for a in document.each("InitialAssignments")
         }
         known = {n: e for n, e in self.rules.items() if self.symbols[n].role is Role.ASSIGNED}
-        self.values = Values(self.symbols, assigned, known | self.rates, self.starts)
+        self.values = StartValues(self.symbols, assigned, known | self.rates, self.starts)
         self.notes: list[str] = []
 
     # --- formulas -------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class _Translator:
 
     # --- the system -----------------------------------------------------------------------------
 
-    def translated(self) -> Translated:
+    def translated(self) -> SbmlSystem:
         variables: list[Variable] = []
         for symbol in self.symbols.values():
             variables += self._declared(symbol)
@@ -133,7 +133,7 @@ class _Translator:
             notes=tuple(self.notes),
             source=self.document.label,
         )
-        return Translated(flat, self.starts, self.symbols)
+        return SbmlSystem(flat, self.starts, self.symbols)
 
     def _declared(self, symbol: Symbol) -> Iterable[Variable]:
         name, words = symbol.name, symbol.element.getName()

@@ -11,7 +11,7 @@ from estimica.flat.expression import Expression
 from estimica.source.sbml.symbols import Role, Symbol
 
 
-class Values:
+class StartValues:
     """Resolves start values: initial assignments, rules at the start, attributes."""
 
     def __init__(

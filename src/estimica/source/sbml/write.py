@@ -21,7 +21,7 @@ _SAME = frozenset(
 
 
 @dataclass(frozen=True)
-class Rules:
+class ExplicitModel:
     """A model in explicit form; names are SBML identifiers already."""
 
     name: str
@@ -31,7 +31,7 @@ class Rules:
     assignments: Sequence[tuple[str, Expression]]
 
 
-def write_sbml(rules: Rules) -> str:
+def write_sbml(rules: ExplicitModel) -> str:
     """The SBML text, Level 3 Version 2."""
     lib = libsbml("writing an SBML model")
     document = lib.SBMLDocument(3, 2)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem, Kind, Variability
-from estimica.structure.causality.graph import Augmenting, CausalityGraph
+from estimica.structure.causality.graph import CausalityGraph, GrowingMatching
 
 POOL = 24  # variables that are looked at as alternatives
 SETS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class InputChoice:
     """How many inputs a class needs besides its declared ones, and sets of them that will do."""
 
     needed: int
@@ -22,12 +22,12 @@ class Choice:
     proposals: tuple[tuple[str, ...], ...]
 
 
-def choose_inputs(flat: FlatSystem, prefer: Sequence[str] = ()) -> Choice:
+def choose_inputs(flat: FlatSystem, prefer: Sequence[str] = ()) -> InputChoice:
     """What to choose from; `prefer` are names that are measured or were asked for."""
     graph = CausalityGraph.of(flat)
     connectors = tuple(dict.fromkeys(f.connector for f in graph.own_flows))
     proposals = tuple(propose(graph, prefer))
-    return Choice(max(graph.needed, 0), connectors, proposals)
+    return InputChoice(max(graph.needed, 0), connectors, proposals)
 
 
 def propose(graph: CausalityGraph, prefer: Sequence[str] = ()) -> list[tuple[str, ...]]:
@@ -42,7 +42,7 @@ def propose(graph: CausalityGraph, prefer: Sequence[str] = ()) -> list[tuple[str
     columns = [n for n, _ in order]
     equations = [*graph.equations, *(f.equation for f in graph.kept_flows)]
     rows = graph.rows(equations, columns)
-    search = Augmenting(rows, len(columns))
+    search = GrowingMatching(rows, len(columns))
     for column in reversed(range(len(columns))):
         search.add_column(column)
     if any(c < 0 for c in search.column_of):

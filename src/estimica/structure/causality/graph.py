@@ -104,7 +104,7 @@ def _open_flow(e: Equation, components: set[str]) -> OpenFlow:
     return OpenFlow(e, name, own)
 
 
-class Augmenting:
+class GrowingMatching:
     """A matching of columns with rows that grows one column, or one row, at a time."""
 
     def __init__(self, rows: Sequence[Sequence[int]], n_columns: int) -> None:

@@ -15,8 +15,8 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_equation
 from estimica.flat.system import Equation, FlatSystem, Kind, Origin, Variability, Variable
-from estimica.structure.causality.graph import Augmenting, CausalityGraph, OpenFlow
-from estimica.structure.causality.refusal import refusal
+from estimica.structure.causality.graph import CausalityGraph, GrowingMatching, OpenFlow
+from estimica.structure.causality.refusal import singular_inputs_error
 from estimica.structure.parameters import is_parameter
 
 Names = str | Sequence[str]
@@ -74,12 +74,12 @@ def redefine(flat: FlatSystem, causality: Causality, slopes: Collection[str] = (
     return _rewritten(freed, inputs, dropped, causality, slopes)
 
 
-def lacking(flat: FlatSystem, causality: Causality) -> StructureError | None:
+def missing_inputs_error(flat: FlatSystem, causality: Causality) -> StructureError | None:
     """Why a choice is singular where too few inputs left a flow of an open connector at zero."""
     freed = _without(_with_unknowns(flat, causality.unknowns), causality.leave_out)
     graph = CausalityGraph.of(freed)
     inputs = tuple(n for n in dict.fromkeys(causality.inputs) if n in graph.unknowns)
-    return refusal(graph, inputs) if len(inputs) < graph.needed else None
+    return singular_inputs_error(graph, inputs) if len(inputs) < graph.needed else None
 
 
 # --- inputs --------------------------------------------------------------------------------------
@@ -118,11 +118,11 @@ def _room(graph: CausalityGraph, inputs: Sequence[str]) -> list[OpenFlow]:
     for k, row in enumerate([*firm, *loose]):
         for c in row:
             transposed[c].append(k)
-    search = Augmenting(transposed, len(firm) + len(loose))
+    search = GrowingMatching(transposed, len(firm) + len(loose))
     fits = sum(search.add_column(k) for k in range(len(firm))) == len(firm)
     kept = [k for k in range(len(loose)) if search.add_column(len(firm) + k)] if fits else []
     if not fits or len(firm) + len(kept) < len(columns):
-        raise refusal(graph, inputs)
+        raise singular_inputs_error(graph, inputs)
     return [f for k, f in enumerate(flows) if k not in kept]
 
 
@@ -297,25 +297,25 @@ def _named_equation(flat: FlatSystem, name: str) -> Equation:
     if len(found) == 1:
         return found[0]
     if found:
-        listed = "; ".join(f'"{spelling(e)}"' for e in found[:8])
+        listed = "; ".join(f'"{equation_text(e)}"' for e in found[:8])
         raise StructureError(
             "E206",
             f"leave_out '{name}' stands in {len(found)} equations; write the one that does not "
             f"hold: {listed}",
         )
-    near = did_you_mean(name, [*flat.by_name, *map(spelling, flat.equations)])
+    near = did_you_mean(name, [*flat.by_name, *map(equation_text, flat.equations)])
     raise StructureError(
         "E206", f"leave_out: no equation reads '{name}', and no variable is called so{near}"
     )
 
 
-def spelling(e: Equation) -> str:
+def equation_text(e: Equation) -> str:
     """The equation in full names, as `leave_out` takes it."""
     return write_equation(e, spell=str)
 
 
 def _spellings(e: Equation) -> set[str]:
-    own = {_squeezed(spelling(e))}
+    own = {_squeezed(equation_text(e))}
     if e.origin.text:
         before = f"{e.origin.component}:" if e.origin.component else ""
         own |= {_squeezed(e.origin.text), _squeezed(before + e.origin.text)}

@@ -14,7 +14,7 @@ from estimica.structure.graph.matching import decompose, match
 _SHOWN = 6
 
 
-def refusal(graph: CausalityGraph, inputs: Sequence[str]) -> StructureError:
+def singular_inputs_error(graph: CausalityGraph, inputs: Sequence[str]) -> StructureError:
     """The error for inputs that leave the equations singular: counts, culprits, what would do."""
     columns = [n for n in graph.unknowns if n not in inputs]
     equations = [*graph.equations, *(f.equation for f in graph.kept_flows)]

@@ -9,20 +9,20 @@ from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Assertion, Equation
-from estimica.structure.events.first_values import first_pasts, is_tie
-from estimica.structure.events.logic import in_order, solve_logic
-from estimica.structure.events.roles import Roles, assign_roles
+from estimica.structure.events.first_values import equates_two_pre, first_pre_values
+from estimica.structure.events.logic import order_assignments, solve_logic
+from estimica.structure.events.roles import VariableRoles, assign_roles
 from estimica.structure.events.whens import write_whens
 from estimica.structure.events.writer import EventWriter
 from estimica.structure.sorted_system import Assignment, Delay, Reinit, Relation
-from estimica.structure.working_system import Draft
+from estimica.structure.working_system import WorkingSystem
 
 
 @dataclass(frozen=True, slots=True)
 class EventSystem:
     """A model with its events taken out of the continuous equations."""
 
-    draft: Draft
+    draft: WorkingSystem
     equations: tuple[Equation, ...]
     unknowns: tuple[str, ...]
     relations: tuple[Relation, ...]
@@ -46,7 +46,7 @@ class EventSystem:
         return tuple(a.unknown for a in self.memory_equations)
 
 
-def extract_events(draft: Draft) -> EventSystem:
+def extract_events(draft: WorkingSystem) -> EventSystem:
     """Part what changes at events from what moves between them."""
     roles = assign_roles(draft)
     writer = EventWriter(roles)
@@ -73,8 +73,8 @@ def extract_events(draft: Draft) -> EventSystem:
         equations=tuple(continuous),
         unknowns=tuple(n for n in draft.unknowns if n in roles.continuous),
         relations=tuple(writer.relations.found),
-        logical_equations=in_order([*logicals, *hidden.logicals.values()]),
-        memory_equations=in_order([*memories, *hidden.memories.values()]),
+        logical_equations=order_assignments([*logicals, *hidden.logicals.values()]),
+        memory_equations=order_assignments([*memories, *hidden.memories.values()]),
         reinits=clauses.reinits,
         delays=tuple(hidden.delays.values()),
         initial_equations=tuple(initial),
@@ -85,7 +85,7 @@ def extract_events(draft: Draft) -> EventSystem:
 
 
 def _divided(
-    draft: Draft, roles: Roles, writer: EventWriter
+    draft: WorkingSystem, roles: VariableRoles, writer: EventWriter
 ) -> tuple[list[Equation], list[Equation], list[Assignment]]:
     """Continuous equations, logical equations, and those of discrete Reals outside whens."""
     continuous, logical, remembered = list[Equation](), list[Equation](), list[Assignment]()
@@ -104,14 +104,14 @@ def _divided(
     return continuous, logical, remembered
 
 
-def _remembered_target(e: Equation, roles: Roles, held: frozenset[str]) -> str | None:
+def _remembered_target(e: Equation, roles: VariableRoles, held: frozenset[str]) -> str | None:
     for side in (e.lhs, e.rhs):
         if side.op == "name" and side.target in roles.memories and side.target not in held:
             return side.target
     return None
 
 
-def _is_continuous(lhs: Expression, rhs: Expression, roles: Roles) -> bool:
+def _is_continuous(lhs: Expression, rhs: Expression, roles: VariableRoles) -> bool:
     """Whether an equation determines a Real, or nothing at all (which is reported there)."""
     leaves = [x for x in ex.walk(lhs, rhs) if x.op in ("name", "der")]
     if any(x.op == "der" or x.target in roles.continuous for x in leaves):
@@ -119,7 +119,9 @@ def _is_continuous(lhs: Expression, rhs: Expression, roles: Roles) -> bool:
     return not any(x.target in roles.logicals for x in leaves)
 
 
-def _check_targets(draft: Draft, roles: Roles, assignments: Sequence[Assignment]) -> None:
+def _check_targets(
+    draft: WorkingSystem, roles: VariableRoles, assignments: Sequence[Assignment]
+) -> None:
     for a in assignments:
         if a.unknown not in roles.logicals and a.unknown not in roles.memories:
             known = "an input" if a.unknown in draft.inputs else "no variable of the model"
@@ -129,16 +131,16 @@ def _check_targets(draft: Draft, roles: Roles, assignments: Sequence[Assignment]
 
 
 def _starts(
-    draft: Draft, roles: Roles, writer: EventWriter
+    draft: WorkingSystem, roles: VariableRoles, writer: EventWriter
 ) -> tuple[dict[str, Expression], list[Equation], dict[str, Expression]]:
     """Start values, initial equations that are left, and logicals that the initial event sets."""
     starts, left, at_start = dict(draft.starts), list[Equation](), dict[str, Expression]()
     parameters = set(draft.parameters.order)
     targets = [_initial_target(e, roles) for e in draft.initial_equations]
     values = {t[0].target: t[1] for t in targets if t and t[0].op == "name" and ex.is_const(t[1])}
-    starts |= first_pasts(draft.initial_equations, draft.equations, values, draft.starts)
+    starts |= first_pre_values(draft.initial_equations, draft.equations, values, draft.starts)
     for e in draft.initial_equations:
-        if is_tie(e):
+        if equates_two_pre(e):
             continue
         lhs, rhs = (writer.settled(writer.silent(side, e.origin)) for side in (e.lhs, e.rhs))
         target = _initial_target(e, roles)
@@ -172,10 +174,10 @@ def _is_among(leaf: Expression, names: set[str]) -> bool:
 
 def _from_start(a: Assignment, at_start: dict[str, Expression]) -> Assignment:
     first = at_start.get(a.unknown)
-    return a if first is None else replace(a, value=ex.choose(ex.INITIAL, first, a.value))
+    return a if first is None else replace(a, value=ex.conditional(ex.INITIAL, first, a.value))
 
 
-def _initial_target(e: Equation, roles: Roles) -> tuple[Expression, Expression] | None:
+def _initial_target(e: Equation, roles: VariableRoles) -> tuple[Expression, Expression] | None:
     """(leaf, value) where an initial equation gives a discrete variable, or its pre, a value."""
     for one, other in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
         if one.op in ("name", "pre") and one.target in roles.memories | roles.logicals:

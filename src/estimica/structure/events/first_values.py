@@ -13,7 +13,7 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
 
 
-def first_pasts(
+def first_pre_values(
     initial: Sequence[Equation],
     equations: Iterable[Equation],
     values: Mapping[str, Expression],
@@ -23,7 +23,7 @@ def first_pasts(
 
     `values` are those that initial equations give; `starts` are declared.
     """
-    groups = _groups([e for e in initial if is_tie(e)])
+    groups = _groups([e for e in initial if equates_two_pre(e)])
     if not groups:
         return {}
     known = _from_equations(equations, values)
@@ -34,7 +34,7 @@ def first_pasts(
     return found
 
 
-def is_tie(e: Equation) -> bool:
+def equates_two_pre(e: Equation) -> bool:
     """Whether it reads `pre(a) = pre(b)`."""
     return e.lhs.op == "pre" and e.rhs.op == "pre"
 

@@ -11,7 +11,7 @@ from estimica.structure.sorted_system import Assignment, Delay
 SIMULTANEOUS = 1e-9
 
 
-class Hidden:
+class GeneratedVariables:
     """Collects hidden logicals and memories with their equations, and delayed signals."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Hidden:
         reached = ex.relation("ge", ex.add(ex.TIME, margin), due)
         passed = ex.call("ceil", ex.div(ex.sub(ex.TIME, ex.add(start, margin)), interval))
         first = ex.call("max", ex.ZERO, passed)
-        following = ex.choose(reached, ex.add(ex.pre(tick), ex.ONE), ex.pre(tick))
-        self.logical(tick, ex.choose(ex.INITIAL, first, following))
-        self.logical(sample, ex.both(reached, ex.negate(ex.INITIAL)))
+        following = ex.conditional(reached, ex.add(ex.pre(tick), ex.ONE), ex.pre(tick))
+        self.logical(tick, ex.conditional(ex.INITIAL, first, following))
+        self.logical(sample, ex.logical_and(reached, ex.logical_not(ex.INITIAL)))
         self.ticks[tick] = ex.add(start, ex.mul(ex.name(tick), interval))

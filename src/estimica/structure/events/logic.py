@@ -8,15 +8,15 @@ from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
-from estimica.structure.graph.diagnosis import Problem, refuse
+from estimica.structure.graph.diagnosis import UnmatchedSystem, unmatched_error
 from estimica.structure.graph.matching import match, strong_components
 from estimica.structure.linear import contains, solve_for
 from estimica.structure.sorted_system import Assignment
-from estimica.structure.working_system import Draft
+from estimica.structure.working_system import WorkingSystem
 
 
 def solve_logic(
-    draft: Draft, equations: Sequence[Equation], unknowns: Sequence[str]
+    draft: WorkingSystem, equations: Sequence[Equation], unknowns: Sequence[str]
 ) -> tuple[Assignment, ...]:
     """One assignment for each unknown."""
     position = {n: k for k, n in enumerate(unknowns)}
@@ -31,8 +31,8 @@ def solve_logic(
     if matching.unmatched_rows or matching.unmatched_columns:
         structural = match(rows, len(unknowns))
         if structural.unmatched_rows or structural.unmatched_columns:
-            problem = Problem(draft.flat.name, draft.counts, equations, unknowns)
-            raise refuse(problem, rows, structural)
+            problem = UnmatchedSystem(draft.flat.name, draft.counts, equations, unknowns)
+            raise unmatched_error(problem, rows, structural)
         raise _implicit(equations, unknowns, matching.unmatched_columns[0], rows)
     return tuple(
         Assignment(n, solutions[e][k], equations[e].origin)
@@ -43,7 +43,7 @@ def solve_logic(
 def _solution(e: Equation, leaf: Expression) -> Expression | None:
     for one, other in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
         if one.op == "not" and one.operands[0] is leaf and not contains(other, leaf):
-            return ex.negate(other)
+            return ex.logical_not(other)
     value = solve_for(e.lhs, e.rhs, leaf)
     exact = value is None or value.op != "div"
     return value if exact else None
@@ -59,7 +59,7 @@ def _implicit(
     )
 
 
-def in_order(assignments: Sequence[Assignment]) -> tuple[Assignment, ...]:
+def order_assignments(assignments: Sequence[Assignment]) -> tuple[Assignment, ...]:
     """Each after those whose value it needs, as far as that is possible."""
     position = {a.unknown: k for k, a in enumerate(assignments)}
     successors = []

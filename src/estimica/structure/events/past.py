@@ -13,7 +13,7 @@ from estimica.structure.events.extract import EventSystem
 from estimica.structure.sorted_system import Assignment, Block, Reinit
 
 
-def with_known_past(
+def without_algebraic_pre(
     events: EventSystem, states: Sequence[str], blocks: Sequence[Assignment | Block]
 ) -> EventSystem:
     """`events` without any pre(y) of an algebraic y."""

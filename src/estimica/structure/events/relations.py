@@ -7,14 +7,14 @@ from collections.abc import Callable
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Origin, Variable
-from estimica.structure.linear import split
+from estimica.structure.linear import linear_split
 from estimica.structure.sorted_system import Relation
 
 #: stands for "never" where an instant has no finite value
 NEVER = ex.const(1e300)
 
 
-class Relations:
+class RelationTable:
     """Collects the relations of a model; equal ones share one mode, opposite ones as well."""
 
     def __init__(self, moves: Callable[[Expression], bool], variables: dict[str, Variable]) -> None:
@@ -34,7 +34,7 @@ class Relations:
             return timed
         opposite = self._states.get((ex.sub(b, a), not strict))
         if opposite is not None:
-            return ex.negate(ex.node("mode", opposite))
+            return ex.logical_not(ex.node("mode", opposite))
         key = (difference, strict)
         if key not in self._states:
             self._states[key] = self._add(Relation(difference, strict, origin=origin))
@@ -57,19 +57,19 @@ class Relations:
         """factor·time + rest > 0 with both constant between events, or None."""
         if not any(e is ex.TIME for e in ex.walk(difference)):
             return None
-        parts = split(difference, ex.TIME)
+        parts = linear_split(difference, ex.TIME)
         if parts is None or any(self.moves(p) for p in parts):
             return None
         factor, rest = parts
         sign, instant = self._sign(factor), _root(factor, rest)
         if sign:
             mode = self.stop_at(instant, origin)
-            return mode if sign > 0 else ex.negate(mode)
+            return mode if sign > 0 else ex.logical_not(mode)
         zero = ex.relation("eq", factor, ex.ZERO) if _can_vanish(factor) else ex.ZERO
-        mode = self.stop_at(ex.choose(zero, NEVER, instant), origin)
+        mode = self.stop_at(ex.conditional(zero, NEVER, instant), origin)
         constant = ex.relation("gt" if strict else "ge", rest, ex.ZERO)
         rising = ex.relation("gt", factor, ex.ZERO)
-        return ex.choose(zero, constant, ex.choose(rising, mode, ex.negate(mode)))
+        return ex.conditional(zero, constant, ex.conditional(rising, mode, ex.logical_not(mode)))
 
     def _sign(self, e: Expression) -> int:
         """+1 or -1 where the sign is certain, 0 where it is not."""

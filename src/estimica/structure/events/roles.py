@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Kind, Variability
-from estimica.structure.working_system import Draft
+from estimica.structure.working_system import WorkingSystem
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class VariableRoles:
     """The variables that are left after alias removal, by how they change."""
 
-    draft: Draft
+    draft: WorkingSystem
     continuous: frozenset[str]  # Reals that the continuous equations determine
     memories: frozenset[str]  # Reals that change at events only
     logicals: frozenset[str]  # Booleans, Integers and enumerations
@@ -35,7 +35,7 @@ class Roles:
         return v is not None and name in self.draft.inputs and v.kind is Kind.REAL
 
 
-def assign_roles(draft: Draft) -> Roles:
+def assign_roles(draft: WorkingSystem) -> VariableRoles:
     """Memories are the Reals that a when assigns, and discrete ones that refer to their past."""
     held = draft.assigned_in_whens
     remembered = _remembered(draft)
@@ -47,10 +47,10 @@ def assign_roles(draft: Draft) -> Roles:
             memories.add(name)
         else:
             continuous.add(name)
-    return Roles(draft, frozenset(continuous), frozenset(memories), frozenset(logicals))
+    return VariableRoles(draft, frozenset(continuous), frozenset(memories), frozenset(logicals))
 
 
-def _remembered(draft: Draft) -> set[str]:
+def _remembered(draft: WorkingSystem) -> set[str]:
     """Discrete Reals outside whens whose previous value is asked for and which have an equation."""
     roots = [side for e in draft.equations for side in (e.lhs, e.rhs)]
     for when in draft.whens:

@@ -20,14 +20,14 @@ from estimica.structure.sorted_system import Assignment, Reinit
 
 
 @dataclass(frozen=True, slots=True)
-class Clauses:
+class WhenEquations:
     """What all when-clauses of a model do."""
 
     assignments: tuple[Assignment, ...]
     reinits: tuple[Reinit, ...]
 
 
-def write_whens(whens: tuple[When, ...], writer: EventWriter) -> Clauses:
+def write_whens(whens: tuple[When, ...], writer: EventWriter) -> WhenEquations:
     """One equation for each target, one reinit for each reinit."""
     assignments: dict[str, Assignment] = {}
     reinits: list[Reinit] = []
@@ -42,7 +42,7 @@ def write_whens(whens: tuple[When, ...], writer: EventWriter) -> Clauses:
                 )
             assignments[target] = Assignment(target, value, when.origin)
         reinits += _reinits(when, fired, writer)
-    return Clauses(tuple(assignments.values()), tuple(reinits))
+    return WhenEquations(tuple(assignments.values()), tuple(reinits))
 
 
 def _fired_branches(number: int, when: When, writer: EventWriter) -> list[Expression]:
@@ -56,10 +56,10 @@ def _fired_branches(number: int, when: When, writer: EventWriter) -> list[Expres
             count += 1
             label = f"$when{number}[{count}]"
             earlier_self = _without_own_targets(condition, when, writer)
-            rising = ex.either(rising, _rising(label, earlier_self, when.origin, writer))
-        own = ex.both(rising, ex.negate(earlier))
+            rising = ex.logical_or(rising, _rising(label, earlier_self, when.origin, writer))
+        own = ex.logical_and(rising, ex.logical_not(earlier))
         fired.append(own)
-        earlier = ex.either(earlier, own)
+        earlier = ex.logical_or(earlier, own)
     return fired
 
 
@@ -102,8 +102,8 @@ def _rising(label: str, condition: Expression, origin: Origin, writer: EventWrit
         value.target in writer.roles.logicals or value.target in writer.hidden.logicals
     )
     c = value if known else writer.hidden.logical(label, value, origin)
-    rises = ex.both(c, ex.negate(ex.pre(c.target)))
-    return ex.both(rises, ex.negate(ex.INITIAL))
+    rises = ex.logical_and(c, ex.logical_not(ex.pre(c.target)))
+    return ex.logical_and(rises, ex.logical_not(ex.INITIAL))
 
 
 def _targets(when: When, fired: list[Expression], writer: EventWriter) -> dict[str, Expression]:
@@ -116,7 +116,7 @@ def _targets(when: When, fired: list[Expression], writer: EventWriter) -> dict[s
         last = {a.target: a for a in branch.actions if not a.reinit}
         for target, action in last.items():
             value = writer.silent(action.value, action.origin)
-            values[target] = ex.choose(condition, value, values[target])
+            values[target] = ex.conditional(condition, value, values[target])
     return values
 
 

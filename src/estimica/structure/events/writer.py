@@ -8,9 +8,9 @@ from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Origin
-from estimica.structure.events.generated_variables import Hidden
-from estimica.structure.events.relations import Relations
-from estimica.structure.events.roles import Roles
+from estimica.structure.events.generated_variables import GeneratedVariables
+from estimica.structure.events.relations import RelationTable
+from estimica.structure.events.roles import VariableRoles
 
 
 class EventWriter:
@@ -20,10 +20,10 @@ class EventWriter:
     stands below noEvent or inside a when: relations there are evaluated as they stand.
     """
 
-    def __init__(self, roles: Roles) -> None:
+    def __init__(self, roles: VariableRoles) -> None:
         self.roles = roles
-        self.hidden = Hidden()
-        self.relations = Relations(self.moves, roles.draft.flat.by_name)
+        self.hidden = GeneratedVariables()
+        self.relations = RelationTable(self.moves, roles.draft.flat.by_name)
         self.notes: dict[str, None] = {}
         self.origin = Origin()
         self._memos: dict[bool, dict[Expression, Expression]] = {True: {}, False: {}}
@@ -92,7 +92,7 @@ class EventWriter:
             case "sample":
                 return self._sample(a)
             case "edge":
-                return ex.both(a[0], ex.negate(self.previous(a[0])))
+                return ex.logical_and(a[0], ex.logical_not(self.previous(a[0])))
             case "change":
                 return ex.relation("ne", a[0], self.previous(a[0]))
             case "delay":
@@ -168,21 +168,21 @@ class EventWriter:
             whole = ex.call("floor", a)
             risen = ex.call("max", whole, ex.add(ex.pre(name), ex.ONE))
             fallen = ex.call("min", whole, ex.sub(ex.pre(name), ex.ONE))
-            moved = ex.choose(up, risen, ex.choose(down, fallen, ex.pre(name)))
-            self.hidden.logical(name, ex.choose(ex.INITIAL, whole, moved), self.origin)
+            moved = ex.conditional(up, risen, ex.conditional(down, fallen, ex.pre(name)))
+            self.hidden.logical(name, ex.conditional(ex.INITIAL, whole, moved), self.origin)
         return self._floors[a]
 
     def truncated(self, a: Expression) -> Expression:
         """The whole part of `a`, rounded towards zero."""
         positive = self.relations.mode("ge", self.settled(a), ex.ZERO, self.origin)
-        return ex.choose(positive, self.floor(a), ex.neg(self.floor(ex.neg(a))))
+        return ex.conditional(positive, self.floor(a), ex.neg(self.floor(ex.neg(a))))
 
     def sign(self, a: Expression) -> Expression:
         """-1, 0 or 1."""
         a = self.settled(a)
         above = self.relations.mode("gt", a, ex.ZERO, self.origin)
         below = self.relations.mode("lt", a, ex.ZERO, self.origin)
-        return ex.choose(above, ex.ONE, ex.choose(below, ex.const(-1.0), ex.ZERO))
+        return ex.conditional(above, ex.ONE, ex.conditional(below, ex.const(-1.0), ex.ZERO))
 
 
 Step = Callable[[EventWriter, list[Expression]], Expression]

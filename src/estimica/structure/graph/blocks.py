@@ -11,11 +11,11 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
 from estimica.structure.graph.conditioning import stable_tearing
 from estimica.structure.graph.matching import Matching, decompose, match, strong_components
-from estimica.structure.linear import LinearForm, Safety, Typical, solve_for
+from estimica.structure.linear import DivisionGuard, LinearForm, TypicalValues, solve_for
 from estimica.structure.sorted_system import Assignment, Block
 
 
-def label(leaf: Expression) -> str:
+def unknown_label(leaf: Expression) -> str:
     """How an unknown is spelt: `x`, or `der(x)`."""
     return f"der({leaf.target})" if leaf.op == "der" else leaf.target
 
@@ -38,7 +38,7 @@ class Blocks:
 
 
 def sort_blocks(
-    equations: Sequence[Equation], unknowns: Sequence[Expression], safety: Safety
+    equations: Sequence[Equation], unknowns: Sequence[Expression], safety: DivisionGuard
 ) -> Blocks:
     """The blocks in the order in which they can be evaluated."""
     rows = incidence(equations, unknowns)
@@ -56,7 +56,7 @@ def _matched(
     equations: Sequence[Equation],
     unknowns: Sequence[Expression],
     rows: Sequence[Sequence[int]],
-    safety: Safety,
+    safety: DivisionGuard,
 ) -> tuple[Matching, frozenset[str]]:
     """A matching that avoids factors that are zero as the parameters stand, where there is one."""
     zero = {ex.name(n): n for n, value in safety.values.items() if value == 0.0}
@@ -84,33 +84,35 @@ def _matched(
 
 
 def _block(
-    members: Sequence[Equation], leaves: Sequence[Expression], safety: Safety
+    members: Sequence[Equation], leaves: Sequence[Expression], safety: DivisionGuard
 ) -> Assignment | Block:
     if len(members) == 1:
         (e,), (leaf,) = members, leaves
         value = solve_for(e.lhs, e.rhs, leaf)
         if value is not None:
-            return Assignment(label(leaf), value, e.origin)
+            return Assignment(unknown_label(leaf), value, e.origin)
         residual = ex.sub(e.lhs, e.rhs)
-        return Block((label(leaf),), (), (residual,), False, (e.origin,))
+        return Block((unknown_label(leaf),), (), (residual,), False, (e.origin,))
     return _torn_block(members, leaves, safety)
 
 
-def _torn_block(members: Sequence[Equation], leaves: Sequence[Expression], safety: Safety) -> Block:
+def _torn_block(
+    members: Sequence[Equation], leaves: Sequence[Expression], safety: DivisionGuard
+) -> Block:
     position = {leaf: k for k, leaf in enumerate(leaves)}
     forms = [LinearForm.of(ex.sub(e.lhs, e.rhs), position) for e in members]
     rows = [frozenset(f.factors) for f in forms]
     solvable = [frozenset(k for k in f.factors if f.solvable(k, safety)) for f in forms]
-    typical = Typical(safety.values)
+    typical = TypicalValues(safety.values)
     numbers = [{k: typical.value(f.factors[k]) for k in f.factors} for f in forms]
     plan = stable_tearing(rows, solvable, numbers)
     inner = []
     for e, k in plan.inner:
         value = solve_for(members[e].lhs, members[e].rhs, leaves[k])
         assert value is not None
-        inner.append(Assignment(label(leaves[k]), value, members[e].origin))
+        inner.append(Assignment(unknown_label(leaves[k]), value, members[e].origin))
     return Block(
-        torn=tuple(label(leaves[k]) for k in plan.torn),
+        torn=tuple(unknown_label(leaves[k]) for k in plan.torn),
         inner=tuple(inner),
         residuals=tuple(ex.sub(members[e].lhs, members[e].rhs) for e in plan.residuals),
         linear=all(f.linear for f in forms),

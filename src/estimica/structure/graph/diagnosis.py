@@ -14,7 +14,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class UnmatchedSystem:
     """Equations that shall determine unknowns; `redundant` ones were left out before."""
 
     model: str
@@ -25,7 +25,9 @@ class Problem:
     has_flows: bool = False  # connectors with flow variables
 
 
-def refuse(problem: Problem, rows: Sequence[Sequence[int]], matching: Matching) -> StructureError:
+def unmatched_error(
+    problem: UnmatchedSystem, rows: Sequence[Sequence[int]], matching: Matching
+) -> StructureError:
     """The error for a system that has no complete matching: counts, culprits, likely cause."""
     parts = decompose(rows, matching)
     equations, unknowns = problem.equations, problem.unknowns
@@ -74,7 +76,7 @@ def _over_words(over: Sequence[Equation], names: Sequence[str], surplus: int) ->
     return f"{_count(surplus, 'equation')} too many for {which} among: {listed}"
 
 
-def _cause(problem: Problem, rows: Sequence[Sequence[int]], parts: Decomposition) -> str:
+def _cause(problem: UnmatchedSystem, rows: Sequence[Sequence[int]], parts: Decomposition) -> str:
     """The first of the common mistakes that fits."""
     equations, unknowns = problem.equations, problem.unknowns
     under = [unknowns[j] for j in parts.under_columns]

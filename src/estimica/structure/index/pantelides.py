@@ -16,7 +16,7 @@ Orders = Sequence[Mapping[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
+class DifferentiationOrders:
     """c: differentiations of every equation; d: highest derivative of every variable."""
 
     c: tuple[int, ...]
@@ -28,13 +28,13 @@ class Offsets:
         return max(self.c, default=0) + int(0 in self.d)
 
 
-def reduce_index(orders: Orders, n_variables: int) -> Offsets:
+def differentiation_orders(orders: Orders, n_variables: int) -> DifferentiationOrders:
     """The offsets of a system that is structurally regular."""
     search = _Search(orders, n_variables)
     for e in range(len(orders)):
         if search.column_of[e] < 0:
             search.assign(e)
-    return Offsets(tuple(search.c), tuple(search.d))
+    return DifferentiationOrders(tuple(search.c), tuple(search.d))
 
 
 class _Search:

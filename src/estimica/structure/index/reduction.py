@@ -11,18 +11,23 @@ from estimica.flat.calculus import DerivativeError, partial, tangent
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, FlatSystem, Origin, StateSelect
 from estimica.structure.graph.blocks import incidence
-from estimica.structure.graph.diagnosis import Problem, refuse
+from estimica.structure.graph.diagnosis import UnmatchedSystem, unmatched_error
 from estimica.structure.graph.matching import match
-from estimica.structure.index.pantelides import Offsets, reduce_index
-from estimica.structure.index.state_selection import Factor, Selection, Wishes, select_states
-from estimica.structure.linear import Safety, degree
+from estimica.structure.index.pantelides import DifferentiationOrders, differentiation_orders
+from estimica.structure.index.state_selection import (
+    Factor,
+    StatePreferences,
+    StateSelection,
+    select_states,
+)
+from estimica.structure.linear import DivisionGuard, degree
 from estimica.structure.sorted_system import Assignment
 
 _INPUT_ADVICE = "put a filter behind the input, or make the prescribed variable the input"
 
 
 @dataclass(frozen=True, slots=True)
-class Continuous:
+class ContinuousSystem:
     """The continuous part of a model: what the equations must determine, and what is known."""
 
     flat: FlatSystem
@@ -39,7 +44,7 @@ class Continuous:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
+class ReducedSystem:
     """As many equations as unknowns; the unknowns are leaves `name` or `der`."""
 
     equations: tuple[Equation, ...]
@@ -50,12 +55,12 @@ class Reduced:
     notes: tuple[str, ...]
 
 
-def reduce(system: Continuous, safety: Safety) -> Reduced:
+def reduce_system(system: ContinuousSystem, safety: DivisionGuard) -> ReducedSystem:
     """Differentiate what must be differentiated and choose the states."""
     return _Reducer(_with_rates(_with_known_rates(system)), safety).run()
 
 
-def _with_known_rates(system: Continuous) -> Continuous:
+def _with_known_rates(system: ContinuousSystem) -> ContinuousSystem:
     """Derivatives of what the equations do not determine: those of inputs may be given."""
     unknowns = frozenset(system.unknowns)
     roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
@@ -74,7 +79,7 @@ def _with_known_rates(system: Continuous) -> Continuous:
     return replace(system, equations=tuple(equations))
 
 
-def _no_rate(system: Continuous, rate: Expression) -> StructureError:
+def _no_rate(system: ContinuousSystem, rate: Expression) -> StructureError:
     origin = next(e.origin for e in system.equations if rate in ex.walk(e.lhs, e.rhs))
     if rate.target in system.inputs:
         reason = f"of input '{rate.target}' ({_INPUT_ADVICE})"
@@ -83,7 +88,7 @@ def _no_rate(system: Continuous, rate: Expression) -> StructureError:
     return StructureError("E302", f"{origin} needs the derivative {reason}")
 
 
-def _with_rates(system: Continuous) -> Continuous:
+def _with_rates(system: ContinuousSystem) -> ContinuousSystem:
     """Ask for the derivative of variables that must be states, so that they can be."""
     roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
     differentiated = {leaf.target for leaf in ex.walk(*roots) if leaf.op == "der"}
@@ -103,7 +108,7 @@ def _with_rates(system: Continuous) -> Continuous:
 class _Reducer:
     """The variables by number, their derivatives by leaf, and the equations on every level."""
 
-    def __init__(self, system: Continuous, safety: Safety) -> None:
+    def __init__(self, system: ContinuousSystem, safety: DivisionGuard) -> None:
         self.system, self.safety = system, safety
         self.names = list(system.unknowns)
         self.place: dict[Expression, tuple[int, int]] = {}
@@ -114,17 +119,17 @@ class _Reducer:
         roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
         self.differentiated = {leaf.target for leaf in ex.walk(*roots) if leaf.op == "der"}
 
-    def run(self) -> Reduced:
+    def run(self) -> ReducedSystem:
         orders = [self._orders(e) for e in self.system.equations]
         self._check_regular(orders)
-        offsets = reduce_index(orders, len(self.names))
+        offsets = differentiation_orders(orders, len(self.names))
         levels = self._differentiated(offsets)
         reduced = self._assembled(offsets, levels, self._selection(offsets, orders))
         rows = incidence(reduced.equations, reduced.unknowns)
         if match(rows, len(reduced.unknowns)).unmatched_rows:
             # the choice does not determine everything: keep all candidates, project instead
             nothing = (frozenset[int](),)
-            plain = Selection(nothing * len(offsets.c), nothing * len(offsets.d), ())
+            plain = StateSelection(nothing * len(offsets.c), nothing * len(offsets.d), ())
             reduced = self._assembled(offsets, levels, plain)
         return reduced
 
@@ -142,7 +147,7 @@ class _Reducer:
         matching = match(rows, len(self.names))
         if matching.unmatched_rows or matching.unmatched_columns:
             system = self.system
-            problem = Problem(
+            problem = UnmatchedSystem(
                 system.flat.name,
                 system.counts,
                 system.equations,
@@ -150,11 +155,11 @@ class _Reducer:
                 system.redundant,
                 any(e.origin.kind == "flow sum" for e in system.flat.equations),
             )
-            raise refuse(problem, rows, matching)
+            raise unmatched_error(problem, rows, matching)
 
     # -- differentiation -------------------------------------------------------------------------
 
-    def _differentiated(self, offsets: Offsets) -> list[list[Equation]]:
+    def _differentiated(self, offsets: DifferentiationOrders) -> list[list[Equation]]:
         """Every equation with its derivatives, up to the order that `offsets` asks for."""
         levels = []
         for e, c in zip(self.system.equations, offsets.c, strict=True):
@@ -202,7 +207,9 @@ class _Reducer:
 
     # -- choice of states ------------------------------------------------------------------------
 
-    def _selection(self, offsets: Offsets, orders: Sequence[dict[int, int]]) -> Selection:
+    def _selection(
+        self, offsets: DifferentiationOrders, orders: Sequence[dict[int, int]]
+    ) -> StateSelection:
         factors: list[dict[int, Factor]] = [
             self._factors(e, row, c, offsets) if c else {}
             for e, row, c in zip(self.system.equations, orders, offsets.c, strict=True)
@@ -219,7 +226,7 @@ class _Reducer:
         }
         whole = {(v, s): self.names[v] for v, s in pairs if offsets.d[v] == s}
         select = self.system.state_select
-        wishes = Wishes(
+        wishes = StatePreferences(
             reluctance,
             always=frozenset(
                 at
@@ -241,7 +248,7 @@ class _Reducer:
         return result
 
     def _factors(
-        self, e: Equation, row: dict[int, int], c: int, offsets: Offsets
+        self, e: Equation, row: dict[int, int], c: int, offsets: DifferentiationOrders
     ) -> dict[int, Factor]:
         """The constant factors of the variables that drive the derivatives of `e`."""
         residual = ex.sub(e.lhs, e.rhs)
@@ -275,8 +282,11 @@ class _Reducer:
     # -- the result ------------------------------------------------------------------------------
 
     def _assembled(
-        self, offsets: Offsets, levels: Sequence[Sequence[Equation]], selection: Selection
-    ) -> Reduced:
+        self,
+        offsets: DifferentiationOrders,
+        levels: Sequence[Sequence[Equation]],
+        selection: StateSelection,
+    ) -> ReducedSystem:
         used, constraints = self._divided(offsets, levels, selection)
         spelling = _Spelling(self.names, offsets, selection, self._rate_names(offsets))
         unknowns, states, links = list[Expression](), list[str](), list[Assignment]()
@@ -292,7 +302,7 @@ class _Reducer:
         if links:
             used, constraints = self._respelt(used, spelling), self._respelt(constraints, spelling)
             used = [e for e in used if e.lhs is not e.rhs]
-        return Reduced(
+        return ReducedSystem(
             equations=tuple(used),
             unknowns=tuple(unknowns),
             states=tuple(states),
@@ -301,7 +311,7 @@ class _Reducer:
             notes=self._notes(offsets, selection, constraints),
         )
 
-    def _rate_names(self, offsets: Offsets) -> dict[int, str]:
+    def _rate_names(self, offsets: DifferentiationOrders) -> dict[int, str]:
         """Variables w that are nothing but the derivative of x, for every such x."""
         result: dict[int, str] = {}
         for e, c in zip(self.system.equations, offsets.c, strict=True):
@@ -314,7 +324,10 @@ class _Reducer:
         return result
 
     def _divided(
-        self, offsets: Offsets, levels: Sequence[Sequence[Equation]], selection: Selection
+        self,
+        offsets: DifferentiationOrders,
+        levels: Sequence[Sequence[Equation]],
+        selection: StateSelection,
     ) -> tuple[list[Equation], list[Equation]]:
         """Equations that determine something, and invariants, the least differentiated first."""
         used, kept = list[Equation](), list[tuple[int, Equation]]()
@@ -339,7 +352,10 @@ class _Reducer:
         return result
 
     def _notes(
-        self, offsets: Offsets, selection: Selection, constraints: Sequence[Equation]
+        self,
+        offsets: DifferentiationOrders,
+        selection: StateSelection,
+        constraints: Sequence[Equation],
     ) -> tuple[str, ...]:
         if not any(offsets.c):
             return ()
@@ -381,8 +397,8 @@ class _Spelling:
     def __init__(
         self,
         names: Sequence[str],
-        offsets: Offsets,
-        selection: Selection,
+        offsets: DifferentiationOrders,
+        selection: StateSelection,
         rate_names: dict[int, str],
     ) -> None:
         self.names = names

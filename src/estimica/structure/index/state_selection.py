@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from estimica.structure.graph.matching import match
-from estimica.structure.index.pantelides import Offsets
+from estimica.structure.index.pantelides import DifferentiationOrders
 
 #: a factor: its number, or None where it is not constant
 Factor = float | None
@@ -22,7 +22,7 @@ _TINY = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class StateSelection:
     """What the constraints do: equations used on a level, and variables that are no states.
 
     `used[e]` and `demoted[v]` hold levels s: equation e differentiated c(e) - s times, derivative
@@ -35,7 +35,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class StatePreferences:
     """Which (variable, level) must be states, which had better be, and what decides otherwise.
 
     `reluctance` ranks the derivative d(v) - s: the higher, the longer it stays a state. `rates`
@@ -49,10 +49,10 @@ class Wishes:
 
 
 def select_states(
-    offsets: Offsets,
+    offsets: DifferentiationOrders,
     factors: Sequence[Mapping[int, Factor]],
-    wishes: Wishes,
-) -> Selection:
+    wishes: StatePreferences,
+) -> StateSelection:
     """Choose on every level which variables to take out of the states.
 
     `factors[e][v]` are the factors of the highest derivatives in equation e (c(e) ≥ 1 only).
@@ -77,12 +77,14 @@ def select_states(
         for e, v in pairs + extra:
             used[e].add(level)
             demoted[v].add(level)
-    return Selection(
+    return StateSelection(
         tuple(frozenset(u) for u in used), tuple(frozenset(d) for d in demoted), tuple(by_wish)
     )
 
 
-def _partner_stays(v: int, level: int, wishes: Wishes, demoted: Sequence[set[int]]) -> bool:
+def _partner_stays(
+    v: int, level: int, wishes: StatePreferences, demoted: Sequence[set[int]]
+) -> bool:
     """Whether the rate of v, one level above, has stayed a state."""
     partner = wishes.rates.get(v)
     return partner is not None and level - 1 not in demoted[partner]

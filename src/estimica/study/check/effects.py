@@ -11,7 +11,7 @@ import numpy.typing as npt
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.base.quantities import Quantity
-from estimica.compiled.model.interface import Respond
+from estimica.compiled.model.interface import ModelResponse
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.check.names import FIXED, start_of
@@ -166,7 +166,7 @@ def _response(
     parameters: Mapping[str, float],
     starts: Mapping[str, float],
     free: Sequence[str],
-) -> Respond:
+) -> ModelResponse:
     """The model over the time or the frequencies of a case."""
     transfers = [m.transfer for m in record.outputs if m.transfer is not None]
     if transfers:

@@ -10,7 +10,7 @@ from estimica.compiled.model.interface import Model
 from estimica.study.estimation import Estimation
 from estimica.study.noise import Sigma
 from estimica.study.record.noise import TIME, SigmaFormula
-from estimica.study.record.samples import Measured, Record
+from estimica.study.record.samples import MeasuredOutput, Record
 
 
 def check_noise(
@@ -52,7 +52,7 @@ def _filtered(where: str, record: Record) -> Iterator[Problem]:
 
 
 def _names(
-    where: str, record: Record, m: Measured, sigma: SigmaFormula, known: Collection[str]
+    where: str, record: Record, m: MeasuredOutput, sigma: SigmaFormula, known: Collection[str]
 ) -> Iterator[Problem]:
     for name in sigma.formula.names:
         if name not in known and name not in sigma.known and name != m.name:
@@ -64,7 +64,9 @@ def _names(
             yield Problem("C073", where, message, "" if hint else "add it to [tune]")
 
 
-def _together(where: str, record: Record, m: Measured, estimation: Estimation) -> Iterator[Problem]:
+def _together(
+    where: str, record: Record, m: MeasuredOutput, estimation: Estimation
+) -> Iterator[Problem]:
     said = f"output '{m.name}': {_what(m)}"
     if estimation.criterion != "ml":
         message = f"{said} needs the likelihood, and the criterion is '{estimation.criterion}'"
@@ -93,7 +95,7 @@ def _together(where: str, record: Record, m: Measured, estimation: Estimation) -
         yield Problem("C078", where, f"{said} does not go with {other}", "leave one of the two out")
 
 
-def _what(m: Measured) -> str:
+def _what(m: MeasuredOutput) -> str:
     if isinstance(m.sigma, SigmaFormula) and m.distribution == "normal":
         return f'sigma = "{m.sigma.text}"'
     if m.distribution != "normal":

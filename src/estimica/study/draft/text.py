@@ -7,7 +7,7 @@ import math
 import re
 
 from estimica.base.quantities import Quantity
-from estimica.base.view import labelled
+from estimica.base.view import name_with_unit
 from estimica.data.table import Data
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+$")
@@ -35,7 +35,7 @@ def number_of(q: Quantity) -> float | None:
 
 def columns_listed(data: Data, count: int = 12) -> str:
     """The columns of a table, the first of them."""
-    shown = [labelled(n, data.units.get(n, "")) for n in data.names[:count]]
+    shown = [name_with_unit(n, data.units.get(n, "")) for n in data.names[:count]]
     return ", ".join(shown).replace("\n", " ") + (", …" if len(data.names) > count else "")
 
 

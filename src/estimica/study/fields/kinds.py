@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from estimica.base import magnitude
 from estimica.base.errors import EstimicaError
-from estimica.study.fields.messages import complaints, shown
+from estimica.study.fields.messages import short_value, validation_messages
 
 #: unknown keys are errors, values are not bent into another kind
 STRICT = ConfigDict(
@@ -24,7 +24,7 @@ T = TypeVar("T")
 MOST = 2**63 - 1  # whole numbers as the store, NumPy and the engine know them
 
 
-def wrong(code: str, message: str) -> ValueError:
+def field_error(code: str, message: str) -> ValueError:
     """An error about one value; whoever reads the value adds its place."""
     return PydanticCustomError(code, message)
 
@@ -34,18 +34,18 @@ def _real(value: object) -> float:
         try:
             float(value)
         except ValueError:
-            raise wrong("kind", f"{shown(value)} is not a number") from None
-        raise wrong("kind", f"{shown(value)} is a text; write {value} without quotes")
+            raise field_error("kind", f"{short_value(value)} is not a number") from None
+        raise field_error("kind", f"{short_value(value)} is a text; write {value} without quotes")
     if isinstance(value, bool) or not isinstance(value, SupportsFloat):
-        raise wrong("kind", f"{shown(value)} is not a number")
+        raise field_error("kind", f"{short_value(value)} is not a number")
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise wrong("kind", f"{shown(value)} is not a number") from None
+        raise field_error("kind", f"{short_value(value)} is not a number") from None
     except OverflowError:
-        raise wrong("kind", f"{shown(value)} is too large") from None
+        raise field_error("kind", f"{short_value(value)} is too large") from None
     if math.isnan(number):
-        raise wrong("kind", "nan is not a number")
+        raise field_error("kind", "nan is not a number")
     return number
 
 
@@ -53,16 +53,16 @@ def finite(value: object) -> float:
     """A finite number that can be computed with, or a complaint."""
     number = _bound(value)
     if math.isinf(number):
-        raise wrong("kind", f"{number} is not finite")
+        raise field_error("kind", f"{number} is not finite")
     return number
 
 
 def _bound(value: object) -> float:
     """A number that can be computed with, or none at all: infinite."""
     number = _real(value)
-    trouble = "" if math.isinf(number) else magnitude.trouble(number)
+    trouble = "" if math.isinf(number) else magnitude.magnitude_problem(number)
     if trouble:
-        raise wrong("kind", f"{number:g} {trouble}")
+        raise field_error("kind", f"{number:g} {trouble}")
     return number
 
 
@@ -72,10 +72,10 @@ def _whole(value: object) -> int:
     else:
         number = _real(value)
         if not number.is_integer():
-            raise wrong("kind", f"{number:g} is not a whole number")
+            raise field_error("kind", f"{number:g} is not a whole number")
         whole = int(number)
     if abs(whole) > MOST:
-        raise wrong("kind", f"{shown(whole)} is too large; at most {MOST:g}")
+        raise field_error("kind", f"{short_value(whole)} is too large; at most {MOST:g}")
     return whole
 
 
@@ -103,14 +103,14 @@ def kind_of(value: object) -> str:
     return LIST if isinstance(value, (list, tuple, set, frozenset)) else TABLE
 
 
-def either(expected: str) -> Discriminator:
+def one_of_kinds(expected: str) -> Discriminator:
     """Choose among kinds by what is written; `expected` says what may stand there."""
     return Discriminator(
         kind_of, custom_error_type="kind", custom_error_message=f"write {expected}"
     )
 
 
-def spoken(
+def with_own_errors(
     kind: type[EstimicaError], code: str, name: Callable[[dict[str, Any]], str]
 ) -> Callable[[type[T]], type[T]]:
     """Make a dataclass that is built in a program complain in our words.
@@ -127,7 +127,7 @@ def spoken(
             try:
                 original(self, *args, **kwargs)
             except ValidationError as error:
-                found = complaints(error, cls)
+                found = validation_messages(error, cls)
                 given = dict(zip(cls.__dataclass_fields__, args, strict=False)) | kwargs  # type: ignore[attr-defined]
                 told = "; ".join(c.text for c in found)
                 raise kind(found[0].code or code, f"{name(given)}: {told}") from None
@@ -138,6 +138,6 @@ def spoken(
     return decorated
 
 
-def called(word: str, key: str = "name") -> Callable[[dict[str, Any]], str]:
+def display_name(word: str, key: str = "name") -> Callable[[dict[str, Any]], str]:
     """`tuner 'T_D'`, or the word alone where there is no name."""
     return lambda given: f"{word} '{given[key]}'" if isinstance(given.get(key), str) else word

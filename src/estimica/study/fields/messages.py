@@ -18,7 +18,7 @@ _QUOTED = re.compile(r"'([^']*)'")
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class ValidationMessage:
     """One wrong value: where it stands, and why it cannot be."""
 
     place: tuple[str | int, ...]
@@ -31,7 +31,7 @@ class Complaint:
         return ": ".join([*map(_step, self.place), self.message])
 
 
-def complaints(error: ValidationError, root: object) -> list[Complaint]:
+def validation_messages(error: ValidationError, root: object) -> list[ValidationMessage]:
     """All that is wrong, in the order of the fields of `root`."""
     found = []
     for e in error.errors(include_url=False):
@@ -44,7 +44,7 @@ def complaints(error: ValidationError, root: object) -> list[Complaint]:
     return [c for c in dict.fromkeys(found) if not _follows(c, found)]
 
 
-def shown(value: object) -> str:
+def short_value(value: object) -> str:
     """A value as a user writes it."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -62,27 +62,29 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else f"a {type(value).__name__}"
 
 
-def _told(e: Any, place: tuple[str | int, ...], root: object, code: str) -> Complaint:
+def _told(e: Any, place: tuple[str | int, ...], root: object, code: str) -> ValidationMessage:
     kind = e["type"]
     if kind in ("unexpected_keyword_argument", "no_such_attribute"):
         *outer, key = place
-        return Complaint(tuple(outer), _unknown(str(key), root, outer))
+        return ValidationMessage(tuple(outer), _unknown(str(key), root, outer))
     if kind in ("missing", "missing_argument", "missing_positional_only_argument"):
         *outer, key = place
         if isinstance(key, int):
-            return Complaint(tuple(outer), "two numbers are needed, where it begins and ends")
-        return Complaint(tuple(outer), f"'{key}' is missing")
+            return ValidationMessage(
+                tuple(outer), "two numbers are needed, where it begins and ends"
+            )
+        return ValidationMessage(tuple(outer), f"'{key}' is missing")
     if kind == "tuple_type" and place == ("case",):
-        return Complaint((), "write [[case]] with two brackets: there may be several")
+        return ValidationMessage((), "write [[case]] with two brackets: there may be several")
     if isinstance(e["input"], Mapping) and e["input"] and kind in ("kind", "string_type"):
         dotted = f"{_step(place[-1])}.{next(iter(e['input']))}"
-        return Complaint(place[:-1], f'{_DOTTED} "{dotted}"', code)
+        return ValidationMessage(place[:-1], f'{_DOTTED} "{dotted}"', code)
     words = _WORDS.get(kind)
     message = words(e.get("ctx", {}), e["input"]) if words else str(e["msg"])
-    return Complaint(place, message, code)
+    return ValidationMessage(place, message, code)
 
 
-def _follows(complaint: Complaint, others: list[Complaint]) -> bool:
+def _follows(complaint: ValidationMessage, others: list[ValidationMessage]) -> bool:
     """Whether a missing key is only the other side of one that is misspelt."""
     missing = _MISSING.fullmatch(complaint.message)
     return missing is not None and any(
@@ -142,15 +144,17 @@ def _choice(context: Mapping[str, Any], value: object) -> str:
     expected = str(context["expected"])
     choices = _QUOTED.findall(expected)
     hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-    return f"{shown(value)} is none of {expected.replace(' or ', ', ')}{hint}"
+    return f"{short_value(value)} is none of {expected.replace(' or ', ', ')}{hint}"
 
 
 def _limit(words: str, key: str) -> Callable[[Mapping[str, Any], object], str]:
-    return lambda context, value: f"{shown(value)} is wrong, it must be {words} {context[key]:g}"
+    return lambda context, value: (
+        f"{short_value(value)} is wrong, it must be {words} {context[key]:g}"
+    )
 
 
 def _instead(what: str) -> Callable[[Mapping[str, Any], object], str]:
-    return lambda _, value: f"{shown(value)} is not {what}"
+    return lambda _, value: f"{short_value(value)} is not {what}"
 
 
 _WORDS: dict[str, Callable[[Mapping[str, Any], object], str]] = {
@@ -171,5 +175,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any], object], str]] = {
     "too_long": lambda c, _: (
         f"has {c['actual_length']} entries, at most {c['max_length']} are read"
     ),
-    "unexpected_positional_argument": lambda _, value: f"{shown(value)} is one argument too many",
+    "unexpected_positional_argument": lambda _, value: (
+        f"{short_value(value)} is one argument too many"
+    ),
 }

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from estimica.base.problems import Problem, raise_all
-from estimica.study.fields.messages import complaints
+from estimica.study.fields.messages import validation_messages
 
 T = TypeVar("T")
 
@@ -21,5 +21,7 @@ def settings(kind: type[T], where: str, tables: Sequence[Mapping[str, Any]]) -> 
     try:
         return TypeAdapter(kind).validate_python(merged)
     except ValidationError as error:
-        raise_all([Problem(c.code or "Q002", where, c.text) for c in complaints(error, kind)])
+        raise_all(
+            [Problem(c.code or "Q002", where, c.text) for c in validation_messages(error, kind)]
+        )
         raise

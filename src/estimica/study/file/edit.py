@@ -12,23 +12,23 @@ from copy import deepcopy
 from typing import Any
 
 from estimica.base.errors import StudyError
-from estimica.study.fields.messages import shown
-from estimica.study.toml.edit import spliced, with_node
-from estimica.study.toml.layout import Place, find, parsed, sections_of
+from estimica.study.fields.messages import short_value
+from estimica.study.toml.edit import with_node, with_replaced_range
+from estimica.study.toml.layout import Place, locate, parse_toml, sections_of
 from estimica.study.toml.move import entry_moved, item_moved
-from estimica.study.toml.put import NOTHING, get, in_words, missing, put, removed
-from estimica.study.toml.short_forms import narrowed, widened
+from estimica.study.toml.put import NOTHING, missing_error, place_text, put, removed, value_at_place
+from estimica.study.toml.short_forms import to_full_form, to_short_form
 from estimica.study.toml.write import toml_key
 
 
 def value_at(text: str, place: Place) -> Any:
     """The value at a place, also inside a short form; None where there is none."""
-    data = parsed(text)
+    data = parse_toml(text)
     found: Any = data
     for n, step in enumerate(place):
-        inner = get(found, (step,))
+        inner = value_at_place(found, (step,))
         if inner is NOTHING:
-            inner = (widened(place[:n], found, _case(data, place)) or {}).get(str(step))
+            inner = (to_full_form(place[:n], found, _case(data, place)) or {}).get(str(step))
         if inner is None:
             return None
         found = inner
@@ -39,52 +39,52 @@ def with_value(text: str, place: Place, value: object) -> str:
     """The text with another value; None removes it, an equal one changes nothing."""
     if value is None:
         return without(text, place)
-    data = parsed(text)
+    data = parse_toml(text)
     for n in range(1, len(place)):
-        outer = get(data, place[:n])
+        outer = value_at_place(data, place[:n])
         if outer is NOTHING:
             break
-        if get(data, place[: n + 1]) is NOTHING and not _is_inside(outer, place[n]):
-            wide = widened(place[:n], outer, _case(data, place))
+        if value_at_place(data, place[: n + 1]) is NOTHING and not _is_inside(outer, place[n]):
+            wide = to_full_form(place[:n], outer, _case(data, place))
             if wide is None:
                 raise _no_room(place, n, outer)
             _set(wide, place[:n], place[n:], value)
-            return put(text, place[:n], narrowed(place[:n], wide))
+            return put(text, place[:n], to_short_form(place[:n], wide))
     return put(text, place, value)
 
 
 def without(text: str, place: Place) -> str:
     """The text without what stands at a place; a table that can be written shortly then is."""
-    data = parsed(text)
-    if get(data, place) is NOTHING:
+    data = parse_toml(text)
+    if value_at_place(data, place) is NOTHING:
         outer, name = place[:-1], str(place[-1])
-        wide = widened(outer, get(data, outer), _case(data, place))
+        wide = to_full_form(outer, value_at_place(data, outer), _case(data, place))
         if wide is None or name not in wide:
             return text
         del wide[name]
-        return put(text, outer, narrowed(outer, wide))
+        return put(text, outer, to_short_form(outer, wide))
     text = removed(text, place)
-    found = find(sections_of(text), place[:-1])
+    found = locate(sections_of(text), place[:-1])
     if found is not None and found.node is not None:
-        left = get(parsed(text), place[:-1])
-        short = narrowed(place[:-1], left)
+        left = value_at_place(parse_toml(text), place[:-1])
+        short = to_short_form(place[:-1], left)
         return text if short is left else with_node(text, found.node, short)
     return text
 
 
 def renamed(text: str, place: Place, new: str) -> str:
     """The text with another name for the last step of a place, wherever the key is written."""
-    data = parsed(text)
+    data = parse_toml(text)
     outer, old = place[:-1], place[-1]
-    holder = get(data, outer)
+    holder = value_at_place(data, outer)
     if isinstance(holder, list) and isinstance(old, str) and old in holder:
         _require_free(new, old, holder)
         return put(text, (*outer, holder.index(old)), new)
     if not isinstance(holder, dict) or old not in holder:
-        raise missing(place)
+        raise missing_error(place)
     _require_free(new, str(old), holder)
     sections = sections_of(text)
-    found = find(sections, place)
+    found = locate(sections, place)
     spots = []
     if found is not None and found.entry is not None:
         spots = [found.entry.spots[-1]]
@@ -93,19 +93,19 @@ def renamed(text: str, place: Place, new: str) -> str:
     named = sum(isinstance(step, str) for step in place)
     spots += [s.spots[named - 1] for s in sections if s.place[: len(place)] == place]
     for begin, end in sorted(spots, reverse=True):
-        text = spliced(text, begin, end, toml_key(new))
+        text = with_replaced_range(text, begin, end, toml_key(new))
     return text
 
 
 def appended(text: str, place: Place, value: object) -> str:
     """The text with one more item of a list, or one more `[[table]]` behind the last."""
-    data = parsed(text)
-    current = get(data, place)
+    data = parse_toml(text)
+    current = value_at_place(data, place)
     if current is NOTHING or current == []:
         return put(text, place, [value])
     if not isinstance(current, list):
         raise StudyError(
-            "Q072", f"{in_words(place)} is no list, so that nothing can be added to it"
+            "Q072", f"{place_text(place)} is no list, so that nothing can be added to it"
         )
     return put(text, (*place, len(current)), value)
 
@@ -115,16 +115,16 @@ def moved(text: str, place: Place, to: int) -> str:
 
     A table moves with its comment lines right above it.
     """
-    data = parsed(text)
-    if get(data, place) is NOTHING:
-        raise missing(place)
+    data = parse_toml(text)
+    if value_at_place(data, place) is NOTHING:
+        raise missing_error(place)
     outer, last = place[:-1], place[-1]
-    holder = get(data, outer)
+    holder = value_at_place(data, outer)
     if not 0 <= to < len(holder):
-        raise StudyError("Q073", f"{in_words(outer)} has no position {to + 1}")
+        raise StudyError("Q073", f"{place_text(outer)} has no position {to + 1}")
     if isinstance(last, str):
         return entry_moved(text, outer, last, to)
-    found = find(sections_of(text), outer)
+    found = locate(sections_of(text), outer)
     if found is None or found.node is None:
         return item_moved(text, outer, last, to)
     items = [v for k, v in enumerate(holder) if k != last]
@@ -136,7 +136,7 @@ def moved(text: str, place: Place, to: int) -> str:
 
 def _case(data: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
     """The case that a place lies in."""
-    found = get(data, place[:2])
+    found = value_at_place(data, place[:2])
     return found if isinstance(found, dict) else {}
 
 
@@ -153,15 +153,15 @@ def _set(table: dict[str, Any], place: Place, rest: Place, value: object) -> Non
         return
     here = (*place, key)
     given = table.get(key, {})
-    inner = given if isinstance(given, dict) else widened(here, given, {}) or {}
+    inner = given if isinstance(given, dict) else to_full_form(here, given, {}) or {}
     _set(inner, here, rest[1:], value)
-    table[key] = narrowed(here, inner)
+    table[key] = to_short_form(here, inner)
 
 
 def _no_room(place: Place, n: int, outer: object) -> StudyError:
-    where, key = in_words(place[:n]), in_words(place[n:])
+    where, key = place_text(place[:n]), place_text(place[n:])
     return StudyError(
-        "Q072", f"{where} is {shown(outer)}, which has no '{key}'; write a table there first"
+        "Q072", f"{where} is {short_value(outer)}, which has no '{key}'; write a table there first"
     )
 
 

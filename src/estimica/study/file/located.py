@@ -15,9 +15,9 @@ from estimica.base.errors import StudyError
 from estimica.base.problems import Problem
 from estimica.study.file.read import examine_tables
 from estimica.study.form.tables import form_of
-from estimica.study.toml.layout import Place, parsed
-from estimica.study.toml.put import NOTHING, get
-from estimica.study.toml.short_forms import widened
+from estimica.study.toml.layout import Place, parse_toml
+from estimica.study.toml.put import NOTHING, value_at_place
+from estimica.study.toml.short_forms import to_full_form
 
 _NAMED = re.compile(r"(?:\[tune\] (.+)|(tuner|case|criterion|indicator) '(.+)')$", re.DOTALL)
 _NUMBERED = re.compile(r"\[\[case\]\] (\d+)$")
@@ -30,7 +30,7 @@ _ADVICE = re.compile(r"give an? (\w+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class LocatedProblem:
     """One thing to mend, and where: the steps to a table or a field of the text."""
 
     place: Place
@@ -45,30 +45,30 @@ class Placed:
         return f"{self.message}; {self.suggestion}" if self.suggestion else self.message
 
 
-def problems_of_text(text: str) -> tuple[Placed, ...]:
+def located_problems(text: str) -> tuple[LocatedProblem, ...]:
     """Everything that is wrong with a text by itself, without its model and data."""
     try:
-        data = parsed(text)
+        data = parse_toml(text)
     except StudyError as error:
-        return (Placed((), error.code, error.message),)
+        return (LocatedProblem((), error.code, error.message),)
     return tuple(dict.fromkeys(_placed(p, data) for p in examine_tables(data)))
 
 
-def placed(problem: Problem, text: str) -> Place:
+def place_of_problem(problem: Problem, text: str) -> Place:
     """Where in the text a problem of `check_file` is mended."""
-    return as_placed(problem, text).place
+    return located_problem(problem, text).place
 
 
-def as_placed(problem: Problem, text: str) -> Placed:
+def located_problem(problem: Problem, text: str) -> LocatedProblem:
     """A problem of `check_file` at its place, without the words that only name the place."""
     try:
-        data = parsed(text)
+        data = parse_toml(text)
     except StudyError:
         data = {}
     return _placed(problem, data)
 
 
-def _placed(problem: Problem, data: Mapping[str, Any]) -> Placed:
+def _placed(problem: Problem, data: Mapping[str, Any]) -> LocatedProblem:
     place = problem.place[: _depth(problem.place)] or _owner(problem, data)
     message = problem.message
     if not place:
@@ -76,7 +76,7 @@ def _placed(problem: Problem, data: Mapping[str, Any]) -> Placed:
     else:
         place, message = _followed(place, message, data)
         place = (*place, *_last_step(place, message, problem, data))
-    return Placed(place, problem.code, message, problem.suggestion, problem.warning)
+    return LocatedProblem(place, problem.code, message, problem.suggestion, problem.warning)
 
 
 # --- the table that a problem is of --------------------------------------------------------------
@@ -131,7 +131,7 @@ def _prefix(place: Place, message: str, data: Mapping[str, Any]) -> tuple[Place,
         if message.startswith(f"{name}: "):
             return (name,), len(name) + 2
     index = re.match(r"(\d+): ", message)
-    if index and isinstance(get(data, place), list):
+    if index and isinstance(value_at_place(data, place), list):
         return (int(index[1]) - 1,), index.end()
     signal = _SIGNAL.match(message)
     if signal and place[:1] == ("case",) and len(place) == 2:
@@ -173,7 +173,7 @@ def _of_model(message: str, data: Mapping[str, Any]) -> Place:
         return ("fix", *_quoted(("model", "fix"), message, data))
     if "unknown key" in message:
         return ()
-    model = get(data, ("model",))
+    model = value_at_place(data, ("model",))
     written = {str(v): k for k, v in model.items()} if isinstance(model, dict) else {}
     return (next((written[q] for q in _QUOTED.findall(message) if q in written), "source"),)
 
@@ -181,7 +181,7 @@ def _of_model(message: str, data: Mapping[str, Any]) -> Place:
 def _of_data(place: Place, message: str, data: Mapping[str, Any]) -> Place:
     """The time column of a case, or its file."""
     quoted = _QUOTED.search(message)
-    case = get(data, place)
+    case = value_at_place(data, place)
     for key in ("time", "frequency", "angular_frequency", "sheet"):
         if quoted and isinstance(case, dict) and case.get(key) == quoted[1]:
             return (key,)
@@ -205,8 +205,8 @@ def _names(place: Place, data: Mapping[str, Any]) -> set[str]:
 
 
 def _own_names(place: Place, data: Mapping[str, Any]) -> set[str]:
-    value = get(data, place)
+    value = value_at_place(data, place)
     if value is NOTHING:
         return set()
-    table = value if isinstance(value, dict) else widened(place, value, {})
+    table = value if isinstance(value, dict) else to_full_form(place, value, {})
     return set(table or {})

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from estimica.base.code.consent import Code
+from estimica.base.code.consent import NamedCode
 from estimica.base.code.reference import CodeRefusedError, means_code, means_fmu
 from estimica.base.code.trusted import TrustedCode, trusted_code
 from estimica.base.files.regular import open_regular
 from estimica.source.openmodelica.files import modelica_code
 
-__all__ = ["Code", "code_in", "code_of", "in_words", "texts"]
+__all__ = ["NamedCode", "code_in", "code_of", "code_place_text", "texts_with_places"]
 
 Place = tuple[str | int, ...]
 
@@ -25,7 +25,7 @@ def code_in(tables: Mapping[str, Any], folder: Path) -> dict[str, TrustedCode]:
     there, cannot run and is left out: whoever wants it tells what is wrong.
     """
     found: dict[str, TrustedCode] = {}
-    for _, text in texts(tables):
+    for _, text in texts_with_places(tables):
         if text not in found and means_code(text):
             try:
                 found[text] = trusted_code(text, folder)
@@ -36,15 +36,15 @@ def code_in(tables: Mapping[str, Any], folder: Path) -> dict[str, TrustedCode]:
 
 def code_of(
     tables: Mapping[str, Any], folder: Path, known: Mapping[str, TrustedCode] | None = None
-) -> tuple[Code, ...]:
+) -> tuple[NamedCode, ...]:
     """Every program that the tables of a study in `folder` name, in the order of the file.
 
     `known` is the Python code among them where it was read already.
     """
     python = code_in(tables, folder) if known is None else known
-    found: dict[Path, Code] = {}
-    for place, text in texts(tables):
-        where = in_words(place, tables)
+    found: dict[Path, NamedCode] = {}
+    for place, text in texts_with_places(tables):
+        where = code_place_text(place, tables)
         listed = python[text].listed(where) if text in python else ()
         for code in (*listed, *_fmus(where, text, folder)):
             found.setdefault(code.path, code)
@@ -53,7 +53,7 @@ def code_of(
     return tuple(found.values())
 
 
-def texts(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
+def texts_with_places(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
     """Every text of some tables, with its place; names of entries count too."""
     pending = [(place, value)]  # not by calls within calls: tables may be nested deeply
     while pending:
@@ -69,7 +69,7 @@ def texts(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
             pending += reversed([((*here, k), part) for k, part in enumerate(one)])
 
 
-def in_words(place: Place, tables: Mapping[str, Any]) -> str:
+def code_place_text(place: Place, tables: Mapping[str, Any]) -> str:
     """A place as users call it: "[model] source", "case 'run 1' data"."""
     table, *rest = place
     if rest and isinstance(rest[0], int):
@@ -83,7 +83,7 @@ def in_words(place: Place, tables: Mapping[str, Any]) -> str:
     return " ".join([head, ".".join(names)]) if names else head
 
 
-def _fmus(where: str, text: str, folder: Path) -> Iterator[Code]:
+def _fmus(where: str, text: str, folder: Path) -> Iterator[NamedCode]:
     if not means_fmu(text):
         return
     try:
@@ -91,10 +91,10 @@ def _fmus(where: str, text: str, folder: Path) -> Iterator[Code]:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError):  # not there, too long, or a NUL within
         return
-    yield Code(where, text, (folder / text).resolve(), "FMU", digest)
+    yield NamedCode(where, text, (folder / text).resolve(), "FMU", digest)
 
 
-def _openmodelica(model: Any, folder: Path) -> Iterator[Code]:
+def _openmodelica(model: Any, folder: Path) -> Iterator[NamedCode]:
     """Modelica that calls C or the system, where OpenModelica reads it; our own reader runs none.
 
     A file or a library counts as one program, with the hash of all its files.

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from estimica.base.code.consent import admit, is_guarded
+from estimica.base.code.consent import admit_study, has_code_guard
 from estimica.base.code.reference import means_fmu
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import EstimicaError, StructureError, StudyError
@@ -26,11 +26,11 @@ from estimica.data.table import Data
 from estimica.simulate.function.file import code_of_source, is_function_source
 from estimica.structure.causality.back import BackCausality
 from estimica.study.case import Case
-from estimica.study.fields.messages import Complaint, complaints
+from estimica.study.fields.messages import ValidationMessage, validation_messages
 from estimica.study.file.named_code import code_in, code_of
 from estimica.study.formulas import unreadable_formulas
 from estimica.study.petab.files import is_petab
-from estimica.study.study import Study, doubled
+from estimica.study.study import Study, duplicate_names
 from estimica.study.tables.study_file import ModelTable, StaticTable, StudyFile
 
 _FILE: TypeAdapter[StudyFile] = TypeAdapter(StudyFile)
@@ -56,11 +56,11 @@ def read_study(
 def examine_tables(tables: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with the tables of a study alone, before any model or data is read."""
     content, problems = _content(tables)
-    return problems + doubled(content.tune.values(), content.case, content.criterion)
+    return problems + duplicate_names(content.tune.values(), content.case, content.criterion)
 
 
 @dataclass(frozen=True)
-class Examined:
+class ExaminedStudy:
     """What could be made of a study file, and what is wrong with it."""
 
     study: Study | None
@@ -70,7 +70,7 @@ class Examined:
 
 def examine_file(
     path: str | PathLike[str], asked: Mapping[str, Mapping[str, Any]] | None = None
-) -> Examined:
+) -> ExaminedStudy:
     """Like `read_study`, with the problems as values and what is left without them."""
     path = Path(path)
     if is_petab(path):
@@ -78,17 +78,17 @@ def examine_file(
     try:
         tables = _tables(path)
     except StudyError as error:
-        return Examined(None, (), [Problem(error.code, "", error.message)])
+        return ExaminedStudy(None, (), [Problem(error.code, "", error.message)])
     for name, entries in (asked or {}).items():
         written = tables.get(name, {})
         tables[name] = {**written, **entries} if isinstance(written, dict) else written
     code = code_in(tables, path.parent)
-    if is_guarded():
-        admit(path, tables, code_of(tables, path.parent, code))
+    if has_code_guard():
+        admit_study(path, tables, code_of(tables, path.parent, code))
     content, problems = _content(tables)
     cases, unread = _with_data(content.case, path.parent)
     tuners = tuple(content.tune.values())
-    problems += unread + doubled(tuners, cases, content.criterion)
+    problems += unread + duplicate_names(tuners, cases, content.criterion)
     cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
     model = None
     try:
@@ -104,7 +104,7 @@ def examine_file(
         problems += wrong
         model = None if wrong else model
     if model is None:
-        return Examined(None, cases, problems)
+        return ExaminedStudy(None, cases, problems)
     study = Study(
         model,
         tuners,
@@ -118,10 +118,10 @@ def examine_file(
         code=code,
         outputs=content.outputs,
     )
-    return Examined(study, cases, problems)
+    return ExaminedStudy(study, cases, problems)
 
 
-def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) -> Examined:
+def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) -> ExaminedStudy:
     """A PEtab problem: its tables become those of a study, and its model the study's."""
     from estimica.study.petab.convert import model_of, open_problem
 
@@ -133,7 +133,7 @@ def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) ->
         content, problems = _content(tables)
         cases = tuple(replace(c, data=opened.data[c.name]) for c in content.case)
         tuners = tuple(content.tune.values())
-        problems += doubled(tuners, cases)
+        problems += duplicate_names(tuners, cases)
         study = Study(
             model_of(opened.flat),
             tuners,
@@ -145,8 +145,8 @@ def _examine_petab(path: Path, asked: Mapping[str, Mapping[str, Any]] | None) ->
             notes=opened.notes,
         )
     except EstimicaError as error:
-        return Examined(None, (), [Problem(error.code, "", error.message)])
-    return Examined(study, cases, problems)
+        return ExaminedStudy(None, (), [Problem(error.code, "", error.message)])
+    return ExaminedStudy(study, cases, problems)
 
 
 def _place(content: StudyFile) -> str:
@@ -215,7 +215,7 @@ def _content(tables: Mapping[str, Any]) -> tuple[StudyFile, list[Problem]]:
             return _FILE.validate_python(rest), problems
         except ValidationError as error:
             order = list(tables)  # as the user wrote them
-            found = complaints(error, StudyFile)
+            found = validation_messages(error, StudyFile)
             found.sort(key=lambda c: order.index(str(c.place[0])) if c.place else -1)
             problems += [_problem(c, rest, tables) for c in found]
             rest = _pruned(rest, error)
@@ -241,7 +241,9 @@ def _without_odd_data(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[P
     return {**tables, "case": kept}, told
 
 
-def _problem(complaint: Complaint, tables: Mapping[str, Any], whole: Mapping[str, Any]) -> Problem:
+def _problem(
+    complaint: ValidationMessage, tables: Mapping[str, Any], whole: Mapping[str, Any]
+) -> Problem:
     """A complaint about `tables`, which are what is left of the whole file."""
     place = complaint.place
     if len(place) >= 2 and place[0] == "tune":
@@ -252,7 +254,7 @@ def _problem(complaint: Complaint, tables: Mapping[str, Any], whole: Mapping[str
         where, code, depth = f"[{place[0]}]", "Q002", 1
     else:
         where, code, depth = "", "Q002", 0
-    inner = Complaint(place[depth:], complaint.message)
+    inner = ValidationMessage(place[depth:], complaint.message)
     if depth == 2 and place[0] == "case":
         case = tables["case"][int(place[1])]
         place = ("case", next(k for k, c in enumerate(whole["case"]) if c is case), *place[2:])
@@ -285,7 +287,7 @@ def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]
 def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], list[Problem]]:
     """The cases with their tables; a file that several use is read once."""
     from estimica.data.readers import read_data
-    from estimica.data.size import require_total
+    from estimica.data.size import require_total_cells
 
     tables: dict[tuple[str, str | None], Data | EstimicaError] = {}
     cells: list[int] = []
@@ -298,10 +300,10 @@ def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], l
         key = (path, case.sheet)
         if case.active and key not in tables:
             try:
-                require_total(path, cells, _TOGETHER)
+                require_total_cells(path, cells, _TOGETHER)
                 data = read_data(path, sheet=case.sheet)
                 cells.append(len(data) * len(data.columns))
-                require_total(path, cells, _TOGETHER)
+                require_total_cells(path, cells, _TOGETHER)
                 tables[key] = data
             except EstimicaError as error:
                 tables[key] = error

@@ -9,7 +9,7 @@ from typing import NewType
 
 from estimica.base.errors import StudyError, WriteError
 from estimica.base.files.read import read_bytes
-from estimica.base.files.write import replaced
+from estimica.base.files.write import atomic_replacement
 from estimica.base.suggest import did_you_mean_file
 
 #: what tells one content of a file from another
@@ -44,7 +44,7 @@ def write_text_if_unchanged(
     """
     content = text.encode("utf-8")
     try:
-        with replaced(path) as draft:
+        with atomic_replacement(path) as draft:
             draft.write_bytes(content)
             _require_unchanged(Path(path), known)
     except WriteError as error:

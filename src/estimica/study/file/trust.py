@@ -16,21 +16,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from estimica.base.code.consent import Code
+from estimica.base.code.consent import NamedCode
 from estimica.base.errors import StudyError
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
 from estimica.study.file.named_code import code_of
 
 __all__ = [
-    "Code",
+    "NamedCode",
     "Trust",
     "code_of",
-    "named_in",
+    "code_named_in",
     "not_trusted",
     "state_folder",
     "trusts_all",
-    "untrusted",
+    "untrusted_code",
 ]
 
 FILE = "trusted.json"
@@ -62,11 +62,11 @@ class Trust:
         """The contents that may run."""
         return frozenset(self._entries())
 
-    def holds(self, code: Code) -> bool:
+    def holds(self, code: NamedCode) -> bool:
         """Whether this very content may run."""
         return code.sha256 in self.hashes()
 
-    def add(self, codes: Iterable[Code]) -> None:
+    def add(self, codes: Iterable[NamedCode]) -> None:
         """Remember that these may run, for this user only."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entries = self._entries()
@@ -74,7 +74,7 @@ class Trust:
             entries[code.sha256] = {"kind": code.kind, "path": str(code.path), "at": now}
         self._write(entries)
 
-    def remove(self, codes: Iterable[Code]) -> None:
+    def remove(self, codes: Iterable[NamedCode]) -> None:
         """Ask again before these run."""
         gone = {code.sha256 for code in codes}
         self._write({k: v for k, v in self._entries().items() if k not in gone})
@@ -107,7 +107,7 @@ class Trust:
             ) from None
 
 
-def not_trusted(codes: Iterable[Code], trust: Trust | None = None) -> tuple[Code, ...]:
+def not_trusted(codes: Iterable[NamedCode], trust: Trust | None = None) -> tuple[NamedCode, ...]:
     """Those that the user has not agreed to run."""
     if trusts_all():
         return ()
@@ -115,7 +115,7 @@ def not_trusted(codes: Iterable[Code], trust: Trust | None = None) -> tuple[Code
     return tuple(code for code in codes if code.sha256 not in known)
 
 
-def named_in(study: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Code, ...]]:
+def code_named_in(study: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[NamedCode, ...]]:
     """The tables of a study file and the programs that they name.
 
     A file that is no study names none: whoever reads it tells what is wrong with it.
@@ -128,6 +128,8 @@ def named_in(study: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Code,
     return tables, code_of(tables, path.parent)
 
 
-def untrusted(study: str | os.PathLike[str], trust: Trust | None = None) -> tuple[Code, ...]:
+def untrusted_code(
+    study: str | os.PathLike[str], trust: Trust | None = None
+) -> tuple[NamedCode, ...]:
     """The programs of a study file that need the user's agreement before it is read."""
-    return () if trusts_all() else not_trusted(named_in(study)[1], trust)
+    return () if trusts_all() else not_trusted(code_named_in(study)[1], trust)

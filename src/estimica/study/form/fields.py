@@ -87,7 +87,7 @@ def label_of(name: str) -> str:
     return spaced[:1].upper() + spaced[1:]
 
 
-def in_full(field: Field) -> tuple[Field, ...]:
+def all_fields(field: Field) -> tuple[Field, ...]:
     """The fields of a table, or those of all its options that are tables."""
     found = {f.name: f for o in reversed(field.options) for f in reversed(o.fields)}
     return field.fields or tuple(reversed(found.values()))

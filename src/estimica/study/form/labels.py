@@ -21,10 +21,10 @@ from estimica.base.files.toml import TOML_LIMIT
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean
 from estimica.study.fields.kinds import STRICT
-from estimica.study.fields.messages import complaints
-from estimica.study.form.fields import in_full
+from estimica.study.fields.messages import validation_messages
+from estimica.study.form.fields import all_fields
 from estimica.study.form.tables import Field, Form, Option, every_field
-from estimica.study.toml.layout import parsed
+from estimica.study.toml.layout import parse_toml
 
 FILE_NAME = "estimica-forms.toml"
 CODE = "Q081"
@@ -85,9 +85,11 @@ def read_labels(folder: str | PathLike[str]) -> FormLabels:
 def labels_of_text(text: str) -> FormLabels:
     """The labels of such a text; everything that is wrong with it is told at once."""
     try:
-        file = TypeAdapter(LabelsFile).validate_python(parsed(text))
+        file = TypeAdapter(LabelsFile).validate_python(parse_toml(text))
     except ValidationError as error:
-        raise_all([Problem(CODE, FILE_NAME, c.text) for c in complaints(error, LabelsFile)])
+        raise_all(
+            [Problem(CODE, FILE_NAME, c.text) for c in validation_messages(error, LabelsFile)]
+        )
         raise
     except StudyError as error:
         raise StudyError(CODE, f"{FILE_NAME}: {error.message}") from None
@@ -107,7 +109,7 @@ def labels_of_text(text: str) -> FormLabels:
     return FormLabels(labels, hidden, only, order)
 
 
-def apply(form: Form, labels: FormLabels) -> Form:
+def apply_labels(form: Form, labels: FormLabels) -> Form:
     """A form with the team's labels, without what they hide, in their order."""
     return replace(
         form,
@@ -138,7 +140,7 @@ def _places(name: str, problems: list[Problem]) -> list[str]:
 
 
 def _unknown_fields(place: str, names: Iterable[str]) -> list[Problem]:
-    known = [f.name for f in in_full(_known()[place])]
+    known = [f.name for f in all_fields(_known()[place])]
     return [
         _problem(f"order: '{place}' has no field '{name}'{did_you_mean(name, known)}")
         for name in names

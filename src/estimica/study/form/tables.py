@@ -12,7 +12,7 @@ from functools import cache
 
 from estimica.base.errors import StudyError
 from estimica.base.suggest import did_you_mean
-from estimica.study.form.fields import Field, Option, field_of_type, in_full
+from estimica.study.form.fields import Field, Option, all_fields, field_of_type
 from estimica.study.tables.study_file import StudyFile
 from estimica.study.toml.layout import Place
 
@@ -81,7 +81,7 @@ def _field_at(place: tuple[str, ...]) -> Field:
         inner = _inside(field, step)
         if inner is None:
             where = ": ".join(place[:n]) or "a study file"
-            known = [f.name for f in in_full(field)]
+            known = [f.name for f in all_fields(field)]
             raise StudyError("Q080", f"there is no '{step}' in {where}{did_you_mean(step, known)}")
         field = inner
     return field

@@ -13,7 +13,7 @@ from estimica.study.toml.write import toml_value
 _WHOLE = re.compile(r"[+-]?\d+")
 
 
-def typed(field: Field, text: str) -> Any:
+def value_from_text(field: Field, text: str) -> Any:
     """The value of a text that was typed; None where nothing was.
 
     What does not fit is kept as a text, so that the study file's own check tells what is wrong.
@@ -33,7 +33,7 @@ def typed(field: Field, text: str) -> Any:
     return _as_toml(plain, plain) if number == plain else number
 
 
-def written(value: object) -> str:
+def text_from_value(value: object) -> str:
     """A value as it stands in a field: a text without its quotes, a list without brackets."""
     if value is None:
         return ""
@@ -59,7 +59,10 @@ def _list(item: Field, text: str) -> Any:
     found = _as_toml(text, None) if text.startswith("[") else None
     found = _as_toml(f"[{text}]", None) if found is None else found
     if found is None:
-        return [typed(item, part) for part in text.removeprefix("[").removesuffix("]").split(",")]
+        return [
+            value_from_text(item, part)
+            for part in text.removeprefix("[").removesuffix("]").split(",")
+        ]
     lone = item.kind == "list" and not any(isinstance(v, list) for v in found)
     return [found] if lone else found
 

@@ -12,10 +12,10 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import FlatSystem, Variability, Variable
 from estimica.source.sbml.document import read_document
-from estimica.source.sbml.mathematics import parse
+from estimica.source.sbml.mathematics import parse_petab_formula
 from estimica.source.sbml.translate import translate
-from estimica.study.petab.observables import Noise, Observed, Output
-from estimica.study.petab.periods import Course, Periods, Targets, texts_of
+from estimica.study.petab.observables import Noise, ObservableBuilder, Output
+from estimica.study.petab.periods import ExperimentSchedule, Periods, Targets, texts_of
 from estimica.study.petab.problem import Measurement, Problem
 from estimica.study.stages import SETTLING
 
@@ -31,17 +31,17 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Built:
+class PetabModel:
     """The model and what was measured in each experiment."""
 
     problem: Problem
     flat: FlatSystem
-    courses: Mapping[str, Course]
+    courses: Mapping[str, ExperimentSchedule]
     samples: Mapping[str, tuple[Sample, ...]]
     outputs: tuple[Output, ...]
 
 
-def build(problem: Problem) -> Built:
+def build(problem: Problem) -> PetabModel:
     """The model of a problem with everything that its tables say."""
     document = read_document(problem.model)
     targets = Targets.of(problem)
@@ -49,11 +49,11 @@ def build(problem: Problem) -> Built:
     flat = _with_parameters(translated.flat, problem, targets)
     names = _Names(problem, flat)
     texts = texts_of(problem.experiments.values())
-    values = {t: parse(t, names.lookup, "condition table") for t in texts}
+    values = {t: parse_petab_formula(t, names.lookup, "condition table") for t in texts}
     periods = Periods(problem, translated, targets, values)
     courses = {n: periods.course(e) for n, e in problem.experiments.items()}
     flat = periods.written(_at_nominal(flat, problem))
-    observed = Observed(problem, names.lookup, flat.by_name)
+    observed = ObservableBuilder(problem, names.lookup, flat.by_name)
     samples: dict[str, list[Sample]] = {n: [] for n in problem.experiments}
     for m in problem.measurements:
         samples[m.experiment].append(_sample(m, observed, courses[m.experiment]))
@@ -63,12 +63,12 @@ def build(problem: Problem) -> Built:
         variables=(*flat.variables, *observed.variables()),
         equations=(*flat.equations, *observed.equations()),
     )
-    return Built(
+    return PetabModel(
         problem, whole, courses, {n: tuple(s) for n, s in samples.items()}, observed.outputs
     )
 
 
-def _sample(m: Measurement, observed: Observed, course: Course) -> Sample:
+def _sample(m: Measurement, observed: ObservableBuilder, course: ExperimentSchedule) -> Sample:
     time = course.last + SETTLING if math.isinf(m.time) else m.time
     if time < course.last and time < course.begin:
         raise StudyError(

@@ -19,11 +19,11 @@ from estimica.base.files.write import make_folder, write_text
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.source.formula import parse_formula
-from estimica.source.sbml.write import Rules, write_formula, write_sbml
+from estimica.source.sbml.write import ExplicitModel, write_formula, write_sbml
 from estimica.structure.sorted_system import Assignment, Relation, SortedSystem
 from estimica.study.noise import Sigma
 from estimica.study.record.noise import SigmaFormula
-from estimica.study.record.samples import Measured, record
+from estimica.study.record.samples import MeasuredOutput, record
 
 if TYPE_CHECKING:
     from estimica.study.case import Case
@@ -100,7 +100,7 @@ class _Export:
 
     # --- the model ------------------------------------------------------------------------------
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> ExplicitModel:
         s = self.system
         assigned = [b for b in s.blocks if isinstance(b, Assignment)]
         rates = {f"der({n})" for n in s.states}
@@ -111,7 +111,7 @@ class _Export:
         starts = {n: s.starts.get(n, ex.ZERO) for n in s.states}
         for name in (*bindings, *inputs, *s.states, *(n for n, _ in pairs)):
             self.names[name]
-        return Rules(
+        return ExplicitModel(
             self.names[self.flat.name],
             {self.names[n]: e and self._spelt(e) for n, e in (bindings | inputs).items()},
             {
@@ -178,7 +178,7 @@ class _Export:
             )
         return self.names[text]
 
-    def _output(self, case: Case, condition: str, m: Measured) -> None:
+    def _output(self, case: Case, condition: str, m: MeasuredOutput) -> None:
         formula = case.expressions.get(m.name) or self.study.formulas.get(m.name)
         shown = self._formula(formula, m.name) if formula else self.names[m.name]
         noise, overrides = self._noise(m)
@@ -194,7 +194,7 @@ class _Export:
         for t, y, s in zip(m.time, m.value, overrides, strict=True):
             self.measurements.append((name, condition, float(t), float(y), s))
 
-    def _noise(self, m: Measured) -> tuple[str, Sequence[str | float]]:
+    def _noise(self, m: MeasuredOutput) -> tuple[str, Sequence[str | float]]:
         """The noise formula and what each sample puts into it; Laplace noise is given by b."""
         b = 1 / math.sqrt(2.0) if m.distribution == "laplace" else 1.0
         none: Sequence[str | float] = [""] * len(m.time)

@@ -21,7 +21,7 @@ from estimica.flat import expression as ex
 from estimica.flat.evaluate import evaluate
 from estimica.flat.expression import Expression
 from estimica.study.estimation import Solver
-from estimica.study.petab.build import Built, Sample
+from estimica.study.petab.build import PetabModel, Sample
 from estimica.study.petab.problem import Observable
 
 Vector = npt.NDArray[np.float64]
@@ -40,10 +40,12 @@ class Likelihood:
     gradient: Mapping[str, float]  # by the estimated parameters on their linear scale
 
 
-class Judge:
+class LikelihoodEvaluator:
     """Computes likelihoods of one problem at many points."""
 
-    def __init__(self, built: Built, model: Model, solver: Solver, *, slopes: bool = False) -> None:
+    def __init__(
+        self, built: PetabModel, model: Model, solver: Solver, *, slopes: bool = False
+    ) -> None:
         self.built, self.model, self.solver = built, model, solver
         self.estimated = built.problem.estimated if slopes else ()
         self._experiments = {n: _Case(self, n) for n in built.courses}
@@ -79,7 +81,7 @@ class _Part:
 class _Case:
     """One experiment: the model's parameters as functions of the problem's."""
 
-    def __init__(self, judge: Judge, name: str) -> None:
+    def __init__(self, judge: LikelihoodEvaluator, name: str) -> None:
         built = judge.built
         self.name, self.judge = name, judge
         self.samples = built.samples[name]
@@ -125,7 +127,7 @@ class _Case:
         known = np.array([s.noise.known or math.nan for s in self.samples])
         open_ = self.noise_columns >= 0
         sigma = np.where(open_, run.Y[self.rows, self.noise_columns], known)
-        value, chi2, by_y, by_sigma = compared(self.samples, simulated, sigma)
+        value, chi2, by_y, by_sigma = log_likelihood_of_samples(self.samples, simulated, sigma)
         gradient = dict.fromkeys(judge.estimated, 0.0)
         if self.wrt:
             Y = run.YS[self.rows, self.columns]
@@ -147,7 +149,7 @@ def _own(settings: Mapping[str, Expression], aliases: Mapping[str, str]) -> dict
     return {n: ex.rewrite([e], leaf)[0] for n, e in settings.items()}
 
 
-def compared(
+def log_likelihood_of_samples(
     samples: Sequence[Sample], simulated: Vector, sigma: Vector
 ) -> tuple[float, float, Vector, Vector]:
     """Log-likelihood and χ² of samples, and the slopes of the first by each y and each σ."""
@@ -176,7 +178,7 @@ def compared(
     return value, chi2, by_y, by_sigma
 
 
-def jacobian_of(built: Built) -> float:
+def jacobian_of(built: PetabModel) -> float:
     """What the transformations of all measurements add to the logarithm of the likelihood."""
     samples = (s for own in built.samples.values() for s in own)
     return sum(_transformed(s.output.observable, s.value)[1] for s in samples)

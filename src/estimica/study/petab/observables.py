@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation, Origin, Variable
-from estimica.source.sbml.mathematics import parse
+from estimica.source.sbml.mathematics import parse_petab_formula
 from estimica.study.petab.problem import Measurement, Observable, Problem
 
 Lookup = Callable[[str], Expression]
@@ -37,7 +37,7 @@ class Noise:
         return self.formula.value if self.formula.op == "const" else None
 
 
-class Observed:
+class ObservableBuilder:
     """Finds the output and the noise of each measurement; equal formulas share one."""
 
     def __init__(self, problem: Problem, lookup: Lookup, taken: Collection[str]) -> None:
@@ -62,16 +62,18 @@ class Observed:
 
         def lookup(name: str) -> Expression:
             if name in given:
-                return parse(given[name], self.lookup, f"measurement of '{m.observable}'")
+                return parse_petab_formula(
+                    given[name], self.lookup, f"measurement of '{m.observable}'"
+                )
             return self.lookup(name)
 
         where = f"observable '{observable.name}'"
-        formula = parse(observable.formula, lookup, where)
+        formula = parse_petab_formula(observable.formula, lookup, where)
 
         def noise_lookup(name: str) -> Expression:
             return formula if name == observable.name else lookup(name)
 
-        noise = parse(observable.noise, noise_lookup, f"noise of {where}")
+        noise = parse_petab_formula(observable.noise, noise_lookup, f"noise of {where}")
         law = None if noise.op == "const" else noise
         output = self._outputs.get((observable.name, formula, law))
         if output is None:

@@ -25,7 +25,7 @@ from estimica.flat.system import (
     When,
 )
 from estimica.source.sbml.symbols import Role
-from estimica.source.sbml.translate import Translated
+from estimica.source.sbml.translate import SbmlSystem
 from estimica.study.petab.problem import Experiment, Problem
 from estimica.study.stages import SETTLING
 
@@ -57,7 +57,7 @@ class Targets:
 
 
 @dataclass(frozen=True)
-class Course:
+class ExperimentSchedule:
     """An experiment in the words of the model: values of parameters, and when it begins."""
 
     begin: float
@@ -71,7 +71,7 @@ class Periods:
     def __init__(
         self,
         problem: Problem,
-        translated: Translated,
+        translated: SbmlSystem,
         targets: Targets,
         values: Mapping[str, Expression],
     ) -> None:
@@ -186,7 +186,7 @@ class Periods:
         value = ex.name(self.value_in(name, self.targets.count))
         for k in range(self.targets.count, 1, -1):
             before = ex.relation("lt", ex.TIME, ex.name(self.begin_of(k)))
-            value = ex.choose(before, ex.name(self.value_in(name, k - 1)), value)
+            value = ex.conditional(before, ex.name(self.value_in(name, k - 1)), value)
         return value
 
     def _action(self, name: str, period: int) -> Action:
@@ -194,18 +194,18 @@ class Periods:
         value = ex.name(self.value_in(name, period))
         for k, formula in enumerate(self.formulas.get((name, period), ()), 2):
             # the flag 2, 3, … means a formula, 1 the parameter
-            value = ex.choose(ex.relation("gt", flag, ex.const(k - 0.5)), formula, value)
+            value = ex.conditional(ex.relation("gt", flag, ex.const(k - 0.5)), formula, value)
         is_set = ex.relation("gt", flag, ex.const(0.5))
         target, now = name, ex.name(name)
         symbol = self.symbols[name]
         if symbol.by_amount:
             target, now = f"{name}_amount", ex.name(f"{name}_amount")
             value = ex.mul(value, ex.name(symbol.compartment))
-        return Action(target, ex.choose(is_set, value, now), reinit=True)
+        return Action(target, ex.conditional(is_set, value, now), reinit=True)
 
     # --- the cases ------------------------------------------------------------------------------
 
-    def course(self, experiment: Experiment) -> Course:
+    def course(self, experiment: Experiment) -> ExperimentSchedule:
         """What the model's parameters are in an experiment."""
         periods = experiment.periods
         begins = [p.begin for p in periods]
@@ -219,7 +219,7 @@ class Periods:
         begin = begins[0]
         if math.isinf(begin):
             begin = (begins[1] if len(begins) > 1 else 0.0) - SETTLING
-        return Course(begin, begins[-1], settings)
+        return ExperimentSchedule(begin, begins[-1], settings)
 
     def _setting(self, name: str, period: int, value: Expression) -> dict[str, Expression]:
         if self.is_switched(name):

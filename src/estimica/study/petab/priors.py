@@ -11,7 +11,7 @@ from estimica.study.petab.problem import Parameter, Prior
 
 
 @dataclass(frozen=True)
-class Known:
+class TunerPrior:
     """A prior as a tuner has it: a Gaussian, or bounds; `unused` says what it cannot have."""
 
     prior: Mapping[str, float | str] = field(default_factory=dict)
@@ -21,25 +21,25 @@ class Known:
     unused: str = ""
 
 
-def known_before(parameter: Parameter) -> Known:
+def tuner_prior(parameter: Parameter) -> TunerPrior:
     """What is known of an estimated parameter beforehand.
 
     Normal priors are those of a tuner, of the value or of a logarithm; uniform ones are bounds.
     """
     prior = parameter.prior
     if prior is None:
-        return Known()
+        return TunerPrior()
     scale = parameter.scale if prior.on_scale and parameter.scale != "lin" else "value"
     if prior.shape in ("normal", "log-normal"):
         mean, sigma = _two(prior, parameter)
         on = "log" if prior.shape == "log-normal" else scale
-        return Known({"mean": mean, "sigma": sigma, **({} if on == "value" else {"on": on})})
+        return TunerPrior({"mean": mean, "sigma": sigma, **({} if on == "value" else {"on": on})})
     if prior.shape in ("uniform", "log-uniform"):
         low, high = (_plain(x, scale) for x in _two(prior, parameter))
-        return Known(low=low, high=high, logarithmic=prior.shape == "log-uniform")
+        return TunerPrior(low=low, high=high, logarithmic=prior.shape == "log-uniform")
     numbers = "; ".join(f"{x:g}" for x in prior.numbers)
     where = "" if scale == "value" else f" on {scale}"
-    return Known(unused=f"its {prior.shape} prior{where} ({numbers}) is not used")
+    return TunerPrior(unused=f"its {prior.shape} prior{where} ({numbers}) is not used")
 
 
 def _two(prior: Prior, parameter: Parameter) -> tuple[float, float]:

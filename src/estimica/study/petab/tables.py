@@ -16,9 +16,9 @@ from estimica.flat.evaluate import evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_expression
 from estimica.flat.system import FlatSystem
-from estimica.study.petab.build import Built, Sample
+from estimica.study.petab.build import PetabModel, Sample
 from estimica.study.petab.observables import Output
-from estimica.study.petab.priors import known_before
+from estimica.study.petab.priors import tuner_prior
 from estimica.study.petab.problem import Parameter
 
 #: tolerances of the solver: concentrations of the benchmark collection go down to 1e-6 and less,
@@ -37,7 +37,7 @@ class PetabStudy:
     notes: tuple[str, ...] = ()  # what the problem has and the study has not
 
 
-def study_tables(built: Built) -> PetabStudy:
+def study_tables(built: PetabModel) -> PetabStudy:
     """The tables of a study with the cases of a problem, and their data."""
     writer = _Writer(built)
     cases, data = [], {}
@@ -61,7 +61,7 @@ def study_tables(built: Built) -> PetabStudy:
 
 
 def _tuner(parameter: Parameter) -> dict[str, Any]:
-    known = known_before(parameter)
+    known = tuner_prior(parameter)
     low, high = max(parameter.low, known.low), min(parameter.high, known.high)
     if not low < high:
         raise StudyError(
@@ -96,7 +96,7 @@ def _middle(low: float, high: float, logarithmic: bool) -> float:
 class _Writer:
     """Writes cases; parameters that are not estimated are the numbers that they are."""
 
-    def __init__(self, built: Built) -> None:
+    def __init__(self, built: PetabModel) -> None:
         self.built = built
         problem = built.problem
         self.values = {n: p.value for n, p in problem.parameters.items() if not p.estimated}
@@ -261,7 +261,7 @@ def _data(name: str, samples: Sequence[Sample]) -> Data:
     return Data(name, table)
 
 
-def _without_noise(built: Built) -> FlatSystem:
+def _without_noise(built: PetabModel) -> FlatSystem:
     """The model without standard deviations and what only they need: the study has formulas."""
     flat = built.flat
     noises = {s.noise.variable for samples in built.samples.values() for s in samples}

@@ -11,7 +11,7 @@ from estimica.base.errors import StudyError
 from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean
 from estimica.study.case import InputColumn
-from estimica.study.record.samples import Record, data_of, unscaled
+from estimica.study.record.samples import Record, data_of, without_scaling
 from estimica.study.study import Study
 
 Vector = npt.NDArray[np.float64]
@@ -33,14 +33,14 @@ def input_along(record: Record, name: str) -> str | None:
     return None
 
 
-def input_as(record: Record, name: str, values: Vector) -> Vector | None:
+def input_in_column_unit(record: Record, name: str, values: Vector) -> Vector | None:
     """Values of the input that `name` means, in what `name` counts in: the model's unit, or where
     it is the input's column the column's own; None where a jumping angle has many of them."""
     if name in record.inputs:
         return values
     given = record.case.columns_of_inputs[input_along(record, name) or ""]
     assert isinstance(given, InputColumn)
-    return None if given.unwrap is not None else unscaled(given, values)
+    return None if given.unwrap is not None else without_scaling(given, values)
 
 
 def unit_along(record: Record, name: str) -> str:
@@ -48,7 +48,7 @@ def unit_along(record: Record, name: str) -> str:
     return data_of(record.case).units.get(name, "")
 
 
-def along(record: Record, name: str, points: Vector, *, has_time: bool) -> Vector:
+def values_along(record: Record, name: str, points: Vector, *, has_time: bool) -> Vector:
     """The values of an input, of a measured output or of a column; NaN where there is none."""
     if name in record.inputs:
         return record.inputs[name].at(points)
@@ -67,10 +67,10 @@ def along(record: Record, name: str, points: Vector, *, has_time: bool) -> Vecto
         stamps = data.column(data.time_name(record.case.time)) * (record.case.time_scale or 1.0)
         place = np.clip(np.searchsorted(stamps, points), 0, len(stamps) - 1)
         return np.asarray(column[place])
-    raise unknown(name, [record])
+    raise unknown_axis_error(name, [record])
 
 
-def unknown(name: str, records: Sequence[Record]) -> StudyError:
+def unknown_axis_error(name: str, records: Sequence[Record]) -> StudyError:
     """The error for a name that no case has."""
     known = list(dict.fromkeys(n for r in records for n in names_along(r)))
     hint = did_you_mean(name, known) or f" (there are {', '.join(known)})"
@@ -89,6 +89,6 @@ def check_axes(study: Study, records: Sequence[Record]) -> list[Problem]:
     for key in ("against", "by"):
         name = table.get(key)
         if isinstance(name, str) and not any(name in names_along(r) for r in records):
-            error = unknown(name, records)
+            error = unknown_axis_error(name, records)
             found.append(Problem(error.code, "[static]", f"{key}: {error.message}"))
     return found

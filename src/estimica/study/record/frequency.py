@@ -11,17 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import CaseError, DataError, EstimicaError
-from estimica.base.magnitude import LARGEST, countable
+from estimica.base.magnitude import LARGEST, is_usable
 from estimica.base.problems import Problem
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.data.table import Data
 from estimica.study.case import Case
 from estimica.study.noise import Sigma
-from estimica.study.record.samples import Measured, Record, data_of, uncounted
+from estimica.study.record.samples import MeasuredOutput, Record, data_of, ignored_cell_problems
 from estimica.study.record.transfer import Transfer
 from estimica.study.response_columns import ResponseColumns
-from estimica.study.units import UnknownUnit, conversion, known_units, parsed, spelt
+from estimica.study.units import (
+    UnknownUnit,
+    conversion,
+    known_units,
+    normalised_spelling,
+    parse_unit,
+)
 
 Vector = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
@@ -51,7 +57,7 @@ def examine_response(case: Case, inputs: Sequence[str]) -> tuple[Record | None, 
     except (DataError, CaseError) as error:
         return None, [Problem(error.code, where, error.message)]
     problems: list[Problem] = []
-    outputs: list[Measured] = []
+    outputs: list[MeasuredOutput] = []
     for name, columns in case.columns_of_responses.items():
         try:
             outputs.append(_measured(case, name, columns, data, axis, inputs))
@@ -63,7 +69,7 @@ def examine_response(case: Case, inputs: Sequence[str]) -> tuple[Record | None, 
     point = {n: Signal.constant(v) for n, v in case.inputs.items() if isinstance(v, float)}
     responses = case.columns_of_responses.values()
     used = [c for r in responses for c in (*r.columns, r.sigma) if isinstance(c, str)]
-    told = uncounted(where, data, list(dict.fromkeys(used)))
+    told = ignored_cell_problems(where, data, list(dict.fromkeys(used)))
     notes = tuple(p.message for p in told)
     return Record(case, 0.0, point, tuple(outputs), notes=notes), problems + told
 
@@ -94,7 +100,7 @@ def _axis(case: Case, data: Data) -> _Axis:
     value = data.column(name)
     if not len(value):
         raise CaseError("C005", f"{data.where} holds no rows")
-    bad = np.flatnonzero(~(countable(value) & (value >= 0)))
+    bad = np.flatnonzero(~(is_usable(value) & (value >= 0)))
     if len(bad):
         k = int(bad[0])
         raise CaseError(
@@ -112,9 +118,9 @@ def _factor(name: str, data: Data, hertz: bool) -> float:
         return 1.0
     where = f"frequency '{name}' of {data.where} is in {unit}"
     # 1/s alone is how files write rad/s; who means turns writes Hz or 1/min
-    read_as = "rad/s" if spelt(unit) in _ANGULAR else unit
+    read_as = "rad/s" if normalised_spelling(unit) in _ANGULAR else unit
     try:
-        turns = not parsed(spelt(read_as)).of_angles
+        turns = not parse_unit(normalised_spelling(read_as)).of_angles
         change = conversion(read_as, "Hz" if turns else "rad/s")
     except UnknownUnit as unknown:
         hint = did_you_mean(str(unknown), known_units())
@@ -136,11 +142,11 @@ def _measured(
     data: Data,
     axis: _Axis,
     inputs: Sequence[str],
-) -> Measured:
+) -> MeasuredOutput:
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large does not count
         response = _response(columns, data)
     amplitude, sigma = _amplitude(columns, data, response)
-    counts = countable(np.abs(response)) & countable(amplitude)
+    counts = is_usable(np.abs(response)) & is_usable(amplitude)
     if case.from_ is not None:
         counts &= axis.value >= case.from_
     if case.to is not None:
@@ -160,7 +166,7 @@ def _measured(
     transfer = Transfer(output, excited, axis.omega[order], amplitude[order], axis.hertz)
     units = [data.units.get(c, "") for c in columns.columns]
     unit = units[0] if columns.scale is None and units[0] != "dB" else ""
-    return Measured(
+    return MeasuredOutput(
         f"{output}/{excited}" if excited else output,
         columns.text,
         columns.unit if columns.unit is not None else unit,

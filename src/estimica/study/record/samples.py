@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from estimica.base import magnitude
 from estimica.base.errors import CaseError, DataError, EstimicaError
-from estimica.base.magnitude import countable
+from estimica.base.magnitude import is_usable
 from estimica.base.problems import Problem, raise_all
 from estimica.base.signals import Hold, Signal
 from estimica.data.readers import as_data, read_data
@@ -31,7 +31,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredOutput:
     """The samples of one output that count, each at its own time."""
 
     name: str
@@ -73,7 +73,7 @@ class Measured:
             return np.zeros(len(self.value), bool)
         return self.limits.censored(self.value)
 
-    def with_values(self, value: Vector) -> Measured:
+    def with_values(self, value: Vector) -> MeasuredOutput:
         """The same with other measured values, of which no more is known beyond the limits."""
         return replace(self, value=value if self.limits is None else self.limits.seen(value))
 
@@ -97,7 +97,7 @@ class Measured:
         compared = self.value if self.transform is None else self.transform.value(self.value)
         return float(np.std(compared)) or self.rms
 
-    def kept(self, chosen: Mask) -> Measured:
+    def kept(self, chosen: Mask) -> MeasuredOutput:
         """The same with the chosen samples only; of a response both parts or none."""
         transfer = self.transfer and self.transfer.kept(chosen[::2])
         return replace(
@@ -118,8 +118,8 @@ class Record:
     case: Case
     begin: float
     inputs: Mapping[str, Signal]
-    outputs: tuple[Measured, ...]
-    uncertain: tuple[Measured, ...] = ()  # inputs whose errors are estimated
+    outputs: tuple[MeasuredOutput, ...]
+    uncertain: tuple[MeasuredOutput, ...] = ()  # inputs whose errors are estimated
     notes: tuple[str, ...] = ()  # what of the data does not count
 
     @property
@@ -177,7 +177,7 @@ def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
         return None, [Problem(error.code, where, error.message)]
     begin = float(time[0]) if case.begin_time is None else case.begin_time
     inputs: dict[str, Signal] = {}
-    outputs: list[Measured] = []
+    outputs: list[MeasuredOutput] = []
     for name, given in case.columns_of_inputs.items():
         try:
             inputs[name] = _input(given, data, time)
@@ -200,7 +200,7 @@ def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
     uncertain = _uncertain(case, data, inputs, outputs)
     if uncertain and has_time:
         problems += [_timed(where, m.name) for m in uncertain]
-    told = uncounted(where, data, _columns(case)) + _overflowing(where, case, data)
+    told = ignored_cell_problems(where, data, _columns(case)) + _overflowing(where, case, data)
     notes = tuple(p.message for p in told)
     return Record(case, begin, inputs, tuple(outputs), uncertain, notes), problems + told
 
@@ -211,7 +211,7 @@ def _columns(case: Case) -> list[str]:
     return list(dict.fromkeys([*inputs, *(c.column for c in case.columns_of_outputs.values())]))
 
 
-def uncounted(where: str, data: Data, columns: Sequence[str]) -> list[Problem]:
+def ignored_cell_problems(where: str, data: Data, columns: Sequence[str]) -> list[Problem]:
     """Cells of these columns that hold something which is not a number."""
     found = [(name, data.gaps(name)) for name in columns]
     return [
@@ -234,7 +234,7 @@ def _overflowing(where: str, case: Case, data: Data) -> list[Problem]:
         if not isinstance(one, InputColumn | OutputColumn) or one.column not in data.columns:
             continue
         value = data.columns[one.column]
-        lost = np.flatnonzero(countable(value) & ~np.isfinite(_scaled(one, value)))
+        lost = np.flatnonzero(is_usable(value) & ~np.isfinite(_scaled(one, value)))
         if len(lost):
             message = (
                 f"column '{one.column}': scale and offset make {len(lost)} values too large to "
@@ -250,8 +250,8 @@ def _timed(where: str, name: str) -> Problem:
 
 
 def _uncertain(
-    case: Case, data: Data, inputs: Mapping[str, Signal], outputs: Sequence[Measured]
-) -> tuple[Measured, ...]:
+    case: Case, data: Data, inputs: Mapping[str, Signal], outputs: Sequence[MeasuredOutput]
+) -> tuple[MeasuredOutput, ...]:
     """Inputs with errors, at the points at which some output counts."""
     found = []
     points = np.unique(np.concatenate([m.time for m in outputs])) if outputs else np.zeros(0)
@@ -259,7 +259,7 @@ def _uncertain(
         if isinstance(given, InputColumn) and given.sigma is not None and name in inputs:
             value = inputs[name].at(points)
             unit = _unit(given, data)
-            one = Measured(
+            one = MeasuredOutput(
                 name, given.column, unit, points, value, None, given.sigma, None, None, True
             )
             found.append(one)
@@ -306,7 +306,7 @@ def _time(case: Case, data: Data, has_time: bool) -> Vector:
 def _require_magnitude(what: str, values: Vector, remedy: str) -> None:
     """The largest of the values can be computed with, or all of them are zero."""
     largest = float(np.abs(values).max(initial=0.0))
-    trouble = magnitude.trouble(largest)
+    trouble = magnitude.magnitude_problem(largest)
     if trouble:
         raise CaseError(
             "C098", f"{what}: {largest:g}, its largest value, {trouble} or give a {remedy}"
@@ -353,7 +353,7 @@ def _output(
     begin: float,
     complete: Mask,
     inputs: Mapping[str, Signal],
-) -> Measured:
+) -> MeasuredOutput:
     value = _scaled(given, data.column(given.column))
     counts = np.isfinite(value) & (time >= begin) & complete
     if case.from_ is not None:
@@ -378,7 +378,7 @@ def _output(
         transform.require(kept, given.column)
     disturbance = given.disturbance
     free = StartValue(start=0.0) if disturbance is True else disturbance or None
-    return Measured(
+    return MeasuredOutput(
         name,
         given.column,
         _unit(given, data),
@@ -403,7 +403,7 @@ def _unit(given: InputColumn | OutputColumn, data: Data) -> str:
     return data.units.get(given.column, "") if kept else ""
 
 
-def _check_prefilter(measured: Measured, has_time: bool) -> None:
+def _check_prefilter(measured: MeasuredOutput, has_time: bool) -> None:
     if measured.prefilter is None:
         return
     if not has_time:
@@ -421,23 +421,23 @@ def _check_prefilter(measured: Measured, has_time: bool) -> None:
 
 def _scaled(given: InputColumn | OutputColumn, value: Vector) -> Vector:
     if given.unwrap is not None:
-        value = unwrapped(value, given.unwrap)
+        value = unwrapped_angle(value, given.unwrap)
     with np.errstate(over="ignore", invalid="ignore"):  # told by `_overflowing`
         if given.scale is not None:
             value = value * given.scale
         if given.offset is not None:
             value = value + given.offset
-    return value if countable(value).all() else np.where(countable(value), value, np.nan)
+    return value if is_usable(value).all() else np.where(is_usable(value), value, np.nan)
 
 
-def unscaled(given: InputColumn, value: Vector) -> Vector:
+def without_scaling(given: InputColumn, value: Vector) -> Vector:
     """The column that has these values after scaling."""
     if given.offset is not None:
         value = value - given.offset
     return value if given.scale is None else value / given.scale
 
 
-def unwrapped(value: Vector, period: float) -> Vector:
+def unwrapped_angle(value: Vector, period: float) -> Vector:
     """An angle without the jumps of its sensor; samples that are missing stay so."""
     sampled = np.isfinite(value)
     whole = value.copy()

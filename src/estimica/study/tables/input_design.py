@@ -21,8 +21,8 @@ from estimica.study.fields.kinds import (
     Number,
     Positive,
     Truth,
-    either,
-    wrong,
+    field_error,
+    one_of_kinds,
 )
 from estimica.study.fields.offer import (
     HERTZ,
@@ -53,7 +53,9 @@ class Span:
 
     def __post_init__(self) -> None:
         if self.spacing == "log" and not (self.from_ > 0 and self.to > 0):
-            raise wrong("Q030", "spacing 'log' needs two positive ends; write spacing = \"linear\"")
+            raise field_error(
+                "Q030", "spacing 'log' needs two positive ends; write spacing = \"linear\""
+            )
 
     def values(self) -> tuple[float, ...]:
         """All values, in order."""
@@ -76,10 +78,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.min >= self.max:
-            raise wrong("Q031", f"min {self.min:g} is not below max {self.max:g}; swap them")
+            raise field_error("Q031", f"min {self.min:g} is not below max {self.max:g}; swap them")
 
 
-NAMES = either("a name, or a list of names")
+NAMES = one_of_kinds("a name, or a list of names")
 SeveralInputs = Annotated[
     Annotated[InputName, Tag(TEXT)] | Annotated[tuple[InputName, ...], Tag(LIST)], NAMES
 ]
@@ -91,27 +93,27 @@ SeveralTuners = Annotated[
 ]
 Grid = Annotated[
     Annotated[tuple[Finite, ...], Tag(LIST)] | Annotated[Span, Tag(TABLE)],
-    either("a list of values, or a table { from, to, count, spacing }"),
+    one_of_kinds("a list of values, or a table { from, to, count, spacing }"),
 ]
 PerInput = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[dict[InputName, Finite], Tag(TABLE)],
-    either("a number, or a table { input = number }"),
+    one_of_kinds("a number, or a table { input = number }"),
 ]
 PerOutput = Annotated[
     Annotated[Positive, Tag(NUMBER)] | Annotated[dict[OutputName, Positive], Tag(TABLE)],
-    either("a standard deviation, or a table { output = standard deviation }"),
+    one_of_kinds("a standard deviation, or a table { output = standard deviation }"),
 ]
 Other = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[dict[str, Any], Tag(TABLE)],
-    either('a number, or a signal { signal = "square", frequency = … }'),
+    one_of_kinds('a number, or a signal { signal = "square", frequency = … }'),
 ]
 Energy = Annotated[
     Annotated[Literal["class"], Tag(TEXT)] | Annotated[Positive, Tag(NUMBER)],
-    either('a positive number, or "class"'),
+    one_of_kinds('a positive number, or "class"'),
 ]
 Lines = Annotated[
     Annotated[tuple[Count, ...], Tag(LIST)] | Annotated[Span, Tag(TABLE)],
-    either("a list of whole numbers, or a table { from, to, count, spacing }"),
+    one_of_kinds("a list of whole numbers, or a table { from, to, count, spacing }"),
 ]
 
 
@@ -256,7 +258,7 @@ class InputDesignTable:
         for key in ("vary", "robust"):
             for name, grid in getattr(self, key).items():
                 if not isinstance(grid, Span) and not grid:
-                    raise wrong(
+                    raise field_error(
                         "Q032", f"{key}: {name}: the list is empty; give values to be tried"
                     )
 

@@ -18,7 +18,16 @@ from estimica.study.fields.counts import (
     SEED,
     STARTS,
 )
-from estimica.study.fields.kinds import LIST, REAL, STRICT, TABLE, WHOLE, Finite, Truth, either
+from estimica.study.fields.kinds import (
+    LIST,
+    REAL,
+    STRICT,
+    TABLE,
+    WHOLE,
+    Finite,
+    Truth,
+    one_of_kinds,
+)
 from estimica.study.fields.offer import SECONDS, CriterionName, ParameterName
 from estimica.study.fields.settings import settings
 
@@ -44,7 +53,7 @@ class Distribution:
 
 Uncertain = Annotated[
     Annotated[tuple[Finite, ...], Tag(LIST)] | Annotated[Distribution, Tag(TABLE)],
-    either("a list of values, or a distribution { kind, … }"),
+    one_of_kinds("a list of values, or a distribution { kind, … }"),
 ]
 
 

@@ -18,22 +18,22 @@ from estimica.study.fields.kinds import (
     TEXT,
     WHOLE,
     Positive,
-    either,
+    one_of_kinds,
 )
 from estimica.study.fields.offer import OutputName, TunerName
 from estimica.study.fields.settings import settings
 
 Together = Annotated[
     Annotated[TunerName, Tag(TEXT)] | Annotated[tuple[TunerName, ...], Tag(LIST)],
-    either("a name, or a list of names that are released together"),
+    one_of_kinds("a name, or a list of names that are released together"),
 ]
 Stage = Annotated[
     Annotated[TunerName, Tag(TEXT)] | Annotated[tuple[Together, ...], Tag(LIST)],
-    either("a name, or a list of candidates"),
+    one_of_kinds("a name, or a list of candidates"),
 ]
 Variances = Annotated[
     Annotated[Positive, Tag(NUMBER)] | Annotated[dict[OutputName, Positive], Tag(TABLE)],
-    either("a variance, or a table { output = variance }"),
+    one_of_kinds("a variance, or a table { output = variance }"),
 ]
 
 

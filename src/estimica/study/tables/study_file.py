@@ -21,9 +21,9 @@ from estimica.study.fields.kinds import (
     Finite,
     Positive,
     Truth,
-    either,
+    field_error,
     finite,
-    wrong,
+    one_of_kinds,
 )
 from estimica.study.fields.offer import SECONDS, Offer, OutputName, ParameterName, VariableName
 from estimica.study.indicator import Indicator
@@ -57,7 +57,7 @@ def _tuner(name: str, given: object) -> object:
     if not isinstance(given, Mapping):
         return {"name": name, "start": given}
     if "name" in given:
-        raise wrong("T001", f"{name}: the key is the name already; leave 'name' out")
+        raise field_error("T001", f"{name}: the key is the name already; leave 'name' out")
     return {"name": name, **given}
 
 
@@ -65,11 +65,11 @@ Value = Annotated[
     Annotated[str, Tag(TEXT)]
     | Annotated[Truth, Tag(TRUTH)]
     | Annotated[int | float, BeforeValidator(_plain_number), Tag(NUMBER)],
-    either("a number, true, false or a text"),
+    one_of_kinds("a number, true, false or a text"),
 ]
 Expressions = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[dict[OutputName, str], Tag(TABLE)],
-    either('an expression "…", or a table { output = "…" }'),
+    one_of_kinds('an expression "…", or a table { output = "…" }'),
 ]
 
 

@@ -34,7 +34,7 @@ def line_end(text: str, at: int) -> int:
     return end - 1 if end > at and text[end - 1] == "\r" else end
 
 
-def spliced(text: str, begin: int, end: int, new: str) -> str:
+def with_replaced_range(text: str, begin: int, end: int, new: str) -> str:
     """The text with something else between two positions."""
     return text[:begin] + new + text[end:]
 
@@ -43,7 +43,7 @@ def _within(text: str, begin: int, end: int, new: str) -> str:
     """The same inside a line; a comment behind keeps its column where there is room."""
     gap = _GAP.match(text, end)
     if gap is None:
-        return spliced(text, begin, end, new)
+        return with_replaced_range(text, begin, end, new)
     room = gap.end() - gap.start(1) - 1
     room = max(2, room - len(new) + end - begin)
     return text[:begin] + new + text[end : gap.start(1)] + " " * room + text[gap.end() - 1 :]
@@ -69,11 +69,13 @@ def with_line(text: str, section: Section, key: str, value: object) -> str:
         indent = text[line_begin(text, section.begin) : section.begin]
         line = f"{indent}{toml_key(key)} = {toml_value(value)}"
     else:  # before everything else
-        return spliced(text, section.end, section.end, f"{toml_key(key)} = {toml_value(value)}{nl}")
+        return with_replaced_range(
+            text, section.end, section.end, f"{toml_key(key)} = {toml_value(value)}{nl}"
+        )
     if isinstance(value, Mapping) and value and section.place and len(line) > WIDTH:
         keys = [str(s) for s in section.place if isinstance(s, str)]
         return with_section(text, [*keys, key], value, at)
-    return spliced(text, at, at, nl + line)
+    return with_replaced_range(text, at, at, nl + line)
 
 
 def with_section(
@@ -94,7 +96,9 @@ def with_header(text: str, keys: Sequence[str], key: str, value: object, before:
     """The header of a table that only had tables below it, with its first key."""
     nl, at = newline_of(text), line_begin(text, before.begin)
     head = ".".join(map(toml_key, keys))
-    return spliced(text, at, at, f"[{head}]{nl}{toml_key(key)} = {toml_value(value)}{nl * 2}")
+    return with_replaced_range(
+        text, at, at, f"[{head}]{nl}{toml_key(key)} = {toml_value(value)}{nl * 2}"
+    )
 
 
 def without_line(text: str, entry: Entry) -> str:
@@ -165,7 +169,7 @@ def with_dotted(
     if isinstance(owner, Node):
         return _with_part(text, owner, len(owner.entries or ()), part)
     at, begin = line_end(text, like.end), line_begin(text, like.begin)
-    return spliced(text, at, at, newline_of(text) + text[begin : like.begin] + part)
+    return with_replaced_range(text, at, at, newline_of(text) + text[begin : like.begin] + part)
 
 
 def with_item(text: str, node: Node, at: int, value: object) -> str:
@@ -178,21 +182,23 @@ def _with_part(text: str, node: Node, at: int, new: str) -> str:
     if not parts:
         pad = "" if node.entries is None else " "
         if text[node.begin + 1 : node.end - 1].strip():  # a comment
-            return spliced(text, node.begin + 1, node.begin + 1, new)
+            return with_replaced_range(text, node.begin + 1, node.begin + 1, new)
         return _within(text, node.begin + 1, node.end - 1, pad + new + pad)
     if at < len(parts):
         begin = parts[at].begin
         indent = text[line_begin(text, begin) : begin]
         alone = not indent.strip() and line_begin(text, begin) > node.begin
-        return spliced(text, begin, begin, f"{new},{newline_of(text) + indent if alone else ' '}")
+        return with_replaced_range(
+            text, begin, begin, f"{new},{newline_of(text) + indent if alone else ' '}"
+        )
     first, last = parts[0], parts[-1]
     comma = _COMMA.match(text, last.end)
     behind = comma.end() if comma else last.end
     end = line_end(text, behind)
     if "\n" in text[node.begin : first.begin] and end < node.end:
         line = newline_of(text) + text[line_begin(text, first.begin) : first.begin] + new
-        text = spliced(text, end, end, line + ("," if comma else ""))
-        return text if comma else spliced(text, last.end, last.end, ",")
+        text = with_replaced_range(text, end, end, line + ("," if comma else ""))
+        return text if comma else with_replaced_range(text, last.end, last.end, ",")
     return _within(text, behind, behind, f" {new}," if comma else f", {new}")
 
 
@@ -204,7 +210,7 @@ def without_part(text: str, node: Node, k: int) -> str:
     rest = _REST.match(text, part.end)
     alone = start > node.begin and not text[start : part.begin].strip()
     if alone and rest and (is_last or rest[1]):
-        return spliced(text, start, rest.end(), "")
+        return with_replaced_range(text, start, rest.end(), "")
     if not is_last:
         return _within(text, part.begin, parts[k + 1].begin, "")
     comma = _COMMA.match(text, part.end)
@@ -214,5 +220,5 @@ def without_part(text: str, node: Node, k: int) -> str:
         begin, end = (node.begin + 1, node.end - 1) if not inner.strip() else (part.begin, end)
         return _within(text, begin, end, "")
     if "#" in text[parts[k - 1].end : part.begin]:  # the comment of the one before
-        return spliced(text, part.begin, end, "")
+        return with_replaced_range(text, part.begin, end, "")
     return _within(text, parts[k - 1].end, part.end, "")

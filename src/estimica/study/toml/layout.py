@@ -75,7 +75,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Location:
     """What stands at a place: an entry, an item of a list, a section, or parts of dotted keys."""
 
     owner: Section | Node | None = None
@@ -88,7 +88,7 @@ class Found:
 
 
 @lru_cache(maxsize=16)  # a page asks for many values of one text
-def parsed(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a text, not to be changed, or an error that names the line."""
     try:
         return load_toml(text)
@@ -106,11 +106,11 @@ def sections_of(text: str) -> tuple[Section, ...]:
     return tuple(_Scanner(text).sections())
 
 
-def find(sections: tuple[Section, ...], place: Place) -> Found | None:
+def locate(sections: tuple[Section, ...], place: Place) -> Location | None:
     """What stands at a place; None where nothing does, or only tables further below."""
     for section in sections:
         if section.place == place:
-            return Found(section=section)
+            return Location(section=section)
     for section in sections:
         if section.place == place[: len(section.place)]:
             found = _among(section, section.entries, place[len(section.place) :])
@@ -127,27 +127,27 @@ def entries_below(sections: tuple[Section, ...], place: Place) -> Iterator[tuple
                 yield section, entry
 
 
-def _among(owner: Section | Node, entries: tuple[Entry, ...], rest: Place) -> Found | None:
+def _among(owner: Section | Node, entries: tuple[Entry, ...], rest: Place) -> Location | None:
     dotted = []
     for k, entry in enumerate(entries):
         size = len(entry.keys)
         if rest == entry.keys:
-            return Found(owner, entry, entry.node, k)
+            return Location(owner, entry, entry.node, k)
         if rest[:size] == entry.keys:
             return _inside(entry.node, rest[size:])
         if entry.keys[: len(rest)] == rest:
             dotted.append(entry)
-    return Found(owner, dotted=tuple(dotted), depth=len(rest)) if dotted else None
+    return Location(owner, dotted=tuple(dotted), depth=len(rest)) if dotted else None
 
 
-def _inside(node: Node, rest: Place) -> Found | None:
+def _inside(node: Node, rest: Place) -> Location | None:
     if node.entries is not None:
         return _among(node, node.entries, rest)
     k = rest[0]
     if node.items is None or not isinstance(k, int) or not 0 <= k < len(node.items):
         return None
     if len(rest) == 1:
-        return Found(node, None, node.items[k], k)
+        return Location(node, None, node.items[k], k)
     return _inside(node.items[k], rest[1:])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from estimica.base.errors import StudyError
 from estimica.study.toml.edit import line_begin, line_end
-from estimica.study.toml.layout import Place, Section, find, sections_of
+from estimica.study.toml.layout import Place, Section, locate, sections_of
 
 
 def item_moved(text: str, place: Place, old: int, new: int) -> str:
@@ -20,7 +20,7 @@ def item_moved(text: str, place: Place, old: int, new: int) -> str:
 
 def entry_moved(text: str, place: Place, key: str, new: int) -> str:
     """The text with a key of a table at another position."""
-    found = find(sections_of(text), place)
+    found = locate(sections_of(text), place)
     if found is None or (found.section is None and found.node is None):
         raise StudyError("Q075", f"'{key}' has its place by a dotted key; move it by hand")
     if found.section is not None:

@@ -22,15 +22,15 @@ from estimica.study.toml.edit import (
     without_part,
     without_section,
 )
-from estimica.study.toml.layout import Node, Place, entries_below, find, parsed, sections_of
+from estimica.study.toml.layout import Node, Place, entries_below, locate, parse_toml, sections_of
 from estimica.study.toml.move import item_moved
-from estimica.study.toml.short_forms import narrowed
-from estimica.study.toml.write import same
+from estimica.study.toml.short_forms import to_short_form
+from estimica.study.toml.write import same_value
 
 NOTHING = object()
 
 
-def get(data: object, place: Place) -> Any:
+def value_at_place(data: object, place: Place) -> Any:
     """The value at a place, or NOTHING."""
     for step in place:
         if isinstance(data, dict) and isinstance(step, str):
@@ -42,32 +42,32 @@ def get(data: object, place: Place) -> Any:
     return data
 
 
-def in_words(place: Place) -> str:
+def place_text(place: Place) -> str:
     """A place as messages name it."""
     return ": ".join(str(s + 1) if isinstance(s, int) else s for s in place)
 
 
-def missing(place: Place) -> StudyError:
+def missing_error(place: Place) -> StudyError:
     """The error for a place where nothing stands."""
-    return StudyError("Q071", f"there is no '{in_words(place)}' in the study file")
+    return StudyError("Q071", f"there is no '{place_text(place)}' in the study file")
 
 
 def _no_table(place: Place) -> StudyError:
-    return StudyError("Q072", f"{in_words(place)}: each item is a table")
+    return StudyError("Q072", f"{place_text(place)}: each item is a table")
 
 
 def put(text: str, place: Place, value: object) -> str:
     """The text with a value at a place, whatever stood there."""
-    current = get(parsed(text), place)
+    current = value_at_place(parse_toml(text), place)
     if current is NOTHING:
         return _created(text, place, value)
-    if same(current, value):
+    if same_value(current, value):
         return text
     if isinstance(current, dict) and isinstance(value, Mapping):
         return _put_table(text, place, current, value)
     if _are_alike(current, value):
         return _put_list(text, place, current, list(cast("Sequence[object]", value)))
-    found = find(sections_of(text), place)
+    found = locate(sections_of(text), place)
     if found is not None and found.node is not None:
         headed = len(place) == 1 and _is_tables(value)
         if not headed:
@@ -93,10 +93,12 @@ def _put_list(text: str, place: Place, current: list[object], value: list[object
     """Items that stay keep their lines; others are changed, taken out or put in between them."""
     old, new = len(current), len(value)
     head = 0
-    while head < min(old, new) and same(current[head], value[head]):
+    while head < min(old, new) and same_value(current[head], value[head]):
         head += 1
     tail = 0
-    while tail < min(old, new) - head and same(current[old - 1 - tail], value[new - 1 - tail]):
+    while tail < min(old, new) - head and same_value(
+        current[old - 1 - tail], value[new - 1 - tail]
+    ):
         tail += 1
     shared = min(old, new) - head - tail
     for k in range(head, head + shared):
@@ -110,7 +112,7 @@ def _put_list(text: str, place: Place, current: list[object], value: list[object
 
 def _inserted(text: str, place: Place, at: int, value: object) -> str:
     sections = sections_of(text)
-    found = find(sections, place)
+    found = locate(sections, place)
     if found is not None and found.node is not None:
         return with_item(text, found.node, at, value)
     size = len(place)
@@ -127,15 +129,17 @@ def _inserted(text: str, place: Place, at: int, value: object) -> str:
 
 
 def _created(text: str, place: Place, value: object) -> str:
-    data = parsed(text)
-    n = next(k for k in reversed(range(len(place))) if get(data, place[:k]) is not NOTHING)
+    data = parse_toml(text)
+    n = next(
+        k for k in reversed(range(len(place))) if value_at_place(data, place[:k]) is not NOTHING
+    )
     for k in reversed(range(n + 1, len(place))):
         value = _wrapped(place[: k + 1], value)
     outer, key = place[:n], place[n]
     if isinstance(key, int):
-        held = get(data, outer)
+        held = value_at_place(data, outer)
         if not isinstance(held, list) or key != len(held):
-            raise missing(place)
+            raise missing_error(place)
         return _inserted(text, outer, key, value)
     return _added(text, outer, key, value)
 
@@ -145,8 +149,8 @@ def _wrapped(place: Place, value: object) -> object:
     if place[-1] == 0:
         return [value]
     if isinstance(place[-1], int):
-        raise missing(place)
-    return narrowed(place[:-1], {place[-1]: value})
+        raise missing_error(place)
+    return to_short_form(place[:-1], {place[-1]: value})
 
 
 def _added(text: str, outer: Place, key: str, value: object) -> str:
@@ -157,7 +161,7 @@ def _added(text: str, outer: Place, key: str, value: object) -> str:
             text = with_section(text, [key], item, len(text), several=True)
         return text
     sections = sections_of(text)
-    found = find(sections, outer)
+    found = locate(sections, outer)
     if found is None:
         below = next(s for s in sections if s.place[: len(outer)] == outer)
         return with_header(text, [str(s) for s in outer], key, value, below)
@@ -173,7 +177,7 @@ def _added(text: str, outer: Place, key: str, value: object) -> str:
 def removed(text: str, place: Place) -> str:
     """The text without what stands at a place, in whatever way it is written."""
     sections = sections_of(text)
-    found = find(sections, place)
+    found = locate(sections, place)
     if found is not None and isinstance(found.owner, Node):
         if not found.dotted:
             return without_part(text, found.owner, found.index)

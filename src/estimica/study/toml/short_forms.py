@@ -35,7 +35,7 @@ def short_key(place: Place) -> str | None:
     return next((key for pattern, key in SHORT.items() if matches(pattern, place)), None)
 
 
-def widened(place: Place, value: object, case: Mapping[str, Any]) -> dict[str, Any] | None:
+def to_full_form(place: Place, value: object, case: Mapping[str, Any]) -> dict[str, Any] | None:
     """The table that a short form means; `case` is the case it stands in."""
     if isinstance(value, list) and all(isinstance(v, str) for v in value):
         if matches(NAMES, place):
@@ -53,7 +53,7 @@ def widened(place: Place, value: object, case: Mapping[str, Any]) -> dict[str, A
     return {key: value}
 
 
-def narrowed(place: Place, value: object) -> object:
+def to_short_form(place: Place, value: object) -> object:
     """The short form of a table that has one."""
     if not isinstance(value, Mapping):
         return value

@@ -10,7 +10,7 @@ from enum import Enum
 from numbers import Integral, Real
 
 from estimica.base.errors import StudyError
-from estimica.study.fields.messages import shown
+from estimica.study.fields.messages import short_value
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f"}
@@ -38,7 +38,9 @@ def toml_value(value: object, like: str = "") -> str:
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, (Sequence, set, frozenset)):
         return f"[{', '.join(toml_value(v) for v in value)}]"
-    raise StudyError("Q076", f"{shown(value)} has no place in a study file; give a number or text")
+    raise StudyError(
+        "Q076", f"{short_value(value)} has no place in a study file; give a number or text"
+    )
 
 
 def toml_key(name: str) -> str:
@@ -46,13 +48,13 @@ def toml_key(name: str) -> str:
     return name if _BARE.fullmatch(name) else _quoted(name)
 
 
-def same(one: object, other: object) -> bool:
+def same_value(one: object, other: object) -> bool:
     """Whether two values mean the same in a study file: 250 and 250.0 do, 1 and true do not."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         other = _given(other)
-        return one.keys() == other.keys() and all(same(v, other[k]) for k, v in one.items())
+        return one.keys() == other.keys() and all(same_value(v, other[k]) for k, v in one.items())
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(same_value, one, other))
     if isinstance(one, bool) is not isinstance(other, bool):
         return False
     if isinstance(one, float) and isinstance(other, Real) and math.isnan(one):

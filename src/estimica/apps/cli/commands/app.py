@@ -36,7 +36,7 @@ from estimica.apps.cli.commands.study.inspect import inspect
 from estimica.apps.cli.commands.study.new import new
 from estimica.apps.cli.commands.study.schema import schema
 from estimica.apps.cli.commands.study.trust import trust
-from estimica.apps.cli.consent import asking
+from estimica.apps.cli.consent import with_consent
 from estimica.apps.cli.console import print_json
 
 #: of the library that parses arguments, whose name typer does not export
@@ -66,32 +66,32 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(asking(backcalculate))
-app.command()(asking(bootstrap))
-app.command()(asking(check))
-app.command()(asking(crossvalidate))
+app.command()(with_consent(backcalculate))
+app.command()(with_consent(bootstrap))
+app.command()(with_consent(check))
+app.command()(with_consent(crossvalidate))
 app.command()(demo)
-app.command("design-input")(asking(design_input))
-app.command()(asking(export))
-app.command()(asking(fit))
+app.command("design-input")(with_consent(design_input))
+app.command()(with_consent(export))
+app.command()(with_consent(fit))
 app.command("frequency-response")(frequency_response)
-app.command()(asking(identifiability))
+app.command()(with_consent(identifiability))
 app.command()(inspect)
-app.command("map")(asking(map_))
-app.command()(asking(montecarlo))
+app.command("map")(with_consent(map_))
+app.command()(with_consent(montecarlo))
 app.command()(new)
-app.command()(asking(optimise))
-app.command()(asking(profile))
-app.command()(asking(release))
+app.command()(with_consent(optimise))
+app.command()(with_consent(profile))
+app.command()(with_consent(release))
 app.command()(report)
-app.command()(asking(residuals))
+app.command()(with_consent(residuals))
 app.add_typer(runs_app, name="runs")
-app.command()(asking(sample))
+app.command()(with_consent(sample))
 app.command()(schema)
 app.command()(serve)
 app.command()(signal)
 app.command()(simulate)
-app.command()(asking(sweep))
+app.command()(with_consent(sweep))
 app.command()(trust)
 
 

@@ -11,8 +11,8 @@ import typer
 from estimica.apps.cli.console import reported, say
 from estimica.apps.cli.delivery import (
     Delivery,
-    asked_for,
     deliver,
+    requested_outputs,
     require_output_folder,
     require_outputs,
 )
@@ -49,7 +49,7 @@ def demo(
     if files is not None:
         texts.append(f"Go on with: estimica fit {files / 'boiler.toml'}")
     delivery = Delivery(
-        lambda: found.to_dict() | more, lambda: texts, asked_for((report, found.report))
+        lambda: found.to_dict() | more, lambda: texts, requested_outputs((report, found.report))
     )
     deliver(delivery, as_json=as_json, quiet=False)
 

@@ -13,7 +13,7 @@ from estimica.apps.cli.commands.runs import StorePath
 from estimica.apps.cli.console import NOT_WRITTEN, print_json, print_line, reported, say
 from estimica.apps.cli.delivery import (
     Written,
-    asked_for,
+    requested_outputs,
     require_output_folder,
     require_outputs,
     written,
@@ -61,7 +61,7 @@ def report(
     """Write one document about the stored runs of a study: HTML, Markdown, figures."""
     with reported("report", as_json):
         from estimica.base.view import write, write_figures
-        from estimica.report.joined import joined
+        from estimica.report.joined import join_pages
         from estimica.report.matplotlib.files import require_format
 
         require_outputs(page=out)
@@ -70,10 +70,10 @@ def report(
             require_format(format)
         chapters = _chapters(what, store)
         title = ", ".join(dict.fromkeys(c.run.name for c in chapters))
-        page = joined(f"Report: {title}", [c.page for c in chapters])
+        page = join_pages(f"Report: {title}", [c.page for c in chapters])
         path = out or (None if figures else Path(f"{_stem(chapters[0].run.name)}_report.html"))
-    drawn = written(asked_for((figures, lambda f: write_figures(page, f, format))))
-    document = written(asked_for((path, lambda p: write(page, p))))
+    drawn = written(requested_outputs((figures, lambda f: write_figures(page, f, format))))
+    document = written(requested_outputs((path, lambda p: write(page, p))))
     missing = (*drawn.missing, *document.missing)
     if as_json:
         print_json(_told(chapters, drawn, document))
@@ -125,7 +125,7 @@ def _chapters(what: list[str], store: Path | None) -> list[_Chapter]:
 
 def _of_study(path: Path, store: Store) -> list[_Chapter]:
     """The newest run of each command that has a page, in the order of reading."""
-    from estimica.report.joined import ORDER
+    from estimica.report.joined import CHAPTER_ORDER
 
     if not os.path.isfile(path):
         hint = did_you_mean_file(path)
@@ -143,7 +143,7 @@ def _of_study(path: Path, store: Store) -> list[_Chapter]:
             f"'{store.path}' holds no finished run of '{path.stem}'; begin with "
             f"`estimica fit {path}`",
         )
-    order = {command: k for k, command in enumerate(ORDER)}
+    order = {command: k for k, command in enumerate(CHAPTER_ORDER)}
     return sorted(newest.values(), key=lambda c: order.get(c.run.command, len(order)))
 
 

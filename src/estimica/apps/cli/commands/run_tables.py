@@ -17,7 +17,7 @@ from estimica.apps.run_facts import (
     outcome,
     unknowns,
 )
-from estimica.base.view import Table, ended
+from estimica.base.view import Table, status_line
 from estimica.execute.runs.record import RunSummary, StoredRun
 from estimica.report.text import printed, sparkline
 
@@ -81,7 +81,10 @@ def about(run: StoredRun) -> Table:
     summary = run.summary
     took = _duration(summary.seconds)
     rows: list[tuple[object, object]] = [
-        ("status", ended(summary.status, summary.message) if summary.message else summary.status),
+        (
+            "status",
+            status_line(summary.status, summary.message) if summary.message else summary.status,
+        ),
         ("started", _moment(summary.started) + (f", took {took}" if took else "")),
     ]
     rows += [(WORDS.get(n, n), run.result[n]) for n in FIGURES if n in run.result]

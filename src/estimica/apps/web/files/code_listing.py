@@ -17,7 +17,7 @@ from typing import Any
 
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
-from estimica.study.file.trust import Code, named_in, not_trusted
+from estimica.study.file.trust import NamedCode, code_named_in, not_trusted
 
 #: s for which a file must have been left alone: clocks of file systems are coarse
 SETTLED = 2.0
@@ -37,16 +37,16 @@ def tables_of(study: Path) -> dict[str, Any]:
 class CodeListing:
     """Lists the programs of studies, and again only where one of the files is another."""
 
-    def __init__(self, look: Callable[[Path], tuple[Code, ...]] | None = None) -> None:
-        self._look = look or (lambda study: named_in(study)[1])
+    def __init__(self, look: Callable[[Path], tuple[NamedCode, ...]] | None = None) -> None:
+        self._look = look or (lambda study: code_named_in(study)[1])
         self._lock = threading.Lock()
-        self._known: dict[Path, tuple[dict[Path, Signature | None], tuple[Code, ...]]] = {}
+        self._known: dict[Path, tuple[dict[Path, Signature | None], tuple[NamedCode, ...]]] = {}
 
-    def untrusted(self, study: Path) -> tuple[Code, ...]:
+    def untrusted(self, study: Path) -> tuple[NamedCode, ...]:
         """The programs of a study that nobody has agreed to, for pages."""
         return not_trusted(self.all(study))
 
-    def all(self, study: Path) -> tuple[Code, ...]:
+    def all(self, study: Path) -> tuple[NamedCode, ...]:
         """All programs of a study."""
         signatures, codes = self._known.get(study, ({}, ()))
         if signatures and all(_signature(p) == s for p, s in signatures.items()):

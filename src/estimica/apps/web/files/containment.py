@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from estimica.apps.web.files.code_listing import LISTING, tables_of
-from estimica.base.code.consent import Code
+from estimica.base.code.consent import NamedCode
 from estimica.base.code.reference import CodeRefusedError, code_reference, means_code
 from estimica.base.errors import WebError
 from estimica.base.problems import Problem
 from estimica.execute.runs.store import Store
-from estimica.study.file.named_code import code_of, in_words, texts
+from estimica.study.file.named_code import code_of, code_place_text, texts_with_places
 from estimica.study.file.trust import not_trusted
 
 SERVED = "ESTIMICA_SERVED"  # in the environment of a run: the folder that it must stay in
 
 
-class Served:
+class ServedFolderGuard:
     """The guard of the workbench's processes: asked when a study was read, and before code runs.
 
     What the server looked at before it began a process may have changed since.
@@ -28,12 +28,12 @@ class Served:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def admit(self, study: Path, tables: Mapping[str, Any], codes: Sequence[Code]) -> None:
+    def admit(self, study: Path, tables: Mapping[str, Any], codes: Sequence[NamedCode]) -> None:
         """A study that was just read stays inside the folder, and its code is trusted."""
         _require_place(study, self._root)
         _require_tables(tables, study.parent, self._root, codes)
 
-    def require_agreed(self, codes: Sequence[Code]) -> None:
+    def require_agreed(self, codes: Sequence[NamedCode]) -> None:
         """This very content is trusted."""
         _require_codes(codes, self._root)
 
@@ -70,15 +70,15 @@ def _require_place(study: Path, root: Path) -> None:
 
 
 def _require_tables(
-    tables: Mapping[str, Any], folder: Path, root: Path, codes: Sequence[Code]
+    tables: Mapping[str, Any], folder: Path, root: Path, codes: Sequence[NamedCode]
 ) -> None:
-    outside = study_stays_inside(tables, folder, root)
+    outside = containment_problems(tables, folder, root)
     if outside:
         raise WebError("G020", "; ".join(p.text for p in outside))
     _require_codes(codes, root)
 
 
-def _require_codes(codes: Sequence[Code], root: Path) -> None:
+def _require_codes(codes: Sequence[NamedCode], root: Path) -> None:
     served = os.path.realpath(root)
     for code in codes:
         if not code.path.is_relative_to(served):  # an import may lead out by a link
@@ -91,7 +91,9 @@ def _require_codes(codes: Sequence[Code], root: Path) -> None:
         )
 
 
-def study_stays_inside(tables: Mapping[str, Any], folder: Path, root: Path) -> tuple[Problem, ...]:
+def containment_problems(
+    tables: Mapping[str, Any], folder: Path, root: Path
+) -> tuple[Problem, ...]:
     """What a study in `folder` names outside the served folder `root`, links followed.
 
     Model, libraries and data must lie inside, be they there or not; of all other texts, those that
@@ -108,8 +110,8 @@ def study_stays_inside(tables: Mapping[str, Any], folder: Path, root: Path) -> t
 
 def _names(tables: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
     """(where, name, whether it is a path for certain) of all that may be a path."""
-    for place, text in texts(tables):
-        where = in_words(place, tables)
+    for place, text in texts_with_places(tables):
+        where = code_place_text(place, tables)
         certain = place[:2] in (("model", "source"), ("model", "libraries")) or (
             place[0] == "case" and place[2:3] == ("data",)
         )

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from urllib.parse import quote
 
 from estimica.apps.web.files.safe_name import refused, safe_new_name, safe_parts
-from estimica.apps.web.files.upload import Receiving, require_type
+from estimica.apps.web.files.upload import IncomingUpload, require_type
 from estimica.base.errors import WebError
 from estimica.base.files.read import open_file
 
@@ -39,7 +39,7 @@ def is_code(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedFile:
     """A file of the folder."""
 
     name: str  # relative, with "/"
@@ -53,17 +53,17 @@ class Listed:
 class Listing:
     """Files of one kind, by name; the note says what was not looked at."""
 
-    files: tuple[Listed, ...]
+    files: tuple[ListedFile, ...]
     note: str = ""
 
-    def __iter__(self) -> Iterator[Listed]:
+    def __iter__(self) -> Iterator[ListedFile]:
         return iter(self.files)
 
     def __len__(self) -> int:
         return len(self.files)
 
 
-class Folder:
+class ServedFolder:
     """What a browser may see and write: files of `root` that are not hidden."""
 
     def __init__(self, root: str | os.PathLike[str], *, upload_limit: int = 200_000_000) -> None:
@@ -128,7 +128,7 @@ class Folder:
 
     def _listing(self, wanted: Callable[[os.DirEntry[str]], bool]) -> Listing:
         walk = _Walk(self.root)
-        found: list[Listed] = []
+        found: list[ListedFile] = []
         for entry in walk:
             if len(found) == LISTED:
                 walk.notes.append(f"only the first {LISTED} files are listed")
@@ -138,10 +138,10 @@ class Folder:
         found.sort(key=lambda f: f.name.casefold())
         return Listing(tuple(found), "; ".join(dict.fromkeys(walk.notes)))
 
-    def _listed(self, entry: os.DirEntry[str]) -> Listed:
+    def _listed(self, entry: os.DirEntry[str]) -> ListedFile:
         stat = entry.stat()
         name = self.name_of(entry.path)
-        return Listed(name, Path(entry.path), stat.st_size, stat.st_mtime, is_code(name))
+        return ListedFile(name, Path(entry.path), stat.st_size, stat.st_mtime, is_code(name))
 
     def save(
         self, name: str, stream: BinaryIO | Iterable[bytes] | bytes, *, replace: bool = False
@@ -162,7 +162,7 @@ class Folder:
                 receiving.write(chunk)
             return receiving.finish()
 
-    def _receiving(self, name: str, replace: bool) -> Receiving:
+    def _receiving(self, name: str, replace: bool) -> IncomingUpload:
         parts = safe_new_name(name)
         require_type(name)
         path = self._found(parts, name)
@@ -172,7 +172,7 @@ class Folder:
             raise WebError("G013", f"there is a file '{name}' already; say that it is replaced")
         if not path.parent.is_dir():
             raise WebError("G012", f"there is no folder '{'/'.join(parts[:-1])}'")
-        return Receiving(path, name, self.upload_limit, replace=replace)
+        return IncomingUpload(path, name, self.upload_limit, replace=replace)
 
 
 class _Walk:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote, unquote
 
-from estimica.apps.web.files.folder import Folder
+from estimica.apps.web.files.folder import ServedFolder
 from estimica.base.errors import StoreError
 from estimica.execute.runs.record import RunSummary
 from estimica.execute.runs.store import Store
@@ -42,7 +42,7 @@ def runs_in(listed: str) -> list[tuple[str, str]]:
     return [(unquote(folder), unquote(run)) for folder, _, run in parts]
 
 
-def store_in(folder: Folder, name: str) -> Store:
+def store_in(folder: ServedFolder, name: str) -> Store:
     """The store of a folder below the served one."""
     return Store.beside(folder.at(name) if name else folder.root)
 
@@ -60,7 +60,7 @@ class RecentRuns:
     troubles: tuple[str, ...] = ()
 
 
-def recent_runs(folder: Folder, studies: list[str], limit: int = 60) -> RecentRuns:
+def recent_runs(folder: ServedFolder, studies: list[str], limit: int = 60) -> RecentRuns:
     """The newest runs beside these studies."""
     found: list[FolderRun] = []
     troubles: list[str] = []

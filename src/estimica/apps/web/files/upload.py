@@ -40,7 +40,7 @@ def require_type(name: str) -> None:
         raise WebError("G014", f"'{name}': {what} are not taken; there are {known}")
 
 
-class Receiving:
+class IncomingUpload:
     """A file on its way: beside its place under a hidden name until all of it is here."""
 
     def __init__(self, path: Path, name: str, limit: int, *, replace: bool) -> None:

@@ -44,10 +44,10 @@ class Job:
 
     def result(self) -> dict[str, Any]:
         """The JSON object that the command printed; empty where there is none."""
-        return printed(self.output)
+        return printed_result(self.output)
 
 
-def printed(output: Path | None) -> dict[str, Any]:
+def printed_result(output: Path | None) -> dict[str, Any]:
     """The JSON object in a file; empty where there is none."""
     try:
         found = json.loads(output.read_text(encoding="utf-8")) if output else {}

@@ -116,7 +116,7 @@ _MEANINGS = {
 }
 
 
-def ending(status: int) -> str:
+def exit_description(status: int) -> str:
     """In words how a process ended that said nothing itself."""
     if status >= 0:
         return f"its process ended with exit status {status} and said nothing"

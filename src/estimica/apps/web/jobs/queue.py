@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from estimica.apps.web.files.containment import require_safe
-from estimica.apps.web.jobs.job import Job, State, printed
+from estimica.apps.web.jobs.job import Job, State, printed_result
 from estimica.apps.web.jobs.options import arguments
-from estimica.apps.web.jobs.process import JobProcess, ending
+from estimica.apps.web.jobs.process import JobProcess, exit_description
 from estimica.base.errors import StoreError, WebError
 from estimica.execute.runs.store import Store
 
@@ -28,7 +28,7 @@ INTERRUPTED = (130, -2)  # exit statuses of a command that was stopped before it
 Listener = Callable[[Job], None]
 
 
-class Places(Protocol):
+class PathResolver(Protocol):
     """The only way to a path: names within the served folder."""
 
     root: Path
@@ -37,13 +37,13 @@ class Places(Protocol):
         """The path of a name; an error where it leads outside."""
 
 
-class Jobs:
+class JobQueue:
     """Runs commands for the pages; `parallel` of them at once, the others wait.
 
     Everything is done by threads, so that no page waits; see `listen` for who hears of it where.
     """
 
-    def __init__(self, folder: Places, parallel: int = 1, *, grace: float = GRACE) -> None:
+    def __init__(self, folder: PathResolver, parallel: int = 1, *, grace: float = GRACE) -> None:
         self._folder = folder
         self._parallel = parallel
         self._grace = grace
@@ -190,7 +190,7 @@ class Jobs:
     def _follow(self, job: Job, process: JobProcess) -> None:
         """Wait for the end of a job and note how it was."""
         status = process.wait()
-        found = printed(job.output)
+        found = printed_result(job.output)
         run = found.get("run") or self._run_of(job, process)
         with self._lock:
             state, message = _ended(status, found, process.lines, job.id in self._cancelled)
@@ -272,7 +272,7 @@ def _ended(
     if status < 0 and cancelled:
         return State.INTERRUPTED, "it did not end in order and was killed"
     if status < 0 or not told or "Traceback (most recent call last):" in lines:
-        return State.CRASHED, "; ".join(filter(None, [ending(status), _complaint(lines)]))
+        return State.CRASHED, "; ".join(filter(None, [exit_description(status), _complaint(lines)]))
     return State.FAILED, told
 
 

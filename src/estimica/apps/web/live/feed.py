@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from estimica.apps.web.jobs.queue import Places
+from estimica.apps.web.jobs.queue import PathResolver
 from estimica.apps.web.live.reader import LiveReader
 from estimica.apps.web.live.watched_run import LiveRun
-from estimica.apps.web.worker.client import Benches
+from estimica.apps.web.worker.client import ModelWorkers
 from estimica.base.errors import EstimicaError, WebError
 from estimica.base.files.read import read_text
 from estimica.base.visible import visible
@@ -31,7 +31,7 @@ Key = tuple[Path, str]
 class Feed:
     """Follows runs as long as somebody watches them, whoever began them."""
 
-    def __init__(self, folder: Places, benches: Benches | None = None) -> None:
+    def __init__(self, folder: PathResolver, benches: ModelWorkers | None = None) -> None:
         self._folder = folder
         self._benches = benches
         self._live: dict[Key, LiveRun] = {}
@@ -107,7 +107,7 @@ class Feed:
                     await one.stop()
 
 
-def routes(feed: Feed, folder: Places) -> list[Route]:
+def routes(feed: Feed, folder: PathResolver) -> list[Route]:
     """The address of every live run: /live/FOLDER/RUN."""
 
     async def live(request: Request) -> Response:

@@ -13,7 +13,7 @@ from typing import Any
 
 from estimica.apps.web.live.outgoing import outgoing
 from estimica.apps.web.live.reader import LiveReader
-from estimica.apps.web.worker.client import Benches
+from estimica.apps.web.worker.client import ModelWorkers
 from estimica.base.errors import EstimicaError, StoreError
 from estimica.execute.runs.record import Status
 
@@ -39,7 +39,9 @@ class LiveState:
 class LiveRun:
     """Looks into the store as long as somebody watches, and draws curves with the bench."""
 
-    def __init__(self, reader: LiveReader, study: Path | None, benches: Benches | None) -> None:
+    def __init__(
+        self, reader: LiveReader, study: Path | None, benches: ModelWorkers | None
+    ) -> None:
         self._reader = reader
         self._study = study
         self._benches = benches

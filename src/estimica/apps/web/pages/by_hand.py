@@ -9,11 +9,11 @@ from nicegui import ui
 
 from estimica.apps.web.parts.commands import run
 from estimica.apps.web.parts.figure import Figure
-from estimica.apps.web.parts.form import understood
-from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.parts.form import parsed_field
+from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.suggestions import quantities
 from estimica.apps.web.parts.trust import trust_card
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
@@ -21,7 +21,7 @@ STEPS = 400  # positions of a slider
 DECADES = 1.0  # to either side of a start value without bounds
 
 
-async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """Sliders on the left, curves on the right."""
     ui.label("Fit by hand").classes("est-title")
     ui.label(
@@ -35,18 +35,22 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         ui.label("The study has no tuners yet.").classes("est-card est-empty")
         return
     known = {q["name"]: q for q in await quantities(desk)}
-    Hand(workbench, desk, tuners, known).show()
+    ManualTuning(workbench, desk, tuners, known).show()
 
 
 def _active(tuner: object) -> bool:
     return not (isinstance(tuner, dict) and tuner.get("active") is False)
 
 
-class Hand:
+class ManualTuning:
     """The values on the sliders and what the model does with them."""
 
     def __init__(
-        self, workbench: Workbench, desk: Desk, tuners: dict[str, Any], known: dict[str, Any]
+        self,
+        workbench: Workbench,
+        desk: StudySession,
+        tuners: dict[str, Any],
+        known: dict[str, Any],
     ) -> None:
         self.workbench, self.desk = workbench, desk
         self.scales = {n: Scale.of(t, known.get(n, {})) for n, t in tuners.items()}
@@ -113,7 +117,7 @@ class Hand:
     def _typed(self, name: str) -> None:
         box = self.numbers[name]
         try:
-            value = understood((box.value or "").strip())
+            value = parsed_field((box.value or "").strip())
         except ValueError as error:
             box.props["error"], box.props["error-message"] = True, str(error)
             box.update()
@@ -161,7 +165,7 @@ class Hand:
             ui.notify("The start values of the study are these now", type="positive")
             return True
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
             return False
 
     async def _fit(self) -> None:

@@ -6,19 +6,19 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.parts.columns import Mapping
+from estimica.apps.web.parts.columns import ColumnMapping
 from estimica.apps.web.parts.figure import Figure
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import study_address
-from estimica.apps.web.parts.notifications import attempted, told
+from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.parts.suggestions import model_note, nearby, quantities, suggestions
 from estimica.apps.web.parts.trust import trust_card
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 
 
-async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The case of that number."""
     if not rest.isdecimal() or int(rest) >= len(desk.entries(("case",))):
         raise WebError("G009", f"the study has no case number '{rest}'")
@@ -35,7 +35,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         await model_note(desk)
     known = await quantities(desk)
     with ui.column().classes("est-card"):
-        Mapping(desk, k, known, columns).show()
+        ColumnMapping(desk, k, known, columns).show()
     with ui.column().classes("est-card"):
         ui.label("All fields").classes("est-h2")
         view = FormView(desk, place, desk.form(("case", "*")), await suggestions(desk, columns))
@@ -45,7 +45,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
     )
 
 
-async def _preview(desk: Desk, k: int) -> tuple[dict[str, Any], str]:
+async def _preview(desk: StudySession, k: int) -> tuple[dict[str, Any], str]:
     data = desk.value(("case", k, "data"))
     if not isinstance(data, str):
         return {}, "" if data is None else "data: write the path of a file"
@@ -60,7 +60,7 @@ async def _preview(desk: Desk, k: int) -> tuple[dict[str, Any], str]:
         return {}, error.message
 
 
-def _pick(desk: Desk, k: int, data: dict[str, Any], wrong: str) -> None:
+def _pick(desk: StudySession, k: int, data: dict[str, Any], wrong: str) -> None:
     near = nearby(desk, [f.name for f in desk.folder.data_files()])
     known = desk.value(("case", k, "data"))
     if isinstance(known, str) and known not in near:
@@ -71,7 +71,7 @@ def _pick(desk: Desk, k: int, data: dict[str, Any], wrong: str) -> None:
             desk.set(("case", k, "data"), value)
             ui.navigate.reload()
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
 
     with ui.row().classes("w-full items-center"):
         ui.label("Data").classes("est-h2")
@@ -94,6 +94,6 @@ def _pick(desk: Desk, k: int, data: dict[str, Any], wrong: str) -> None:
         ui.label("No data: choose a file. A case of a design needs none.").classes("est-soft")
 
 
-def _remove(desk: Desk, k: int) -> None:
-    if attempted(lambda: desk.remove(("case", k))):
+def _remove(desk: StudySession, k: int) -> None:
+    if try_or_notify(lambda: desk.remove(("case", k))):
         ui.navigate.to(study_address(desk.name, "case"))

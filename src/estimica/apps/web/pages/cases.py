@@ -7,14 +7,14 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.parts.frame import study_address
-from estimica.apps.web.parts.notifications import attempted, told
+from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.parts.suggestions import nearby
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
 
-def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The table of cases, and a way to add one."""
     ui.label("Cases").classes("est-title")
     ui.label(
@@ -43,7 +43,7 @@ def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         _add(desk)
 
 
-def _line(desk: Desk, k: int, case: dict[str, Any], renew: Any) -> None:
+def _line(desk: StudySession, k: int, case: dict[str, Any], renew: Any) -> None:
     name = str(case.get("name", f"case {k + 1}"))
     with ui.element("tr"):
         with ui.element("td"):
@@ -75,7 +75,7 @@ def _line(desk: Desk, k: int, case: dict[str, Any], renew: Any) -> None:
         with ui.element("td"):
 
             def away() -> None:
-                attempted(lambda: desk.remove(("case", k)))
+                try_or_notify(lambda: desk.remove(("case", k)))
                 renew()
 
             button = ui.button(icon="delete", on_click=away).props("flat round dense color=grey-7")
@@ -88,14 +88,14 @@ def _names(case: dict[str, Any], key: str) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-def _set(desk: Desk, place: tuple[str | int, ...], value: object) -> None:
+def _set(desk: StudySession, place: tuple[str | int, ...], value: object) -> None:
     try:
         desk.set(place, value)
     except EstimicaError as error:
-        told(error)
+        notify_error(error)
 
 
-def _add(desk: Desk) -> None:
+def _add(desk: StudySession) -> None:
     near = nearby(desk, [f.name for f in desk.folder.data_files()])
 
     async def add() -> None:
@@ -114,7 +114,7 @@ def _add(desk: Desk) -> None:
         try:
             k = desk.append(("case",), entry)
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
             return
         ui.navigate.to(study_address(desk.name, f"case/{k}"))
 

@@ -8,7 +8,7 @@ from nicegui import ui
 
 from estimica.apps.run_facts import cautions, facts, objects, outcome, unknowns
 from estimica.apps.web.files.recent_runs import FolderRun, runs_in, store_in, when
-from estimica.apps.web.parts.error_page import guarded
+from estimica.apps.web.parts.error_page import with_error_page
 from estimica.apps.web.parts.figure import Figure, figure_data
 from estimica.apps.web.parts.frame import frame
 from estimica.apps.web.session.workbench import Workbench
@@ -21,7 +21,7 @@ def register(workbench: Workbench) -> None:
     """Put the page in place."""
 
     @ui.page("/compare")
-    @guarded(workbench)
+    @with_error_page(workbench)
     def compare(runs: str = "") -> None:
         chosen = runs_in(runs)
         if len(chosen) < 2:

@@ -9,20 +9,20 @@ from nicegui import ui
 
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import study_address
-from estimica.apps.web.parts.notifications import attempted
+from estimica.apps.web.parts.notifications import try_or_notify
 from estimica.apps.web.parts.suggestions import suggestions
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
-from estimica.study.form.values import written
+from estimica.study.form.values import text_from_value
 
 TITLES = {"criterion": ("Criteria", "criterion"), "indicator": ("Indicators", "indicator")}
 
 
-def show_of(table: str) -> Callable[[Workbench, Desk, str], Awaitable[None]]:
+def show_of(table: str) -> Callable[[Workbench, StudySession, str], Awaitable[None]]:
     """The pages of one such table."""
 
-    async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+    async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
         if rest:
             await _one(desk, table, rest)
         else:
@@ -31,7 +31,7 @@ def show_of(table: str) -> Callable[[Workbench, Desk, str], Awaitable[None]]:
     return show
 
 
-def _all(desk: Desk, table: str) -> None:
+def _all(desk: StudySession, table: str) -> None:
     title, word = TITLES[table]
     ui.label(title).classes("est-title")
     ui.label(desk.form((table, "*")).description).classes("est-lead")
@@ -45,13 +45,15 @@ def _all(desk: Desk, table: str) -> None:
                     str(entry.get("name", f"{word} {k + 1}")),
                     study_address(desk.name, f"{table}/{k}"),
                 )
-                about = ", ".join(f"{n} {written(v)}" for n, v in entry.items() if n != "name")
+                about = ", ".join(
+                    f"{n} {text_from_value(v)}" for n, v in entry.items() if n != "name"
+                )
                 ui.label(about).classes("est-soft").style("overflow-wrap: anywhere")
 
         def add() -> None:
             taken = {e.get("name") for e in entries}
             name = next(n for k in count(1) if (n := f"{word} {k}") not in taken)
-            if attempted(lambda: desk.append((table,), {"name": name})):
+            if try_or_notify(lambda: desk.append((table,), {"name": name})):
                 ui.navigate.to(study_address(desk.name, f"{table}/{len(entries)}"))
 
         ui.button(
@@ -59,7 +61,7 @@ def _all(desk: Desk, table: str) -> None:
         ).props("flat no-caps color=primary")
 
 
-async def _one(desk: Desk, table: str, rest: str) -> None:
+async def _one(desk: StudySession, table: str, rest: str) -> None:
     if not rest.isdecimal() or int(rest) >= len(desk.entries((table,))):
         raise WebError("G009", f"the study has no {TITLES[table][1]} number '{rest}'")
     place = (table, int(rest))
@@ -70,7 +72,7 @@ async def _one(desk: Desk, table: str, rest: str) -> None:
         FormView(desk, place, form, await suggestions(desk)).show()
 
     def away() -> None:
-        if attempted(lambda: desk.remove(place)):
+        if try_or_notify(lambda: desk.remove(place)):
             ui.navigate.to(study_address(desk.name, table))
 
     ui.button("Remove", icon="delete", on_click=away).props("flat no-caps color=negative")

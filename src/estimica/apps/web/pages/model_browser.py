@@ -12,10 +12,10 @@ from estimica.apps.web.pages.tuners import start_of
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import at_work
 from estimica.apps.web.parts.markup import indented
-from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.suggestions import suggestions
 from estimica.apps.web.parts.trust import trust_card
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
@@ -29,7 +29,7 @@ KINDS = {
 }
 
 
-async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """Where the model comes from, and its tree."""
     ui.label("Model").classes("est-title")
     folded = ui.expansion("Source, class and fixed values", value=not desk.tables.get("model"))
@@ -66,7 +66,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
     changed()
 
 
-def _source(desk: Desk) -> str:
+def _source(desk: StudySession) -> str:
     """What decides which model a study has."""
     return repr((desk.tables.get("model"), desk.tables.get("static")))
 
@@ -115,7 +115,7 @@ def split(name: str) -> list[str]:
 class Browser:
     """Search, kind and case, and the tree below."""
 
-    def __init__(self, desk: Desk, model: dict[str, Any]) -> None:
+    def __init__(self, desk: StudySession, model: dict[str, Any]) -> None:
         self.desk, self.model = desk, model
         self.quantities: list[dict[str, Any]] = model["quantities"]
         self.search, self.kind = "", "all"
@@ -334,7 +334,7 @@ class Browser:
         try:
             self.desk.set(place, value)
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
 
 
 def _tick(word: str, name: str, on: bool, write: Any) -> None:

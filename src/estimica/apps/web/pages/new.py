@@ -10,14 +10,14 @@ from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from estimica.apps.web.files.folder import CODE, DATA, MODELS
-from estimica.apps.web.parts.error_page import guarded
+from estimica.apps.web.parts.error_page import with_error_page
 from estimica.apps.web.parts.frame import frame, study_address
 from estimica.apps.web.parts.markup import accepts
-from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.trust import ask_first
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
-from estimica.study.file.trust import Code, code_of, not_trusted
+from estimica.study.file.trust import NamedCode, code_of, not_trusted
 
 #: a click of the mouse meets the field for files itself, one of the keyboard does not
 PICK = (
@@ -30,7 +30,7 @@ def register(workbench: Workbench) -> None:
     """Put the page in place."""
 
     @ui.page("/new")
-    @guarded(workbench)
+    @with_error_page(workbench)
     def new() -> None:
         with frame(workbench, "New study"):
             ui.label("New study").classes("est-title")
@@ -145,7 +145,7 @@ class Draft:
             content = await event.file.read()
             path = self.workbench.folder.save(name, content)
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
             return None
         ui.notify(f"{name} is in the folder now", type="positive")
         if name.lower().endswith(CODE):
@@ -181,7 +181,7 @@ class Draft:
             self._say(error.message)
             return
 
-        def look() -> tuple[Code, ...]:
+        def look() -> tuple[NamedCode, ...]:
             return not_trusted(code_of({"model": {"source": source}}, path.parent))
 
         page = ui.context.client

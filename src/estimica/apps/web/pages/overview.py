@@ -11,11 +11,11 @@ from estimica.apps.web.parts.frame import study_address
 from estimica.apps.web.parts.problems import problems_card
 from estimica.apps.web.parts.runs import runs_table
 from estimica.apps.web.parts.trust import trust_card
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 
 
-async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The study at a glance."""
     stem = desk.path.stem
     with ui.row().classes("w-full items-center"):
@@ -81,7 +81,7 @@ def _card(title: str, address: str) -> ui.column:
     return card
 
 
-def _model(desk: Desk) -> None:
+def _model(desk: StudySession) -> None:
     model = _table(desk.tables, "model")
     with _card("Model", study_address(desk.name, "model")):
         ui.label(str(model.get("class") or model.get("source") or "none yet")).classes("est-mono")
@@ -94,7 +94,7 @@ def _model(desk: Desk) -> None:
             )
 
 
-def _tuners(desk: Desk) -> None:
+def _tuners(desk: StudySession) -> None:
     tuners = _table(desk.tables, "tune")
     with _card("Tuners", study_address(desk.name, "tune")), ui.column().classes("gap-0"):
         for name, entry in list(tuners.items())[:8]:
@@ -109,7 +109,7 @@ def _tuners(desk: Desk) -> None:
             ui.label(f"and {len(tuners) - 8} more").classes("est-soft")
 
 
-def _cases(desk: Desk) -> None:
+def _cases(desk: StudySession) -> None:
     with _card("Cases", study_address(desk.name, "case")), ui.column().classes("gap-1"):
         for case in _list(desk.tables, "case")[:8]:
             ui.label(str(case.get("name", "?")))

@@ -10,13 +10,13 @@ from nicegui import ui
 from estimica.apps.web.files.recent_runs import lasting, store_in, when
 from estimica.apps.web.parts.commands import DESIGNING, FITTING
 from estimica.apps.web.parts.commands import run as run_command
-from estimica.apps.web.parts.error_page import guarded
+from estimica.apps.web.parts.error_page import with_error_page
 from estimica.apps.web.parts.frame import frame
 from estimica.apps.web.parts.live import Live
 from estimica.apps.web.parts.markup import downloads
-from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.stored_page import page_view
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 from estimica.base.view_json import page_from_json
@@ -43,7 +43,7 @@ def register(workbench: Workbench) -> None:
     """Put the page in place."""
 
     @ui.page("/runs/{path:path}")
-    @guarded(workbench)
+    @with_error_page(workbench)
     def run(path: str) -> None:
         folder, _, name = path.rpartition("/")
         store = store_in(workbench.folder, folder)
@@ -57,7 +57,7 @@ def register(workbench: Workbench) -> None:
                 _result(workbench, store, folder, summary, desk)
 
 
-def _desk(workbench: Workbench, folder: str, name: str) -> Desk | None:
+def _desk(workbench: Workbench, folder: str, name: str) -> StudySession | None:
     """The study of a run, where it is still there."""
     try:
         study = f"{folder}/{name}.toml" if folder else f"{name}.toml"
@@ -90,7 +90,7 @@ def _going(workbench: Workbench, folder: str, summary: RunSummary) -> None:
                 workbench.jobs.cancel(job.id)
                 ui.notify("It ends in order; the best so far is kept.")
             except EstimicaError as error:
-                told(error)
+                notify_error(error)
 
         ui.button("Stop and keep the best so far", icon="stop", on_click=stop).props(
             "outline no-caps color=negative"
@@ -103,7 +103,7 @@ def live_address(folder: str, run: str) -> str:
 
 
 def _result(
-    workbench: Workbench, store: Store, folder: str, summary: RunSummary, desk: Desk | None
+    workbench: Workbench, store: Store, folder: str, summary: RunSummary, desk: StudySession | None
 ) -> None:
     if summary.message and summary.status is not Status.DONE:
         with ui.row().classes("est-card items-center no-wrap"):
@@ -132,7 +132,7 @@ def _result(
     page_view(page_from_json(kept), f"{base}/figures")
 
 
-def _downloads(command: str, desk: Desk | None) -> list[tuple[str, str, str]]:
+def _downloads(command: str, desk: StudySession | None) -> list[tuple[str, str, str]]:
     """Word, icon and file of what can be taken away."""
     found = [
         ("Report", "description", "report.html"),

@@ -6,9 +6,9 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.files.folder import Listed
+from estimica.apps.web.files.folder import ListedFile
 from estimica.apps.web.files.recent_runs import FolderRun, folder_of, recent_runs
-from estimica.apps.web.parts.error_page import guarded
+from estimica.apps.web.parts.error_page import with_error_page
 from estimica.apps.web.parts.frame import frame, study_address
 from estimica.apps.web.parts.runs import runs_table
 from estimica.apps.web.session.workbench import Workbench
@@ -22,7 +22,7 @@ def register(workbench: Workbench) -> None:
     """Put the page in place."""
 
     @ui.page("/")
-    @guarded(workbench)
+    @with_error_page(workbench)
     def start() -> None:
         with frame(workbench, "Studies"):
             with ui.row().classes("w-full items-center"):
@@ -42,7 +42,7 @@ def register(workbench: Workbench) -> None:
                 runs_table(workbench, names)
 
 
-def _studies(studies: list[Listed], runs: list[FolderRun]) -> None:
+def _studies(studies: list[ListedFile], runs: list[FolderRun]) -> None:
     if not studies:
         with ui.column().classes("est-card est-empty items-center"):
             ui.icon("science", size="46px").classes("est-soft")
@@ -60,7 +60,7 @@ def _studies(studies: list[Listed], runs: list[FolderRun]) -> None:
             _study(study, runs)
 
 
-def _study(study: Listed, runs: list[FolderRun]) -> None:
+def _study(study: ListedFile, runs: list[FolderRun]) -> None:
     about = _about(study)
     stem = study.name.rpartition("/")[2].removesuffix(".toml")
     folder = folder_of(study.name)
@@ -81,7 +81,7 @@ def _study(study: Listed, runs: list[FolderRun]) -> None:
                 ui.label(f"{last.run.command}{cost}").classes("est-soft")
 
 
-def _about(study: Listed) -> str:
+def _about(study: ListedFile) -> str:
     """What a study consists of, in one line."""
     try:
         tables: dict[str, Any] = load_toml(read_text(study.path, "utf-8-sig", limit=TOML_LIMIT))

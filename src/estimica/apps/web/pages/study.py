@@ -20,13 +20,13 @@ from estimica.apps.web.pages import (
     tuner,
     tuners,
 )
-from estimica.apps.web.parts.error_page import guarded, loaded
+from estimica.apps.web.parts.error_page import show_when_loaded, with_error_page
 from estimica.apps.web.parts.frame import frame
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
 
-View = Callable[[Workbench, Desk, str], Awaitable[None] | None]
+View = Callable[[Workbench, StudySession, str], Awaitable[None] | None]
 
 VIEWS: dict[str, View] = {
     "": overview.show,
@@ -41,7 +41,7 @@ def register(workbench: Workbench) -> None:
     """Put the pages in place."""
 
     @ui.page("/study/{name:path}")
-    @guarded(workbench)
+    @with_error_page(workbench)
     async def study(name: str, at: str = "") -> None:
         workbench.folder.existing(name)
         desk = workbench.desk(name)
@@ -50,7 +50,7 @@ def register(workbench: Workbench) -> None:
             view = study_file.show if desk.is_broken and head != "" else _view(head, rest)
             shown = view(workbench, desk, at if view is table.show else rest)
             if inspect.isawaitable(shown):
-                await loaded(shown)
+                await show_when_loaded(shown)
 
 
 def _view(head: str, rest: str) -> View:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from estimica.apps.web.parts.notifications import told
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 
 
-def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The text in an editor; what is wrong with it stands below."""
     ui.label("Study file").classes("est-title")
     ui.label(
@@ -52,7 +52,7 @@ def show(workbench: Workbench, desk: Desk, rest: str) -> None:
                 known["text"] = desk.text
                 ui.notify("Saved", type="positive")
             except EstimicaError as error:
-                told(error)
+                notify_error(error)
 
         box.value = desk.text
         tell()

@@ -6,11 +6,11 @@ from nicegui import ui
 
 from estimica.apps.web.parts.commands import commands
 from estimica.apps.web.parts.runs import runs_table
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 
 
-def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The commands and what they gave."""
     ui.label("Runs and results").classes("est-title")
     commands(workbench, desk)

@@ -6,15 +6,15 @@ from nicegui import ui
 
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import COMMAND_TABLES
-from estimica.apps.web.parts.notifications import attempted
+from estimica.apps.web.parts.notifications import try_or_notify
 from estimica.apps.web.parts.suggestions import suggestions
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 
 TABLES = ("estimate", "solver", "static", *COMMAND_TABLES)
 
 
-async def show(workbench: Workbench, desk: Desk, name: str) -> None:
+async def show(workbench: Workbench, desk: StudySession, name: str) -> None:
     """The fields of the table and what they mean."""
     form = desk.form((name,))
     with ui.row().classes("w-full items-center"):
@@ -28,7 +28,7 @@ async def show(workbench: Workbench, desk: Desk, name: str) -> None:
     if name in desk.tables:
 
         def away() -> None:
-            if attempted(lambda: desk.remove((name,))):
+            if try_or_notify(lambda: desk.remove((name,))):
                 ui.navigate.reload()
 
         ui.button("Back to the defaults", icon="restart_alt", on_click=away).props(

@@ -6,14 +6,14 @@ from nicegui import ui
 
 from estimica.apps.web.parts.form import FormView
 from estimica.apps.web.parts.frame import study_address
-from estimica.apps.web.parts.notifications import attempted, told
+from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.parts.suggestions import quantity_of, suggestions
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
 
 
-async def show(workbench: Workbench, desk: Desk, name: str) -> None:
+async def show(workbench: Workbench, desk: StudySession, name: str) -> None:
     """The tuner of that name."""
     if desk.value(("tune", name)) is None:
         raise WebError("G009", f"the study has no tuner '{name}'")
@@ -34,7 +34,7 @@ async def show(workbench: Workbench, desk: Desk, name: str) -> None:
         )
 
 
-def _rename(desk: Desk, name: str) -> None:
+def _rename(desk: StudySession, name: str) -> None:
     box = ui.input("Name", value=name).props("outlined dense")
 
     def rename() -> None:
@@ -44,11 +44,11 @@ def _rename(desk: Desk, name: str) -> None:
                 desk.rename(("tune", name), new)
                 ui.navigate.to(study_address(desk.name, f"tune/{new}"))
             except EstimicaError as error:
-                told(error)
+                notify_error(error)
 
     ui.button("Rename", on_click=rename).props("flat no-caps color=primary")
 
 
-def _remove(desk: Desk, name: str) -> None:
-    if attempted(lambda: desk.remove(("tune", name))):
+def _remove(desk: StudySession, name: str) -> None:
+    if try_or_notify(lambda: desk.remove(("tune", name))):
         ui.navigate.to(study_address(desk.name, "tune"))

@@ -8,10 +8,10 @@ from nicegui import ui
 
 from estimica.apps.web.parts.cell import choice_cell, number_cell
 from estimica.apps.web.parts.frame import study_address
-from estimica.apps.web.parts.notifications import attempted, told
+from estimica.apps.web.parts.notifications import notify_error, try_or_notify
 from estimica.apps.web.parts.suggestions import model_note, quantities
 from estimica.apps.web.parts.trust import trust_card
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 from estimica.study.form.tables import Form
@@ -20,7 +20,7 @@ MOST = 50  # lines drawn at first
 FIELDS = ("start", "min", "max", "scale")  # where the team's forms show them
 
 
-async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
+async def show(workbench: Workbench, desk: StudySession, rest: str) -> None:
     """The table of tuners, and a way to add one."""
     with ui.row().classes("w-full items-center"):
         ui.label("Tuners").classes("est-title")
@@ -73,7 +73,7 @@ async def show(workbench: Workbench, desk: Desk, rest: str) -> None:
         _add(desk, known, table.refresh)
 
 
-def _line(desk: Desk, name: str, quantity: dict[str, Any], form: Form, renew: Any) -> None:
+def _line(desk: StudySession, name: str, quantity: dict[str, Any], form: Form, renew: Any) -> None:
     place = ("tune", name)
     value = desk.value(place)
     full = value if isinstance(value, dict) else {}
@@ -102,7 +102,7 @@ def _line(desk: Desk, name: str, quantity: dict[str, Any], form: Form, renew: An
         with ui.element("td"):
 
             def away() -> None:
-                attempted(lambda: desk.remove(place))
+                try_or_notify(lambda: desk.remove(place))
                 renew()
 
             button = ui.button(icon="delete", on_click=away).props("flat round dense color=grey-7")
@@ -115,14 +115,14 @@ def _placeholder(field: str, quantity: dict[str, Any]) -> str:
     return f"{known:.6g}" if is_number else ""
 
 
-def _set(desk: Desk, place: tuple[str | int, ...], value: object) -> None:
+def _set(desk: StudySession, place: tuple[str | int, ...], value: object) -> None:
     try:
         desk.set(place, value)
     except EstimicaError as error:
-        told(error)
+        notify_error(error)
 
 
-def _add(desk: Desk, known: dict[str, dict[str, Any]], renew: Any) -> None:
+def _add(desk: StudySession, known: dict[str, dict[str, Any]], renew: Any) -> None:
     tunable = [n for n, q in known.items() if q.get("tunable")]
 
     def add() -> None:

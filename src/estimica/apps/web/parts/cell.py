@@ -6,15 +6,15 @@ import contextlib
 
 from nicegui import ui
 
-from estimica.apps.web.parts.form import understood
-from estimica.apps.web.parts.notifications import told
-from estimica.apps.web.session.study import Desk, Place
+from estimica.apps.web.parts.form import parsed_field
+from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.session.study import Place, StudySession
 from estimica.base.errors import EstimicaError
 from estimica.study.form.tables import Form
-from estimica.study.form.values import written
+from estimica.study.form.values import text_from_value
 
 
-def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> None:
+def number_cell(desk: StudySession, place: Place, label: str, placeholder: str = "") -> None:
     """A number that is written when the cell is left; a short entry is its start value."""
 
     def known() -> object:
@@ -23,7 +23,7 @@ def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> 
             return whole if place[-1] == "start" else None
         return whole.get(place[-1])
 
-    local = {"wrong": "", "shown": written(known())}
+    local = {"wrong": "", "shown": text_from_value(known())}
     box = ui.input(value=local["shown"]).props("outlined dense hide-bottom-space inputmode=decimal")
     box.props["placeholder"], box.props["aria-label"] = placeholder, label
 
@@ -32,17 +32,17 @@ def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> 
         if text != local["shown"]:  # typed, not changed elsewhere while it stood here
             local["shown"], local["wrong"] = text, ""
             try:
-                desk.set(place, understood(text))
+                desk.set(place, parsed_field(text))
             except ValueError as error:
                 local["wrong"] = str(error)
             except EstimicaError as error:
-                told(error)
+                notify_error(error)
         tell()
 
     def tell() -> None:
         if box.is_deleted:
             return
-        now = written(known())
+        now = text_from_value(known())
         if not local["wrong"] and box.value == local["shown"] != now:
             box.value = local["shown"] = now  # changed in another tab, or taken back
         wrong = local["wrong"] or desk.wrong_at(place)
@@ -57,7 +57,7 @@ def number_cell(desk: Desk, place: Place, label: str, placeholder: str = "") -> 
     tell()
 
 
-def choice_cell(desk: Desk, place: Place, name: str, form: Form, label: str) -> None:
+def choice_cell(desk: StudySession, place: Place, name: str, form: Form, label: str) -> None:
     """A choice out of the words that its form allows; a number too, where one may stand there."""
     field = form.field(name)
     inner = [field, *(o.field for o in field.options)]
@@ -70,11 +70,11 @@ def choice_cell(desk: Desk, place: Place, name: str, form: Form, label: str) -> 
         value: object = None if word in (field.default, "", None) else word
         if any(f.kind == "number" for f in inner):
             with contextlib.suppress(ValueError, TypeError):
-                value = understood(str(value))
+                value = parsed_field(str(value))
         try:
             desk.set((*place, name), value)
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
 
     box = ui.select(
         words,

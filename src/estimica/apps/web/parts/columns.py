@@ -7,8 +7,8 @@ from typing import Any
 from nicegui import ui
 
 from estimica.apps.web.parts.form import FormView
-from estimica.apps.web.parts.notifications import attempted, told
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.parts.notifications import notify_error, try_or_notify
+from estimica.apps.web.session.study import StudySession
 from estimica.base.errors import EstimicaError
 
 ABOUT = {
@@ -17,11 +17,11 @@ ABOUT = {
 }
 
 
-class Mapping:
+class ColumnMapping:
     """The two tables of a case: inputs and outputs with their columns, and proposals for them."""
 
     def __init__(
-        self, desk: Desk, case: int, quantities: list[dict[str, Any]], columns: list[str]
+        self, desk: StudySession, case: int, quantities: list[dict[str, Any]], columns: list[str]
     ) -> None:
         self.desk, self.case, self.columns = desk, case, columns
         self.known = {q["name"]: q for q in quantities}
@@ -125,7 +125,7 @@ class Mapping:
             try:
                 self.desk.set((*place, "column") if table else place, value)
             except EstimicaError as error:
-                told(error)
+                notify_error(error)
             tell()
 
         box = ui.select(
@@ -159,11 +159,11 @@ class Mapping:
         try:
             self.desk.set(("case", self.case, kind, name), column or default)
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
         self._tables.refresh()
 
     def _remove(self, place: tuple[str | int, ...]) -> None:
-        attempted(lambda: self.desk.remove(place))
+        try_or_notify(lambda: self.desk.remove(place))
         self._tables.refresh()
 
     async def _propose(self) -> None:
@@ -172,7 +172,7 @@ class Mapping:
                 await self.desk.ask("match", data=self.desk.value(("case", self.case, "data")))
             )["case"]
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
             return
         count = 0
         for key in ("time", "time_scale", "frequency"):

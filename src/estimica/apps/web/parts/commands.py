@@ -6,7 +6,7 @@ from nicegui import ui
 
 from estimica.apps.web.parts.runs import submit
 from estimica.apps.web.parts.trust import when_trusted
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 
 #: commands of a fit: their button, icon, and what they answer
@@ -31,7 +31,7 @@ EXPERIMENT = (
 POINTS = (("backcalculate", "Back-calculate", "undo", "Compute the unknown at every point"),)
 
 
-def commands(workbench: Workbench, desk: Desk) -> None:
+def commands(workbench: Workbench, desk: StudySession) -> None:
     """The buttons of the commands that fit this study."""
     tables = desk.tables
     offered = [*FITTING]
@@ -51,7 +51,7 @@ def commands(workbench: Workbench, desk: Desk) -> None:
 
 
 async def run(
-    workbench: Workbench, desk: Desk, command: str, options: list[str] | None = None
+    workbench: Workbench, desk: StudySession, command: str, options: list[str] | None = None
 ) -> None:
     """Run a command, after asking where the study would run foreign code."""
     if desk.problems:

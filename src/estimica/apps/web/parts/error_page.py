@@ -16,7 +16,7 @@ from estimica.base.errors import EstimicaError
 Page = Callable[..., Awaitable[None] | None]
 
 
-def guarded(workbench: Workbench) -> Callable[[Page], Callable[..., Awaitable[None]]]:
+def with_error_page(workbench: Workbench) -> Callable[[Page], Callable[..., Awaitable[None]]]:
     """Have a page show errors of the user's as a page of their own."""
 
     def around(page: Page) -> Callable[..., Awaitable[None]]:
@@ -29,14 +29,14 @@ def guarded(workbench: Workbench) -> Callable[[Page], Callable[..., Awaitable[No
             except EstimicaError as error:
                 ui.context.client.content.clear()
                 with ui.context.client.content:
-                    trouble(workbench, error)
+                    error_page(workbench, error)
 
         return shown
 
     return around
 
 
-def trouble(workbench: Workbench, error: EstimicaError) -> None:
+def error_page(workbench: Workbench, error: EstimicaError) -> None:
     """The page of an error."""
     with frame(workbench, "Not possible"):
         ui.label("This page cannot be shown").classes("est-title")
@@ -46,7 +46,7 @@ def trouble(workbench: Workbench, error: EstimicaError) -> None:
             ui.link("All studies of this folder", "/")
 
 
-async def loaded(shown: Awaitable[None]) -> None:
+async def show_when_loaded(shown: Awaitable[None]) -> None:
     """Fill the page once the browser has it: what a model is asked for may take its time."""
     with ui.row().classes("est-empty items-center justify-center") as waiting:
         ui.spinner(size="md")

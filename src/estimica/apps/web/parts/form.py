@@ -9,11 +9,11 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.parts.notifications import told
-from estimica.apps.web.session.study import Desk, Place
+from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.session.study import Place, StudySession
 from estimica.base.errors import EstimicaError
 from estimica.study.form.tables import Field, Form, Option, option_for
-from estimica.study.form.values import typed, written
+from estimica.study.form.values import text_from_value, value_from_text
 
 #: names that a page can offer for a kind of field: columns, variables, parameters, paths
 Suggestions = Mapping[str, Sequence[str]]
@@ -28,7 +28,9 @@ class FormView:
     A field writes when it is left or Enter is pressed, so that half a number is never written.
     """
 
-    def __init__(self, desk: Desk, place: Place, form: Form, suggestions: Suggestions) -> None:
+    def __init__(
+        self, desk: StudySession, place: Place, form: Form, suggestions: Suggestions
+    ) -> None:
         self.desk, self.place, self.form = desk, place, form
         self.suggestions = suggestions
         self._tellers: list[Callable[[], None]] = []
@@ -89,7 +91,7 @@ class FormView:
                     self.field(inner, (*place, inner.name))
 
     def _text(self, field: Field, place: Place) -> ui.input:
-        local = {"wrong": "", "shown": written(self.desk.value(place))}
+        local = {"wrong": "", "shown": text_from_value(self.desk.value(place))}
         box = ui.input(field.label, value=local["shown"]).props(
             "outlined dense stack-label hide-bottom-space"
         )
@@ -97,14 +99,14 @@ class FormView:
         if field.kind == "number":
             box.props("inputmode=decimal")
         if field.default not in (None, (), {}, [], "", math.inf, -math.inf):
-            box.props["placeholder"] = written(field.default)
+            box.props["placeholder"] = text_from_value(field.default)
 
         def write() -> None:
             text = (box.value or "").strip()
             if text != local["shown"]:  # typed, not changed elsewhere while it stood here
                 local["shown"] = text
                 try:
-                    self._set(place, understood(text, field))
+                    self._set(place, parsed_field(text, field))
                     local["wrong"] = ""
                 except ValueError as error:
                     local["wrong"] = str(error)
@@ -113,7 +115,7 @@ class FormView:
         box.on("blur", write).on("keydown.enter", write)
 
         def renew() -> None:
-            now = written(self.desk.value(place))
+            now = text_from_value(self.desk.value(place))
             if not box.is_deleted and not local["wrong"] and box.value == local["shown"] != now:
                 box.value = local["shown"] = now  # changed in another tab, or taken back
 
@@ -286,7 +288,7 @@ class FormView:
         try:
             self.desk.set(place, value, tables=self._tables)
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
 
     def _mark(self, box: Any, place: Place, local: Callable[[], str] = lambda: "") -> None:
         """Keep the message at a control up to date, as long as it is on the page."""
@@ -381,9 +383,9 @@ def _plain(kind: str) -> object:
     return {"number": 1.0, "truth": True, "list": [], "table": {}}.get(kind, "")
 
 
-def understood(text: str, field: Field = NUMBER) -> Any:
+def parsed_field(text: str, field: Field = NUMBER) -> Any:
     """What a text in a field means; None where it is empty, an error where it is no number."""
-    value = typed(field, text)
+    value = value_from_text(field, text)
     if field.kind == "number" and isinstance(value, str):
         hint = "; decimals have a point" if "," in text else ""
         raise ValueError(f"'{text}' is no number{hint}")

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from nicegui import ui
 
 from estimica.apps.web.jobs.job import State
-from estimica.apps.web.parts.notifications import attempted
-from estimica.apps.web.session.study import Desk, Place
+from estimica.apps.web.parts.notifications import try_or_notify
+from estimica.apps.web.session.study import Place, StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.visible import visible
 
@@ -36,7 +36,7 @@ def study_address(name: str, at: str = "") -> str:
 
 @contextlib.contextmanager
 def frame(
-    workbench: Workbench, title: str, desk: Desk | None = None, at: str = ""
+    workbench: Workbench, title: str, desk: StudySession | None = None, at: str = ""
 ) -> Iterator[None]:
     """A page with this title; what is made inside stands in its middle."""
     ui.page_title(visible(f"{title} · Estimica"))
@@ -71,15 +71,15 @@ def _link(address: str, text: str, classes: str) -> None:
     ui.link(text, address).classes(replace="").classes(classes)
 
 
-def _history(desk: Desk) -> None:
+def _history(desk: StudySession) -> None:
     """Undo and redo, and what to do about an edit from elsewhere."""
 
     def back() -> None:
-        if desk.revision.past and attempted(desk.undo):
+        if desk.revision.past and try_or_notify(desk.undo):
             ui.navigate.reload()
 
     def forth() -> None:
-        if desk.revision.future and attempted(desk.redo):
+        if desk.revision.future and try_or_notify(desk.redo):
             ui.navigate.reload()
 
     undo = ui.button(icon="undo", on_click=back).props(
@@ -149,7 +149,7 @@ def _running(workbench: Workbench) -> None:
     ui.timer(1.0, show)
 
 
-def _tree(desk: Desk, at: str) -> ui.left_drawer:
+def _tree(desk: StudySession, at: str) -> ui.left_drawer:
     with (
         ui.left_drawer(bordered=False)
         .classes("est-drawer")
@@ -173,7 +173,7 @@ def _tree(desk: Desk, at: str) -> ui.left_drawer:
     return drawer
 
 
-def _line(desk: Desk, item: Item, active: bool) -> None:
+def _line(desk: StudySession, item: Item, active: bool) -> None:
     link = ui.link(target=study_address(desk.name, item.at)).classes(replace="")
     link.classes("est-nav" + (" active" if active else "") + (" inner" if item.inner else ""))
     if active:
@@ -207,7 +207,7 @@ COMMAND_TABLES = {
 }
 
 
-def tree_of(desk: Desk) -> list[tuple[str, list[Item]]]:
+def tree_of(desk: StudySession) -> list[tuple[str, list[Item]]]:
     """The tree on the left: it mirrors the study file."""
     tables = desk.tables
     tuners, cases = desk.table(("tune",)), desk.entries(("case",))
@@ -270,12 +270,12 @@ def _off(entry: object) -> bool:
     return isinstance(entry, dict) and entry.get("active") is False
 
 
-def _count(desk: Desk, table: str) -> str:
+def _count(desk: StudySession, table: str) -> str:
     found = desk.entries((table,))
     return str(len(found)) if found else ""
 
 
-def _named(desk: Desk, table: str) -> list[Item]:
+def _named(desk: StudySession, table: str) -> list[Item]:
     return [
         Item(f"{table}/{k}", str(e.get("name", f"{table} {k + 1}")), place=(table, k), inner=True,
              off=_off(e))

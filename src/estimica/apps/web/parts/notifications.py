@@ -9,16 +9,16 @@ from nicegui import ui
 from estimica.base.errors import EstimicaError
 
 
-def told(error: EstimicaError) -> None:
+def notify_error(error: EstimicaError) -> None:
     """Say what went wrong, at the lower edge, until it is read."""
     ui.notify(error.message, type="negative", timeout=0, close_button="Close", multi_line=True)
 
 
-def attempted(action: Callable[[], object]) -> bool:
+def try_or_notify(action: Callable[[], object]) -> bool:
     """Do something; where it fails by a mistake of the user's, say so. Whether it was done."""
     try:
         action()
     except EstimicaError as error:
-        told(error)
+        notify_error(error)
         return False
     return True

@@ -5,12 +5,12 @@ from __future__ import annotations
 from nicegui import ui
 
 from estimica.apps.web.parts.frame import study_address
-from estimica.apps.web.session.study import Desk, Place
+from estimica.apps.web.session.study import Place, StudySession
 from estimica.base.errors import EstimicaError
-from estimica.study.file.located import Placed
+from estimica.study.file.located import LocatedProblem
 
 
-def problems_card(desk: Desk) -> None:
+def problems_card(desk: StudySession) -> None:
     """A card that checks the study with its model and data, and again after every edit."""
     card = ui.column().classes("est-card").style("gap: 6px")
     ended = {"is": False}
@@ -28,7 +28,7 @@ def problems_card(desk: Desk) -> None:
         try:
             found = await desk.check()
         except EstimicaError as error:
-            found = (Placed((), error.code, error.message),)
+            found = (LocatedProblem((), error.code, error.message),)
         if ended["is"] or text != desk.text:
             return
         card.clear()
@@ -48,7 +48,7 @@ def problems_card(desk: Desk) -> None:
     changed()
 
 
-def _shown(desk: Desk, found: tuple[Placed, ...]) -> None:
+def _shown(desk: StudySession, found: tuple[LocatedProblem, ...]) -> None:
     errors = [p for p in found if not p.warning]
     if not found:
         with ui.row().classes("items-center gap-2"):
@@ -66,7 +66,7 @@ def _shown(desk: Desk, found: tuple[Placed, ...]) -> None:
                 "est-warn" if problem.warning else "est-bad"
             )
             with ui.column().classes("gap-0"):
-                where = in_words(desk, problem.place)
+                where = place_in_words(desk, problem.place)
                 told = problem.message.replace(f"{desk.folder.root}/", "")
                 ui.label(f"{where}: {told}" if where else told).classes("est-pre")
                 if problem.suggestion:
@@ -77,7 +77,7 @@ def _shown(desk: Desk, found: tuple[Placed, ...]) -> None:
                 ui.link("Mend", study_address(desk.name, at)).classes("est-soft")
 
 
-def in_words(desk: Desk, place: Place) -> str:
+def place_in_words(desk: StudySession, place: Place) -> str:
     """A place as the user knows it: the tuner, the case by its name, the table, the field."""
     if not place:
         return ""

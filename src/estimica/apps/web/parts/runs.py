@@ -16,7 +16,7 @@ from estimica.apps.web.files.recent_runs import (
     when,
 )
 from estimica.apps.web.jobs.job import Job
-from estimica.apps.web.parts.notifications import told
+from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
 
@@ -129,7 +129,7 @@ def _cancel(workbench: Workbench, job: Job) -> None:
         try:
             workbench.jobs.cancel(job.id)
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
 
     button = ui.button("Stop", icon="stop", on_click=stop)
     button.props("flat dense no-caps color=negative size=sm")
@@ -145,7 +145,7 @@ async def submit(
         # beside the event loop: the code of a study is looked at, and a model may be large
         job = await asyncio.to_thread(workbench.jobs.submit, command, study, options or [])
     except EstimicaError as error:
-        told(error)
+        notify_error(error)
         return
     waiting = ui.notification(f"{command} begins …", spinner=True, timeout=None)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.session.study import StudySession
 from estimica.base.errors import EstimicaError
 
 
-async def quantities(desk: Desk) -> list[dict[str, Any]]:
+async def quantities(desk: StudySession) -> list[dict[str, Any]]:
     """Parameters and variables of the model; none where it cannot be loaded."""
     try:
         found: list[dict[str, Any]] = (await desk.model())["quantities"]
@@ -19,7 +19,7 @@ async def quantities(desk: Desk) -> list[dict[str, Any]]:
         return []
 
 
-async def model_note(desk: Desk) -> None:
+async def model_note(desk: StudySession) -> None:
     """Say so where the model cannot be loaded, since its names cannot be offered then."""
     try:
         await desk.model()
@@ -31,12 +31,12 @@ async def model_note(desk: Desk) -> None:
                 ui.label(error.message).classes("est-soft est-pre")
 
 
-async def quantity_of(desk: Desk, name: str) -> dict[str, Any]:
+async def quantity_of(desk: StudySession, name: str) -> dict[str, Any]:
     """What the model says of a name; nothing where it does not know it."""
     return next((q for q in await quantities(desk) if q["name"] == name), {})
 
 
-async def suggestions(desk: Desk, columns: list[str] | None = None) -> dict[str, list[str]]:
+async def suggestions(desk: StudySession, columns: list[str] | None = None) -> dict[str, list[str]]:
     """What fields offer: names of the model, columns, files, and names of the study itself."""
     known = await quantities(desk)
 
@@ -58,12 +58,12 @@ async def suggestions(desk: Desk, columns: list[str] | None = None) -> dict[str,
     }
 
 
-def nearby(desk: Desk, files: list[str]) -> list[str]:
+def nearby(desk: StudySession, files: list[str]) -> list[str]:
     """Files beside a study or below, as the study names them."""
     folder = desk.name.rpartition("/")[0]
     inside = [n for n in files if not folder or n.startswith(f"{folder}/")]
     return [n.removeprefix(f"{folder}/") for n in inside]
 
 
-def _named(desk: Desk, table: str) -> list[str]:
+def _named(desk: StudySession, table: str) -> list[str]:
     return [str(e["name"]) for e in desk.entries((table,)) if "name" in e]

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
-from estimica.apps.web.parts.notifications import told
-from estimica.apps.web.session.study import Desk
+from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
-from estimica.study.file.trust import Code, untrusted
+from estimica.study.file.trust import NamedCode, untrusted_code
 
 ABOUT = (
     "This study runs code on the machine of the workbench, with all that its user may do. Agree "
@@ -24,30 +24,30 @@ CODE = (
 )
 AGAIN = "G024"  # the code was wrong, and there are tries left
 
-Look = Callable[[], tuple[Code, ...]]
+Look = Callable[[], tuple[NamedCode, ...]]
 Go = Callable[[], Awaitable[None] | None]
 
 
-async def when_trusted(workbench: Workbench, desk: Desk, go: Go) -> None:
+async def when_trusted(workbench: Workbench, desk: StudySession, go: Go) -> None:
     """Do something, after asking where foreign code would run."""
     codes = await asyncio.to_thread(workbench.listing.untrusted, desk.path)
-    await ask_first(workbench, desk.name, codes, lambda: untrusted(desk.path), go)
+    await ask_first(workbench, desk.name, codes, lambda: untrusted_code(desk.path), go)
 
 
 async def ask_first(
-    workbench: Workbench, study: str, codes: tuple[Code, ...], look: Look, go: Go
+    workbench: Workbench, study: str, codes: tuple[NamedCode, ...], look: Look, go: Go
 ) -> None:
     """Do something at once where there is no foreign code, otherwise if the user agrees.
 
     `look` finds the code once more, when it is agreed to.
     """
     if codes:
-        Asking(workbench, study, codes, look, go).show()
+        ApprovalDialog(workbench, study, codes, look, go).show()
     else:
         await _done(go)
 
 
-async def trust_card(workbench: Workbench, desk: Desk) -> bool:
+async def trust_card(workbench: Workbench, desk: StudySession) -> bool:
     """A card that asks, in the place of what cannot be shown yet; whether it is there."""
     codes = await asyncio.to_thread(workbench.listing.untrusted, desk.path)
     if not codes:
@@ -65,11 +65,11 @@ async def trust_card(workbench: Workbench, desk: Desk) -> bool:
     return True
 
 
-class Asking:
+class ApprovalDialog:
     """The dialog of one question: the files, and a field for the code that the terminal shows."""
 
     def __init__(
-        self, workbench: Workbench, study: str, codes: tuple[Code, ...], look: Look, go: Go
+        self, workbench: Workbench, study: str, codes: tuple[NamedCode, ...], look: Look, go: Go
     ) -> None:
         self.workbench, self.study = workbench, study
         self.codes, self.look, self.go = codes, look, go
@@ -80,7 +80,7 @@ class Asking:
         try:
             self.token = self.workbench.agreements.ask(self.study, self.codes)
         except EstimicaError as error:
-            told(error)
+            notify_error(error)
             return
         with ui.dialog().props("persistent") as self.dialog, ui.card().classes("gap-3 est-ask"):
             with ui.row().classes("items-center gap-2 no-wrap"):
@@ -125,7 +125,7 @@ class Asking:
                 self.box.update()
                 return
             self.dialog.close()
-            told(error)
+            notify_error(error)
             return
         finally:
             self.busy = False
@@ -139,7 +139,7 @@ async def _done(go: Go) -> None:
         await made
 
 
-def _listed(workbench: Workbench, codes: tuple[Code, ...]) -> None:
+def _listed(workbench: Workbench, codes: tuple[NamedCode, ...]) -> None:
     ui.label(ABOUT).classes("est-soft").style("max-width: 46em")
     for code in codes:
         inside = workbench.folder.holds(code.path)

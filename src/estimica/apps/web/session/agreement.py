@@ -17,7 +17,7 @@ from typing import NoReturn
 from estimica.apps.cli.console import say
 from estimica.base.errors import WebError
 from estimica.execute.runs.identifier import DIGITS
-from estimica.study.file.trust import Code, Trust
+from estimica.study.file.trust import NamedCode, Trust
 
 LASTS = 300.0  # s in which one reads the terminal and types
 LETTERS = 6  # of 32: a thousand million codes
@@ -31,13 +31,13 @@ class _Question:
     """What was asked, until when, and how often the code may still be wrong."""
 
     study: str
-    codes: tuple[Code, ...]
+    codes: tuple[NamedCode, ...]
     code: str
     until: float
     tries: int = TRIES
 
 
-class Agreements:
+class TerminalApprovals:
     """The open questions of a server; who asks gets a token that no page ever sees."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Agreements:
         self._wrong = 0
         self._asked: list[float] = []
 
-    def ask(self, study: str, codes: Iterable[Code]) -> str:
+    def ask(self, study: str, codes: Iterable[NamedCode]) -> str:
         """Print a question about these programs with its code; the token to answer it with."""
         now = self._clock()
         self._asked = [at for at in self._asked if now - at < LASTS]
@@ -67,7 +67,7 @@ class Agreements:
         self._print(question)
         return token
 
-    def answer(self, token: str, typed: str, now: Iterable[Code]) -> None:
+    def answer(self, token: str, typed: str, now: Iterable[NamedCode]) -> None:
         """Remember that the programs may run, if the code is right and they are still the same."""
         question = self._open.pop(token, None)
         if question is None or self._clock() >= question.until:
@@ -108,7 +108,7 @@ def _plain(typed: str) -> str:
     return "".join(typed.lower().replace("-", "").split())
 
 
-def _contents(codes: Iterable[Code]) -> set[tuple[str, str]]:
+def _contents(codes: Iterable[NamedCode]) -> set[tuple[str, str]]:
     return {(str(code.path), code.sha256) for code in codes}
 
 

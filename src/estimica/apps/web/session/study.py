@@ -9,16 +9,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from estimica.apps.web.files.folder import Folder
-from estimica.apps.web.worker.client import Benches
+from estimica.apps.web.files.folder import ServedFolder
+from estimica.apps.web.worker.client import ModelWorkers
 from estimica.base.errors import EstimicaError
 from estimica.base.files.toml import load_toml
 from estimica.base.problems import Problem
 from estimica.study.file import edit as study_text
-from estimica.study.file.located import Placed, as_placed, problems_of_text
+from estimica.study.file.located import LocatedProblem, located_problem, located_problems
 from estimica.study.file.revision import Revision
 from estimica.study.file.save import fingerprint, read_text, write_text_if_unchanged
-from estimica.study.form.labels import FormLabels, apply, read_labels
+from estimica.study.form.labels import FormLabels, apply_labels, read_labels
 from estimica.study.form.tables import Form, form_of
 
 Place = tuple[str | int, ...]
@@ -32,14 +32,14 @@ def _tables(text: str) -> dict[str, Any] | None:
         return None
 
 
-class Desk:
+class StudySession:
     """A study file that pages read and write; every edit is written at once.
 
     The file stays the truth: what another program writes into it is taken over, and an edit that
     was made on an older text is refused.
     """
 
-    def __init__(self, name: str, path: Path, folder: Folder, benches: Benches) -> None:
+    def __init__(self, name: str, path: Path, folder: ServedFolder, benches: ModelWorkers) -> None:
         self.name = name  # as in addresses
         self.path = path
         self.folder = folder
@@ -47,8 +47,10 @@ class Desk:
         self._listeners: list[Callable[[], None]] = []
         text, self._seen = read_text(path)
         self.revision = Revision(text)
-        self.problems: tuple[Placed, ...] = ()
-        self.checked: tuple[Placed, ...] | None = None  # what the whole check found, if it is new
+        self.problems: tuple[LocatedProblem, ...] = ()
+        self.checked: tuple[LocatedProblem, ...] | None = (
+            None  # what the whole check found, if it is new
+        )
         self._model: tuple[object, dict[str, Any]] | None = None
         self._changed()
 
@@ -149,7 +151,7 @@ class Desk:
         self._changed()
 
     def _changed(self) -> None:
-        self.problems = problems_of_text(self.text)
+        self.problems = located_problems(self.text)
         self.checked = None
         for listener in list(self._listeners):
             listener()
@@ -178,12 +180,12 @@ class Desk:
         return sum(p.place[: len(place)] == place for p in self.everything_wrong)
 
     @property
-    def everything_wrong(self) -> tuple[Placed, ...]:
+    def everything_wrong(self) -> tuple[LocatedProblem, ...]:
         """What is wrong with the text, and what the last check of model and data found."""
         found = self.problems or self.checked or ()
         return tuple(p for p in found if not p.warning)
 
-    async def check(self) -> tuple[Placed, ...]:
+    async def check(self) -> tuple[LocatedProblem, ...]:
         """Everything that is wrong with study, model and data together."""
         if self.checked is not None:
             return self.checked
@@ -191,7 +193,7 @@ class Desk:
         keys = ("code", "where", "message", "suggestion", "warning")
         answer = await self.ask("check")
         told = [Problem(**{k: p[k] for k in keys}) for p in answer["problems"]]
-        found = tuple(as_placed(problem, text) for problem in told)
+        found = tuple(located_problem(problem, text) for problem in told)
         if text == self.text:
             self.checked = found
         return found
@@ -220,7 +222,7 @@ class Desk:
 
     def form(self, pattern: tuple[str, ...]) -> Form:
         """The form of a table, with the labels of the folder's own file."""
-        return apply(form_of(pattern), self.labels)
+        return apply_labels(form_of(pattern), self.labels)
 
     @property
     def labels(self) -> FormLabels:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from estimica.apps.web.files.code_listing import LISTING, CodeListing
-from estimica.apps.web.files.folder import Folder
-from estimica.apps.web.jobs.queue import Jobs
+from estimica.apps.web.files.folder import ServedFolder
+from estimica.apps.web.jobs.queue import JobQueue
 from estimica.apps.web.live.feed import Feed
-from estimica.apps.web.session.agreement import Agreements
+from estimica.apps.web.session.agreement import TerminalApprovals
 from estimica.apps.web.session.settings import Settings
-from estimica.apps.web.session.study import Desk
-from estimica.apps.web.worker.client import Benches
+from estimica.apps.web.session.study import StudySession
+from estimica.apps.web.worker.client import ModelWorkers
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,27 +20,27 @@ class Workbench:
     """One served folder and everything that goes on in it."""
 
     settings: Settings
-    folder: Folder
-    jobs: Jobs
-    benches: Benches
+    folder: ServedFolder
+    jobs: JobQueue
+    benches: ModelWorkers
     feed: Feed
-    agreements: Agreements = field(default_factory=Agreements)
+    agreements: TerminalApprovals = field(default_factory=TerminalApprovals)
     listing: CodeListing = LISTING
-    desks: dict[Path, Desk] = field(default_factory=dict)
+    desks: dict[Path, StudySession] = field(default_factory=dict)
 
     @staticmethod
     def of(settings: Settings) -> Workbench:
         """The workbench of a folder; nothing runs yet."""
-        folder = Folder(settings.folder, upload_limit=settings.upload_limit)
-        benches = Benches(folder.root)
-        jobs = Jobs(folder, settings.parallel)
+        folder = ServedFolder(settings.folder, upload_limit=settings.upload_limit)
+        benches = ModelWorkers(folder.root)
+        jobs = JobQueue(folder, settings.parallel)
         return Workbench(settings, folder, jobs, benches, Feed(folder, benches))
 
-    def desk(self, name: str) -> Desk:
+    def desk(self, name: str) -> StudySession:
         """The study of that name in the folder; all who open it share one desk."""
         path = self.folder.at(name)
         if path not in self.desks:
-            self.desks[path] = Desk(name, path, self.folder, self.benches)
+            self.desks[path] = StudySession(name, path, self.folder, self.benches)
         desk = self.desks[path]
         desk.look()
         return desk

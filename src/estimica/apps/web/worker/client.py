@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from estimica.apps.web.files.containment import require_safe, require_safe_task
-from estimica.apps.web.jobs.process import ending
+from estimica.apps.web.jobs.process import exit_description
 from estimica.apps.web.worker.tasks import TASKS
 from estimica.base.errors import EstimicaError, WebError
 from estimica.base.process import python_command, python_environment
@@ -26,7 +26,7 @@ SHORT = 60  # s, for all others
 RESTLESS = ("by_hand",)
 
 
-class Bench:
+class ModelWorker:
     """Asks the process of one study; it is started with the first question and kept warm."""
 
     def __init__(self, study: Path, root: Path | None = None) -> None:
@@ -131,11 +131,11 @@ class Bench:
         if process is None:
             return "it was closed"
         try:  # to kill what has ended already would lose how it ended
-            return ending(await asyncio.wait_for(process.wait(), 1.0))
+            return exit_description(await asyncio.wait_for(process.wait(), 1.0))
         except TimeoutError:  # only its pipe has ended
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            return ending(await process.wait())
+            return exit_description(await process.wait())
 
     def _require_inside(self, task: str, args: dict[str, Any]) -> None:
         """Nothing outside the served folder is read, and no code that nobody has agreed to."""
@@ -146,21 +146,21 @@ class Bench:
         require_safe_task(task, self.study, args, self._root)
 
 
-class Benches:
+class ModelWorkers:
     """The benches of a server: few of them alive, and none for long without a question."""
 
     def __init__(self, root: Path | None = None, *, alive: int = ALIVE, idle: float = IDLE) -> None:
         self._root = root
         self._most = alive
         self._idle = idle
-        self._benches: dict[Path, Bench] = {}
+        self._benches: dict[Path, ModelWorker] = {}
         self._watch: asyncio.Task[None] | None = None
         self._room: asyncio.Task[None] | None = None
 
-    def of(self, study: Path) -> Bench:
+    def of(self, study: Path) -> ModelWorker:
         """The bench of a study; asked for again, it is the same."""
         if study not in self._benches:
-            self._benches[study] = Bench(study, self._root)
+            self._benches[study] = ModelWorker(study, self._root)
         bench = self._benches[study]
         bench.asked = time.monotonic()
         if self._watch is None or self._watch.done():

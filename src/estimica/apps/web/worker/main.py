@@ -43,11 +43,11 @@ def answer(study: Path, question: dict[str, Any], root: Path | None) -> dict[str
     The server has looked before, but files may have changed since: it is decided here, about the
     very texts that are used.
     """
-    from estimica.apps.web.files.containment import Served, require_safe_task
+    from estimica.apps.web.files.containment import ServedFolderGuard, require_safe_task
     from estimica.apps.web.worker.tasks import TASKS
-    from estimica.base.code.consent import guarded
+    from estimica.base.code.consent import code_guard
     from estimica.base.errors import EstimicaError
-    from estimica.execute.outcome import described
+    from estimica.execute.outcome import error_text
 
     try:
         import estimica.report  # noqa: F401  # how results show themselves
@@ -55,13 +55,13 @@ def answer(study: Path, question: dict[str, Any], root: Path | None) -> dict[str
         task, args = question["task"], question["args"]
         if root is None:
             return {"found": TASKS[task](study, **args)}
-        with guarded(Served(root)):
+        with code_guard(ServedFolderGuard(root)):
             require_safe_task(task, study, args, root)
             return {"found": TASKS[task](study, **args)}
     except EstimicaError as error:
         return {"code": error.code, "message": error.message}
     except Exception as error:  # a fault of ours must not end the process
-        return {"code": "G060", "message": f"'{question['task']}' failed: {described(error)}"}
+        return {"code": "G060", "message": f"'{question['task']}' failed: {error_text(error)}"}
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from estimica.base.errors import EstimicaError, WebError
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import load_toml
-from estimica.base.thinning import thinned_shown
-from estimica.base.view import Curve, Curves, Panel, figure, labelled
+from estimica.base.thinning import thin_element
+from estimica.base.view import Curve, Curves, Panel, figure, name_with_unit
 
 if TYPE_CHECKING:
     from estimica.base.quantities import Quantity
@@ -94,9 +94,9 @@ def match(study: Path, data: str, sheet: str | None = None) -> Answer:
 
 def propose(study: Path, source: str, class_: str | None, data: list[str]) -> Answer:
     """The text of a new study from a model and data files."""
-    from estimica.apps.draft import drafted
+    from estimica.apps.draft import draft_study
 
-    return {"text": drafted(source, class_, [Path(d) for d in data], study.parent, [])}
+    return {"text": draft_study(source, class_, [Path(d) for d in data], study.parent, [])}
 
 
 def by_hand(study: Path, values: dict[str, float] | None = None) -> Answer:
@@ -290,10 +290,10 @@ def _picture(data: Data, stamps: str | None) -> Curves:
     for name in names:
         unit = data.units.get(name, "")
         curve = Curve(name, x, data.columns[name], unit, dotted=stamps is None)
-        panels.append(Panel(labelled(name, unit), (curve,)))
-    label = labelled(stamps, data.units.get(stamps, "")) if stamps else "row"
+        panels.append(Panel(name_with_unit(name, unit), (curve,)))
+    label = name_with_unit(stamps, data.units.get(stamps, "")) if stamps else "row"
     shown = Curves(tuple(panels), "", label, panel_height=120)
-    return thinned_shown(shown, max(FEWEST, 2 * CURVES // max(len(names), 1)))
+    return thin_element(shown, max(FEWEST, 2 * CURVES // max(len(names), 1)))
 
 
 def _figure(curves: Curves) -> Answer:

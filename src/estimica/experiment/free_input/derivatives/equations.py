@@ -15,19 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.experiment.free_input.derivatives.steps import (
-    Written,
+    SymbolicEquations,
     at_numbers,
-    observed,
+    output_function,
     radau,
     runge_kutta,
-    with_rates,
+    with_sensitivities,
 )
 from estimica.experiment.free_input.derivatives.walk import (
-    CasadiWalk,
-    Compiled,
-    Course,
-    MachineWalk,
-    Walk,
+    CasadiStepChain,
+    CompiledStepChain,
+    CompiledSteps,
+    StepChain,
+    StepSchedule,
 )
 from estimica.experiment.free_input.problem.plan import Plan
 from estimica.simulate.modelica.model import ModelicaModel
@@ -84,12 +84,14 @@ class Equations:
         self._limited = tuple(limited)
         self._nodes = np.unique(np.concatenate([plan.times, plan.stamps, [plan.end]]))
         self._close = 1e-6 * float(np.diff(self._nodes).min())
-        self._w: Written = like._w if like else Written(response)
+        self._w: SymbolicEquations = like._w if like else SymbolicEquations(response)
         w = self._w
         self._seen: ca.Function = (
-            like._seen if like else with_rates(observed(w, w.outputs(plan.outputs)), w)
+            like._seen
+            if like
+            else with_sensitivities(output_function(w, w.outputs(plan.outputs)), w)
         )
-        self._compiled: Compiled | None = like._compiled if like else None
+        self._compiled: CompiledSteps | None = like._compiled if like else None
         self._first = w.first(self._guess())
         self._jumps = self._w.jumps(limited)
         names = plan.model.equations.system.inputs
@@ -193,14 +195,18 @@ class Equations:
 
     def _program(self, step: ca.Function) -> None:
         at = np.searchsorted(self._begins, self.plan.times - self._close)
-        course = Course(self._begins, self._widths, self._rises, at)
+        course = StepSchedule(self._begins, self._widths, self._rises, at)
         if self.implicit:
-            rated = with_rates(step, self._w, self._w.nx)
-            self._walk: Walk = CasadiWalk(self._first, rated, self._seen, self.theta, course)
+            rated = with_sensitivities(step, self._w, self._w.nx)
+            self._walk: StepChain = CasadiStepChain(
+                self._first, rated, self._seen, self.theta, course
+            )
         else:
             if self._compiled is None:
-                self._compiled = Compiled(with_rates(step, self._w, self._w.nx), self._seen)
-            self._walk = MachineWalk(self._first, self._compiled, self.theta, course)
+                self._compiled = CompiledSteps(
+                    with_sensitivities(step, self._w, self._w.nx), self._seen
+                )
+            self._walk = CompiledStepChain(self._first, self._compiled, self.theta, course)
         if self._limited:
             self._limited_program(step)
 
@@ -212,7 +218,7 @@ class Equations:
         plain = at_numbers(step, self.theta)
         v, _ = self._first(ca.DM(self.theta), U[:, 0])
         V = ca.horzcat(v, plain.mapaccum("courses", K, 1)(v, t, h, U, rise))
-        y = at_numbers(observed(w, w.outputs(self._limited)), self.theta)
+        y = at_numbers(output_function(w, w.outputs(self._limited)), self.theta)
         states, inputs = [int(k) for k in self._states_seen], [int(k) for k in self._inputs_seen]
         late = self._nodes[1:]
         if self._jumps:

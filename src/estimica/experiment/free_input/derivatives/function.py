@@ -22,7 +22,7 @@ AGREED = 1e-6  # of sensitivities with those of the model itself, relative
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class SymbolicFunctions:
     """Functions of the inputs at all samples, (N, nu)."""
 
     way: str
@@ -32,12 +32,12 @@ class Followed:
     limited_slope: Callable[[Vector], Vector]  # (N, limited, N, nu)
 
 
-class Traced:
+class TracedFunctionModel:
     """A function model under piecewise constant inputs, exact in parameters and inputs."""
 
     accuracy = 0.0
 
-    def __init__(self, plan: Plan, followed: Followed) -> None:
+    def __init__(self, plan: Plan, followed: SymbolicFunctions) -> None:
         self.plan = plan
         self.way = followed.way
         self._followed = followed
@@ -77,9 +77,9 @@ class Traced:
         return turned.reshape(*turned.shape[:-2], self.plan.n)
 
 
-def traced(
+def trace_function_model(
     plan: Plan, values: Vector, limited: Sequence[str] = (), *, trial: Vector
-) -> Traced | None:
+) -> TracedFunctionModel | None:
     """The function followed by symbols, where it allows that and what comes out is right."""
     assert isinstance(plan.model, FunctionModel)
     model, theta = plan.model, plan.theta(values)[0]
@@ -88,7 +88,7 @@ def traced(
         return None
     known = {**model.values, **plan.bench.parameters, **dict(zip(plan.wrt, theta, strict=True))}
     numbers = np.array([known[n] for n in call.names], float)
-    follow = _Follow(
+    follow = _Tracer(
         plan, call, numbers, [call.names.index(n) for n in plan.wrt],
         [call.outputs.index(n) for n in limited], list(call.shown),
         [model.input_names.index(n) for n in plan.designed],
@@ -101,7 +101,7 @@ def traced(
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 made = attempt()
-                found = None if made is None else Traced(plan, made)
+                found = None if made is None else TracedFunctionModel(plan, made)
                 rows = None if found is None else found.rows(trial)
         except Exception:  # the user's code may raise anything
             continue
@@ -115,7 +115,7 @@ def traced(
 
 
 @dataclass(frozen=True, eq=False)
-class _Follow:
+class _Tracer:
     plan: Plan
     call: FunctionCall
     numbers: Vector  # of all parameters
@@ -126,7 +126,7 @@ class _Follow:
 
     # -- JAX -------------------------------------------------------------------------------------
 
-    def by_jax(self) -> Followed | None:
+    def by_jax(self) -> SymbolicFunctions | None:
         jax = sys.modules.get("jax")
         if jax is None:
             return None
@@ -153,14 +153,14 @@ class _Follow:
         def pulled(U: Any, bar: Any) -> Any:
             return jax.vjp(rows, U)[1](bar)[0]
 
-        return Followed(
+        return SymbolicFunctions(
             "exact, by JAX",
             *(_plain(jax.jit(f)) for f in (rows, pulled, seen, jax.jacrev(seen))),
         )
 
     # -- CasADi ----------------------------------------------------------------------------------
 
-    def by_casadi_column(self) -> Followed | None:
+    def by_casadi_column(self) -> SymbolicFunctions | None:
         """Inputs as one column of symbols."""
         import casadi as ca
 
@@ -178,7 +178,7 @@ class _Follow:
 
         return self._of_symbols(Column(), u)
 
-    def by_casadi_array(self) -> Followed | None:
+    def by_casadi_array(self) -> SymbolicFunctions | None:
         """Inputs as an array of symbols."""
         import casadi as ca
 
@@ -191,7 +191,7 @@ class _Follow:
             whole[:, place] = [U[i, k] for i in range(N)]
         return self._of_symbols(whole, U)
 
-    def _of_symbols(self, inputs: Any, U: Any) -> Followed:
+    def _of_symbols(self, inputs: Any, U: Any) -> SymbolicFunctions:
         import casadi as ca
 
         p = [ca.SX.sym(n) for n in self.call.names]
@@ -221,7 +221,7 @@ class _Follow:
             dense = np.array(slope(u, at), float).reshape(len(self.limited), N, nu, N)
             return dense.transpose(1, 0, 3, 2)
 
-        return Followed(
+        return SymbolicFunctions(
             "exact, by CasADi",
             all_rows,
             pulled,

@@ -20,7 +20,7 @@ DEGREE = 3
 NEWTON = {"error_on_fail": False, "abstol": 1e-12, "abstolStep": 1e-12, "max_iter": 30}
 
 
-class Written:
+class SymbolicEquations:
     """A model's equations, its constants written in what it is derived by, θ."""
 
     def __init__(self, response: Response) -> None:
@@ -84,7 +84,7 @@ class Written:
         return ca.densify(ca.substitute(ca.densify(expression), old, new))
 
 
-def runge_kutta(w: Written) -> ca.Function:
+def runge_kutta(w: SymbolicEquations) -> ca.Function:
     """(v, θ, t, h, u, rise) → v after h seconds; no algebraic unknowns."""
     x, theta, t, h, u, rise = _arguments(w, ca.SX)
     none = ca.SX(0, 1)
@@ -100,7 +100,7 @@ def runge_kutta(w: Written) -> ca.Function:
     return ca.Function("step", [x, theta, t, h, u, rise], [after], {"cse": True})
 
 
-def radau(w: Written) -> ca.Function:
+def radau(w: SymbolicEquations) -> ca.Function:
     """The same by collocation at Radau points."""
     scheme = Radau.of(DEGREE)
     v, theta, t, h, u, rise = _arguments(w, ca.SX)
@@ -123,7 +123,7 @@ def radau(w: Written) -> ca.Function:
     return ca.Function("step", list(m), [found[(DEGREE - 1) * width :]])
 
 
-def settled(w: Written) -> ca.Function:
+def algebraic_solver(w: SymbolicEquations) -> ca.Function:
     """(v, θ, t, u) → v with its algebraic unknowns solved for, after a jump of the inputs."""
     if not w.nz:
         v, theta, t, _, u, _ = _arguments(w, ca.SX)
@@ -138,16 +138,18 @@ def settled(w: Written) -> ca.Function:
     return ca.Function("settled", [v, th, tt, uu], [ca.vertcat(here, found)])
 
 
-def observed(w: Written, y: ca.Function) -> ca.Function:
+def output_function(w: SymbolicEquations, y: ca.Function) -> ca.Function:
     """(v, θ, t, u) → outputs, the algebraic unknowns solved for."""
     kind = ca.MX if w.nz else ca.SX
     v, theta, t, _, u, _ = _arguments(w, kind)
-    there = settled(w)(v, theta, t, u)
+    there = algebraic_solver(w)(v, theta, t, u)
     z = there[w.nx :] if w.nz else kind(0, 1)
     return ca.Function("observed", [v, theta, t, u], [y(there[: w.nx], z, theta, t, u)])
 
 
-def with_rates(function: ca.Function, w: Written, rows: int | None = None) -> ca.Function:
+def with_sensitivities(
+    function: ca.Function, w: SymbolicEquations, rows: int | None = None
+) -> ca.Function:
     """(v, S, θ, …) → what `function` gives of (v, θ, …), and its derivatives by θ.
 
     S = ∂x/∂θ and the derivatives of the first `rows` results are columns, one parameter after the
@@ -173,6 +175,6 @@ def at_numbers(function: ca.Function, theta: Vector) -> ca.Function:
     return ca.Function("numbers", [inputs[0], *inputs[2:]], [found])
 
 
-def _arguments(w: Written, kind: type) -> tuple[ca.SX, ...]:
+def _arguments(w: SymbolicEquations, kind: type) -> tuple[ca.SX, ...]:
     sizes = {"v": w.nx + w.nz, "theta": w.p, "t": 1, "h": 1, "u": w.nu, "rise": w.nu}
     return tuple(kind.sym(n, size) for n, size in sizes.items())  # type: ignore[attr-defined]

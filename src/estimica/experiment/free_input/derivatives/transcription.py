@@ -21,7 +21,7 @@ Vector = npt.NDArray[np.float64]
 STEP = 1e-3  # of differences, as a share of the range of an input
 
 
-def transcribed(
+def transcription_for(
     plan: Plan,
     limits: Limits,
     values: Vector,

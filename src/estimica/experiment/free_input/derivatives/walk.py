@@ -21,7 +21,7 @@ Addresses = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class StepSchedule:
     """The steps of a run: when they begin, how long they are, rises of given inputs, samples."""
 
     begins: Vector  # (K,)
@@ -30,7 +30,7 @@ class Course:
     samples: npt.NDArray[np.int64]  # the step that begins at each sample
 
 
-class Walk(Protocol):
+class StepChain(Protocol):
     """Derivatives of the outputs at the samples as a function of the inputs of all steps."""
 
     def rows(self, U: Vector) -> Vector:
@@ -40,7 +40,7 @@ class Walk(Protocol):
         """(nu, K): Σ bar · ∂rows/∂U."""
 
 
-class CasadiWalk:
+class CasadiStepChain:
     """Steps in CasADi's own evaluation."""
 
     def __init__(
@@ -49,7 +49,7 @@ class CasadiWalk:
         step: ca.Function,
         seen: ca.Function,
         theta: Vector,
-        course: Course,
+        course: StepSchedule,
     ) -> None:
         K, nu = len(course.begins), course.rises.shape[0]
         U = ca.MX.sym("U", nu, K)
@@ -79,7 +79,7 @@ def _held(function: ca.Function, theta: Vector) -> ca.Function:
     return ca.Function("held", [*inputs[:2], *inputs[3:]], found)
 
 
-class Compiled:
+class CompiledSteps:
     """Steps and outputs as machine code, forwards and backwards; shared by walks of a model."""
 
     def __init__(self, step: ca.Function, seen: ca.Function) -> None:
@@ -94,11 +94,11 @@ class Compiled:
         self.outputs = int(seen.size1_out(0)), int(seen.size1_out(1))
 
 
-class MachineWalk:
+class CompiledStepChain:
     """Steps as machine code."""
 
     def __init__(
-        self, first: ca.Function, compiled: Compiled, theta: Vector, course: Course
+        self, first: ca.Function, compiled: CompiledSteps, theta: Vector, course: StepSchedule
     ) -> None:
         self._c, self._course = compiled, course
         self._theta = np.ascontiguousarray(theta)

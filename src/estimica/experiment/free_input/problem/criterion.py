@@ -26,7 +26,7 @@ SINGULAR = 1e-14  # smallest eigenvalue of M, scaled to a unit diagonal, that co
 
 
 @dataclass(frozen=True, eq=False)
-class Measure:
+class ExperimentCriterion:
     """A criterion over the unknowns `named`, each with a weight."""
 
     name: Name

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from estimica.base.errors import SimulationError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Evaluation, Model
-from estimica.experiment.design.problem import Bench
+from estimica.experiment.design.problem import DesignProblem
 
 Vector = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ class Plan:
     derived by: parameters, then start values that are found along.
     """
 
-    bench: Bench
+    bench: DesignProblem
     stamps: Vector  # where pieces begin, the first is the beginning
     sigma: Vector  # noise of each output
 

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.estimate.collocation.ipopt_watch import Watch, interruptible
-from estimica.experiment.free_input.problem.criterion import Measure
+from estimica.experiment.free_input.problem.criterion import ExperimentCriterion
 from estimica.experiment.free_input.problem.limits import Limits
 from estimica.experiment.free_input.problem.plan import Information, Plan
 
 Vector = npt.NDArray[np.float64]
-Told = Callable[[int, float], None]
+OnIteration = Callable[[int, float], None]
 INSIDE = 1e-7  # by which limits are kept more strictly than asked, against rounding
 
 
@@ -58,13 +58,13 @@ class Scenario:
             self._last.update(u=u.copy(), rows=rows)
         return self._last["rows"]
 
-    def value(self, u: Vector, measure: Measure) -> float:
+    def value(self, u: Vector, measure: ExperimentCriterion) -> float:
         """The criterion as the search sees it; NaN where there is none."""
         rows = self._rows(u)
         found = None if rows is None else measure.slope(self.information.of(rows))
         return np.nan if found is None else found[0]
 
-    def slope(self, u: Vector, measure: Measure) -> Vector:
+    def slope(self, u: Vector, measure: ExperimentCriterion) -> Vector:
         """Its gradient, exact."""
         rows = self._rows(u)
         found = None if rows is None else measure.slope(self.information.of(rows))
@@ -74,7 +74,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class SearchResult:
     """Where a search ended, and why, in IPOPT's words."""
 
     u: Vector
@@ -93,7 +93,7 @@ class Search:
     """min of the mean or of the worst criterion over all scenarios, within limits."""
 
     plan: Plan
-    measure: Measure
+    measure: ExperimentCriterion
     scenarios: Sequence[Scenario]
     limits: Limits
     worst: bool = False
@@ -104,8 +104,8 @@ class Search:
         return float(np.max(found) if self.worst else np.mean(found))
 
     def solve(
-        self, start: Vector, *, margin: float, iterations: int, seconds: float, told: Told
-    ) -> Searched:
+        self, start: Vector, *, margin: float, iterations: int, seconds: float, told: OnIteration
+    ) -> SearchResult:
         """Let IPOPT search from `start`; `told` hears of every iteration.
 
         `margin` is the share of its range by which variables stay away from their limits.
@@ -171,7 +171,7 @@ class Search:
         del keep
         ended = "User_Requested_Stop" if watch.stopped else str(solver.stats()["return_status"])
         u = scale.inputs(np.array(found["x"], float).ravel()[:n])
-        return Searched(u, float(found["f"]), watch.count, ended)
+        return SearchResult(u, float(found["f"]), watch.count, ended)
 
     def _conditions(self, w: ca.MX, scale: _Scale, margin: float) -> Iterator[_Condition]:
         plan, limits = self.plan, self.limits

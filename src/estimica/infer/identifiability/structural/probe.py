@@ -23,7 +23,7 @@ from estimica.estimate.conclusion.identifiability import sizes
 from estimica.estimate.identify.accuracy import NOTHING
 from estimica.estimate.objective.frequency import FrequencyPredictor
 from estimica.estimate.objective.predictor import Predictor, split
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup
 from estimica.infer.identifiability.structural.elimination import Elimination
 from estimica.infer.identifiability.structural.frequency_rows import frequency_rows
@@ -52,7 +52,7 @@ PIECES = 40  # of a random input
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ProbeResult:
     """What data could tell at one point: rank, null directions, and how clear the case is."""
 
     values: Vector
@@ -74,7 +74,9 @@ class Probe(ABC):
     method: str
     more: tuple[str, ...]  # variables that are taken as measured in addition
 
-    def __init__(self, setup: Setup, objective: Disagreement, more: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, setup: Setup, objective: ResidualFunction, more: tuple[str, ...] = ()
+    ) -> None:
         self.setup = setup
         self.objective = objective
         self.more = more
@@ -102,7 +104,7 @@ class Probe(ABC):
         """The same with further variables taken as measured."""
 
     @abstractmethod
-    def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
+    def at(self, values: Vector, random: np.random.Generator) -> ProbeResult | None:
         """The rank at values of all unknowns; none where the model cannot be evaluated."""
 
 
@@ -122,7 +124,7 @@ class SeriesProbe(Probe):
     def __init__(
         self,
         setup: Setup,
-        objective: Disagreement,
+        objective: ResidualFunction,
         model: ModelicaModel,
         more: tuple[str, ...] = (),
     ) -> None:
@@ -146,7 +148,7 @@ class SeriesProbe(Probe):
         """The same with further variables taken as measured."""
         return SeriesProbe(self.setup, self.objective, self._model, more)
 
-    def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
+    def at(self, values: Vector, random: np.random.Generator) -> ProbeResult | None:
         """Coefficients order by order until they say nothing new.
 
         What is small but not zero is told from rounding by more digits: only the latter follows.
@@ -162,7 +164,7 @@ class SeriesProbe(Probe):
             return None
         smallest = max(float(found.smallest), 1e-300)
         null = found.null_space() * self._sizes(values)
-        return Seen(values, found.rank, null, smallest, float(found.largest), self.method)
+        return ProbeResult(values, found.rank, null, smallest, float(found.largest), self.method)
 
     def _eliminated(
         self, values: Vector, random: np.random.Generator, digits: int, begun: float
@@ -295,7 +297,7 @@ class SimulationProbe(Probe):
 
     def at(
         self, values: Vector, random: np.random.Generator, among: Vector | None = None
-    ) -> Seen | None:
+    ) -> ProbeResult | None:
         """Singular values of the sensitivities under random inputs.
 
         Only directions that the rows of `among` span are asked after, where it is given: the others
@@ -319,7 +321,7 @@ class SimulationProbe(Probe):
         rank = int(np.count_nonzero(s > np.maximum(SEEN * errors[: len(s)], ROUNDING)))
         smallest = float(s[rank - 1]) if rank else 1.0
         dropped = float(np.max(np.maximum(s, errors[: len(s)])[rank:], initial=0.0))
-        return Seen(values, self.n - len(basis) + rank, Vt[rank:] @ basis, smallest, dropped,
+        return ProbeResult(values, self.n - len(basis) + rank, Vt[rank:] @ basis, smallest, dropped,
                     self.method)  # fmt: skip
 
     def _jacobian(self, values: Vector, random: np.random.Generator, rtol: float) -> Vector | None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup
 from estimica.infer.identifiability.structural.probe import (
     Probe,
-    Seen,
+    ProbeResult,
     SeriesProbe,
     SimulationProbe,
 )
@@ -38,7 +38,7 @@ class JointProbe(Probe):
         """The same with further variables taken as measured."""
         return JointProbe(self._series.with_outputs(more))
 
-    def at(self, values: Vector, random: np.random.Generator) -> Seen | None:
+    def at(self, values: Vector, random: np.random.Generator) -> ProbeResult | None:
         """The rank at values of all unknowns; none where the model cannot be evaluated."""
         exact = self._series.at(values, random)
         if exact is None:
@@ -50,7 +50,7 @@ class JointProbe(Probe):
         return found and replace(found, because=self._series.ends_early)
 
 
-def probe_of(setup: Setup, objective: Disagreement) -> tuple[Probe, str]:
+def probe_of(setup: Setup, objective: ResidualFunction) -> tuple[Probe, str]:
     """The probe for a study, and why it is not the exact one where it is not."""
     model = setup.study.model
     if not model.has_time:

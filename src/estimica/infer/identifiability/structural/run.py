@@ -16,15 +16,15 @@ import numpy.typing as npt
 
 from estimica.base.errors import FitError
 from estimica.estimate.conclusion.identifiability import NUMERICAL as HERE
-from estimica.estimate.conclusion.identifiability import moved, sizes
+from estimica.estimate.conclusion.identifiability import sizes, step_along_null_space
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.invariant import listed
-from estimica.estimate.identify.invariants import SHARE, Group, Place, groups
-from estimica.estimate.objective.residuals import Disagreement
+from estimica.estimate.identify.invariants import SHARE, Group, NullSpaceSample, groups
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup, prepare
 from estimica.infer.identifiability.structural.probe import (
     Probe,
-    Seen,
+    ProbeResult,
     SeriesProbe,
     SimulationProbe,
     TooLongError,
@@ -139,7 +139,7 @@ def structural(study: Study | Fit, *, seed: int = 0) -> Structural:
     return judge(setup, objective, values, seed)
 
 
-def judge(setup: Setup, objective: Disagreement, values: Vector, seed: int = 0) -> Structural:
+def judge(setup: Setup, objective: ResidualFunction, values: Vector, seed: int = 0) -> Structural:
     """The verdict near values of the unknowns."""
     random = np.random.default_rng(seed)
     probe, because = probe_of(setup, objective)
@@ -150,7 +150,7 @@ def judge(setup: Setup, objective: Disagreement, values: Vector, seed: int = 0) 
         points = _points(probe, objective, values, random)
     best = max(points, key=lambda p: (p.rank, p.kept))
     labels = [u.label for u in objective.unknowns.items]
-    places = [Place(best.values, best.null), *_along(probe, objective, best, random)]
+    places = [NullSpaceSample(best.values, best.null), *_along(probe, objective, best, random)]
     exact = best.method == SeriesProbe.method
     error = BEST_DIRECTION if exact else 30 * best.dropped / best.kept
     tolerance = float(np.clip(error, BEST_DIRECTION, WORST_DIRECTION))
@@ -182,12 +182,12 @@ def _relative(labels: Sequence[str], null: Vector) -> tuple[dict[str, float], ..
 
 
 def _points(
-    probe: Probe, objective: Disagreement, values: Vector, random: np.random.Generator
-) -> list[Seen]:
+    probe: Probe, objective: ResidualFunction, values: Vector, random: np.random.Generator
+) -> list[ProbeResult]:
     """Random points at which the model can be evaluated."""
     unknowns, begun = objective.unknowns, perf_counter()
     size = sizes(unknowns, values)
-    found: list[Seen] = []
+    found: list[ProbeResult] = []
     for k in range(TRIES):
         away = SPREAD * 2 ** (k // POINTS) * random.standard_normal(len(values))
         point = np.where(values != 0, values * np.exp(away), size * away)
@@ -206,15 +206,15 @@ def _points(
     return found
 
 
-def _is_enough(found: Sequence[Seen], n: int) -> bool:
+def _is_enough(found: Sequence[ProbeResult], n: int) -> bool:
     """A rank cannot be too large; one that is exact is too small at a few points only."""
     exact = sum(s.method == SeriesProbe.method for s in found)
     return max(s.rank for s in found) == n or exact >= POINTS
 
 
 def _along(
-    probe: Probe, objective: Disagreement, best: Seen, random: np.random.Generator
-) -> list[Place]:
+    probe: Probe, objective: ResidualFunction, best: ProbeResult, random: np.random.Generator
+) -> list[NullSpaceSample]:
     """Places along the null directions, with as many of them as before."""
     if not len(best.null):
         return []
@@ -222,18 +222,18 @@ def _along(
     size = sizes(unknowns, best.values)
     found = []
     for _ in range(PLACES):
-        values = moved(best.values, size, best.null, random)
+        values = step_along_null_space(best.values, size, best.null, random)
         inside = unknowns.values(unknowns.clipped(unknowns.coordinates(values)))
         try:
             seen = probe.at(inside, random)
         except TooLongError:
             break
         if seen is not None and seen.rank == best.rank:
-            found.append(Place(seen.values, seen.null))
+            found.append(NullSpaceSample(seen.values, seen.null))
     return found
 
 
-def _helpful(probe: Probe, best: Seen) -> dict[str, int]:
+def _helpful(probe: Probe, best: ProbeResult) -> dict[str, int]:
     """Variables that would tell more if they were measured too."""
     begun, found = perf_counter(), {}
     for name in _candidates(probe.setup, probe.objective):
@@ -248,7 +248,7 @@ def _helpful(probe: Probe, best: Seen) -> dict[str, int]:
     return found
 
 
-def _candidates(setup: Setup, objective: Disagreement) -> list[str]:
+def _candidates(setup: Setup, objective: ResidualFunction) -> list[str]:
     model = setup.study.model
     measured = {b.name for b in objective.blocks}
     wanted = [q.name for q in model.quantities() if q.role == "state"]

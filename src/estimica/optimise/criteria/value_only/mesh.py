@@ -20,7 +20,7 @@ NEAR = 1e-9  # of the run: breaks that are closer are one
 
 
 @dataclass(frozen=True, eq=False)
-class QuickMesh:
+class ValueOnlyMesh:
     """Panels, the stretch between two breaks that each lies in, and those that are looked at.
 
     `views` are windows of criteria as numbers of breaks: from, to.
@@ -33,27 +33,27 @@ class QuickMesh:
     views: Wholes  # (criteria, 2)
 
     @staticmethod
-    def of(breaks: Vector, views: Wholes, count: int) -> QuickMesh:
+    def of(breaks: Vector, views: Wholes, count: int) -> ValueOnlyMesh:
         """About `count` panels."""
         panels = Panels.of(breaks, count)
         stretch = np.searchsorted(breaks, panels.low, "right") - 1
-        return QuickMesh(panels.low, panels.high, stretch, breaks, views)
+        return ValueOnlyMesh(panels.low, panels.high, stretch, breaks, views)
 
-    def cut(self, which: Mask) -> QuickMesh:
+    def cut(self, which: Mask) -> ValueOnlyMesh:
         """The same with some panels halved."""
         middle = (self.low + self.high)[which] / 2
         low = np.sort(np.concatenate([self.low, middle]))
         high = np.sort(np.concatenate([self.high, middle]))
         stretch = np.sort(np.concatenate([self.stretch, self.stretch[which]]))
-        return QuickMesh(low, high, stretch, self.breaks, self.views)
+        return ValueOnlyMesh(low, high, stretch, self.breaks, self.views)
 
-    def moved(self, breaks: Vector) -> QuickMesh:
+    def moved(self, breaks: Vector) -> ValueOnlyMesh:
         """The same with its breaks elsewhere; panels keep their shares of the stretches."""
         old, k = self.breaks, self.stretch
         ratio = (np.diff(breaks) / np.diff(old))[k]
         low = breaks[k] + (self.low - old[k]) * ratio
         high = np.append(low[1:], breaks[-1])
-        return QuickMesh(low, high, k, breaks, self.views)
+        return ValueOnlyMesh(low, high, k, breaks, self.views)
 
     @cached_property
     def ranges(self) -> Wholes:
@@ -84,7 +84,7 @@ class QuickMesh:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class RunBreaks:
     """Breaks of a run as it was at the start: those that stay, and events that may move."""
 
     breaks: Vector
@@ -94,7 +94,7 @@ class Course:
     stays: Mask  # breaks that are also ends of windows or turns of inputs
 
     @staticmethod
-    def of(fixed: Sequence[float], run: Run) -> Course:
+    def of(fixed: Sequence[float], run: Run) -> RunBreaks:
         """From breaks that stay and the events of a run."""
         log = _events(run.log)
         times = np.sort(np.concatenate([np.asarray(fixed, float), log[:, 0]]))
@@ -102,7 +102,7 @@ class Course:
         kept = times[np.append(True, np.diff(times) > near)]
         homes = np.abs(kept[None, :] - log[:, :1]).argmin(axis=1)
         stays = (np.abs(kept[:, None] - np.asarray(fixed, float)) <= near).any(axis=1)
-        return Course(kept, run.log, log, homes, stays)
+        return RunBreaks(kept, run.log, log, homes, stays)
 
     def breaks_at(self, run: Run) -> Vector | None:
         """The breaks of another run: the same where nothing moved, None where events differ."""

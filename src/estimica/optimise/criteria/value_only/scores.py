@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base.errors import EstimicaError, SimulationError
-from estimica.estimate.objective.parameter_map import Links
+from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.measures import Window
 from estimica.optimise.criteria.panels import FIRST
-from estimica.optimise.criteria.score import Measure, Place
+from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.optimise.criteria.signals import SignalFormula, sampled
-from estimica.optimise.criteria.trajectory import Asked, TrajectoryScorer
+from estimica.optimise.criteria.trajectory import CompiledCriterion, TrajectoryScorer
 from estimica.optimise.criteria.value_only import measures as quick
-from estimica.optimise.criteria.value_only.mesh import Course, QuickMesh
+from estimica.optimise.criteria.value_only.mesh import RunBreaks, ValueOnlyMesh
 from estimica.simulate.engine.layout import LOG_WIDTH
 from estimica.simulate.engine.run import LOG_SIZE, Run
 from estimica.simulate.response import Response
@@ -41,7 +41,7 @@ class Signals:
 
     formulas: tuple[SignalFormula, ...]
     outputs: tuple[str, ...]
-    links: Links
+    links: ParameterMap
     fixed: dict[str, float]
 
     @cached_property
@@ -63,7 +63,7 @@ class Signals:
         return np.ascontiguousarray(np.stack([f.value(run) for f in self.formulas], axis=1))
 
 
-class QuickScorer:
+class ValueOnlyScorer:
     """The criteria of one case by their values; `exact` scores what is not quick."""
 
     def __init__(
@@ -74,7 +74,7 @@ class QuickScorer:
         signals: Signals,
         table: tuple[Wholes, Vector],
     ) -> None:
-        self.places: Sequence[Place] = exact.places
+        self.places: Sequence[CriterionInCase] = exact.places
         self.again = 0  # runs that were scored in the exact way
         self._exact = exact
         self._response = response
@@ -82,8 +82,8 @@ class QuickScorer:
         self._signals = signals
         self._whole, self._real = table
         self._rtol = response.options.rtol
-        self._course: Course
-        self._mesh: QuickMesh
+        self._course: RunBreaks
+        self._mesh: ValueOnlyMesh
 
     def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
         """The measures of one run, or why it failed."""
@@ -99,13 +99,13 @@ class QuickScorer:
         run = self._run(tuners, np.array([min(fixed), max(fixed)]))
         if run is None:
             return False
-        self._course = Course.of(fixed, run)
+        self._course = RunBreaks.of(fixed, run)
         breaks = self._course.breaks
         near = np.abs(breaks[None, :] - np.array(ends)[:, None])
         if (near.min(axis=1) > 1e-9 * (breaks[-1] - breaks[0])).any():
             return False  # a reference that comes to rest by and by
         views = near.argmin(axis=1).reshape(-1, 2)
-        self._mesh = QuickMesh.of(breaks, views, FIRST)
+        self._mesh = ValueOnlyMesh.of(breaks, views, FIRST)
         for _ in range(SETTLING):
             run = self._run(tuners, self._mesh.sampling[0])
             if run is None:
@@ -142,7 +142,7 @@ class QuickScorer:
         return None
 
     def _measured(
-        self, mesh: QuickMesh, run: Run, tuners: Vector, rtol: float
+        self, mesh: ValueOnlyMesh, run: Run, tuners: Vector, rtol: float
     ) -> tuple[int, Vector, Vector, npt.NDArray[np.bool_]]:
         times, places = mesh.sampling
         z = self._signals.of(times, run.Y, tuners)
@@ -164,7 +164,7 @@ class QuickScorer:
         return run if run.ok and run.log.size < LOG_SIZE * LOG_WIDTH else None
 
 
-def quick_scorer(exact: TrajectoryScorer, start: Vector) -> QuickScorer | TrajectoryScorer:
+def value_only_scorer(exact: TrajectoryScorer, start: Vector) -> ValueOnlyScorer | TrajectoryScorer:
     """The quick way to score a case; the exact one where there is no other."""
     asked = exact.asked
     if any(a.function is not None or a.criterion.kind not in quick.KINDS for a in asked):
@@ -182,12 +182,12 @@ def quick_scorer(exact: TrajectoryScorer, start: Vector) -> QuickScorer | Trajec
     parameters = np.array([response.place(n) for n in exact.links.parameters], int)
     windows = [found[a.window] for a in asked]
     table = _table(asked, windows, signals, exact.experiment.begin)
-    scorer = QuickScorer(exact, response, parameters, signals, table)
+    scorer = ValueOnlyScorer(exact, response, parameters, signals, table)
     return scorer if scorer.settle(start, exact.breaks, windows) else exact
 
 
 def _table(
-    asked: Sequence[Asked], windows: Sequence[Window], signals: Signals, begin: float
+    asked: Sequence[CompiledCriterion], windows: Sequence[Window], signals: Signals, begin: float
 ) -> tuple[Wholes, Vector]:
     """The criteria in numbers."""
     whole = np.zeros((len(asked), quick.N_WHOLE), np.int64)
@@ -209,7 +209,7 @@ def _table(
     return whole, real
 
 
-def _reference(asked: Asked, signals: Signals) -> int:
+def _reference(asked: CompiledCriterion, signals: Signals) -> int:
     if asked.reference is None:
         return quick.NONE
     if not isinstance(asked.criterion.reference, str):

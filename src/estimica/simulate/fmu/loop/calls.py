@@ -9,11 +9,11 @@ import numpy as np
 from estimica.simulate.engine.units import engine_function, reals_at
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.native import (
+    call_fmi,
+    call_fmi_setup,
+    call_fmi_time,
     load_byte,
     load_int,
-    native,
-    native_setup,
-    native_time,
     store_byte,
     store_int,
 )
@@ -23,7 +23,7 @@ SMALL = 4096  # bytes of the memory for flags; integers and booleans stand behin
 
 
 @engine_function
-def verdict(iw: Vector, function: int, k: int, status: int) -> int:
+def checked_status(iw: Vector, function: int, k: int, status: int) -> int:
     """0 for OK and warnings, DISCARDED, or FAILED."""
     if status <= 1 and status >= 0:
         return at.DONE
@@ -38,10 +38,10 @@ def instance(iw: Vector, k: int) -> int:
 
 
 @engine_function
-def ask(iw: Vector, function: int, k: int, a: int, b: int, d: int, e: int) -> int:
+def call_instance(iw: Vector, function: int, k: int, a: int, b: int, d: int, e: int) -> int:
     """Calls a function of instance k with up to four arguments."""
-    status = native(iw[function], instance(iw, k), a, b, d, e, 0, 0, 0, 0)
-    return verdict(iw, function, k, status)
+    status = call_fmi(iw[function], instance(iw, k), a, b, d, e, 0, 0, 0, 0)
+    return checked_status(iw, function, k, status)
 
 
 @engine_function
@@ -55,7 +55,7 @@ def set_group(iw: Vector, rw: Vector, k: int, group: int, values: int) -> int:
     """Gives instance k the values rw[values ...] of a group: reals, integers, booleans."""
     n = iw[group + 1]
     if n:
-        found = ask(iw, at.SET_REAL, k, iw[group], n, real(iw, values), n)
+        found = call_instance(iw, at.SET_REAL, k, iw[group], n, real(iw, values), n)
         if found:
             return found
     place = iw[at.MEMORY] + SMALL
@@ -64,7 +64,7 @@ def set_group(iw: Vector, rw: Vector, k: int, group: int, values: int) -> int:
     if n:
         for i in range(n):
             store_int(place + 4 * i, int(np.floor(rw[values + i] + 0.5)))
-        found = ask(iw, at.SET_INT, k, iw[group + 2], n, place, n)
+        found = call_instance(iw, at.SET_INT, k, iw[group + 2], n, place, n)
         if found:
             return found
     values += n
@@ -76,7 +76,7 @@ def set_group(iw: Vector, rw: Vector, k: int, group: int, values: int) -> int:
                 store_int(place + 4 * i, truth)
             else:
                 store_byte(place + i, truth)
-        return ask(iw, at.SET_BOOL, k, iw[group + 4], n, place, n)
+        return call_instance(iw, at.SET_BOOL, k, iw[group + 4], n, place, n)
     return at.DONE
 
 
@@ -85,14 +85,14 @@ def get_group(iw: Vector, rw: Vector, k: int, group: int, values: int) -> int:
     """Reads a group of instance k to rw[values ...]."""
     n = iw[group + 1]
     if n:
-        found = ask(iw, at.GET_REAL, k, iw[group], n, real(iw, values), n)
+        found = call_instance(iw, at.GET_REAL, k, iw[group], n, real(iw, values), n)
         if found:
             return found
     place = iw[at.MEMORY] + SMALL
     values += n
     n = iw[group + 3]
     if n:
-        found = ask(iw, at.GET_INT, k, iw[group + 2], n, place, n)
+        found = call_instance(iw, at.GET_INT, k, iw[group + 2], n, place, n)
         if found:
             return found
         for i in range(n):
@@ -100,7 +100,7 @@ def get_group(iw: Vector, rw: Vector, k: int, group: int, values: int) -> int:
     values += n
     n = iw[group + 5]
     if n:
-        found = ask(iw, at.GET_BOOL, k, iw[group + 4], n, place, n)
+        found = call_instance(iw, at.GET_BOOL, k, iw[group + 4], n, place, n)
         if found:
             return found
         for i in range(n):
@@ -125,29 +125,29 @@ def set_inputs(iw: Vector, rw: Vector, k: int, t: float) -> int:
 
 
 @engine_function
-def place(iw: Vector, rw: Vector, k: int, t: float, x: int) -> int:
+def set_point(iw: Vector, rw: Vector, k: int, t: float, x: int) -> int:
     """Brings instance k to time t and the states rw[x ...]."""
-    status = native_time(iw[at.SET_TIME], instance(iw, k), t)
-    found = verdict(iw, at.SET_TIME, k, status)
+    status = call_fmi_time(iw[at.SET_TIME], instance(iw, k), t)
+    found = checked_status(iw, at.SET_TIME, k, status)
     if found == at.DONE and iw[at.SLOPED]:
         found = set_inputs(iw, rw, k, t)
     if found == at.DONE and iw[at.N]:
-        found = ask(iw, at.SET_X, k, real(iw, x), iw[at.N], 0, 0)
+        found = call_instance(iw, at.SET_X, k, real(iw, x), iw[at.N], 0, 0)
     return found
 
 
 @engine_function
 def rates(iw: Vector, rw: Vector, k: int, t: float, x: int, out: int) -> int:
     """rw[out ...] := the derivatives of instance k at (t, rw[x ...])."""
-    found = place(iw, rw, k, t, x)
+    found = set_point(iw, rw, k, t, x)
     if found == at.DONE and iw[at.N]:
         iw[at.RATES] += 1
-        found = ask(iw, at.GET_RATES, k, real(iw, out), iw[at.N], 0, 0)
+        found = call_instance(iw, at.GET_RATES, k, real(iw, out), iw[at.N], 0, 0)
     return found
 
 
 @engine_function
-def moved(iw: Vector, rw: Vector, w: int, j: int, sign: float) -> int:
+def perturbed_states(iw: Vector, rw: Vector, w: int, j: int, sign: float) -> int:
     """The states of the model whose tuner j is a little larger or smaller; their place."""
     n, x, amount = iw[at.N], iw[at.O_X], sign * rw[iw[at.O_DELTA] + j]
     column = w + n * (1 + j)
@@ -166,12 +166,12 @@ def direction(iw: Vector, rw: Vector, w: int, j: int, unknowns: int, n: int, out
         rw[seed + nx] = 1.0
     references = iw[iw[at.I_KNOWN] + j]
     if iw[at.FMI] == 2:
-        status = native(iw[at.DIRECTIONAL], instance(iw, 0), unknowns, n, references, known,
+        status = call_fmi(iw[at.DIRECTIONAL], instance(iw, 0), unknowns, n, references, known,
                         real(iw, seed), real(iw, out), 0, 0)  # fmt: skip
     else:
-        status = native(iw[at.DIRECTIONAL], instance(iw, 0), unknowns, n, references, known,
+        status = call_fmi(iw[at.DIRECTIONAL], instance(iw, 0), unknowns, n, references, known,
                         real(iw, seed), known, real(iw, out), n)  # fmt: skip
-    return verdict(iw, at.DIRECTIONAL, 0, status)
+    return checked_status(iw, at.DIRECTIONAL, 0, status)
 
 
 @engine_function
@@ -179,9 +179,9 @@ def slope_of_column(iw: Vector, rw: Vector, t: float, w: int, j: int, out: int) 
     """rw[out ...] := the derivative of sensitivity column j; the model is at (t, x)."""
     if iw[iw[at.I_WAY] + j] == at.BY_DIRECTION:
         return direction(iw, rw, w, j, iw[at.RATE_REFERENCES], iw[at.N], out)
-    found = rates(iw, rw, 1 + 2 * j, t, moved(iw, rw, w, j, 1.0), iw[at.O_HIGH])
+    found = rates(iw, rw, 1 + 2 * j, t, perturbed_states(iw, rw, w, j, 1.0), iw[at.O_HIGH])
     if found == at.DONE:
-        found = rates(iw, rw, 2 + 2 * j, t, moved(iw, rw, w, j, -1.0), iw[at.O_LOW])
+        found = rates(iw, rw, 2 + 2 * j, t, perturbed_states(iw, rw, w, j, -1.0), iw[at.O_LOW])
     half = 0.5 / rw[iw[at.O_DELTA] + j]
     for i in range(iw[at.N]):
         rw[out + i] = (rw[iw[at.O_HIGH] + i] - rw[iw[at.O_LOW] + i]) * half
@@ -204,7 +204,7 @@ def initialise(iw: Vector, rw: Vector, k: int) -> int:
     setting, used = iw[at.O_SETTING], iw[at.I_USED] + k
     begin, found = rw[setting + at.BEGIN], at.DONE
     if iw[used]:
-        found = ask(iw, at.RESET, k, 0, 0, 0, 0)
+        found = call_instance(iw, at.RESET, k, 0, 0, 0, 0)
     iw[used] = 1
     if found == at.DONE:
         values = iw[at.O_PARAMETER] + k * iw[at.NP]
@@ -212,12 +212,12 @@ def initialise(iw: Vector, rw: Vector, k: int) -> int:
     tolerance = rw[setting + at.TOLERANCE]
     first = at.SETUP if iw[at.FMI] == 2 else at.ENTER_INIT
     if found == at.DONE:  # no end is told: the search for an event may look a little beyond it
-        status = native_setup(iw[first], instance(iw, k), 1, tolerance, begin, 0, 0.0)
-        found = verdict(iw, first, k, status)
+        status = call_fmi_setup(iw[first], instance(iw, k), 1, tolerance, begin, 0, 0.0)
+        found = checked_status(iw, first, k, status)
     if found == at.DONE and iw[at.FMI] == 2:
-        found = ask(iw, at.ENTER_INIT, k, 0, 0, 0, 0)
+        found = call_instance(iw, at.ENTER_INIT, k, 0, 0, 0, 0)
     if found == at.DONE:
         found = set_inputs(iw, rw, k, begin)
     if found == at.DONE:
-        found = ask(iw, at.EXIT_INIT, k, 0, 0, 0, 0)
+        found = call_instance(iw, at.EXIT_INIT, k, 0, 0, 0, 0)
     return found

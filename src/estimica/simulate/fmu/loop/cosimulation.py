@@ -12,8 +12,14 @@ import numpy as np
 
 from estimica.simulate.engine.units import engine_function, reals_at
 from estimica.simulate.fmu.loop import layout as at
-from estimica.simulate.fmu.loop.calls import get_group, initialise, instance, set_inputs, verdict
-from estimica.simulate.fmu.loop.native import load_byte, native, native_step
+from estimica.simulate.fmu.loop.calls import (
+    checked_status,
+    get_group,
+    initialise,
+    instance,
+    set_inputs,
+)
+from estimica.simulate.fmu.loop.native import call_fmi, call_fmi_step, load_byte
 from estimica.simulate.fmu.loop.unit import FmuUnit
 
 Vector = Any
@@ -25,10 +31,10 @@ LAST_GOOD = 2  # fmi2LastSuccessfulTime
 def step_once(iw: Vector, t: float, h: float) -> int:
     """Asks for one step; DISCARDED leaves it to be tried again."""
     memory = iw[at.MEMORY]
-    status = native_step(
+    status = call_fmi_step(
         iw[at.DO_STEP], instance(iw, 0), t, h, 1, memory, memory + 4, memory + 8, memory + 24
     )
-    found = verdict(iw, at.DO_STEP, 0, status)
+    found = checked_status(iw, at.DO_STEP, 0, status)
     if found == at.DONE and iw[at.FMI] == 3 and load_byte(memory + 4):
         return at.TERMINATED
     return found
@@ -41,7 +47,7 @@ def reached(iw: Vector, t: float) -> float:
     if iw[at.FMI] == 2:
         if iw[at.REAL_STATUS] == 0:
             return t
-        status = native(
+        status = call_fmi(
             iw[at.REAL_STATUS], instance(iw, 0), LAST_GOOD, memory + 24, 0, 0, 0, 0, 0, 0
         )
         if status > 1:
@@ -100,7 +106,7 @@ def sample_here(iw: Vector, rw: Vector, t: float) -> int:
 
 
 @engine_function
-def cooperate(iw: Vector, rw: Vector) -> int:
+def run_on(iw: Vector, rw: Vector) -> int:
     """From the beginning to the last sample; how it ended comes back."""
     grid, clock = reals_at(iw[at.GRID]), iw[at.O_CLOCK]
     rw[clock + at.NOW] = grid[0]
@@ -125,7 +131,7 @@ def _drive(iw: Vector, rw: Vector, t: float, h: float, a: int, b: int) -> int:
     """A whole run; everything but how it ended is in the arrays."""
     for k in range(at.PIECE, at.R_INSTANCE + 1):
         iw[k] = 0
-    return cooperate(iw, rw)
+    return run_on(iw, rw)
 
 
 drive_cosimulation = FmuUnit(_drive)

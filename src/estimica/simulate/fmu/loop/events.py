@@ -12,17 +12,17 @@ from typing import Any
 from estimica.simulate.engine.units import engine_function, reals_at
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.calls import (
-    ask,
+    call_instance,
+    checked_status,
     instance,
-    moved,
-    place,
+    perturbed_states,
     rates,
     real,
     set_inputs,
-    verdict,
+    set_point,
 )
-from estimica.simulate.fmu.loop.explicit import within
-from estimica.simulate.fmu.loop.native import load_byte, load_int, native
+from estimica.simulate.fmu.loop.explicit import interpolated
+from estimica.simulate.fmu.loop.native import call_fmi, load_byte, load_int
 
 Vector = Any
 EPS = 2.220446049250313e-16
@@ -34,9 +34,9 @@ CROWDED = 200  # events without progress are an accumulation
 @engine_function
 def indicators(iw: Vector, rw: Vector, k: int, t: float, x: int, z: int) -> int:
     """rw[z ...] := the indicators of instance k at (t, rw[x ...])."""
-    found = place(iw, rw, k, t, x)
+    found = set_point(iw, rw, k, t, x)
     if found == at.DONE:
-        found = ask(iw, at.GET_Z, k, real(iw, z), iw[at.NZ], 0, 0)
+        found = call_instance(iw, at.GET_Z, k, real(iw, z), iw[at.NZ], 0, 0)
     return found
 
 
@@ -57,11 +57,11 @@ def iterate(iw: Vector, rw: Vector, k: int) -> int:
     rw[iw[at.O_NEXT] + k] = NEVER
     while needed:
         if iw[at.FMI] == 2:
-            status = native(iw[at.NEW_STATES], instance(iw, k), memory, 0, 0, 0, 0, 0, 0, 0)
+            status = call_fmi(iw[at.NEW_STATES], instance(iw, k), memory, 0, 0, 0, 0, 0, 0, 0)
         else:
-            status = native(iw[at.NEW_STATES], instance(iw, k), memory, memory + 4, memory + 8,
+            status = call_fmi(iw[at.NEW_STATES], instance(iw, k), memory, memory + 4, memory + 8,
                             memory + 12, memory + 16, memory + 24, 0, 0)  # fmt: skip
-        found = verdict(iw, at.NEW_STATES, k, status)
+        found = checked_status(iw, at.NEW_STATES, k, status)
         if found:
             return found
         if iw[at.FMI] == 2:
@@ -74,11 +74,11 @@ def iterate(iw: Vector, rw: Vector, k: int) -> int:
         turn += 1
         if turn > ITERATIONS:
             return at.EVENT_ITERATION
-    return ask(iw, at.ENTER_TIME, k, 0, 0, 0, 0)
+    return call_instance(iw, at.ENTER_TIME, k, 0, 0, 0, 0)
 
 
 @engine_function
-def own_instant(
+def event_delay(
     iw: Vector, rw: Vector, k: int, t: float, w: int, j: int, cause: int, step: float
 ) -> float:
     """How much later than the model an instance has its event; 0 where it cannot be found."""
@@ -86,7 +86,7 @@ def own_instant(
     after = rw[iw[at.O_Z0] + cause] <= 0.0  # the sign that the indicator has behind the event
     z, late, last, before, known = iw[at.O_Z2] + cause, 0.0, 0.0, 0.0, False
     for turn in range(12):
-        x = line(iw, rw, w, j, sign, late)
+        x = extrapolated_states(iw, rw, w, j, sign, late)
         if indicators(iw, rw, k, t + late, x, iw[at.O_Z2]):
             return 0.0
         value = rw[z]
@@ -108,7 +108,7 @@ def own_instant(
             break
     nudge = 2.0 * EPS * max(abs(t), step)
     for _ in range(30):  # the FMU must see it crossed
-        x = line(iw, rw, w, j, sign, late)
+        x = extrapolated_states(iw, rw, w, j, sign, late)
         if indicators(iw, rw, k, t + late, x, iw[at.O_Z2]):
             return 0.0
         if (rw[z] > 0.0) == after:
@@ -119,9 +119,9 @@ def own_instant(
 
 
 @engine_function
-def line(iw: Vector, rw: Vector, w: int, j: int, sign: float, late: float) -> int:
+def extrapolated_states(iw: Vector, rw: Vector, w: int, j: int, sign: float, late: float) -> int:
     """States of a moved model, `late` after the present point, whose rates are in K1."""
-    x, n = moved(iw, rw, w, j, sign), iw[at.N]
+    x, n = perturbed_states(iw, rw, w, j, sign), iw[at.N]
     k = iw[at.O_K1]
     amount = sign * rw[iw[at.O_DELTA] + j]
     for i in range(n):
@@ -130,7 +130,7 @@ def line(iw: Vector, rw: Vector, w: int, j: int, sign: float, late: float) -> in
 
 
 @engine_function
-def happen(iw: Vector, rw: Vector, t: float, cause: int, timed: bool, step: float) -> int:
+def handle_event(iw: Vector, rw: Vector, t: float, cause: int, timed: bool, step: float) -> int:
     """An event at (t, W0), with rates in K1: all instances through event mode, W0 as it is then.
 
     `cause` is an indicator or -1; `timed`: the FMU has announced it. Inputs are those of the piece.
@@ -145,12 +145,12 @@ def happen(iw: Vector, rw: Vector, t: float, cause: int, timed: bool, step: floa
             sign = 1.0 if side == 0 else -1.0
             late = 0.0
             if cause >= 0:
-                late = own_instant(iw, rw, k, t, w, j, cause, step)
+                late = event_delay(iw, rw, k, t, w, j, cause, step)
             elif timed:
                 late = rw[iw[at.O_NEXT] + k] - announced
                 if not abs(late) < 0.1 * step:
                     late = 0.0
-            found = cross(iw, rw, k, t + late, line(iw, rw, w, j, sign, late))
+            found = pass_event(iw, rw, k, t + late, extrapolated_states(iw, rw, w, j, sign, late))
             if found:
                 return found
             if late != 0.0 and n:
@@ -166,7 +166,7 @@ def happen(iw: Vector, rw: Vector, t: float, cause: int, timed: bool, step: floa
                     rw[iw[at.O_WS] + n * (1 + j) + i] -= rw[iw[at.O_X] + i] * half
     for i in range(n):
         rw[iw[at.O_X] + i] = rw[w + i]
-    found = cross(iw, rw, 0, t, iw[at.O_X])
+    found = pass_event(iw, rw, 0, t, iw[at.O_X])
     for i in range(n):
         rw[w + i] = rw[iw[at.O_X] + i]
     for i in range(n, iw[at.NW]):
@@ -175,17 +175,17 @@ def happen(iw: Vector, rw: Vector, t: float, cause: int, timed: bool, step: floa
 
 
 @engine_function
-def cross(iw: Vector, rw: Vector, k: int, t: float, x: int) -> int:
+def pass_event(iw: Vector, rw: Vector, k: int, t: float, x: int) -> int:
     """Instance k through an event at (t, rw[x ...]); its states behind it are in X."""
-    found = place(iw, rw, k, t, x)
+    found = set_point(iw, rw, k, t, x)
     if found == at.DONE:
-        found = ask(iw, at.ENTER_EVENT, k, 0, 0, 0, 0)
+        found = call_instance(iw, at.ENTER_EVENT, k, 0, 0, 0, 0)
     if found == at.DONE:
         found = set_inputs(iw, rw, k, t)
     if found == at.DONE:
         found = iterate(iw, rw, k)
     if found == at.DONE and iw[at.N]:
-        found = ask(iw, at.GET_X, k, real(iw, iw[at.O_X]), iw[at.N], 0, 0)
+        found = call_instance(iw, at.GET_X, k, real(iw, iw[at.O_X]), iw[at.N], 0, 0)
     return found
 
 
@@ -194,7 +194,7 @@ def search(iw: Vector, rw: Vector, t: float, h: float) -> float:
     """The part of the step after which an indicator has changed; 2 where none does."""
     z0, z1, z2, n = iw[at.O_Z0], iw[at.O_Z1], iw[at.O_Z2], iw[at.N]
     low, high = 0.0, 1.0
-    middle = indicators(iw, rw, 0, t + 0.5 * h, within(iw, rw, 0.5, n), z2)
+    middle = indicators(iw, rw, 0, t + 0.5 * h, interpolated(iw, rw, 0.5, n), z2)
     if middle == at.DONE and changed(iw, rw, z0, z2) >= 0:
         high = 0.5
         for i in range(iw[at.NZ]):
@@ -210,7 +210,7 @@ def search(iw: Vector, rw: Vector, t: float, h: float) -> float:
         if turn % 3 and rw[z1 + cause] != rw[z0 + cause] and low == 0.0:
             part = rw[z0 + cause] / (rw[z0 + cause] - rw[z1 + cause]) * high
             theta = min(max(part, low + 0.02 * (high - low)), high - 0.02 * (high - low))
-        if indicators(iw, rw, 0, t + theta * h, within(iw, rw, theta, n), z2):
+        if indicators(iw, rw, 0, t + theta * h, interpolated(iw, rw, theta, n), z2):
             low = theta
             continue
         if changed(iw, rw, z0, z2) >= 0:

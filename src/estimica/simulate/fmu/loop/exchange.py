@@ -6,8 +6,14 @@ from typing import Any
 
 from estimica.simulate.engine.units import engine_function, reals_at
 from estimica.simulate.fmu.loop import layout as at
-from estimica.simulate.fmu.loop.calls import ask, moved, place, set_inputs, slope
-from estimica.simulate.fmu.loop.events import CROWDED, happen, indicators
+from estimica.simulate.fmu.loop.calls import (
+    call_instance,
+    perturbed_states,
+    set_inputs,
+    set_point,
+    slope,
+)
+from estimica.simulate.fmu.loop.events import CROWDED, handle_event, indicators
 from estimica.simulate.fmu.loop.explicit import explicit_stiffness
 from estimica.simulate.fmu.loop.native import load_byte, load_int
 from estimica.simulate.fmu.loop.samples import emit_here, emit_until, start_instances
@@ -32,10 +38,10 @@ def completed(iw: Vector, rw: Vector, t: float) -> int:
     for k in range(iw[at.INSTANCES]):
         x = iw[at.O_W0]
         if k:
-            x = moved(iw, rw, iw[at.O_W0], (k - 1) // 2, 1.0 if k % 2 else -1.0)
-        found = place(iw, rw, k, t, x)
+            x = perturbed_states(iw, rw, iw[at.O_W0], (k - 1) // 2, 1.0 if k % 2 else -1.0)
+        found = set_point(iw, rw, k, t, x)
         if found == at.DONE:
-            found = ask(iw, at.COMPLETED, k, 1, memory, memory + 4, 0)
+            found = call_instance(iw, at.COMPLETED, k, 1, memory, memory + 4, 0)
         if found:
             return -found
         event = load_int(memory) if iw[at.FMI] == 2 else load_byte(memory)
@@ -108,7 +114,9 @@ def arrive(iw: Vector, rw: Vector, cause: int, asked: bool) -> int:
         rw[clock + at.EVENT_BEFORE] = t
         if iw[at.ZENO] > CROWDED:
             return at.ACCUMULATION
-        found = happen(iw, rw, t, cause, timed, max(rw[clock + at.TAKEN], rw[clock + at.NEXT_STEP]))
+        found = handle_event(
+            iw, rw, t, cause, timed, max(rw[clock + at.TAKEN], rw[clock + at.NEXT_STEP])
+        )
         if found:
             return found
         rw[clock + at.LAST_ERROR] = CAUTIOUS
@@ -117,7 +125,7 @@ def arrive(iw: Vector, rw: Vector, cause: int, asked: bool) -> int:
 
 
 @engine_function
-def become_stiff(iw: Vector, rw: Vector) -> None:
+def switch_to_stiff(iw: Vector, rw: Vector) -> None:
     """On to the stiff method."""
     iw[at.STIFF], iw[at.JACOBIAN_AGE], iw[at.HAS_LU], iw[at.FRESH] = 1, 1, 0, 0
     rw[iw[at.O_CLOCK] + at.LAST_ERROR] = CAUTIOUS
@@ -179,7 +187,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
         stop, cause, asked = next_stop(iw, rw), -1, 0
         found = take_step(iw, rw, stop)
         if found == at.STEP_TOO_SMALL and iw[at.METHOD] == at.AUTOMATIC and not iw[at.STIFF]:
-            become_stiff(iw, rw)
+            switch_to_stiff(iw, rw)
             rw[clock + at.NEXT_STEP] = 1e-6 * (stop - rw[clock + at.NOW])
             continue
         if found:
@@ -203,7 +211,7 @@ def run_on(iw: Vector, rw: Vector) -> int:
         if asked < 0:
             return -asked
         if stiff and cause < 0:
-            become_stiff(iw, rw)
+            switch_to_stiff(iw, rw)
 
 
 @engine_function

@@ -145,7 +145,7 @@ def explicit_dense(iw: Vector, rw: Vector, h: float) -> None:
 
 
 @engine_function
-def within(iw: Vector, rw: Vector, theta: float, n: int) -> int:
+def interpolated(iw: Vector, rw: Vector, theta: float, n: int) -> int:
     """The first n elements of W at a part theta of the step; the place where they are."""
     out, rest = iw[at.O_WS], 1.0 - theta
     d1, d2, d3, d4, d5 = iw[at.O_D1], iw[at.O_D2], iw[at.O_D3], iw[at.O_D4], iw[at.O_D5]

@@ -20,7 +20,7 @@ def _called(builder: Any, kinds: list[Any], values: Any) -> Any:
 
 
 @intrinsic
-def native(
+def call_fmi(
     typing: Any, f: Any, c: Any, a: Any, b: Any, d: Any, e: Any, g: Any, h: Any, i: Any, k: Any
 ) -> Any:
     """status = f(c, a, b, ...), all of them whole numbers or addresses."""
@@ -33,7 +33,7 @@ def native(
 
 
 @intrinsic
-def native_time(typing: Any, f: Any, c: Any, t: Any) -> Any:
+def call_fmi_time(typing: Any, f: Any, c: Any, t: Any) -> Any:
     """status = f(c, t) with a real t."""
     signature = types.int64(types.int64, types.int64, types.float64)
 
@@ -44,7 +44,7 @@ def native_time(typing: Any, f: Any, c: Any, t: Any) -> Any:
 
 
 @intrinsic
-def native_setup(
+def call_fmi_setup(
     typing: Any, f: Any, c: Any, given: Any, tolerance: Any, start: Any, ends: Any, stop: Any
 ) -> Any:
     """status = f(c, given, tolerance, start, ends, stop): how an experiment begins."""
@@ -58,7 +58,7 @@ def native_setup(
 
 
 @intrinsic
-def native_step(
+def call_fmi_step(
     typing: Any, f: Any, c: Any, t: Any, h: Any, a: Any, b: Any, d: Any, e: Any, g: Any
 ) -> Any:
     """status = f(c, t, h, a, ...): one communication step."""

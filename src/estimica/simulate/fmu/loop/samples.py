@@ -9,27 +9,27 @@ import numpy as np
 from estimica.simulate.engine.units import engine_function, reals_at
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.calls import (
-    ask,
+    call_instance,
     direction,
     get_group,
     initialise,
-    moved,
-    place,
+    perturbed_states,
     real,
+    set_point,
 )
 from estimica.simulate.fmu.loop.events import iterate
-from estimica.simulate.fmu.loop.explicit import within
+from estimica.simulate.fmu.loop.explicit import interpolated
 
 Vector = Any
 
 
 @engine_function
-def weigh(iw: Vector, rw: Vector) -> None:
+def set_absolute_tolerances(iw: Vector, rw: Vector) -> None:
     """Absolute tolerances by the nominal values of the states, where the FMU tells them."""
     n, nominal = iw[at.N], iw[at.O_NOMINAL]
     if n == 0 or iw[at.GET_NOMINALS] == 0:
         return
-    if ask(iw, at.GET_NOMINALS, 0, real(iw, nominal), n, 0, 0):
+    if call_instance(iw, at.GET_NOMINALS, 0, real(iw, nominal), n, 0, 0):
         for i in range(n):
             rw[nominal + i] = 1.0
     for i in range(n):
@@ -48,11 +48,11 @@ def start_instances(iw: Vector, rw: Vector) -> int:
         if found == at.DONE:
             found = iterate(iw, rw, k)
         if found == at.DONE and n:
-            found = ask(iw, at.GET_X, k, real(iw, x), n, 0, 0)
+            found = call_instance(iw, at.GET_X, k, real(iw, x), n, 0, 0)
         if found:
             return found
         if k == 0:
-            weigh(iw, rw)
+            set_absolute_tolerances(iw, rw)
         for i in range(n):
             if iw[iw[at.I_LATE] + i]:
                 rw[x + i] = rw[iw[at.O_LATE] + n * k + i]
@@ -72,7 +72,7 @@ def emit(iw: Vector, rw: Vector, t: float, w: int, sample: int) -> int:
     """Writes the outputs and their sensitivities of one sample."""
     ny, m, high, low = iw[at.NY], iw[at.M], iw[at.O_YHIGH], iw[at.O_YLOW]
     y, ys = reals_at(iw[at.Y]), reals_at(iw[at.YS])
-    found = place(iw, rw, 0, t, w)
+    found = set_point(iw, rw, 0, t, w)
     if found == at.DONE:
         found = get_group(iw, rw, 0, at.G_OUTPUTS, high)
     if found:
@@ -91,11 +91,11 @@ def emit(iw: Vector, rw: Vector, t: float, w: int, sample: int) -> int:
                 found = direction(iw, rw, w, j, iw[at.G_OUTPUTS], reals, high)
             half = 1.0
         else:
-            found = place(iw, rw, 1 + 2 * j, t, moved(iw, rw, w, j, 1.0))
+            found = set_point(iw, rw, 1 + 2 * j, t, perturbed_states(iw, rw, w, j, 1.0))
             if found == at.DONE:
                 found = get_group(iw, rw, 1 + 2 * j, at.G_OUTPUTS, high)
             if found == at.DONE:
-                found = place(iw, rw, 2 + 2 * j, t, moved(iw, rw, w, j, -1.0))
+                found = set_point(iw, rw, 2 + 2 * j, t, perturbed_states(iw, rw, w, j, -1.0))
             if found == at.DONE:
                 found = get_group(iw, rw, 2 + 2 * j, at.G_OUTPUTS, low)
         if found:
@@ -114,7 +114,7 @@ def emit_until(iw: Vector, rw: Vector, limit: float) -> int:
     t, h, times = rw[clock + at.NOW], rw[clock + at.TAKEN], reals_at(iw[at.TIMES])
     while iw[at.SAMPLE] < iw[at.N_TIMES] and times[iw[at.SAMPLE]] < limit:
         stamp = times[iw[at.SAMPLE]]
-        w = within(iw, rw, (stamp - t) / h, iw[at.NW])
+        w = interpolated(iw, rw, (stamp - t) / h, iw[at.NW])
         found = emit(iw, rw, stamp, w, iw[at.SAMPLE])
         if found:
             return found

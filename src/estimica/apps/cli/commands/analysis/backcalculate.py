@@ -10,17 +10,17 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.delivery import requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
-    Line,
+    AnalysisProgressLine,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
-    begun,
-    finished,
-    shown,
+    begin_run,
+    deliver_result,
+    finish_run,
     stored,
 )
 from estimica.base.view import text
@@ -79,7 +79,7 @@ def backcalculate(
         given = {n: v for n, v in given.items() if v is not None}
         backcalculate_table(given)  # complains before a file is read
         asked = read_study(study, asked={"backcalculate": given})
-        run = begun(
+        run = begin_run(
             "backcalculate",
             asked,
             study,
@@ -89,11 +89,11 @@ def backcalculate(
             given={},
             settings=given,
         )
-        with run.writer as writer, Line(quiet, "computing …", writer):
-            found = finished(calculate(asked, **given), writer)
+        with run.writer as writer, AnalysisProgressLine(quiet, "computing …", writer):
+            found = finish_run(calculate(asked, **given), writer)
         stored(writer)
-    files = asked_for((csv, found.write), (report, partial(found.report, axes=axes)))
-    shown(found, _texts(found), files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((csv, found.write), (report, partial(found.report, axes=axes)))
+    deliver_result(found, _texts(found), files, as_json=as_json, quiet=quiet)
 
 
 def _texts(found: BackCalculation) -> list[str]:

@@ -9,22 +9,22 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.delivery import requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     ExecutorName,
-    Line,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
     Workers,
-    begun,
-    checked,
-    estimate,
-    finished,
-    shown,
+    begin_run,
+    checked_study,
+    checkpointed_fit,
+    deliver_result,
+    finish_run,
     stored,
 )
 from estimica.base.view import text
@@ -58,7 +58,7 @@ def bootstrap(
         from estimica.study.tables.bootstrap import bootstrap_table
 
         require_outputs(page=report)
-        asked = checked(study, "bootstrap", as_json)
+        asked = checked_study(study, "bootstrap", as_json)
         options = {
             "replicates": replicates,
             "kind": kind,
@@ -67,7 +67,7 @@ def bootstrap(
         }
         given = {n: v for n, v in options.items() if v is not None}
         table = asked.tables.get("bootstrap", {})
-        run = begun(
+        run = begin_run(
             "bootstrap",
             asked,
             study,
@@ -78,8 +78,8 @@ def bootstrap(
             settings=asdict(bootstrap_table(table if isinstance(table, dict) else {}, given)),
         )
         settings = bootstrap_table(run.settings)
-        with run.writer as writer, Line(quiet, writer=run.writer) as line:
-            fit = estimate(asked, writer, workers)
+        with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
+            fit = checkpointed_fit(asked, writer, workers)
 
             def tell(p: Progress) -> None:
                 failed = f", {p.failed} failed" if p.failed else ""
@@ -96,7 +96,7 @@ def bootstrap(
                 progress=tell,
                 run=writer,
             )
-            found = finished(found, writer)
+            found = finish_run(found, writer)
         stored(run.writer)
-    files = asked_for((report, found.report))
-    shown(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((report, found.report))
+    deliver_result(found, [text(found.table())], files, as_json=as_json, quiet=quiet)

@@ -9,22 +9,22 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.delivery import requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     ExecutorName,
-    Line,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
     Workers,
-    begun,
-    checked,
-    estimate,
-    finished,
-    shown,
+    begin_run,
+    checked_study,
+    checkpointed_fit,
+    deliver_result,
+    finish_run,
     stored,
 )
 
@@ -55,10 +55,10 @@ def crossvalidate(
         from estimica.study.tables.crossvalidate import crossvalidate_table
 
         require_outputs(page=report)
-        asked = checked(study, "crossvalidate", as_json)
+        asked = checked_study(study, "crossvalidate", as_json)
         given = {n: v for n, v in {"by": by, "folds": folds}.items() if v is not None}
         table = asked.tables.get("crossvalidate", {})
-        run = begun(
+        run = begin_run(
             "crossvalidate",
             asked,
             study,
@@ -69,8 +69,8 @@ def crossvalidate(
             settings=asdict(crossvalidate_table(table if isinstance(table, dict) else {}, given)),
         )
         settings = crossvalidate_table(run.settings)
-        with run.writer as writer, Line(quiet, writer=run.writer) as line:
-            fit = estimate(asked, writer, workers)
+        with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
+            fit = checkpointed_fit(asked, writer, workers)
 
             def tell(p: Progress) -> None:
                 failed = f", {p.failed} failed" if p.failed else ""
@@ -85,7 +85,7 @@ def crossvalidate(
                 progress=tell,
                 run=writer,
             )
-            found = finished(found, writer)
+            found = finish_run(found, writer)
         stored(run.writer)
-    files = asked_for((report, found.report))
-    shown(found, [repr(found)], files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((report, found.report))
+    deliver_result(found, [repr(found)], files, as_json=as_json, quiet=quiet)

@@ -12,12 +12,12 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import WRONG_INPUT, print_json, reported, say
-from estimica.apps.cli.delivery import Delivery, Output, asked_for, deliver, require_outputs
+from estimica.apps.cli.delivery import Delivery, Output, deliver, requested_outputs, require_outputs
 from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.session import Resume, begun, stored
+from estimica.apps.cli.session import Resume, begin_run, stored
 from estimica.base.errors import DesignError, EstimicaError, ReportError
-from estimica.base.view import ended, text
+from estimica.base.view import status_line, text
 
 if TYPE_CHECKING:
     from estimica.base.problems import Problem
@@ -81,7 +81,7 @@ def fit(
         }
         given = {n: v for n, v in settings.items() if v is not None}
         own, asked = _checked(study, given, as_json)
-        run = begun(
+        run = begin_run(
             "fit",
             own,
             study,
@@ -106,7 +106,7 @@ def _shown(found: Fit, outputs: Sequence[Output], as_json: bool, quiet: bool) ->
         outputs=outputs,
         run=found.run,
         hint=f"; go on with --resume {found.run}" if interrupted else "",
-        failure="" if outcome.ok else ended(outcome.status, outcome.message),
+        failure="" if outcome.ok else status_line(outcome.status, outcome.message),
     )
     deliver(delivery, as_json=as_json, quiet=quiet)
 
@@ -173,7 +173,7 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
     from estimica.estimate.run.fit import fit as estimate
     from estimica.estimate.search.run import Status as Ended
     from estimica.execute.runs.record import Status
-    from estimica.infer.fit_checkpoint import noted
+    from estimica.infer.fit_checkpoint import checkpoint_of
 
     count = 0
 
@@ -194,7 +194,7 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
     status = Status.INTERRUPTED if interrupted else Status.FAILED
     status = Status.DONE if found.outcome.ok else status
     keep_page(found, writer)
-    estimate_note = noted(found)
+    estimate_note = checkpoint_of(found)
     if estimate_note is not None:  # so that curves and model can be made later
         writer.checkpoint("estimate", estimate_note)
     writer.finish(status, found.outcome.message, found.to_dict())
@@ -210,10 +210,10 @@ def _outputs(
     against: str | None,
     by: str | None,
 ) -> tuple[Output, ...]:
-    page = asked_for((report, partial(found.report, against=against, by=by)))
+    page = requested_outputs((report, partial(found.report, against=against, by=by)))
     if not any(c.outputs for c in found.cases):
         return page
-    return page + asked_for(
+    return page + requested_outputs(
         (csv, found.write_csv), (modelica, found.write_modelica), (ssv, found.write_ssv)
     )
 

@@ -9,20 +9,20 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.delivery import requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
-    Line,
+    AnalysisProgressLine,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
     Workers,
-    begun,
-    checked,
-    finished,
+    begin_run,
+    checked_study,
+    deliver_result,
+    finish_run,
     fitted,
-    shown,
     stored,
 )
 from estimica.base.view import text
@@ -53,9 +53,9 @@ def identifiability(
         from estimica.infer.identifiability.run import identifiability as judge
 
         require_outputs(page=report)
-        asked = checked(study, "identifiability", as_json)
-        other = checked(second, "identifiability", as_json) if second else None
-        run = begun(
+        asked = checked_study(study, "identifiability", as_json)
+        other = checked_study(second, "identifiability", as_json) if second else None
+        run = begin_run(
             "identifiability",
             asked,
             study,
@@ -69,11 +69,11 @@ def identifiability(
                 "second": str(second) if second else None,
             },
         )
-        with run.writer as writer, Line(quiet, writer=writer) as line:
+        with run.writer as writer, AnalysisProgressLine(quiet, writer=writer) as line:
             estimate = fitted(asked, writer, workers)
             line.tell("looking at what the data determine", 0.5)
             found = judge(estimate, structural=structural, seed=seed, second=other)
-            found = finished(found, writer)
+            found = finish_run(found, writer)
         stored(run.writer)
     parts = [text(found.table()), *found.advice, "", text(found.measures.table())]
     if found.second:
@@ -81,5 +81,5 @@ def identifiability(
             [found.second.text] if not found.second.directions else [text(found.second.table())]
         )
     told = "\n".join(parts)
-    files = asked_for((report, found.report))
-    shown(found, [told], files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((report, found.report))
+    deliver_result(found, [told], files, as_json=as_json, quiet=quiet)

@@ -8,20 +8,20 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.delivery import requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     ExecutorName,
-    Line,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
     Workers,
-    begun,
-    checked,
-    finished,
-    shown,
+    begin_run,
+    checked_study,
+    deliver_result,
+    finish_run,
     stored,
 )
 from estimica.base.errors import FitError
@@ -61,9 +61,9 @@ def map_(
 
         require_outputs(page=report)
         ranges = dict(map(_range, range_ or []))
-        asked = checked(study, "map", as_json)
+        asked = checked_study(study, "map", as_json)
         settings = {"tuners": [first, second], "points": points, "refit": refit}
-        run = begun(
+        run = begin_run(
             "map",
             asked,
             study,
@@ -73,7 +73,7 @@ def map_(
             given={},
             settings={**settings, "at_start": at_start, "differences": differences},
         )
-        with run.writer as writer, Line(quiet, "fitting …", writer) as line:
+        with run.writer as writer, AnalysisProgressLine(quiet, "fitting …", writer) as line:
             found = criterion_map(
                 asked,
                 first,
@@ -87,13 +87,13 @@ def map_(
                 executor=executor,
                 progress=lambda done, count: line.tell(f"{done} of {count} rows", done / count),
             )
-            found = finished(found, writer)
+            found = finish_run(found, writer)
         stored(run.writer)
     told = f"{text(found.table())}\n{found.text}"
     if found.holes:
         told += f"\n{len(found.holes)} of {found.cost.size} points failed and are holes"
-    files = asked_for((report, found.report))
-    shown(found, [told], files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((report, found.report))
+    deliver_result(found, [told], files, as_json=as_json, quiet=quiet)
 
 
 def _range(given: str) -> tuple[str, tuple[float, float]]:

@@ -9,22 +9,22 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.delivery import requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     ExecutorName,
-    Line,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
     Workers,
-    begun,
-    checked,
-    estimate,
-    finished,
-    shown,
+    begin_run,
+    checked_study,
+    checkpointed_fit,
+    deliver_result,
+    finish_run,
     stored,
 )
 from estimica.base.view import text
@@ -60,12 +60,12 @@ def profile(
         from estimica.study.tables.profile import profile_table
 
         require_outputs(page=report)
-        asked = checked(study, "profile", as_json)
+        asked = checked_study(study, "profile", as_json)
         given: dict[str, Any] = {"unknowns": unknowns or None, "level": level, "points": points}
         given = {n: v for n, v in given.items() if v is not None}
         table = asked.tables.get("profile", {})
         settings = asdict(profile_table(table if isinstance(table, dict) else {}, given))
-        run = begun(
+        run = begin_run(
             "profile",
             asked,
             study,
@@ -76,8 +76,8 @@ def profile(
             settings={**settings, "unknowns": list(settings["unknowns"])},
         )
         terms = profile_table(run.settings)
-        with run.writer as writer, Line(quiet, writer=run.writer) as line:
-            fit = estimate(asked, writer, workers)
+        with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
+            fit = checkpointed_fit(asked, writer, workers)
 
             def tell(p: Progress) -> None:
                 told = f"{p.ended} of {p.count} sides  {p.stops} refits"
@@ -93,7 +93,7 @@ def profile(
                 progress=tell,
                 run=writer,
             )
-            found = finished(found, writer)
+            found = finish_run(found, writer)
         stored(run.writer)
-    files = asked_for((report, found.report))
-    shown(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((report, found.report))
+    deliver_result(found, [text(found.table())], files, as_json=as_json, quiet=quiet)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Self
 import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
-from estimica.apps.cli.console import Renewed, reported, say
-from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
+from estimica.apps.cli.console import StatusLine, reported, say
+from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
 from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
@@ -23,12 +23,12 @@ from estimica.apps.cli.session import (
     Resume,
     StorePath,
     Workers,
-    begun,
-    checked,
+    begin_run,
+    checked_study,
     stored,
 )
 from estimica.base.errors import InferError
-from estimica.base.view import ended, text
+from estimica.base.view import status_line, text
 
 if TYPE_CHECKING:
     from estimica.execute.runs.writer import RunWriter
@@ -62,10 +62,10 @@ def release(
     with reported("release", as_json):
         require_outputs(page=report)
         _require_terminal(interactive, stdin)
-        asked = checked(study, "release", as_json)
+        asked = checked_study(study, "release", as_json)
         options = {"risk": risk, "starts": starts, "max_steps": max_steps, "seed": seed}
         given = {n: v for n, v in options.items() if v is not None}
-        run = begun(
+        run = begin_run(
             "release",
             asked,
             study,
@@ -90,10 +90,10 @@ def release(
     delivery = Delivery(
         result=found.to_dict,
         texts=lambda: _texts(found),
-        outputs=asked_for((report, found.report)),
+        outputs=requested_outputs((report, found.report)),
         run=found.run,
         hint="" if ok else f"; go on with --resume {found.run}",
-        failure="" if ok else ended(found.outcome.status, found.outcome.message),
+        failure="" if ok else status_line(found.outcome.status, found.outcome.message),
     )
     deliver(delivery, as_json=as_json, quiet=quiet)
 
@@ -176,7 +176,7 @@ class _Line:
     def __init__(self, quiet: bool, writer: RunWriter) -> None:
         self._quiet = quiet
         self._writer = writer
-        self._renewed = Renewed("simulating …", quiet=quiet)
+        self._renewed = StatusLine("simulating …", quiet=quiet)
 
     def __enter__(self) -> Self:
         self._renewed.start()

@@ -9,18 +9,18 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported, say
-from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
+from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
-    Line,
+    AnalysisProgressLine,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
     Workers,
-    begun,
-    checked,
-    finished,
+    begin_run,
+    checked_study,
+    finish_run,
     fitted,
     stored,
 )
@@ -58,8 +58,8 @@ def residuals(
         require_level(level)
         if covariance is not None:
             require_kind(covariance)
-        asked = checked(study, "residuals", as_json)
-        run = begun(
+        asked = checked_study(study, "residuals", as_json)
+        run = begin_run(
             "residuals",
             asked,
             study,
@@ -69,19 +69,19 @@ def residuals(
             given={},
             settings={"level": level, "covariance": covariance},
         )
-        with run.writer as writer, Line(quiet, writer=writer):
+        with run.writer as writer, AnalysisProgressLine(quiet, writer=writer):
             estimate = fitted(asked, writer, workers)
             if not estimate.outcome.ok:
                 say(f"warning: the fit ended early: {estimate.outcome.message}")
             found = analyse(estimate, level=level)
             known = None if covariance is None else errors(estimate, covariance)
-            found = finished(found, writer)
+            found = finish_run(found, writer)
         stored(writer)
     more = {} if known is None else {"covariance": known.to_dict()}
     delivery = Delivery(
         result=lambda: found.to_dict() | more,
         texts=lambda: _texts(found, known),
-        outputs=asked_for((report, found.report)),
+        outputs=requested_outputs((report, found.report)),
         run=found.run,
     )
     deliver(delivery, as_json=as_json, quiet=quiet)

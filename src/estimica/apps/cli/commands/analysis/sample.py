@@ -10,22 +10,22 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.delivery import requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     ExecutorName,
-    Line,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
     Workers,
-    begun,
-    checked,
-    estimate,
-    finished,
-    shown,
+    begin_run,
+    checked_study,
+    checkpointed_fit,
+    deliver_result,
+    finish_run,
     stored,
 )
 from estimica.base.view import text
@@ -64,7 +64,7 @@ def sample(
         from estimica.study.tables.sample import sample_table
 
         require_outputs(netcdf, page=report)
-        asked = checked(study, "sample", as_json)
+        asked = checked_study(study, "sample", as_json)
         options = {
             "draws": draws,
             "chains": chains,
@@ -75,7 +75,7 @@ def sample(
         }
         given = {n: v for n, v in options.items() if v is not None}
         table = asked.tables.get("sample", {})
-        run = begun(
+        run = begin_run(
             "sample",
             asked,
             study,
@@ -86,8 +86,8 @@ def sample(
             settings=asdict(sample_table(table if isinstance(table, dict) else {}, given)),
         )
         settings = sample_table(run.settings)
-        with run.writer as writer, Line(quiet, writer=run.writer) as line:
-            fit = estimate(asked, writer, workers)
+        with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
+            fit = checkpointed_fit(asked, writer, workers)
 
             def tell(p: Progress) -> None:
                 failed = f", {p.failed} failed" if p.failed else ""
@@ -107,7 +107,7 @@ def sample(
                 progress=tell,
                 run=writer,
             )
-            found = finished(found, writer)
+            found = finish_run(found, writer)
         stored(run.writer)
-    files = asked_for((report, found.report), (netcdf, found.write))
-    shown(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((report, found.report), (netcdf, found.write))
+    deliver_result(found, [text(found.table())], files, as_json=as_json, quiet=quiet)

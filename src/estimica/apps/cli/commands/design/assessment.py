@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from estimica.apps.cli.console import say
-from estimica.apps.cli.delivery import asked_for
-from estimica.apps.cli.session import Line, Run, finished, shown, stored
+from estimica.apps.cli.delivery import requested_outputs
+from estimica.apps.cli.session import (
+    ActiveRun,
+    AnalysisProgressLine,
+    deliver_result,
+    finish_run,
+    stored,
+)
 from estimica.base.view import text
 
 if TYPE_CHECKING:
@@ -30,25 +36,25 @@ def given_of(options: Mapping[str, object]) -> dict[str, Any]:
 
 def as_stored(value: object) -> object:
     """A setting as it comes back from the store, to be compared with it."""
-    from estimica.execute.runs.payload import read, written
+    from estimica.execute.runs.payload import from_text, to_text
 
-    return read(written(value))
+    return from_text(to_text(value))
 
 
-def assessed(run: Run, quiet: bool, work: Callable[..., Assessment]) -> Assessment:
+def run_assessment(run: ActiveRun, quiet: bool, work: Callable[..., Assessment]) -> Assessment:
     """The result of a run, with its progress told and its end noted."""
-    with run.writer as writer, Line(quiet, "preparing …", writer) as line:
+    with run.writer as writer, AnalysisProgressLine(quiet, "preparing …", writer) as line:
 
         def tell(p: Progress) -> None:
             failed = f", {p.failed} failed" if p.failed else ""
             line.tell(f"{p.done} of {p.count} samples{failed}", p.done / p.count)
 
-        found: Assessment = finished(work(progress=tell, run=writer), writer)
+        found: Assessment = finish_run(work(progress=tell, run=writer), writer)
     stored(run.writer)
     return found
 
 
-def told(
+def deliver_assessment(
     found: Assessment, csv: Path | None, report: Path | None, *, as_json: bool, quiet: bool
 ) -> None:
     """Print the result and write its files; samples that failed are told on stderr."""
@@ -64,5 +70,5 @@ def told(
             f"warning: {len(found.failures)} samples failed, the first is {first.number}: "
             f"{where}{first.message}"
         )
-    files = asked_for((csv, found.write), (report, found.report))
-    shown(found, ["\n".join(parts)], files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((csv, found.write), (report, found.report))
+    deliver_result(found, ["\n".join(parts)], files, as_json=as_json, quiet=quiet)

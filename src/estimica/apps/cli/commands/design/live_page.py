@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from estimica.base.errors import WriteError
 from estimica.base.files.write import write_text
-from estimica.base.view import Curve, Curves, Page, Panel, Section, Shown
+from estimica.base.view import Curve, Curves, Page, Panel, Section, ViewElement
 
 if TYPE_CHECKING:
     from estimica.optimise.criteria.indicators import IndicatorCurves
@@ -51,7 +51,7 @@ class LivePage:
     def _write(self, progress: Progress) -> None:
         import numpy as np
 
-        from estimica.optimise.criteria.indicators import side_by_side
+        from estimica.optimise.criteria.indicators import comparison_figures
         from estimica.report.html import page_html
 
         designs = [("start", self._first or []), ("best so far", progress.indicators())]
@@ -59,6 +59,6 @@ class LivePage:
         curve = Curve("best", counts, costs, stepped=True)
         way = Curves((Panel("what the search goes by", (curve,)),), "", "design", whole=True)
         told = f"{progress.evaluations} designs; so far {progress.text}."
-        shown: tuple[Shown, ...] = (way, *side_by_side(designs))
+        shown: tuple[ViewElement, ...] = (way, *comparison_figures(designs))
         page = Page(f"Design of {self._study.name}", (Section("So far", told, shown),))
         write_text(self._path, page_html(page).replace("<head>", f"<head>{RELOAD}", 1))

@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.commands.design.assessment import Table, as_stored, assessed, given_of, told
+from estimica.apps.cli.commands.design.assessment import (
+    Table,
+    as_stored,
+    deliver_assessment,
+    given_of,
+    run_assessment,
+)
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import require_outputs
@@ -21,8 +27,8 @@ from estimica.apps.cli.session import (
     Resume,
     StorePath,
     Workers,
-    begun,
-    checked,
+    begin_run,
+    checked_study,
 )
 
 
@@ -58,7 +64,7 @@ def montecarlo(
         from estimica.study.tables.montecarlo import montecarlo_table
 
         require_outputs(csv, page=report)
-        asked = checked(study, "montecarlo", as_json)
+        asked = checked_study(study, "montecarlo", as_json)
         given = given_of(
             {
                 "samples": samples,
@@ -70,7 +76,7 @@ def montecarlo(
         )
         table = asked.tables.get("montecarlo", {})
         settings = asdict(montecarlo_table(table if isinstance(table, dict) else {}, given))
-        run = begun(
+        run = begin_run(
             "montecarlo",
             asked,
             study,
@@ -81,5 +87,5 @@ def montecarlo(
             settings=settings,
         )
         work = partial(draw, asked, workers=workers, executor=executor, store=store)
-        found = assessed(run, quiet, partial(work, **run.settings))
-    told(found, csv, report, as_json=as_json, quiet=quiet)
+        found = run_assessment(run, quiet, partial(work, **run.settings))
+    deliver_assessment(found, csv, report, as_json=as_json, quiet=quiet)

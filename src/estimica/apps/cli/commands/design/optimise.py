@@ -13,25 +13,25 @@ import typer
 from estimica.apps.cli.commands.design.live_page import LivePage
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import Delivery, Output, asked_for, deliver, require_outputs
+from estimica.apps.cli.delivery import Delivery, Output, deliver, requested_outputs, require_outputs
 from estimica.apps.cli.kept_page import keep_page
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
+    ActiveRun,
+    AnalysisProgressLine,
     ExecutorName,
-    Line,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
-    Run,
     StorePath,
     Workers,
-    begun,
-    checked,
+    begin_run,
+    checked_study,
     stored,
 )
 from estimica.base.errors import DesignError
-from estimica.base.view import ended, text
+from estimica.base.view import status_line, text
 
 if TYPE_CHECKING:
     from estimica.optimise.optimum.result import Optimised
@@ -103,7 +103,7 @@ def optimise(
 
         require_outputs(csv, modelica, live, page=report)
         _refuse(pareto, modelica, live, criteria, points, front)
-        asked = checked(study, "optimise", as_json)
+        asked = checked_study(study, "optimise", as_json)
         raise_all(check_design(asked))
         given = _given(
             method=method,
@@ -118,7 +118,7 @@ def optimise(
         table = asked.tables.get("optimise", {})
         settings = asdict(optimise_table(table if isinstance(table, dict) else {}, given))
         told = {"fit": fit, "front": pareto}
-        run = begun(
+        run = begin_run(
             "optimise",
             asked,
             study,
@@ -139,11 +139,11 @@ def optimise(
         if run.settings.get("front"):
             own.pop("method", None)  # that of one design
             found = _front_found(asked, run, quiet, own | options)
-            files = asked_for((csv, found.write), (report, found.report))
+            files = requested_outputs((csv, found.write), (report, found.report))
         else:
             page = LivePage(live, asked) if live else None
             found = _design_found(asked, run, quiet, page, own | options)
-            files = asked_for(
+            files = requested_outputs(
                 (report, found.report),
                 (csv, found.write),
                 (modelica, found.write_modelica),
@@ -154,7 +154,7 @@ def optimise(
 
 
 def _design_found(
-    study: Study, run: Run, quiet: bool, page: LivePage | None, options: dict[str, Any]
+    study: Study, run: ActiveRun, quiet: bool, page: LivePage | None, options: dict[str, Any]
 ) -> Optimised:
     from estimica.optimise.optimum.run import optimise
 
@@ -165,7 +165,7 @@ def _design_found(
     )
     names = [t.name for t in study.active_tuners]
     best = math.inf
-    with run.writer as writer, Line(quiet, "preparing …", writer) as line:
+    with run.writer as writer, AnalysisProgressLine(quiet, "preparing …", writer) as line:
 
         def tell(p: Progress) -> None:
             nonlocal best
@@ -182,10 +182,10 @@ def _design_found(
     return found
 
 
-def _front_found(study: Study, run: Run, quiet: bool, options: dict[str, Any]) -> Front:
+def _front_found(study: Study, run: ActiveRun, quiet: bool, options: dict[str, Any]) -> Front:
     from estimica.optimise.pareto.run import pareto
 
-    with run.writer as writer, Line(quiet, "preparing …", writer) as line:
+    with run.writer as writer, AnalysisProgressLine(quiet, "preparing …", writer) as line:
 
         def tell(p: FrontProgress) -> None:
             line.tell(f"{p.evaluations} designs  {p.found} on the front", p.share)
@@ -219,7 +219,7 @@ def _shown(found: Any, files: Sequence[Output], as_json: bool, quiet: bool) -> N
         outputs=files,
         run=found.run,
         hint=f"; go on with --resume {found.run}" if outcome.status == "interrupted" else "",
-        failure="" if outcome.ok else ended(outcome.status, outcome.message),
+        failure="" if outcome.ok else status_line(outcome.status, outcome.message),
     )
     deliver(delivery, as_json=as_json, quiet=quiet)
 
@@ -251,7 +251,7 @@ def _given(**options: Any) -> dict[str, Any]:
 
 def _stored(values: dict[str, Any]) -> dict[str, Any]:
     """Settings as they come back from the store, to be compared with it."""
-    from estimica.execute.runs.payload import read, written
+    from estimica.execute.runs.payload import from_text, to_text
 
-    found: dict[str, Any] = read(written(values))
+    found: dict[str, Any] = from_text(to_text(values))
     return found

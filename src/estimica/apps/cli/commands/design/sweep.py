@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from estimica.apps.cli.arguments import assignments
-from estimica.apps.cli.commands.design.assessment import Table, as_stored, assessed, given_of, told
+from estimica.apps.cli.commands.design.assessment import (
+    Table,
+    as_stored,
+    deliver_assessment,
+    given_of,
+    run_assessment,
+)
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import require_outputs
@@ -22,8 +28,8 @@ from estimica.apps.cli.session import (
     Resume,
     StorePath,
     Workers,
-    begun,
-    checked,
+    begin_run,
+    checked_study,
 )
 from estimica.base.errors import DesignError
 
@@ -58,7 +64,7 @@ def sweep(
         from estimica.study.tables.sweep import sweep_table
 
         require_outputs(csv, page=report)
-        asked = checked(study, "sweep", as_json)
+        asked = checked_study(study, "sweep", as_json)
         given = given_of(
             {
                 "vary": ranges(vary) if vary else None,
@@ -69,7 +75,7 @@ def sweep(
         )
         table = asked.tables.get("sweep", {})
         settings = asdict(sweep_table(table if isinstance(table, dict) else {}, given))
-        run = begun(
+        run = begin_run(
             "sweep",
             asked,
             study,
@@ -80,8 +86,8 @@ def sweep(
             settings=settings,
         )
         work = partial(sweep_, asked, workers=workers, executor=executor)
-        found = assessed(run, quiet, partial(work, **run.settings))
-    told(found, csv, report, as_json=as_json, quiet=quiet)
+        found = run_assessment(run, quiet, partial(work, **run.settings))
+    deliver_assessment(found, csv, report, as_json=as_json, quiet=quiet)
 
 
 def ranges(texts: list[str]) -> dict[str, object]:

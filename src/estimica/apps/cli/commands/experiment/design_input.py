@@ -10,20 +10,20 @@ import typer
 
 from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported, say
-from estimica.apps.cli.delivery import asked_for, require_outputs
+from estimica.apps.cli.delivery import requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     ExecutorName,
-    Line,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
     Workers,
-    begun,
-    finished,
-    shown,
+    begin_run,
+    deliver_result,
+    finish_run,
     stored,
 )
 from estimica.base.errors import StoreError
@@ -70,7 +70,7 @@ def design_input(
         given: dict[str, Any] = {"kind": kind, "criterion": criterion, "refine": refine or None}
         given = {n: v for n, v in given.items() if v is not None}
         values = None if values_of is None else _fitted(study, store, values_of, asked)
-        run = begun(
+        run = begin_run(
             "design-input",
             asked,
             study,
@@ -80,7 +80,7 @@ def design_input(
             given={**given, **({} if values is None else {"values": values})},
             settings={**_noted(asked, given), "values": values},
         )
-        with run.writer as writer, Line(quiet, writer=run.writer) as line:
+        with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
 
             def tell(p: Progress) -> None:
                 line.tell(f"{p.done} of {p.count}  {p.text}".strip(), p.done / max(p.count, 1))
@@ -94,11 +94,11 @@ def design_input(
                 progress=tell,
                 run=writer,
             )
-            found = finished(found, writer)
+            found = finish_run(found, writer)
         stored(run.writer)
     table = None if found.outcome()[0] == "failed" else csv
-    files = asked_for((table, found.write_csv), (report, found.report))
-    shown(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
+    files = requested_outputs((table, found.write_csv), (report, found.report))
+    deliver_result(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
 
 
 def _readable(path: Path) -> Study:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
+from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.base.view import text
 
@@ -60,6 +60,6 @@ def frequency_response(
     delivery = Delivery(
         lambda: {"command": "frequency-response", "outcome": outcome, **found.to_dict()},
         lambda: [text(found.table())],
-        asked_for((csv, found.to_csv), (report, found.report)),
+        requested_outputs((csv, found.to_csv), (report, found.report)),
     )
     deliver(delivery, as_json=as_json, quiet=False)

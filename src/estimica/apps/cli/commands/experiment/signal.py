@@ -10,7 +10,7 @@ import typer
 
 from estimica.apps.cli import arguments
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
+from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson
 from estimica.base.view import Page, Section, text, write
 from estimica.study.fields.counts import SIMULATED
@@ -54,7 +54,7 @@ def signal(
         if isinstance(made, signals.Multisine):
             told["crest_factor"] = made.crest_factor
     page = Page(kind, (Section(repr(made), shown=(curves,)),))
-    outputs = asked_for(
+    outputs = requested_outputs(
         (csv, lambda path: made.to_csv(path, times, name, unit)),
         (plot, lambda path: write(page, path)),
     )

@@ -11,7 +11,7 @@ import typer
 from estimica.apps.cli import arguments
 from estimica.apps.cli.commands.experiment.trajectory import as_object, curves_of, page
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import Delivery, asked_for, deliver, require_outputs
+from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
 from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
 from estimica.base.errors import ModelError
 from estimica.base.view import text, write
@@ -94,7 +94,7 @@ def _deliver(
     delivery = Delivery(
         result=lambda: as_object("simulate", trajectory),
         texts=lambda: map(text, curves_of(trajectory)),
-        outputs=asked_for(
+        outputs=requested_outputs(
             (csv, trajectory.to_csv),
             (plot, lambda path: write(page(trajectory, source), path)),
         ),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from estimica.base.view import Curves, Page, Section, Table
-from estimica.execute.reproduction import ANSWER, framed
+from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.simulate.trajectory import Sensitivities, Trajectory
 
 
@@ -54,7 +54,7 @@ def page(trajectory: Trajectory, source: str) -> Page:
         Section(ANSWER, f"{len(t)} samples of each were computed.", (_ends(trajectory),)),
     )
     made = Page(f"Simulation: {trajectory.model}", tuple(shown))
-    return framed(made, "simulate", None, first=first, files=(Path(source),))
+    return with_reproduction(made, "simulate", None, first=first, files=(Path(source),))
 
 
 _PARTS = (

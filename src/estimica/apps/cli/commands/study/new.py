@@ -55,7 +55,7 @@ def new(
 ) -> None:
     """Write a commented study file from a model and the columns of its data."""
     with reported("new", as_json):
-        from estimica.apps.draft import drafted
+        from estimica.apps.draft import draft_study
         from estimica.study.check.run import check_file
         from estimica.study.draft.run import require_new, write_study
         from estimica.study.petab.files import is_petab
@@ -68,7 +68,7 @@ def new(
         if is_petab(source):
             notes = _write_petab(source, path, rest or [], force=force)
         else:
-            write_study(path, drafted(source, class_, files, path.parent, library or []))
+            write_study(path, draft_study(source, class_, files, path.parent, library or []))
         problems = check_file(path)
     if as_json:
         told = {"status": "done", "message": f"wrote {path}"}

@@ -10,7 +10,7 @@ from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.consent import Consent, Trusting
 from estimica.apps.cli.console import print_json, print_text, reported, say
 from estimica.apps.cli.options import AsJson
-from estimica.base.code.consent import Code, visible
+from estimica.base.code.consent import NamedCode, visible
 
 
 def trust(
@@ -24,11 +24,11 @@ def trust(
     """List the code that a study would run, and agree to it; nothing of it runs here."""
     with reported("trust", as_json):
         from estimica.base.errors import StudyError
-        from estimica.study.file.trust import Trust, named_in, not_trusted
+        from estimica.study.file.trust import Trust, code_named_in, not_trusted
 
         if not study.is_file():
             raise StudyError("Q003", f"there is no file '{study}'")
-        tables, codes = named_in(study)
+        tables, codes = code_named_in(study)
         if not as_json:
             for code in codes:
                 print_text(_line(code))
@@ -45,11 +45,11 @@ def trust(
         say(message)
 
 
-def _line(code: Code) -> str:
+def _line(code: NamedCode) -> str:
     return f"{code.sha256}  {code.kind}  {visible(str(code.path))}  {visible(code.where)}"
 
 
-def _plain(code: Code) -> dict[str, str]:
+def _plain(code: NamedCode) -> dict[str, str]:
     return {
         "where": code.where,
         "name": code.name,
@@ -59,7 +59,7 @@ def _plain(code: Code) -> dict[str, str]:
     }
 
 
-def _outcome(codes: tuple[Code, ...], unknown: tuple[Code, ...], forget: bool) -> str:
+def _outcome(codes: tuple[NamedCode, ...], unknown: tuple[NamedCode, ...], forget: bool) -> str:
     if not codes:
         return "the study names no code"
     if forget:
