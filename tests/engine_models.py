@@ -9,11 +9,11 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.kernel import Kernel, build_kernel
 from estimica.simulate.engine.run import Options, Pieces, Run, RunStart, integrate
 
-Reals = npt.NDArray[np.float64]
 t = ca.SX.sym("t")
 
 
@@ -27,23 +27,23 @@ class Problem:
 
     hybrid: HybridSystem
     outputs: ca.SX
-    theta: Reals
-    times: Reals
+    theta: Vector
+    times: Vector
     pieces: Pieces
-    exact: Callable[[Reals, npt.NDArray[np.complex128]], npt.NDArray[np.complex128]] | None = None
+    exact: Callable[[Vector, npt.NDArray[np.complex128]], npt.NDArray[np.complex128]] | None = None
 
     def kernel(self, sensitivities: bool = True) -> Kernel:
         return build_kernel(self.hybrid, self.outputs, sensitivities)
 
-    def start(self, kernel: Kernel, theta: Reals | None = None) -> RunStart:
+    def start(self, kernel: Kernel, theta: Vector | None = None) -> RunStart:
         h, values = self.hybrid, self.theta if theta is None else theta
         sens = ca.jtimes(h.x0, h.P, ca.densify(h.seed)) if kernel.m else ca.SX(h.nx, 0)
         x, S = ca.Function("start", [h.P], [h.x0, sens])(values)
         return RunStart(np.array(x).ravel(), np.array(ca.densify(S)), h.z0, h.d0)
 
     def run(
-        self, kernel: Kernel | None = None, options: Options | None = None, theta: Reals | None = None,
-        times: Reals | None = None,
+        self, kernel: Kernel | None = None, options: Options | None = None, theta: Vector | None = None,
+        times: Vector | None = None,
     ) -> Run:  # fmt: skip
         kernel = kernel or self.kernel()
         values = self.theta if theta is None else theta
@@ -51,7 +51,7 @@ class Problem:
         wished = self.times if times is None else times
         return integrate(kernel, values, self.start(kernel, values), self.pieces, wished, options)
 
-    def reference(self) -> tuple[Reals, Reals]:
+    def reference(self) -> tuple[Vector, Vector]:
         """Values and derivatives of the closed form, the latter by complex step."""
         assert self.exact is not None
         y = self.exact(self.times, self.theta.astype(complex)).real
@@ -63,7 +63,7 @@ class Problem:
         return y, J
 
 
-def errors(run: Run, y: Reals, J: Reals) -> tuple[float, float]:
+def errors(run: Run, y: Vector, J: Vector) -> tuple[float, float]:
     """Largest errors, relative to the largest value of each output (and tuner)."""
     size = np.maximum(np.abs(y).max(axis=0), 1e-300)
     sens = np.maximum(np.abs(J).max(axis=0), 1e-8 * max(1e-300, np.abs(J).max()))
@@ -83,7 +83,7 @@ def ball(restitution: float = 0.8, end: float = 3.0) -> Problem:
         seed=ca.SX.eye(3), d0=np.zeros(1),
     )  # fmt: skip
 
-    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    def exact(times: Vector, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         g, e, h0 = theta
         rows = []
         for time in times:
@@ -113,7 +113,7 @@ def thermostat() -> Problem:
         seed=ca.SX.eye(4), d0=np.zeros(3),
     )  # fmt: skip
 
-    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    def exact(times: Vector, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         a, b, lo, hi = theta
         rows = []
         for time in times:
@@ -142,7 +142,7 @@ def switched() -> Problem:
         seed=ca.SX.eye(3), d0=np.zeros(1),
     )  # fmt: skip
 
-    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    def exact(times: Vector, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         a, b, ts = theta
         on = times >= ts.real
         y = np.exp(-a * times) + on * b / a * (1 - np.exp(-a * (times - ts) * on))
@@ -172,7 +172,7 @@ def sampled_control() -> Problem:
         n_memory=2, seed=ca.SX.eye(3), d0=np.zeros(2),
     )  # fmt: skip
 
-    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    def exact(times: Vector, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         Kp, Ki, T = theta
         rows = []
         for time in times:
@@ -203,7 +203,7 @@ def relay_of_input() -> Problem:
     )  # fmt: skip
     pieces = Pieces.of([0.0, 1.0, 2.0, 3.0], [[0.0], [1.0], [0.2], [0.8]])
 
-    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    def exact(times: Vector, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         a, b, _ = theta
         rows = []
         for time in times:
@@ -239,7 +239,7 @@ def cascade() -> Problem:
         event_l=ca.logic_or(d_pre[2], d[1]), seed=ca.SX.eye(4), d0=np.zeros(3),
     )  # fmt: skip
 
-    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    def exact(times: Vector, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         g, e, _, k = theta
         hit, v = np.sqrt(2 / g), e * np.sqrt(2 * g)
         s = times - hit
@@ -259,7 +259,7 @@ def delayed_decay() -> Problem:
         t=t, x=x, w=w, P=P, f=-a * w, x0=x0, delayed=x, delays=T, seed=ca.SX.eye(3)
     )
 
-    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    def exact(times: Vector, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         a, T, x0 = theta
         rows = []
         for time in times:
@@ -285,7 +285,7 @@ def delayed_input() -> Problem:
     )
     pieces = Pieces.of([0.0, 1.0, 2.0], [[0.0], [1.0], [0.5]], [[0.0], [0.0], [0.4]])
 
-    def exact(times: Reals, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+    def exact(times: Vector, theta: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         a, T = theta
         rows = []
         for time in times:
@@ -305,12 +305,12 @@ def delayed_input() -> Problem:
 # ---------------------------------------------------------------- models for speed and accuracy
 
 
-def held(rng: np.random.Generator, low: float, high: float, n: int, hold: int) -> Reals:
+def held(rng: np.random.Generator, low: float, high: float, n: int, hold: int) -> Vector:
     """Random levels, each held for so many samples."""
     return np.repeat(rng.uniform(low, high, -(-n // hold)), hold)[:n]
 
 
-def pieces_of(grid: Reals, levels: Reals) -> Pieces:
+def pieces_of(grid: Vector, levels: Vector) -> Pieces:
     """Pieces from one level (row) for each interval of the grid, equal neighbours merged."""
     new = np.append(True, np.any(np.diff(levels, axis=0) != 0, axis=1))
     return Pieces.of(grid[:-1][new], levels[new])
@@ -405,7 +405,7 @@ def pendulum(n: int = 200, constrained: bool = True) -> Problem:
     return Problem(hybrid, ca.vertcat(X, Y, z), theta, np.linspace(0, 10, n + 1)[1:], Pieces.none())
 
 
-def witness(problem: Problem, tol: float = 1e-12) -> tuple[Reals, Reals]:
+def witness(problem: Problem, tol: float = 1e-12) -> tuple[Vector, Vector]:
     """Outputs and sensitivities by CVODES, restarted at every piece of the inputs.
 
     States, algebraic unknowns (by the derivative of their equations) and the sensitivities of both

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
 
 _MISRA1A = "b1*(1 - exp(-b2*x))"
 _CHWIRUT = "exp(-b1*x)/(b2 + b3*x)"

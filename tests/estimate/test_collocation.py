@@ -6,7 +6,6 @@ import signal
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from tests.estimate.test_multiple_shooting import lorenz, notorious
 from tests.estimate.transcribed import (
@@ -24,6 +23,7 @@ from tests.estimate.transcribed import (
     simulated,
 )
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.signals import Hold, Signal
 from estimica.estimate.collocation.elements import Radau, divided, elements, intervals
@@ -35,8 +35,6 @@ from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 from estimica.study.tuner import Prior, Tuner
-
-Vector = npt.NDArray[np.float64]
 
 
 def collocated(**options: object) -> Estimation:

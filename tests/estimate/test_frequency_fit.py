@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 import estimica as es
+from estimica.base.arrays import Complex
 from estimica.base.errors import FitError
 
-Complex = npt.NDArray[np.complex128]
 FREQUENCY = np.logspace(-2, 1, 50)  # Hz
 TRUTH = {"K": 2.0, "tau": 1.5, "T": 0.3}
 STARTS = {"K": 1.0, "tau": 1.0, "T": 0.1}

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 from scipy.optimize import brentq
@@ -15,8 +14,8 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
+from estimica.base.arrays import Vector
 
-Vector = npt.NDArray[np.float64]
 SOURCE = """
 package L
   model Valve

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 from scipy.optimize import least_squares
 from tests.estimate.problems import rc_table
 from tests.estimate.test_multiple_shooting import cut, notorious
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import Criterion, Unscaled
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.residuals import ResidualFunction
@@ -33,7 +33,6 @@ from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
-Vector = npt.NDArray[np.float64]
 LOSSES = ("squared", "huber", "soft-l1", "cauchy")
 ROBUST = LOSSES[1:]
 #: where the loss bends, in standard deviations: 95 % efficiency (Huber 1981; Holland, Welsch 1977)

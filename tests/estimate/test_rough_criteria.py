@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy.optimize import linprog
 from tests.estimate.problems import curve, rc_table
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError, FitError, InferError
 from estimica.estimate.criteria.roughness import Shape
 from estimica.estimate.criteria.scoring import Criterion
@@ -31,7 +31,6 @@ from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
-Vector = npt.NDArray[np.float64]
 N = 60
 X = np.linspace(0, 3, N)
 LINE = 1 + 0.5 * X

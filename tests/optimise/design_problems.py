@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 import estimica as es
+from estimica.base.arrays import Vector
 
-Vector = npt.NDArray[np.float64]
 GRID = 4001  # times of the witness; crossings and extrema lie between them
 MISSED = 1e-6  # of a demand: a limit that counts as kept
 

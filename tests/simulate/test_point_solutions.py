@@ -6,16 +6,15 @@ import re
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy.optimize import brentq
 
 import estimica as es
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
 from estimica.simulate.modelica.operating_points import PointModel
 from estimica.simulate.roots.residual import residual_with_scale
 
-Vector = npt.NDArray[np.float64]
 SOURCE = """
 package L
   model Product "0 times infinity at m = 0"

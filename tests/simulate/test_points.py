@@ -7,17 +7,15 @@ import re
 import time
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy.optimize import brentq
 from tests.components import SOURCE
 
 import estimica as es
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
 from estimica.simulate.modelica.operating_points import PointModel
 from estimica.simulate.points.response import PointResponse
-
-Vector = npt.NDArray[np.float64]
 
 
 def points(

@@ -9,17 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 import estimica as es
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError, SourceError, UnsupportedError
 from estimica.flat.system import StateSelect, Variability
 from estimica.source.base_modelica.load import base_modelica_system
 from estimica.source.base_modelica.text import base_text
 from estimica.source.load import load_flat
 
-Vector = npt.NDArray[np.float64]
 FOLDER = Path(__file__).with_name("base_modelica")
 FILES = sorted(FOLDER.glob("*.bmo"))
 VARYING = (Variability.CONTINUOUS, Variability.DISCRETE)

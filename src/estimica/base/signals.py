@@ -8,15 +8,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
-
-Vector = npt.NDArray[np.float64]
 
 
 class Hold(StrEnum):

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.view import (
     Curve,
     Curves,
@@ -34,11 +35,10 @@ THINNED = (
 TIGHTEST = 40  # of one curve, where a page is full of figures
 
 S = TypeVar("S", bound=ViewElement)
-Floats = npt.NDArray[np.float64]
 GOLDEN = 0.6180339887498949  # its multiples meet no period of a signal
 
 
-def thin_curve(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
+def thin_curve(time: Vector, value: Vector, most: int = MOST_POINTS) -> tuple[Vector, Vector]:
     """At most `most` samples that keep the ends and every extreme that can be seen."""
     n = len(time)
     if n <= most:
@@ -47,7 +47,7 @@ def thin_curve(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Fl
     return time[keep], value[keep]
 
 
-def thin_cloud(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
+def thin_cloud(time: Vector, value: Vector, most: int = MOST_POINTS) -> tuple[Vector, Vector]:
     """At most `most` points: a tenth of them extremes, the others from all over the cloud."""
     n = len(time)
     if n <= most:
@@ -58,7 +58,7 @@ def thin_cloud(time: Floats, value: Floats, most: int = MOST_POINTS) -> tuple[Fl
     return time[keep], value[keep]
 
 
-def _extremes(value: Floats, most: int) -> npt.NDArray[np.int64]:
+def _extremes(value: Vector, most: int) -> npt.NDArray[np.int64]:
     """Places of the ends, and of the smallest and largest of each of so many stretches.
 
     A stretch without any number keeps a gap.

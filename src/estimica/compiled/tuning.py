@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.equations import Equations, why_not_tunable
 from estimica.compiled.hybrid import HybridSystem
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

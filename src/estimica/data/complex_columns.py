@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+from estimica.base.arrays import Vector
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Vector = npt.NDArray[np.float64]
 _IMAGINARY = re.compile(r"[ij]$", re.IGNORECASE)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from estimica.base.signals import Vector
+from estimica.base.arrays import Vector
 from estimica.data.cells import CellKind, cell_kind, short_cell
 
 if TYPE_CHECKING:

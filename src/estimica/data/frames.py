@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from estimica.base.signals import Vector
+from estimica.base.arrays import Vector
 from estimica.data.cells import MARKS, MISSING, short_cell
 from estimica.data.complex_columns import real_and_imaginary, real_and_imaginary_names
 from estimica.data.dates import NotADate, is_date, read_dates, seconds_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.magnitude import is_usable
-from estimica.base.signals import Vector
 from estimica.data.cells import short_cell
 
 MOST_TOLD = 4  # different texts

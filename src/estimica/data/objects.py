@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
-from estimica.base.signals import Signal, Vector
+from estimica.base.signals import Signal
 from estimica.data.complex_columns import real_and_imaginary_names
 from estimica.data.dates import NotADate
 from estimica.data.frames import (

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
-from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean, did_you_mean_file
 from estimica.data.formats.impedance import SUFFIXES, read_impedance_file
 from estimica.data.table import Data

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
-from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import name_with_unit
 from estimica.data.gaps import UncountedCells

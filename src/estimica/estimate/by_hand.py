@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.base.thinning import thin_element
@@ -28,7 +28,6 @@ from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.execute.threads import one_thread
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 POINTS = 600  # of a curve
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.objective.predictor import CasePredictor, Prediction, Predictor, split
@@ -15,8 +15,6 @@ from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.simulate.failure import failure_text
 from estimica.simulate.response import Response, numbers
 from estimica.study.study import Study
-
-Vector = npt.NDArray[np.float64]
 
 
 def without_derivatives(

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError, TunerError
 from estimica.base.problems import raise_all
 from estimica.base.quantities import Quantity
@@ -35,8 +35,6 @@ from estimica.study.estimation import Solver
 from estimica.study.record.samples import Record, record
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import magnitude
+from estimica.base.arrays import Vector
 from estimica.base.errors import TunerError
 from estimica.study.tuner import Prior
 
-Vector = npt.NDArray[np.float64]
 Kind = Literal["tuner", "start", "disturbance"]
 DECADE = math.log(10.0)
 TWO_DECADES = 2 * DECADE

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError, ExperimentError
-from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean
 from estimica.simulate.linear.constructors import transfer_function
 

@@ -12,8 +12,8 @@ from dataclasses import MISSING, fields
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
-from estimica.base.signals import Vector
 from estimica.base.suggest import did_you_mean
 from estimica.experiment.waveforms.base import Waveform
 from estimica.experiment.waveforms.noise import Noise

@@ -9,8 +9,9 @@ from zlib import crc32
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError, SimulationError
-from estimica.base.signals import Signal, Vector, as_signal
+from estimica.base.signals import Signal, as_signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.experiment.coloured_noise import Colour, coloured, colours

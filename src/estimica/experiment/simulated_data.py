@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from estimica.base import view as show
-from estimica.base.signals import Vector
+from estimica.base.arrays import Vector
 from estimica.data.table import Data
 from estimica.data.writers import write_csv
 

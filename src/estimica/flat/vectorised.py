@@ -11,12 +11,11 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 
-Vector = npt.NDArray[np.float64]
 #: takes the operands and, last, the array for the result
 Operation = Callable[..., object]
 #: numbers of a block; the registers of one fit into the second-level cache

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.as_json import finite
@@ -32,8 +32,6 @@ from estimica.infer.covariance.output_spread import (
 from estimica.infer.covariance.run import require_kind
 from estimica.infer.input_errors import refuse_input_errors
 from estimica.study.summary import study_summary
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.run.fit import limits_of
@@ -15,7 +15,6 @@ from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.run import search
 from estimica.infer.covariance.linearisation import LinearisedFit
 
-Vector = npt.NDArray[np.float64]
 FARTHEST = 20.0  # times the ellipse, beyond which a valley counts as open
 CLOSE = 1e-9  # relative, of the distance at which the threshold is met
 TRIES = 40

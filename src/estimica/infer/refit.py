@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import Freedom, freedom
 from estimica.estimate.criteria.scoring import Scales
@@ -30,8 +30,6 @@ from estimica.estimate.search.run import Limits, OnIteration, SearchResult, Stat
 from estimica.estimate.setup import Setup, prepare
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 #: damping of a search that begins near its end, relative to the Jacobian's largest column
 NEAR = 1e-6
 #: iterations that a refit may always take: one that ends early is a failure, not a saving

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.conclusion.freedom import Freedom
@@ -22,7 +22,6 @@ from estimica.infer.contour import Contour, Plane, directions, trace
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
 from estimica.study.summary import study_summary
 
-Vector = npt.NDArray[np.float64]
 OTHERS = {
     "profile": "all other unknowns follow",
     "conditional": "all other unknowns stay at their estimates",

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
@@ -24,7 +24,6 @@ from estimica.optimise.scenarios import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable
 
-Vector = npt.NDArray[np.float64]
 AnyDesign = Design | RobustDesign
 SAME = 1e-12  # between coordinates that are noted and asked for
 #: not "generation", under which older runs noted scores without what was not reached

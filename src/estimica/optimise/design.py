@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.objective.parameter_map import ParameterMap
@@ -29,7 +29,6 @@ from estimica.optimise.criteria.value_only.scores import value_only_scorer
 from estimica.study.criterion import Criterion
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 STEP = 1e-4  # of a central difference, in coordinates of size one
 
 

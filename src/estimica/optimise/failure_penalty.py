@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.optimise.problem import Evaluation, OptimisationProblem
 
-Vector = npt.NDArray[np.float64]
 HEIGHT = 1e3  # of a wall, in units of what stands before it
 
 

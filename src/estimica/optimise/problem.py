@@ -18,12 +18,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.study.criterion import Role
 from estimica.study.tables.optimise import Aggregate
 
-Vector = npt.NDArray[np.float64]
 FEASIBLE = 1e-6  # violation of a limit, in units of its demand, that counts as none
 FAR = 1e6  # starts, or a factor on a logarithmic scale, from which on a tuner has run away
 GLANCE = 1e-4  # by which scores at the study's tolerances (1e-6) may mislead, times a hundred

@@ -16,15 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from estimica.base.arrays import Vector
 from estimica.optimise.criteria.score import CriterionInCase, DesignPoint, FailedDesign
 from estimica.optimise.design import Design
 from estimica.study.tables.optimise import RobustTable
 
-Vector = npt.NDArray[np.float64]
 CORNER = 1e-3  # width over which the corner of a tail is rounded, in units of the demand
 
 

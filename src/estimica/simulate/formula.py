@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal, as_signal
@@ -21,7 +21,6 @@ from estimica.compiled.model.formulas import (
 from estimica.compiled.model.interface import Model
 from estimica.source.formula import CONSTANTS, Formula, parse_formula
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 

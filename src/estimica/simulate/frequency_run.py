@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ModelError
-
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 _TEXT = "all frequencies computed"
 

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.compiled.equations import Equations, translate
 from estimica.compiled.tuning import Tuning
@@ -24,7 +24,6 @@ from estimica.flat.system import Equation, StateSelect
 from estimica.simulate.roots import newton
 from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
 
-Vector = npt.NDArray[np.float64]
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
 MODE_ROUNDS = 30
 

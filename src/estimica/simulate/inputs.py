@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.signals import Hold, Signal, as_signal
 from estimica.base.suggest import did_you_mean
 from estimica.simulate.engine.run import Pieces
 
-Vector = npt.NDArray[np.float64]
 _NO_SLOPES: Mapping[str, str] = {}
 
 

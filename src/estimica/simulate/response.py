@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.compiled.equations import Equations
 from estimica.compiled.kernel import Kernel, build_kernel
@@ -21,8 +21,6 @@ from estimica.flat.system import Variable
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine.run import Options, Pieces, Run, integrate
 from estimica.simulate.initial import Initialiser
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

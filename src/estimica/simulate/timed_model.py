@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 

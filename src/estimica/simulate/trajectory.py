@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.files.write import atomic_replacement
 from estimica.base.suggest import did_you_mean
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-Vector = npt.NDArray[np.float64]
 #: stamps for all signals, or for each signal its own
 Times = Sequence[float] | Vector | Mapping[str, Sequence[float] | Vector]
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SourceError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import calculus
@@ -22,8 +22,6 @@ from estimica.flat.vectorised import ArrayProgram
 from estimica.source.syntax.nodes import BUILTINS, argument_name, span_of
 from estimica.source.syntax.outline import Token, tokenise
 from estimica.source.syntax.parser import ParseFailure, Parser
-
-Vector = npt.NDArray[np.float64]
 
 #: a formula of a user: a sum of 5,000 terms is read and differentiated in two seconds
 CHARACTERS = 30_000

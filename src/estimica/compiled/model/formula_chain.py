@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.compiled.model.formulas import FormulaResponse, FormulaRun, formula_program
 from estimica.source.formula import Formula
-
-Vector = npt.NDArray[np.float64]
 
 
 class FormulaChain:

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.flat import expression as ex
 from estimica.flat.calculus import tangent
 from estimica.flat.expression import Expression
 from estimica.flat.vectorised import ArrayProgram
 from estimica.source.formula import Formula
-
-Vector = npt.NDArray[np.float64]
 
 DONE, NOT_FINITE = 0, 10  # as simulate.status numbers them
 _TEXT = "all points computed"

@@ -6,9 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity, as_table
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
     from estimica.compiled.model.observations import Observations
 
-Vector = npt.NDArray[np.float64]
 
 OperatingPoint = Literal["steady", "start"]
 

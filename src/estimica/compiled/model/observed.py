@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import as_signal
@@ -25,7 +26,6 @@ from estimica.compiled.model.interface import (
 from estimica.compiled.model.observations import TIME, Observations
 from estimica.source.formula import Formula
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 FIXED = ("parameter", "constant")
 

@@ -12,15 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file, read_text
 from estimica.data.headers import column_names
 from estimica.data.size import cell_limit, require_bytes
 from estimica.data.table import Data
 
-Vector = npt.NDArray[np.float64]
 SUFFIXES = (".z", ".mpt", ".dta")
 FREQUENCY, REAL, IMAGINARY = "frequency", "Re(Z)", "Im(Z)"
 _ZPLOT = ("frequency [Hz]", "amplitude [V]", "bias [V]", "time [s]", "Re(Z) [Ohm]", "Im(Z) [Ohm]")

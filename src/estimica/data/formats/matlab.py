@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
-from estimica.base.signals import Vector
 from estimica.data.extras import import_extra
 from estimica.data.formats.matlab_results import is_simulation_result, simulation_result_data
 from estimica.data.formats.matlab_size import require_small_hdf5, require_small_mat5

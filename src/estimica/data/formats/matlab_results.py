@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
-from estimica.base.signals import Vector
 from estimica.data.table import Data
 
 Matrix = np.ndarray[Any, Any]

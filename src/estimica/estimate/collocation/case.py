@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import FitError
 from estimica.base.signals import Signal
 from estimica.compiled.equations import translate
@@ -27,16 +27,13 @@ from estimica.flat.expression import Expression
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.response import Response
 
-Vector = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Entries:
     """Nonzeros of a matrix: where they are, and what they are."""
 
-    rows: Places
-    columns: Places
+    rows: Indices
+    columns: Indices
     values: ca.MX
 
 
@@ -87,7 +84,7 @@ class CollocatedCase:
         self.P = self._constants(unknowns)
         self.x_scale, self.z_scale = np.ones(self.nx), np.ones(self.nz)
 
-    def refine(self, parts: Places) -> None:
+    def refine(self, parts: Indices) -> None:
         """Cut each element into so many equal ones."""
         self._bounds = divided(self._bounds, parts)
         times = self.predictor.times
@@ -226,19 +223,19 @@ class CollocatedCase:
         rows = self.degree * self.width
         return ca.reshape(w[a : a + rows * self.grid.count], rows, self.grid.count)
 
-    def _point_places(self) -> Places:
+    def _point_places(self) -> Indices:
         """(rows, M): where the points stand among all unknowns."""
         rows = self.degree * self.width
         places = np.arange(rows * self.grid.count).reshape(-1, rows).T
         return np.asarray(self.first + self.n_begin + places, np.int64)
 
-    def _end_places(self) -> Places:
+    def _end_places(self) -> Indices:
         """(nx, M + 1): where the states at the bounds of the elements stand."""
         last = (self.degree - 1) * self.width
         ends = self._point_places()[last : last + self.nx]
         return np.hstack([self.first + np.arange(self.nx)[:, None], ends])
 
-    def _stamp_places(self) -> Places:
+    def _stamp_places(self) -> Indices:
         """(width, S): where states and algebraic unknowns at the stamps stand."""
         S = len(self.grid.stamps)
         a = self.first + self.size - self.nz * S
@@ -315,7 +312,7 @@ class CollocatedCase:
         begin, element = self._begin.size1_out(0), self._element.size1_out(0)
         return int(begin + element * self.grid.count + self.nz * len(self.grid.stamps))
 
-    def gradient(self, results: list[ca.MX]) -> tuple[Places, ca.MX, ca.MX]:
+    def gradient(self, results: list[ca.MX]) -> tuple[Indices, ca.MX, ca.MX]:
         """(places, values) by the case's own unknowns and the part by q."""
         return _flat_array(self._stamp_places()), ca.vec(results[4]), ca.sum2(results[5])
 
@@ -369,21 +366,21 @@ def _part(column: ca.SX, begin: int, end: int) -> ca.SX:
     return column[begin:end] if end > begin else ca.SX(0, 1)
 
 
-def _flat(places: Places) -> list[int]:
+def _flat(places: Indices) -> list[int]:
     return [int(k) for k in places.T.ravel()]
 
 
-def _flat_array(places: Places) -> Places:
+def _flat_array(places: Indices) -> Indices:
     return np.ascontiguousarray(places.T).ravel()
 
 
 def _entries(
     values: ca.MX,
     sparsity: ca.Sparsity,
-    columns: Places,
+    columns: Indices,
     count: int,
     first_row: int,
-    rows: Places | None = None,
+    rows: Indices | None = None,
 ) -> Entries:
     """Nonzeros of a mapped matrix; rows follow one another, or stand where `rows` says."""
     r, c = (np.array(a, np.int64) for a in sparsity.get_triplet())

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.base.signals import Hold, Signal
-
-Vector = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +39,7 @@ class Elements:
     times: Vector  # (d, M), of the collocation points
     inputs: Vector  # (nu, d, M), in the piece of the input that the element lies in
     stamps: Vector  # (S,), of the samples
-    places: Places  # (S,), the bound at which each stamp lies
+    places: Indices  # (S,), the bound at which each stamp lies
     seen: Vector  # (nu, S), inputs at the stamps, after a jump there
 
     @property
@@ -60,7 +57,7 @@ def intervals(begin: float, stamps: Vector, signals: Sequence[Signal]) -> Vector
     return np.unique(np.concatenate(marks))
 
 
-def divided(bounds: Vector, parts: Places) -> Vector:
+def divided(bounds: Vector, parts: Indices) -> Vector:
     """Bounds with each interval cut into so many equal parts."""
     first = np.repeat(bounds[:-1], parts)
     width = np.repeat(np.diff(bounds) / parts, parts)

@@ -7,12 +7,11 @@ unstable model cannot run away.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.collocation.case import CollocatedCase
 from estimica.estimate.shooting.segments import SegmentedCase
 
-Vector = npt.NDArray[np.float64]
 GROWTH = 2.0  # within a piece, above which the pieces are halved
 SEGMENTS = 100
 MOST_PARTS = 16  # that an element is cut into at once

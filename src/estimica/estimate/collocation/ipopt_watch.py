@@ -10,9 +10,9 @@ from types import FrameType
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
+
 Told = Callable[[Vector, float], None]  # of the variables and the cost
 
 

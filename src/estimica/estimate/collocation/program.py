@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array
 
+from estimica.base.arrays import Vector
 from estimica.estimate.collocation.case import CollocatedCase, Entries
 from estimica.estimate.collocation.ipopt_watch import Watch, interruptible
 from estimica.estimate.criteria.scoring import Criterion
@@ -19,7 +20,6 @@ from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Limits
 from estimica.estimate.shooting import continuity
 
-Vector = npt.NDArray[np.float64]
 Told = Callable[[Vector, float], None]
 NEAR_BOUND = 1e-5  # of a coordinate that IPOPT leaves beside a bound that it presses against
 #: what a prior is about, of a symbol

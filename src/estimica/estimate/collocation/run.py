@@ -12,8 +12,8 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError, SimulationError
 from estimica.estimate.collocation.case import CollocatedCase
 from estimica.estimate.collocation.elements import Radau
@@ -31,7 +31,6 @@ from estimica.estimate.shooting.frequency_refusal import equations_of, require_t
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.estimation import Estimation
 
-Vector = npt.NDArray[np.float64]
 Tell = Callable[[Iteration, Point], None]
 REFINEMENTS = 5  # of the grid
 DAMPING = (0.0, 0.1, 3.0)  # of one attempt after the other, until one does not stall

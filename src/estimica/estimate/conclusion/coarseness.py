@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.run import Limits, Status, search
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 #: shift of an estimate by the simulation's error that is worth a word: in standard errors, relative
 SHIFTED = (0.2, 1e-4)
 #: damping of a search that begins at its end, relative to the Jacobian's largest column

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import CasePredictor, Failure, Prediction
 from estimica.estimate.setup import Setup
 from estimica.simulate.fmu.response import FmuResponse
 
-Vector = npt.NDArray[np.float64]
 FIRST_ORDER = 2.0
 WORTH_A_WORD = 0.2  # standard errors
 

@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import Block, Noise
 from estimica.estimate.objective.cost import BlockInformation, Objective
 
-Vector = npt.NDArray[np.float64]
 #: share of an unknown's variance that is rounding: a noise level below it has no part in it
 NOTHING = 1e-12
 #: degrees of freedom below which residuals are nothing but rounding

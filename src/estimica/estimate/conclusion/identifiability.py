@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.fit.result import Identifiability
 from estimica.estimate.identify.accuracy import Accuracy, scaled_columns
 from estimica.estimate.identify.invariant import listed
@@ -15,8 +15,6 @@ from estimica.estimate.identify.invariants import Group, NullSpaceSample, groups
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.unknowns import Unknowns
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 STEP = 0.3  # relative change to the next place along a null direction
 PLACES = 5  # besides the estimate, at most
 SURE, UNSURE = 1e-5, 1e-2  # bounds of the error of null directions

@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import MaximumLikelihood, OutputError, estimated_levels
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.study.record.transform import Transform
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.conclusion.advice import advice
 from estimica.estimate.conclusion.coarseness import too_coarse
 from estimica.estimate.conclusion.comparison import compare, nothing_to_compare
@@ -32,8 +33,6 @@ from estimica.estimate.search.run import SearchResult, Status
 from estimica.estimate.setup import Setup
 from estimica.estimate.unknowns import Unknowns
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 MANY = 200_000  # samples from which on the simulation's error is not measured but assumed
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.code.reference import CodeRefusedError, means_code
 from estimica.base.code.run import run_code
 from estimica.base.code.trusted import TrustedCode, trusted_code
@@ -26,7 +26,6 @@ from estimica.estimate.criteria.roughness import Around, Shape, is_hollow, kerne
 from estimica.estimate.criteria.scoring import Block, Criterion, Scoring, Sigmas
 from estimica.source.formula import Formula, parse_formula
 
-Vector = npt.NDArray[np.float64]
 #: what a criterion may be written in; `dt` is the time that a sample stands for
 NAMES = ("residual", "weight", "time", "dt", "measured", "simulated", "sigma")
 MOVING = ("residual", "simulated")  # both change by one when the simulated value does

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
+
 Kind = Literal["huber", "soft-l1", "cauchy"]
 FLOOR = 0.1  # least share of φ'/r in the curvature, so that outliers do not vanish from a step
 

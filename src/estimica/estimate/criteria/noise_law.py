@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
+
 LOG_2PI = math.log(2 * math.pi)
 #: least information of a sample that was seen although the model holds it to be censored almost
 #: surely: there the expected one tends to zero while its score does not, and a step would have no

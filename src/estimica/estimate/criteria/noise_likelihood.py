@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.noise_law import LAWS, ResidualLimits, Terms
 from estimica.estimate.criteria.roughness import Shape
 from estimica.estimate.criteria.scoring import (
@@ -25,8 +25,6 @@ from estimica.estimate.criteria.scoring import (
 )
 from estimica.study.record.noise import SigmaFormula
 from estimica.study.record.samples import MeasuredOutput
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

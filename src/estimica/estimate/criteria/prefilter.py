@@ -12,16 +12,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import CaseError
 from estimica.study.prefilter import Prefilter
 from estimica.study.record.prefilter import PrefilterSystem, prefilter_system
-
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 #: typical steps over which the error is taken as linear; behind a longer gap the filter begins
 #: anew. Where stamps are irregular, typical is what only one step of twenty exceeds.

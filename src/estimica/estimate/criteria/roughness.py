@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.loss import spread
 
-Vector = npt.NDArray[np.float64]
 #: (φ, φ', φ'') of every sample with its residual moved by so much
 Moved = Callable[[float], tuple[Vector, Vector, Vector]]
 #: width of the triangular kernel for the density of Gaussian residuals, over σ N^(−1/5): what has

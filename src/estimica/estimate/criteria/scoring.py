@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.code.trusted import TrustedCode
 from estimica.estimate.criteria.loss import BENDS, Kind, Loss, Robust, spread
 from estimica.estimate.criteria.roughness import Shape
@@ -25,7 +25,6 @@ from estimica.study.record.samples import MeasuredOutput
 if TYPE_CHECKING:
     from estimica.estimate.criteria.prefilter import ErrorFilter
 
-Vector = npt.NDArray[np.float64]
 #: least standard deviation that `ml` believes, relative to how much the signal varies: data
 #: without noise
 QUIET = 1e-6

@@ -7,12 +7,10 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.data import writers
 from estimica.estimate.fit.result import CaseFit, Fit
-
-Vector = npt.NDArray[np.float64]
 
 
 def write_csv(fit: Fit, path: str | PathLike[str], case: str | None = None) -> tuple[Path, ...]:

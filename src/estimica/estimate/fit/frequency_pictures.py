@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.view import Across, Band, Curve, Panel, name_with_unit
 from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
 from estimica.study.record.transfer import Transfer
 
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 MEASURED, SIMULATED = 7, 1  # of the palette, as over time
 SQUARE = 360  # pixels of a panel of the complex plane
 

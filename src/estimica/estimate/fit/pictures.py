@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.base.thinning import thin_curve
@@ -21,7 +22,6 @@ from estimica.estimate.search.run import Iteration
 from estimica.study.case import InputColumn
 from estimica.study.record.samples import Record
 
-Vector = npt.NDArray[np.float64]
 MEASURED, SIMULATED, CENSORED = 7, 1, 3  # of the palette: grey points, a strong line, marks
 MOST_ITERATIONS = 12  # in one picture
 LEGIBLE = 8  # tuners in one panel of the path

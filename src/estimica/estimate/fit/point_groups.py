@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
+
 MOST = 8  # groups in one picture
 BINS = 5  # where values lie anywhere
 CLEAR = 4.0  # a gap between groups, relative to the largest within

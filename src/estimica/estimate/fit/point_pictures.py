@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import EstimicaError, FitError
 from estimica.base.signals import Signal
 from estimica.base.view import Across, Band, Curve, Curves, Panel, name_with_unit
@@ -24,8 +24,6 @@ from estimica.study.record.axis import (
 )
 from estimica.study.record.samples import MeasuredOutput, Record
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 FINE = 120  # points of a fitted curve
 STEADY = 0.1  # share of its range by which an input may vary within a group
 ALIKE = 5e-3  # or share of its size

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from estimica.estimate.conclusion.discretisation import Discretisation
     from estimica.estimate.setup import Setup
 
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 ROUNDING = 8 * float(np.finfo(float).eps)
 
 

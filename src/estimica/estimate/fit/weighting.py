@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.estimate.criteria.prefilter import ErrorFilter
 from estimica.estimate.criteria.scoring import Block
@@ -21,7 +21,6 @@ from estimica.estimate.setup import prepare
 from estimica.study.record.samples import Record
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 BINS = 150  # of the drawn spectra, even on a logarithmic axis
 DEEP = 1e-6  # the smallest drawn share of a weighting
 

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.unknowns import Unknowns
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 #: share of an unknown in a null direction from which on it counts as part of it
 SHARE = 1e-3
 #: effect of an unknown, relative to the largest, that is rounding; in coordinates of size one

@@ -16,11 +16,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.identify.invariant import Invariant, listed
 from estimica.estimate.identify.two_terms import two_terms
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 LARGEST_POWER = 6  # of a recognised exponent, and of its denominator
 CLOSE = 2e-3  # how near a fraction an exponent must be at most; never nearer than its error
 FEWEST_PLACES = 3  # that tell a product from a sum, and both from what merely touches them

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.identify.invariant import listed
 from estimica.estimate.search.run import Status
 
 if TYPE_CHECKING:
     from estimica.estimate.fit.result import Fit, StartResult
 
-Vector = npt.NDArray[np.float64]
 WITHIN_NOISE = (
     3.84  # the 95 % point of χ² with one degree of freedom: what a likelihood interval has
 )

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.identify import invariant
 from estimica.estimate.identify.invariant import Invariant
 
-Vector = npt.NDArray[np.float64]
 POWERS = (0, 1, 2, 3, -1, -2)
 MOST_UNKNOWNS = 5
 COARSEST = 1e-4  # error of the null directions above which anything could look like a sum

@@ -8,14 +8,13 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import Criterion, Noise, Scales, Scoring, Unscaled
 from estimica.estimate.objective.predictor import Failure, Prediction
 from estimica.estimate.objective.residuals import ResidualFunction
 
-Vector = npt.NDArray[np.float64]
 #: numbers of the Jacobian that are reduced at a time: the whole of it is never held; so few that
 #: they stay in the processor's cache and that the linear algebra starts no threads for them
 AT_ONCE = 8192

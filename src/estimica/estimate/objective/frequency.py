@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.estimate.objective.predictor import Predictor, UnknownIndex, split
 from estimica.study.record.samples import Record
 from estimica.study.record.transfer import Transfer
-
-Vector = npt.NDArray[np.float64]
 
 
 class FrequencyPredictor(Predictor):

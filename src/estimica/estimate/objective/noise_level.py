@@ -6,14 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.source.formula import Formula
 from estimica.study.record.noise import SigmaFormula
 from estimica.study.record.samples import MeasuredOutput, Record
 
-Vector = npt.NDArray[np.float64]
 Moving = tuple[Vector, Vector]  # values and slopes of a variable at the stamps of an output
 
 

@@ -11,15 +11,14 @@ from copy import copy
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import TunerError
 from estimica.flat.expression import Expression
 from estimica.source.formula import Formula, parse_formula
 from estimica.study.case import Case
 from estimica.study.tuner import Tuner
 
-Vector = npt.NDArray[np.float64]
 Symbol = TypeVar("Symbol")
 
 

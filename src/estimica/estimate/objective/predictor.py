@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
 from estimica.estimate.objective.noise_level import LevelFormula, NoiseLevel, level_formulas
@@ -17,7 +18,6 @@ from estimica.simulate.engine.run import Options
 from estimica.simulate.failure import failure_text
 from estimica.study.record.samples import Record
 
-Vector = npt.NDArray[np.float64]
 Rows = slice | npt.NDArray[np.int64]
 EVERY = slice(None)
 

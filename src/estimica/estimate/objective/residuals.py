@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import Block, Criterion, Unscaled
 from estimica.estimate.objective.predictor import Failure, Prediction, Predictor
 from estimica.estimate.unknowns import Unknowns
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass

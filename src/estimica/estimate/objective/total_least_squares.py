@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError, SimulationError
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.criteria.scoring import Block
@@ -21,8 +21,6 @@ from estimica.estimate.objective.true_inputs import Linearised, eliminate, follo
 from estimica.simulate.engine.run import Options
 from estimica.study.estimation import Estimation
 from estimica.study.record.samples import Record
-
-Vector = npt.NDArray[np.float64]
 
 
 def with_inputs(record: Record) -> Record:

@@ -11,10 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from estimica.base.arrays import Flags, Vector
 
 ITERATIONS = 60
 ENOUGH = 1e-8  # step, in standard deviations of an input

@@ -7,15 +7,14 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.twins import Twin, allowed, is_apart, symmetry, twins
 from estimica.estimate.objective.cost import Objective, Point, scored
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Status
 
-Vector = npt.NDArray[np.float64]
 SHARE = 4  # of what the search took, one part is spent: a look costs a quarter of a fit at most
 FEWEST = 12  # evaluations that any fit can afford: all exchanges of three unknowns, adapted
 MOST = 60  # more are not worth it: several starts look farther

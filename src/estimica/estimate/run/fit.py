@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Vector
 from estimica.estimate.conclusion.run import conclude
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, Point
@@ -23,8 +21,6 @@ from estimica.execute.runs.writer import RunWriter
 from estimica.execute.threads import one_thread
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.fit.result import StartResult
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.objective.residuals import Evaluations, ResidualFunction
@@ -29,7 +29,6 @@ from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 DECADE = np.log(10.0)
 #: draws in place of a start that cannot be simulated: where nine places of ten fail, seven starts
 #: of ten are found all the same (1 − 0.9¹¹), and a draw costs one simulation that fails

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.roughness import Rough
 from estimica.estimate.criteria.scoring import Noise
 from estimica.estimate.objective.cost import BlockInformation, Point
@@ -16,7 +16,6 @@ from estimica.estimate.objective.predictor import Failure, Prediction
 from estimica.estimate.objective.residuals import Evaluations
 from estimica.estimate.search.run import Iteration, SearchResult, Status
 
-Vector = npt.NDArray[np.float64]
 StartCheckpoint = dict[str, Any]
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
+
 PASSES = 3  # times the number of unknowns, after which the best so far is taken
 SLIGHT = 1e-12  # share of its size from which on a gradient counts
 

@@ -15,8 +15,8 @@ from enum import StrEnum
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.criteria.roughness import Rough
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
@@ -25,8 +25,6 @@ from estimica.estimate.search.optimality import GAIN, Neighbourhood, OptimalityC
 from estimica.estimate.search.resolution import is_at_resolution, is_rounding
 from estimica.estimate.unknowns import Unknowns
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 REJECTIONS = 60  # in a row, after which no shorter step will help
 FAR = 1e30  # coordinates are of size one: beyond this the cost falls without end
 PATIENCE = 30  # failed simulations after which another attempt promises more

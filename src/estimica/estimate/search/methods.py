@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.search.bounded_step import least_squares
 from estimica.estimate.search.run import Method
 
-Vector = npt.NDArray[np.float64]
-Free = npt.NDArray[np.bool_]
 FORESEEN = 0.02  # distance of the gain from its prediction up to which a model counts as linear
 FASTEST = 4  # power of λ's fall after so many steps that were foreseen
 
@@ -30,7 +28,7 @@ class LevenbergMarquardt(Method):
         self._growth = 2.0
         self._foreseen = 0  # steps in a row whose gain was as predicted
 
-    def propose(self, point: Point, free: Free, low: Vector, high: Vector) -> Vector:
+    def propose(self, point: Point, free: Flags, low: Vector, high: Vector) -> Vector:
         """The damped step."""
         if self._damping is None:
             norms = np.linalg.norm(point.R, axis=0)
@@ -64,7 +62,7 @@ class GaussNewton(Method):
     def __init__(self) -> None:
         self._share = 1.0
 
-    def propose(self, point: Point, free: Free, low: Vector, high: Vector) -> Vector:
+    def propose(self, point: Point, free: Flags, low: Vector, high: Vector) -> Vector:
         """The step, or the share of it that is left after bad ones."""
         R = point.R[:, free]
         scale = np.linalg.norm(R, axis=0)
@@ -89,7 +87,7 @@ class SteepestDescent(Method):
     def __init__(self) -> None:
         self._share = 1.0
 
-    def propose(self, point: Point, free: Free, low: Vector, high: Vector) -> Vector:
+    def propose(self, point: Point, free: Flags, low: Vector, high: Vector) -> Vector:
         """−D⁻²g, as long as the quadratic model is lowered by it; cut off at bounds."""
         norms = np.linalg.norm(point.R, axis=0)
         norms[norms == 0] = 1.0

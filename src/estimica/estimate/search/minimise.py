@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import FitError
 from estimica.estimate.criteria.roughness import Rough, Shape
 from estimica.estimate.criteria.scoring import Criterion
@@ -16,8 +16,6 @@ from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Limits, Method, OnIteration, SearchResult, Status, search
 from estimica.estimate.search.simplex import without_gradients
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 #: moves of an unknown, over its size: does the cost change where its slope is zero?
 MOVED = (1e-3, 1e-2, 0.1)
 CHANGED = 1e-6  # share of Σρ² above which a change is none of the simulation's own error

@@ -14,13 +14,12 @@ from enum import Enum, auto
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.bounded_step import least_squares
 from estimica.estimate.unknowns import Unknowns
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Evaluate = Callable[[Vector], Point | Failure]
 #: share of Σρ² below which a gain is none: it is what a shift by 1e-3·√N standard errors costs, and
 #: simulations with the default tolerances show no less

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import Block
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.objective.residuals import ResidualFunction
-
-Vector = npt.NDArray[np.float64]
 
 #: errors of a whole run over the tolerance of one step: they add up
 GROWN = 10.0

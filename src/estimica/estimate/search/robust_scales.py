@@ -8,15 +8,14 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.objective.cost import Objective, scored, scored_at
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Iteration, Limits, SearchResult, Status
 
-Vector = npt.NDArray[np.float64]
 PASSES = 25  # of a search whose robust scales are taken anew in between
 SETTLED = 1e-6  # a relative change of these scales that is none
 LEAST, MOST = 0.1, 30.0  # shares of a change, beyond which its secant is not believed

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.search.descent import (
     Attempt,
@@ -21,8 +19,6 @@ from estimica.estimate.search.descent import (
 
 __all__ = ["Iteration", "Limits", "Method", "OnIteration", "SearchResult", "Status", "search"]
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 _FURTHER = (
     Attempt(wary=True),
     Attempt(wary=True, mirrored=True),

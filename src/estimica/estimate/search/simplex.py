@@ -10,15 +10,13 @@ from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.failing_region import beside
 from estimica.estimate.search.run import Iteration, Limits, OnIteration, SearchResult, Status
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Evaluate = Callable[[Vector], Point | Failure]
 EDGE = 0.1  # of the first simplex, over the size of each coordinate
 POLLED = (0.3, 0.1, 0.03, 0.01, 1e-3)  # distances of the poll, likewise; 1e-3: far below an error

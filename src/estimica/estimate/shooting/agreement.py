@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import Scoring
 from estimica.estimate.objective.cost import BlockInformation, Objective, Point
 from estimica.estimate.objective.predictor import Failure, Prediction
 
-Vector = npt.NDArray[np.float64]
 Emphases = Sequence[float | Vector]
 #: how far outputs may be apart: a share of the signal, and a share of its residuals
 OF_SIGNAL, OF_RESIDUAL = 1e-4, 1e-2

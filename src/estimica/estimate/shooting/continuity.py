@@ -16,8 +16,8 @@ import numpy.typing as npt
 from scipy.sparse import coo_array, csc_array, eye_array, hstack, vstack
 from scipy.sparse.linalg import SuperLU, splu
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from estimica.base.arrays import Flags, Vector
+
 ROUNDS = 20  # of the active set
 GROWN = 1e6  # changes, in sizes of the states, up to which elimination keeps enough digits
 TINY = 1e-14  # standard error of a coordinate, below which rounding decides

@@ -13,8 +13,8 @@ from time import perf_counter
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.estimate.objective.cost import Objective, Point, scored, scored_by
 from estimica.estimate.objective.residuals import ResidualFunction
@@ -31,7 +31,6 @@ from estimica.estimate.shooting.segments import SegmentedCase
 from estimica.estimate.shooting.stitching import AllSegments, ScoredSegments, SegmentedStudy
 from estimica.simulate.modelica.model import ModelicaModel
 
-Vector = npt.NDArray[np.float64]
 Tell = Callable[[Iteration, Point], None]
 SEGMENTS = 16  # by default, fewer for short records
 GROWTH = 10.0  # of a disturbance within a piece, above which the pieces are halved

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError, SimulationError
 from estimica.compiled.equations import Equations
 from estimica.compiled.kernel import Kernel, build_kernel
@@ -29,7 +29,6 @@ from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.response import Response
 from estimica.structure.sorted_system import SortedSystem
 
-Vector = npt.NDArray[np.float64]
 #: how far, in their sizes, states may be moved for a measured output to agree by all but half
 TRUST = 10.0
 

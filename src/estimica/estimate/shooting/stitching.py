@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.estimate.criteria.scoring import Scoring
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Prediction
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.shooting.continuity import Linearised, Triplets, compressed
 from estimica.estimate.shooting.segments import SegmentedCase, SegmentResults
-
-Vector = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +223,7 @@ class SegmentedStudy:
         return found
 
 
-def _wide(by_unknowns: Vector, columns: Places, slopes: Vector, n: int) -> Vector:
+def _wide(by_unknowns: Vector, columns: Indices, slopes: Vector, n: int) -> Vector:
     """Derivatives by the case's unknowns as derivatives by the coordinates of all."""
     wide = np.zeros((len(by_unknowns), n))
     wide[:, columns] = by_unknowns * slopes[columns]

@@ -13,12 +13,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.experiment.design.problem import DesignProblem, PredictedOutput
 from estimica.infer.sensitivity.run import Measures, of_factor
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

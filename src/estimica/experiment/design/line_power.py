@@ -15,10 +15,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from estimica.base.arrays import Flags, Vector
+
 CLOSE = 1e-6  # of the bound to the value, where the search ends
 FIRST_ROUNDS, ROUNDS = 200, 1000  # of the multiplicative algorithm, over all lines and at the end
 ADDED = 60  # times that lines are added

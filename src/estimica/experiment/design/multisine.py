@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.experiment.design.information import (
@@ -26,8 +26,6 @@ from estimica.experiment.design.result import Candidate, InputDesign, Spectrum
 from estimica.experiment.waveforms.sines import TWO_PI, Multisine
 from estimica.study.tables.input_design import InputDesignTable, Span
 
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 LINES = 50  # unless told
 POWER = 0.5  # of a sine with amplitude 1
 NORMS = 8  # times that the norms of several outputs are adapted

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Hold
 from estimica.base.suggest import did_you_mean
@@ -31,7 +31,6 @@ from estimica.experiment.design.information import InformationMeasures, mean_var
 from estimica.experiment.design.result import Candidate, InputDesign
 from estimica.study.summary import study_summary
 
-Vector = npt.NDArray[np.float64]
 MOST_ROWS = 30  # of a printed table; of more candidates the best are shown
 SHOWN = 15
 STRONG, GREY = 1, 7  # of the palette

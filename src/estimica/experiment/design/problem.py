@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError, SimulationError
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
@@ -27,7 +27,6 @@ from estimica.study.record.samples import Record
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable, names_of
 
-Vector = npt.NDArray[np.float64]
 MOST_SAMPLES = 10_000_000
 
 

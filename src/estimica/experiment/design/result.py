@@ -8,10 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.data.writers import write_csv
@@ -22,8 +20,6 @@ from estimica.study.tables.input_design import InputDesignTable
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

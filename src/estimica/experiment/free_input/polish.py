@@ -10,12 +10,11 @@ from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.experiment.free_input.problem.search import Search
 from estimica.experiment.free_input.starts import within
 
-Vector = npt.NDArray[np.float64]
 SWEEPS = 3
 WORTH = 1e-5  # of the criterion, below which a move is no gain
 

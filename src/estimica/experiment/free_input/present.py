@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.signals import Hold, Signal
 from estimica.base.view import (
@@ -29,7 +28,6 @@ from estimica.experiment.free_input.problem.limits import KEPT
 from estimica.experiment.free_input.result import Attempt, FreeInput
 from estimica.study.summary import study_summary
 
-Vector = npt.NDArray[np.float64]
 STRONG, GREY = 1, 7  # of the palette
 TOLD = 0.01  # difference between the search and the engine that is worth a word
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.signals import Signal
 from estimica.data.writers import write_csv
 from estimica.experiment.free_input.problem.limits import Limits
@@ -19,8 +19,6 @@ from estimica.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,13 @@ import math
 from collections.abc import Callable, Mapping
 from time import perf_counter
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Vector
 from estimica.experiment.free_input.result import FreeInput
 from estimica.experiment.free_input.work import FreeInputDesign, Progress, SearchBudget
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable
 
 __all__ = ["FreeInput", "Progress", "free_input"]
-
-Vector = npt.NDArray[np.float64]
 
 
 def free_input(

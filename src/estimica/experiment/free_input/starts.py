@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Hold, Signal
 from estimica.experiment.design.signal_class import CandidateContext, require_class, signals_of
@@ -21,7 +21,6 @@ from estimica.experiment.waveforms.sines import Chirp, Sine
 from estimica.experiment.waveforms.straight import Square
 from estimica.study.tables.input_design import InputDesignTable, values_of
 
-Vector = npt.NDArray[np.float64]
 Score = Callable[[Mapping[str, Signal]], float]
 COARSE = 24  # frequencies of the first look at several inputs
 DENSE = 80  # and at a single one

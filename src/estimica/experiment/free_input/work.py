@@ -9,8 +9,8 @@ from itertools import product
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
@@ -41,7 +41,6 @@ from estimica.simulate.function.model import FunctionModel
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable, values_of
 
-Vector = npt.NDArray[np.float64]
 MOST_SCENARIOS = 64
 TIGHTENED = 4  # times that limits of outputs are drawn in, where they are passed between nodes
 WIDEST = 0.4  # of a range, by which its limits can be drawn in

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.experiment.frequency.spectra import Spectra, positive
-
-Vector = npt.NDArray[np.float64]
 
 ALIKE = 0.05  # mean square by which periods may differ, relative to the signal's variance
 UNEXCITED_LINE = 1e-6  # power of a line relative to the strongest one: not excited

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.view import (
     Curve,
     Curves,
@@ -21,7 +21,6 @@ from estimica.base.view import (
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.experiment.frequency.run import FrequencyEstimate
 
-Vector = npt.NDArray[np.float64]
 MOST = 400  # rows of the table
 FLOOR = 0.05  # of a magnitude: where its ribbon ends below, on a logarithmic axis
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.suggest import did_you_mean
 from estimica.data.readers import as_data
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from estimica.study.case import Case
 
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 Method = Literal["multisine", "welch"]
 Hold = Literal["previous", "linear", "none"]
 METHODS = ("multisine", "welch")

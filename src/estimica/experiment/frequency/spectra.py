@@ -5,13 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ExperimentError
-
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.experiment.frequency.spectra import Spectra, positive
-
-Vector = npt.NDArray[np.float64]
 
 SEGMENTS = 8  # of a record, before they overlap by half
 #: squared correlation of the spectra of neighbouring Hann windows that overlap by half

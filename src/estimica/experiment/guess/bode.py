@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ExperimentError
-from estimica.base.signals import Vector
-
-Complex = npt.NDArray[np.complex128]
 
 FEWEST = 4
 CORNERS = 400  # tried, from a decade below the lowest to a decade above the highest frequency

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimica.base.signals import Vector
+from estimica.base.arrays import Vector
 from estimica.base.view import Curve, Curves, Panel, Table
 from estimica.experiment.guess.bode import BodeGuess
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
-from estimica.base.signals import Vector
 from estimica.compiled.model.interface import Model, OperatingPoint
 from estimica.experiment.guess.bode import BodeGuess
 from estimica.experiment.guess.quantities import (

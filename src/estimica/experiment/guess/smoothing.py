@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimica.base.signals import Vector
+from estimica.base.arrays import Vector
 
 BINS = 200  # samples are averaged to at most so many
 WIDTHS = 12  # tried, between the two shares of the record

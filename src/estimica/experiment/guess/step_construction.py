@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from estimica.base.signals import Vector
+from estimica.base.arrays import Vector
 from estimica.experiment.guess.smoothing import Smoothed, smoothed
 from estimica.experiment.guess.step_levels import StepLevels
 from estimica.experiment.guess.step_record import FEWEST, StepRecord

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
-from estimica.base.signals import Vector
 from estimica.experiment.guess.smoothing import smoothed
 from estimica.experiment.guess.step_record import StepRecord
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
-from estimica.base.signals import Vector
 from estimica.data.table import Data
 
 JUMP = 0.3  # of the range of the input, from which on a change is a jump

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from estimica.base import view as show
-from estimica.base.signals import Vector
+from estimica.base.arrays import Vector
 from estimica.data.objects import data_of_object
 from estimica.data.table import Data
 from estimica.experiment.guess.step_construction import (

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
-from estimica.base.signals import Vector
 from estimica.compiled.model.interface import Model, ModelResponse
 from estimica.experiment.guess.quantities import (
     FIRST_ORDER,

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
-from estimica.base.signals import Hold, Signal, Vector
+from estimica.base.signals import Hold, Signal
 from estimica.data.writers import write_csv
 
 SAME_TIME = 1e-9  # a corner this near to a stamp, as a share of the record, is at the stamp

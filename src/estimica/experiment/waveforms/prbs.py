@@ -8,7 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from estimica.base.signals import Hold, Vector
+from estimica.base.arrays import Vector
+from estimica.base.signals import Hold
 from estimica.experiment.waveforms.base import PiecewiseLinear, require_few_corners
 
 REGISTERS = (2, 20)

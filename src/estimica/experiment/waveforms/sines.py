@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from estimica.base.signals import Vector
+from estimica.base.arrays import Vector
 from estimica.experiment.waveforms.base import Smooth, require_few_corners
 from estimica.study.fields.counts import LINE
 

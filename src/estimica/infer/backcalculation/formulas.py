@@ -10,7 +10,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
+
 ITERATIONS = 100
 SMALL = 1e-10  # relative step at which a search has ended: the next would be far smaller
 LITTLE = 1e-14  # of the sum of squares: a gain below a millionth of a standard error

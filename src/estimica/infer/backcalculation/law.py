@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.infer.backcalculation.formulas import Shape
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import Curve, Curves, Panel, name_with_unit
 from estimica.infer.backcalculation.law import Law
 from estimica.infer.backcalculation.result import BackCalculation
 
-Vector = npt.NDArray[np.float64]
 #: (horizontal, vertical) axis logarithmic
 AXES = {
     "linear": (False, False),

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError, EstimicaError, InferError, StructureError
 from estimica.base.problems import raise_all
 from estimica.base.signals import Signal
@@ -19,8 +19,6 @@ from estimica.study.case import Case, InputColumn
 from estimica.study.record.samples import data_of, examine, stamps_of
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 #: problems of cases that do not matter where nothing is compared
 _NOT_NEEDED = ("C004",)
 
@@ -91,7 +89,7 @@ def _signals(case: Case, has_time: bool) -> dict[str, Signal]:
     return dict(found.inputs)
 
 
-def _counting(case: Case, stamps: Vector, signals: Mapping[str, Signal], has_time: bool) -> Mask:
+def _counting(case: Case, stamps: Vector, signals: Mapping[str, Signal], has_time: bool) -> Flags:
     """The rows that count; without time those that have a value of every input."""
     counts = np.ones(len(stamps), bool)
     if not has_time:

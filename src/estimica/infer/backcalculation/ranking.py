@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.infer.backcalculation.formulas import CannotFit, Shape, constant, shapes
 from estimica.infer.backcalculation.law import Law, LawParameter
 
-Vector = npt.NDArray[np.float64]
 #: the simplest first
 KINDS = (
     "constant",

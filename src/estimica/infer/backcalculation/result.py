@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.infer.backcalculation.points import CasePoints, FailedPoint
@@ -20,8 +21,6 @@ from estimica.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Vector = npt.NDArray[np.float64]
 
 
 class NamedLaws(dict[str, Laws]):

@@ -8,7 +8,6 @@ from os import PathLike
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.base.problems import Problem, raise_all
@@ -23,7 +22,6 @@ from estimica.study.file.read import read_study
 from estimica.study.study import Study
 from estimica.study.tables.backcalculate import BackcalculateTable, backcalculate_table
 
-Vector = npt.NDArray[np.float64]
 MOST_AGAINST = 4  # inputs that are taken where the user names none
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure, Prediction
 
-Vector = npt.NDArray[np.float64]
 #: relative size of a singular value that counts as zero
 SMALL = 1e-8
 

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.unknowns import Unknowns
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Ends = tuple[float, float]
 Widened = Callable[[float, Ends], Ends]
 NOTHING = (math.nan, math.nan)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.study.record.transform import Transform
 
-Vector = npt.NDArray[np.float64]
 STEPS = 100
 HALVINGS = 40
 ACCURACY = 1e-12

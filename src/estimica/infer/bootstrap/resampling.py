@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.scoring import Block, Noise
@@ -20,7 +21,6 @@ from estimica.infer.bootstrap.inversion import inverse
 from estimica.infer.covariance.block_length import block_length
 from estimica.infer.refit import FitContext, noise_freedom_at
 
-Vector = npt.NDArray[np.float64]
 Kind = Literal["parametric", "residual", "block"]
 KINDS = ("parametric", "residual", "block")
 

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.estimate.fit.result import Fit
 from estimica.infer.bootstrap.intervals import Spread, empty_spread, spread, widened
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Vector = npt.NDArray[np.float64]
 #: share of failed replicates above which the others say nothing of standard errors and intervals:
 #: a middle 95 % that leaves out as many as lie outside of it is no 95 %
 MANY = 0.05

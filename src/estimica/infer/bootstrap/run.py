@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.estimate.fit.result import Fit
@@ -52,8 +51,6 @@ from estimica.infer.refit import (
     shortfall,
 )
 from estimica.study.study import Study
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import Freedom, freedom
 from estimica.estimate.criteria.scoring import Block, Scoring
@@ -16,9 +16,6 @@ from estimica.estimate.objective.cost import BlockInformation, Objective, scored
 from estimica.estimate.objective.predictor import Failure, Prediction
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Status
-
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

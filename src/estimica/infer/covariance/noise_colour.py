@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.infer.covariance.grid import (
     GriddedResiduals,
     folded,
@@ -25,7 +25,6 @@ from estimica.infer.covariance.noise_memories import (
 )
 from estimica.infer.covariance.noise_swing import parzen, swings
 
-Vector = npt.NDArray[np.float64]
 #: standard deviations of a cross-correlation, beyond which two outputs are disturbed together:
 #: the highest of some twenty lags of independent noise stays below in 95 %
 TOGETHER = 3.0

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+from estimica.base.arrays import Indices, Vector
+
 #: the shortest memory in samples, below which noise is white, and the factor to the next one: twice
 #: as many change no interval by 1 %
 SHORTEST, FACTOR = 0.7, math.sqrt(2)
@@ -105,7 +104,7 @@ class Memories:
 
     chance: Vector
     weights: Vector
-    places: Places  # (M, 3): which memories each sum has
+    places: Indices  # (M, 3): which memories each sum has
     own: Vector  # (M, 3): their weights
     doubt: Vector  # covariance of the logarithms of these weights
     deviance: float  # of the best sum
@@ -169,7 +168,7 @@ def _whole(weights: Vector, parts: Vector) -> Vector:
     return np.asarray(np.maximum(np.einsum("mk,mkf->mf", weights, parts), 1e-300))
 
 
-def _sums(count: int) -> tuple[Places, Vector]:
+def _sums(count: int) -> tuple[Indices, Vector]:
     """(places, there): white noise alone, with one memory and with two."""
     one = [(0, k, 0) for k in range(1, count)]
     last = count - len(ALTERNATING)

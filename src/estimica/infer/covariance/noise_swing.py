@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.infer.covariance.block_length import correlation_length
 from estimica.infer.covariance.grid import (
     GriddedResiduals,
@@ -15,7 +15,6 @@ from estimica.infer.covariance.grid import (
     toeplitz_product,
 )
 
-Vector = npt.NDArray[np.float64]
 #: rounds in which what the fit has taken from the noise is put back: with the second the variance
 #: of white noise is SSR/(N − p) up to (p/N)², further ones change intervals by less than 1 %
 ROUNDS = 2

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import effective
 from estimica.estimate.conclusion.identifiability import direction_error, null_space
@@ -23,7 +24,6 @@ from estimica.infer.covariance.score import (
 from estimica.study.record.transform import transform_of
 from estimica.study.response_columns import ResponseColumns
 
-Vector = npt.NDArray[np.float64]
 Part = tuple[Vector, Vector]  # slopes and the covariance of what they belong to
 
 

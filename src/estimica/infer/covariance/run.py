@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.as_json import finite
@@ -28,7 +28,6 @@ from estimica.infer.covariance.score import (
 from estimica.infer.input_errors import refuse_input_errors
 from estimica.study.summary import study_summary
 
-Vector = npt.NDArray[np.float64]
 #: memories that a record must hold for intervals of kind "hac" to cover by 92 % and more: with four
 #: of them they covered by 82 to 94 % in simulated experiments
 MEMORIES = 8

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.infer.covariance.grid import residual_grids
 from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.noise_colour import Colour, colours, crossing
 
-Vector = npt.NDArray[np.float64]
 LEAST_SHARE = 0.05  # of its variance that a residual keeps, or white noise in any direction
 
 

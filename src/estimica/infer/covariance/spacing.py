@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+from estimica.base.arrays import Indices, Vector
+
 JITTER = 0.2  # of a step, by which a stamp may be off its grid
 REGULAR = 0.95  # share of the steps that must lie on it
 WIDEST = 20  # grid places for each sample, at most
@@ -18,7 +17,7 @@ WIDEST = 20  # grid places for each sample, at most
 class Spacing:
     """Places of samples on a grid of `step`; where there is no grid, their numbers."""
 
-    places: Places  # rising, from 0
+    places: Indices  # rising, from 0
     step: float  # seconds of one lag; where stamps are irregular, in the median
     regular: bool
     missing: int  # places without a sample
@@ -71,7 +70,7 @@ def spacing(time: Vector, axis: str = "time") -> Spacing:
     return Spacing(np.arange(n), step, False, 0, *ends, axis)
 
 
-def _places(steps: Vector, step: float) -> Places | None:
+def _places(steps: Vector, step: float) -> Indices | None:
     """Places on a grid of `step`, if the samples lie on one."""
     if step <= 0:
         return None

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.objective.cost import (
@@ -20,7 +20,6 @@ from estimica.estimate.objective.cost import (
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.setup import Setup
 
-Vector = npt.NDArray[np.float64]
 Kind = Literal["gauss-newton", "differences"]
 STEP = 1e-4  # relative, of differences
 STRIDE = 0.1  # relative, of differences of a cost that has kinks or steps

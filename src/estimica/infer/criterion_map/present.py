@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import Curve, Heat, Page, Section, Table, name_with_unit
@@ -15,7 +15,6 @@ from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.criterion_map.run import CriterionMap
 from estimica.study.summary import study_summary
 
-Vector = npt.NDArray[np.float64]
 KINDS = ("map",)
 FLOOR = 0.05  # share of the points drawn as lowest: below, colours show only where the grid met it
 MOST_HOLES = 20

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.scoring import Scales
@@ -34,7 +34,6 @@ from estimica.infer.criterion_map.hessian import Kind, curvature, unsimulated
 from estimica.study.fields.counts import MAP_POINTS
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 VALLEY = 1e-3  # ratio of the eigenvalues, in relative units, below which there is a valley
 HALF_WIDTH = 0.5  # of the map, relative to the value
 DECADES = math.log(4.0)  # half width on a logarithmic scale

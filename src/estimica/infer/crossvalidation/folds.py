@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.estimate.criteria.scoring import Block
 from estimica.estimate.objective.cost import (
@@ -29,8 +29,6 @@ from estimica.infer.covariance.linearisation import pseudo_inverse
 from estimica.infer.refit import FitContext, refit
 from estimica.study.record.samples import MeasuredOutput, Record
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Key = tuple[str, str]  # case and output
 LOST = 10.0  # growth of a standard error from which on an unknown is kept where it was
 FAINT = 1e-4  # of all information, so that what remains can be inverted

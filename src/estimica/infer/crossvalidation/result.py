@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.estimate.fit.result import Fit, OutputComparison
 from estimica.infer.refit import unfinished
 from estimica.study.record.transfer import Transfer
 
-Vector = npt.NDArray[np.float64]
 Array = TypeVar("Array", Vector, npt.NDArray[np.int8])
 AS_WELL, WORSE = 1.1, 1.5  # ratios of errors: about the same, clearly worse
 SCATTERS = 3.0  # ratio of standard errors from which on tuners scatter too much

@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.prefilter import error_filter
@@ -37,7 +37,6 @@ from estimica.infer.refit import (
 from estimica.study.record.samples import MeasuredOutput
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 WAYS = ("case", "time")
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.result import Identifiability as FitIdentifiability
@@ -28,7 +28,6 @@ from estimica.infer.sensitivity.run import Quiet, SensitivityMeasures, measures,
 from estimica.study.noise_free import tuners_of_noise, without_noise_tuners
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 CORRELATED = 0.95  # from which on two unknowns count as hardly told apart
 
 

@@ -12,16 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.conclusion.freedom import freedom
 from estimica.estimate.identify.accuracy import scaled_columns
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.infer.covariance.linearisation import pseudo_inverse
-
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

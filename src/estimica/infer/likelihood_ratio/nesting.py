@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, scored
@@ -15,7 +15,6 @@ from estimica.estimate.unknowns import Unknown
 from estimica.infer.likelihood_ratio.held_noise import with_noise
 from estimica.infer.likelihood_ratio.partial_fit import noise_label
 
-Vector = npt.NDArray[np.float64]
 CLOSE = 1e-5  # of the null model's Σρ²: how far two simulations of the same model may lie apart
 
 

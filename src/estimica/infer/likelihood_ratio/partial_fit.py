@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.run import conclude
 from estimica.estimate.criteria.scoring import Block
@@ -24,7 +25,6 @@ from estimica.study.case import Case, OutputColumn, Sigma, StartValue
 from estimica.study.response_columns import ResponseColumns
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 Places = dict[tuple[str, str, str], int]  # of the unknowns, by kind, case and name
 
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.posterior.unbounded import Unbounded
 
-Vector = npt.NDArray[np.float64]
 #: curvature that a bounded coordinate has at least, for the size of the first steps only: that of
 #: the logistic density in its middle is 1/2, and a quarter keeps directions that the data leave
 #: open at a few units

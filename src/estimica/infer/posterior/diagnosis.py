@@ -12,11 +12,10 @@ import warnings
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.infer.posterior.libraries import arviz
 
-Vector = npt.NDArray[np.float64]
 #: chains agree below this R-hat, and are worth something from so many effective draws a chain on
 #: (Vehtari et al. 2021, section 4: 1.01, and 100 a chain)
 AGREED, EFFECTIVE = 1.01, 100

@@ -7,13 +7,11 @@ and Computational Science 5, 2010.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.infer.posterior.counting import CountedDensity
 from estimica.infer.posterior.density import Density
 from estimica.infer.posterior.samplers import SamplerDraws, chain_start
 
-Vector = npt.NDArray[np.float64]
 #: walkers an unknown, and at least: emcee's authors advise many more than twice the unknowns
 WALKERS, LEAST = 4, 16
 #: steps of which one is kept: a walker remembers some 30 to 100 steps, so that nothing is lost

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.criteria.noise_law import LAWS, LOG_2PI
 from estimica.estimate.criteria.noise_likelihood import residual_limits
 from estimica.estimate.criteria.scoring import Block
@@ -17,7 +17,6 @@ from estimica.estimate.objective.predictor import Failure
 from estimica.infer.posterior.chain import Chain
 from estimica.study.record.transfer import Transfer
 
-Vector = npt.NDArray[np.float64]
 #: draws that are simulated once more: the ends of a 95 % band are quantiles of ten draws on either
 #: side, and leave-one-out weights are smoothed by their upper fifth
 DRAWS = 400

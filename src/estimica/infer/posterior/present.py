@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
@@ -33,7 +32,6 @@ from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.verdict import outcome
 from estimica.study.summary import study_summary
 
-Vector = npt.NDArray[np.float64]
 PICTURES = ("pairs", "distribution", "chains", "predictive")
 MOST_PAIRS = 8
 BARS = 40

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.estimate.fit.result import Fit
 from estimica.infer.posterior.chain import Chain
 from estimica.infer.posterior.diagnosis import Comparison, Spread, comparison, spread
@@ -19,8 +19,6 @@ from estimica.infer.posterior.predictive import Predictive
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

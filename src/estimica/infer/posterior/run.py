@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
@@ -35,7 +35,6 @@ from estimica.infer.posterior.samplers import nuts
 from estimica.infer.refit import Estimate, FitContext, estimate_of, fit_context, fit_context_of
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 Method = Literal["auto", "nuts", "ensemble"]
 METHODS = ("auto", "nuts", "ensemble")
 

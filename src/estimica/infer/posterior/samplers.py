@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.infer.posterior.counting import CountedDensity
 from estimica.infer.posterior.density import Density, Impossible
 
-Vector = npt.NDArray[np.float64]
 #: draws around the estimate that are tried as the beginning of a chain; a model that cannot be
 #: simulated at one of twenty is refused
 TRIES = 20

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
 
-Vector = npt.NDArray[np.float64]
 #: how near a bound a chain may begin, as a share of the range, or of the coordinate's size where
 #: there is one bound only: beyond it the density in these coordinates is flat, and a chain that
 #: begins there needs its whole warm-up to come back

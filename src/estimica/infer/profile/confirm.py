@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.fit.result import StartResult
 from estimica.estimate.run.multistart import start_points
 from estimica.infer.profile.branch import Branch, Ending, Stop, branch_of
@@ -22,8 +22,6 @@ from estimica.infer.profile.terms import Terms
 from estimica.infer.profile.walk import Walker
 from estimica.infer.refit import FitContext
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Side = tuple[int, int]  # unknown and direction
 
 #: stops of other walks that fits from outside begin at: each is an optimum with something else

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.objective.cost import Point
 from estimica.infer.profile.branch import Stop
 from estimica.infer.profile.held_refit import HeldRefit
 from estimica.infer.profile.terms import Terms
-
-Vector = npt.NDArray[np.float64]
 
 ROOTS = 40  # tries to find a crossing: halving alone comes down to 1e-12
 CLOSE = 1e-8  # relative to the threshold, at a crossing

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.infer.profile.branch import Stop
 from estimica.infer.refit import FitContext, refit_apart, refit_held
 
-Vector = npt.NDArray[np.float64]
 #: singular values of the others' columns, over the largest, along which they do not follow
 RCOND = 1e-10
 #: of a coordinate: a search that comes as near to an optimum, at the same cost, ends there

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
@@ -25,8 +25,6 @@ from estimica.infer.profile.threshold import Thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

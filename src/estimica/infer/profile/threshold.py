@@ -6,15 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import Freedom, freedom
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, Point, accuracy_objective, with_curvature_of
 from estimica.infer.covariance.linearisation import pseudo_inverse
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

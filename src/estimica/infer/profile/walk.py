@@ -14,16 +14,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.objective.cost import Point
 from estimica.infer.profile.branch import Branch, Ending, FailedRefit, Stop, branch_of
 from estimica.infer.profile.crossing import crossing
 from estimica.infer.profile.held_refit import HeldRefit, Local
 from estimica.infer.profile.terms import Terms
 from estimica.infer.refit import FitContext
-
-Vector = npt.NDArray[np.float64]
 
 BATCH = 5  # stops that are walked at a time; then they are noted
 TRIES = 6  # with shorter and shorter steps

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.setup import Setup
 from estimica.infer.likelihood_ratio.distribution import ratio_distribution
@@ -19,7 +19,6 @@ from estimica.infer.release.result import Candidate, SearchEnd, Step
 from estimica.infer.release.search import SearchEnding, alike, best
 from estimica.study.tables.release import ReleaseTable
 
-Vector = npt.NDArray[np.float64]
 RANK = 1e-8  # relative size below which a direction counts as without effect
 SUSPECT = 1e-4  # smallest over largest singular value from which on the rank is looked at closely
 

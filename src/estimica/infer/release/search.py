@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.conclusion.likelihood import information
 from estimica.estimate.objective.cost import Objective, scored
 from estimica.estimate.run.fit import limits_of
@@ -23,7 +24,6 @@ from estimica.infer.likelihood_ratio.partial_fit import FreeState
 from estimica.infer.release.order import Group
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 SearchContext = tuple[Setup, Objective]
 #: costs that differ by less are of one optimum, seen through the simulation's own error; for `oe`
 #: relative to the null model's cost

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaincc
 
+from estimica.base.arrays import Vector
 from estimica.infer.covariance.spacing import Spacing
 
-Vector = npt.NDArray[np.float64]
 TESTED = 20  # lags of the Ljung-Box test
 SHOWN = 40  # lags, where nothing asks for more
 MOST = 2000

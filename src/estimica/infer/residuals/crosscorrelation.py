@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
+from estimica.base.arrays import Vector
 from estimica.infer.residuals.series import Series
 
-Vector = npt.NDArray[np.float64]
 BACK, FORTH = 10, 40  # lags that are shown
 ORDER = 10  # of the filter that whitens an input
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaincc
 
 from estimica.base.errors import EstimicaError
@@ -14,7 +13,6 @@ from estimica.estimate.fit.result import Fit, OutputComparison
 from estimica.infer.residuals.run import residuals
 from estimica.infer.residuals.verdict import errors_in_words, listed
 
-Vector = npt.NDArray[np.float64]
 #: chance of white residuals to be looked at closely, which takes one simulation more
 CLOSELY = 0.2
 LAGS = 20  # of the first look; fewer where samples are few

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta, rankdata, t
 
+from estimica.base.arrays import Vector
 from estimica.infer.residuals.series import Series
 
-Vector = npt.NDArray[np.float64]
 #: tests of one series, by the names under which they are shown
 LEVEL = "mean and trend"
 COLOUR = "autocorrelation (Ljung-Box)"

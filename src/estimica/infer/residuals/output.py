@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
 from estimica.base.errors import InferError
@@ -20,7 +19,6 @@ from estimica.infer.residuals.lack_of_fit import lack_of_fit
 from estimica.infer.residuals.series import Series
 from estimica.infer.residuals.shape import TwoLevels, moments, two_levels
 
-Vector = npt.NDArray[np.float64]
 COLOURED_SAMPLES = 24  # independent ones, below which coloured residuals are not asked for shape
 
 

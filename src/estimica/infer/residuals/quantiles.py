@@ -10,12 +10,10 @@ from __future__ import annotations
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr, ndtri_exp
 
+from estimica.base.arrays import Vector
 from estimica.estimate.fit.result import OutputComparison
-
-Vector = npt.NDArray[np.float64]
 
 
 def quantile_residuals(output: OutputComparison, residual: Vector) -> Vector:

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.signals import Signal
 from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
 from estimica.infer.covariance.linearisation import LinearisedFit
@@ -20,7 +21,6 @@ from estimica.study.record.samples import Record
 from estimica.study.record.transfer import Transfer
 from estimica.study.record.transform import transform_of
 
-Vector = npt.NDArray[np.float64]
 LEAST_SHARE = 0.05  # of its variance that a residual keeps, however strong its sample's pull
 
 

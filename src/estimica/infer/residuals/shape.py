@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
+
 APART = 4.0  # distance of two levels in their own spread; halves of a uniform one are 3.5 apart
 RARE = 0.1  # least share of a level
 PASSES = 200

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
 from estimica.estimate.fit.result import CaseFit, Fit
 from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.output_spread import chain_of, level_of, slopes_of
 from estimica.infer.residuals.quantiles import quantile_residuals
 
-Vector = npt.NDArray[np.float64]
 Rest = tuple[Vector, Vector, Vector]  # residuals, Jacobian, metric
 
 

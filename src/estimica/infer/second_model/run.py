@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError, InferError
 from estimica.compiled.model.interface import Model
 from estimica.estimate.fit.result import Fit
@@ -25,7 +25,6 @@ from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
-Vector = npt.NDArray[np.float64]
 ZERO = 1e-6  # value of a tuner, relative to its scale, that is about zero
 NOTHING = 1e-9  # effect of a tuner, relative to the largest, that is rounding
 CLEAR = 3.0  # times what the first model changes, from which on a change is the second's own

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
@@ -24,7 +25,6 @@ from estimica.infer.covariance.linearisation import linearise_fit
 from estimica.study.noise_free import tuners_of_noise
 from estimica.study.record.samples import MeasuredOutput
 
-Vector = npt.NDArray[np.float64]
 Quiet = Mapping[str, float | Sequence[float] | Vector]
 SMALLEST = 1e-12  # relative singular value of a Hessian that counts
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.view import Bar, Bars, Table
 from estimica.optimise.assess.global_sensitivity import rank_correlations, regression
 from estimica.optimise.assess.result import Assessment
 
-Vector = npt.NDArray[np.float64]
 MOST = 60  # bars of one picture
 SURE = 2.0  # standard errors from which on a rank correlation stands out
 

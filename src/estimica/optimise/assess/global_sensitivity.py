@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.optimise.assess.samples import Samples, shape
 from estimica.study.tables.optimise import Distribution
 
-Vector = npt.NDArray[np.float64]
 FEWEST = 16  # base samples of Sobol's indices that mean anything
 TRAJECTORIES = 10, 100  # of Morris' screening: fewest and most
 LEVELS = 4  # of Morris' grid

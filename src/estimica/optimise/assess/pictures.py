@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import (
@@ -27,8 +28,6 @@ from estimica.optimise.assess.effects import tornado
 from estimica.optimise.assess.result import Assessment
 from estimica.optimise.criteria.censored import CensoredColumn
 
-Vector = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 BLUE, RED, GREEN, ORANGE, GREY = 0, 1, 2, 4, 7
 NOT_REACHED = "not reached: above"
 BINS = 60
@@ -193,7 +192,7 @@ def _crossed(level: Vector) -> list[tuple[int, int]]:
     low = np.isfinite(level) & (level <= 0)
     high = np.isfinite(level) & (level > 0)
 
-    def at_a_corner(marked: Mask) -> Mask:
+    def at_a_corner(marked: Flags) -> Flags:
         return marked[:-1, :-1] | marked[1:, :-1] | marked[:-1, 1:] | marked[1:, 1:]
 
     both = np.argwhere(at_a_corner(low) & at_a_corner(high))

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Flags, Vector
 from estimica.optimise.assess.global_sensitivity import GlobalSensitivity
 from estimica.optimise.assess.local_sensitivity import LocalSensitivity
 from estimica.optimise.assess.samples import Samples
@@ -23,8 +23,6 @@ from estimica.study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
-Vector = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 AT_LEAST = ", at least"  # ends the name of a column of what was not reached
 
 
@@ -50,7 +48,7 @@ class Assessment:
     places: tuple[CriterionInCase, ...]
     values: Vector  # (N, K)
     at_least: Vector  # (N, K) of what was not reached, otherwise NaN
-    done: Mask
+    done: Flags
     failures: tuple[FailedSample, ...]
     interrupted: bool = False
     seconds: float = 0.0
@@ -85,12 +83,12 @@ class Assessment:
         return as_object(self)
 
     @cached_property
-    def good(self) -> Mask:
+    def good(self) -> Flags:
         """Samples that were simulated."""
         return np.asarray(np.isfinite(self.least).all(axis=1), bool)
 
     @cached_property
-    def open(self) -> Mask:
+    def open(self) -> Flags:
         """What was not reached in samples that were simulated, (N, K)."""
         return np.isfinite(self.at_least)
 
@@ -135,13 +133,13 @@ class Assessment:
     def _counted(self) -> list[int]:
         return [k for k, p in enumerate(self.places) if p.role != "watch"]
 
-    def column(self, k: int, rows: Mask | None = None) -> CensoredColumn:
+    def column(self, k: int, rows: Flags | None = None) -> CensoredColumn:
         """Criterion `k` in the samples that were simulated and that count, or in some of them."""
         chosen = self.good & self.drawn if rows is None else rows & self.good
         return CensoredColumn(self.places[k], self.values[chosen, k], self.at_least[chosen, k])
 
     @cached_property
-    def held(self) -> Mask:
+    def held(self) -> Flags:
         """Whether each demand holds, (N, K); what is only watched holds, what failed does not.
 
         Nor does the demand of what was not reached.
@@ -157,12 +155,12 @@ class Assessment:
         return found
 
     @property
-    def satisfied(self) -> Mask:
+    def satisfied(self) -> Flags:
         """Samples in which all demands hold; a sample that failed satisfies none."""
         return np.asarray(self.held.all(axis=1), bool)
 
     @property
-    def drawn(self) -> Mask:
+    def drawn(self) -> Flags:
         """Samples that were reached and that count; the others serve a sensitivity analysis."""
         return np.asarray(self.done & (np.arange(len(self.done)) < self.samples.draws), bool)
 
@@ -262,7 +260,7 @@ class Assessment:
         return show.html(self.table())
 
 
-def share_of(held: Mask) -> tuple[float, tuple[float, float]]:
+def share_of(held: Flags) -> tuple[float, tuple[float, float]]:
     """The share that holds, with its 95 % interval."""
     count = len(held)
     share = float(held.sum()) / count if count else float("nan")

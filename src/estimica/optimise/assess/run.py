@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError, EstimicaError
 from estimica.base.suggest import did_you_mean
 from estimica.execute.outcome import Outcome, error_text
@@ -28,7 +28,6 @@ from estimica.optimise.design import Design, prepare_design
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
-Vector = npt.NDArray[np.float64]
 TRIAL = 0.25  # s of samples that are simulated here first, to see how long one takes
 PIECE = 0.5  # s of a piece: little is lost when it ends, and noting it costs little beside it
 SHARES = 4  # pieces of each worker at least, so that all end together

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 from scipy.stats import qmc
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.study.fields.counts import COMBINATIONS
 from estimica.study.tables.input_design import Span
 from estimica.study.tables.optimise import Distribution
 
-Vector = npt.NDArray[np.float64]
 Draw = str  # random, latin-hypercube, sobol
 MOST = COMBINATIONS
 #: values of all parameters at all points: 0.4 GB, and some copies

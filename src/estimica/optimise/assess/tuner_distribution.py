@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit as search
@@ -30,7 +30,6 @@ from estimica.study.tables.montecarlo import MontecarloTable
 from estimica.study.tables.sample import sample_table
 from estimica.study.tuner import Tuner
 
-Vector = npt.NDArray[np.float64]
 FIT, BOOTSTRAP, SAMPLE = "fit", "bootstrap", "sample"
 
 

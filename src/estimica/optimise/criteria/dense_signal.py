@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from numpy.polynomial import chebyshev
 
+from estimica.base.arrays import Indices, Vector
 from estimica.optimise.criteria.panels import NODES, TO_COEFFICIENTS, Panels
 from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 
-Vector = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 #: f(t, z) and its derivative by z
 Integrand = Callable[[Vector, Vector], tuple[Vector, Vector]]
 GAUSS, WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -33,7 +31,7 @@ KINK = 1e-5  # of a signal's largest rate: less is the same, divided by the widt
 class PanelPositions:
     """Places in panels: which panel, and where in it from -1 to 1."""
 
-    panel: Wholes
+    panel: Indices
     x: Vector
 
 
@@ -270,7 +268,7 @@ class DenseSignal:
 
         return self._integrated(self._pieces(_roots(self.coefficients)), size)
 
-    def _pieces(self, cuts: PanelPositions | None) -> tuple[Wholes, Vector, Vector]:
+    def _pieces(self, cuts: PanelPositions | None) -> tuple[Indices, Vector, Vector]:
         """(panel, from, to) in local coordinates: whole panels, cut at places."""
         panel = np.arange(len(self))
         low, high = np.full(len(self), -1.0), np.full(len(self), 1.0)
@@ -285,7 +283,7 @@ class DenseSignal:
 
     def _integrated(
         self,
-        pieces: tuple[Wholes, Vector, Vector],
+        pieces: tuple[Indices, Vector, Vector],
         integrand: Integrand,
     ) -> ValueWithGradient:
         panel, low, high = pieces

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.score import CriterionInCase, Measure
 from estimica.source.formula import Formula, parse_formula
-
-Vector = npt.NDArray[np.float64]
 
 
 class ValueScorer:

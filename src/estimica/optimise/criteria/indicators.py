@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError, SimulationError
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import Curve, Curves, Panel
@@ -21,7 +21,6 @@ from estimica.simulate.engine.run import Options
 from estimica.study.indicator import Indicator
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 SAMPLES = 601  # of a curve
 
 

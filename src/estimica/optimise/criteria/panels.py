@@ -15,8 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from estimica.base.arrays import Flags, Vector
 
 NODES = 9
 _ANGLES = np.pi * np.arange(NODES)[::-1] / (NODES - 1)
@@ -57,14 +56,14 @@ class Panels:
         edges = _distinct(np.sort(np.concatenate([self.low, self.high[-1:], breaks])))
         return Panels(edges[:-1], edges[1:], breaks)
 
-    def holding(self, times: Sequence[float]) -> Mask:
+    def holding(self, times: Sequence[float]) -> Flags:
         """The panels that one of the times is inside of."""
         found = np.zeros(self.size, bool)
         for t in times:
             found |= (self.low < t) & (t < self.high)
         return found
 
-    def cut(self, which: Mask, parts: int = 2) -> Panels:
+    def cut(self, which: Flags, parts: int = 2) -> Panels:
         """The same with some panels cut into equal parts."""
         shares = np.arange(1, parts) / parts
         inner = (self.low[which, None] + (self.high - self.low)[which, None] * shares).ravel()

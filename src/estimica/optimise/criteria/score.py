@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.optimise.criteria.smooth_constraint import ConstraintSource
 from estimica.study.criterion import Criterion, Role, not_reached_text
 
-Vector = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 HELD = 1e-6  # of a demand: by how much it may be missed and still hold
 
 
@@ -137,7 +135,7 @@ class DesignPoint:
     worst: DesignPoint | None = None  # all scenarios' scores, where the worst of them counts
 
     @cached_property
-    def reached(self) -> Mask:
+    def reached(self) -> Flags:
         """Which scores are values, (K,)."""
         if self.at_least is None:
             return np.ones(len(self.places), bool)

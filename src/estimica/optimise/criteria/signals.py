@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
@@ -15,7 +15,6 @@ from estimica.compiled.model.interface import VARYING_ROLES
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.source.formula import Formula, parse_formula
 
-Vector = npt.NDArray[np.float64]
 TIME = "time"
 
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.optimise.criteria.dense_signal import DenseSignal
 from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 
-Vector = npt.NDArray[np.float64]
 PEAKS = 4  # extrema that are looked at, the largest ones
 MARGIN = 1e-3  # of the band: how far a design stays from its edge
 ENTRIES = PEAKS + 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import DesignError, SimulationError
 from estimica.base.quantities import Quantity
@@ -29,7 +30,6 @@ from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
 from estimica.simulate.engine.run import Options, Run
 from estimica.study.criterion import Criterion
 
-Vector = npt.NDArray[np.float64]
 RESOLVED = 1e-8  # of a signal's range: what its last coefficients may be
 TIGHT = 1e-8  # the loosest relative tolerance of a simulation
 ROUNDS = 6

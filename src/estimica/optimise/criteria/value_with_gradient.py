@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.study.tables.optimise import OptimiseTable
 
-Vector = npt.NDArray[np.float64]
 EDGE = 1e-3  # of the box
 REACH = 10.0  # how far to look where there is no bound, in coordinates of size one
 

@@ -7,13 +7,12 @@ downhill stays in the first one. A seeded sample of the whole range sees others.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.methods.poll import sizes
 from estimica.optimise.problem import Evaluation, OptimisationProblem
 
-Vector = npt.NDArray[np.float64]
 DESIGNS = 12  # that are tried, for each tuner
 STARTS = 5  # of them that a search begins at
 DECADE = 10.0  # how far to look where there is no bound, and from which range on by decades

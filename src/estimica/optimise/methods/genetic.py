@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.optimise.methods.box import Box, beside_edge, box_around
 from estimica.optimise.methods.pymoo import library, single_objective
 from estimica.optimise.methods.stop import SearchEnd, Stop
 from estimica.optimise.problem import OptimisationProblem
-
-Vector = npt.NDArray[np.float64]
 
 
 def genetic(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Vector
 from estimica.optimise.methods.box import box_around
 from estimica.optimise.methods.pymoo import library, single_objective
 from estimica.optimise.methods.stop import SearchEnd, Stop, require_no_limits
 from estimica.optimise.problem import OptimisationProblem
 
-Vector = npt.NDArray[np.float64]
 FIRST_STEP = 0.1  # of the box
 
 

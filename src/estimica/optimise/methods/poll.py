@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.problem import FEASIBLE, Evaluation, OptimisationProblem
 
-Vector = npt.NDArray[np.float64]
 #: what a step must gain to be gone on with: relative to the cost, or of the worst violation
 GAIN = 1e-4
 

@@ -7,13 +7,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.optimise.methods.box import Box
 from estimica.optimise.problem import Evaluation, OptimisationProblem
 
-Vector = npt.NDArray[np.float64]
 WALL = 1e12  # cost of a design that cannot be simulated
 SLACK = 1e-6  # by which an equality may be missed, in units of its demand
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
+from estimica.base.arrays import Vector
 from estimica.optimise.failure_penalty import FailurePenalty
 from estimica.optimise.methods.stop import SearchEnd, Stop, require_no_limits
 from estimica.optimise.problem import OptimisationProblem
-
-Vector = npt.NDArray[np.float64]
 
 
 def quasi_newton(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Vector
 from estimica.optimise.methods.genetic import genetic
 from estimica.optimise.methods.pattern import pattern
 from estimica.optimise.methods.quasi_newton import quasi_newton
@@ -22,7 +20,6 @@ from estimica.optimise.methods.stop import SearchEnd, Stop
 from estimica.optimise.problem import OptimisationProblem
 from estimica.study.tables.optimise import DesignMethod
 
-Vector = npt.NDArray[np.float64]
 Search = Callable[[OptimisationProblem, Vector, Stop], SearchEnd]
 
 

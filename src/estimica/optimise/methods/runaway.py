@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.optimise.criteria.score import FailedDesign
 from estimica.optimise.problem import OptimisationProblem, away, split
 
-Vector = npt.NDArray[np.float64]
 FARTHER = (10.0, 100.0, 1e4, 1e8)  # times as far: a minimum beyond would show
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
+from estimica.base.arrays import Vector
 from estimica.optimise.failure_penalty import FailurePenalty
 from estimica.optimise.methods.poll import sizes
 from estimica.optimise.methods.stop import SearchEnd, Stop
 from estimica.optimise.problem import FEASIBLE, Evaluation, OptimisationProblem
 
-Vector = npt.NDArray[np.float64]
 FIRST_STEP = 0.2  # in coordinates of size one
 POLISH_STEP = 0.05  # relative, as a step of the poll
 POLISHED = 1e-3  # of the design: a poll's shortest step

@@ -11,15 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
+from estimica.base.arrays import Vector
 from estimica.optimise.failure_penalty import FailurePenalty
 from estimica.optimise.methods.bounded import ConstraintValues, constraint_values, eased
 from estimica.optimise.methods.stop import SearchEnd, Stop
 from estimica.optimise.problem import FEASIBLE, Evaluation, OptimisationProblem, SearchStalled
 
-Vector = npt.NDArray[np.float64]
 FRESH_STARTS = 3  # with the curvature forgotten, where the line search finds no way down
 GAIN = 1e-6  # relative, that is worth a fresh start
 STIFF = 20.0  # what it costs to exceed elastic limits by their demands

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.optimise.criteria.score import CriterionInCase
 from estimica.optimise.methods.explore import promising, score
 from estimica.optimise.methods.poll import CLOSE, GAIN, LIGHT, Poll, Polling, gain
@@ -29,7 +29,6 @@ from estimica.optimise.problem import (
     TunerDiverged,
 )
 
-Vector = npt.NDArray[np.float64]
 Search = Callable[[OptimisationProblem, Vector, Stop], SearchEnd]
 
 #: kinds whose gradient tells all there is to know nearby; a formula may hide a kink

@@ -9,9 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from estimica.base.errors import DesignError
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.executor import Executor, executor_for
@@ -31,7 +28,6 @@ from estimica.optimise.scenarios import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable, optimise_table
 
-Vector = npt.NDArray[np.float64]
 LIMIT = 1e-4  # of a demand: by how much a limit may be missed
 
 

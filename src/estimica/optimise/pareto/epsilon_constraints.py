@@ -14,8 +14,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.execute.runs.writer import RunWriter
 from estimica.optimise.batch import AnyDesign, point_from_dict, point_to_dict
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
@@ -29,7 +29,6 @@ from estimica.optimise.problem import OptimisationProblem, SearchStopped
 from estimica.optimise.robust import RobustDesign, combined
 from estimica.study.tables.optimise import OptimiseTable
 
-Vector = npt.NDArray[np.float64]
 MISSED = 1e-4  # of a limit: such designs are not on the front
 BESIDE = 1e-3  # of its range, that a criterion may give away at its end of the front
 LEAST = 1e-9  # of a limit

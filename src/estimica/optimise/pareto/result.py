@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
+from estimica.base.arrays import Vector
 from estimica.base.files.write import atomic_replacement
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
@@ -21,7 +21,6 @@ from estimica.study.tables.optimise import OptimiseTable
 if TYPE_CHECKING:
     import pandas as pd
 
-Vector = npt.NDArray[np.float64]
 FLAT = 0.98  # of the height of the plane through the ends: above it there is no knee
 
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.batch import AnyDesign
 from estimica.optimise.criteria.score import CriterionInCase, DesignPoint, FailedDesign
 from estimica.optimise.problem import Many
-
-Vector = npt.NDArray[np.float64]
 
 
 class RoleView:

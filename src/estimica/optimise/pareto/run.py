@@ -13,8 +13,8 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
@@ -35,8 +35,6 @@ from estimica.optimise.problem import FEASIBLE, Evaluation, Many, OptimisationPr
 from estimica.optimise.scenarios import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable, ParetoTable
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

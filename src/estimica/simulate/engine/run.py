@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import ModelError
 from estimica.compiled.kernel import Kernel, SparsityPattern
 from estimica.compiled.llvm.machine_code import SETUP
@@ -24,8 +25,6 @@ from estimica.simulate.engine.history import history_unit
 from estimica.simulate.engine.loop import drive
 from estimica.simulate.engine.rosenbrock import stiff_unit
 
-Reals = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 METHODS = {"auto": at.AUTOMATIC, "explicit": at.EXPLICIT, "implicit": at.IMPLICIT}
 LOG_SIZE = 4096
 FIRST_SEGMENTS = 1024  # steps that a model with delays remembers, doubled where they do not do
@@ -65,9 +64,9 @@ DEFAULT = Options()
 class Pieces:
     """Inputs, piece by piece: u(t) = values[q] + slopes[q] (t - starts[q]) from starts[q] on."""
 
-    starts: Reals  # (nq,), the first is the start of the run
-    values: Reals  # (nq, nu)
-    slopes: Reals  # (nq, nu)
+    starts: Vector  # (nq,), the first is the start of the run
+    values: Vector  # (nq, nu)
+    slopes: Vector  # (nq, nu)
 
     @cached_property
     def addresses(self) -> tuple[int, int, int, int]:
@@ -123,13 +122,13 @@ class Run:
     output to blame, `tuner` the tuner whose sensitivity fails (-1: none).
     """
 
-    times: Reals
-    Y: Reals  # (N, ny)
-    YS: Reals  # (N, ny, m)
+    times: Vector
+    Y: Vector  # (N, ny)
+    YS: Vector  # (N, ny, m)
     status: int
-    summary: Reals = field(repr=False)  # report, counters, x, S, z and d where it ended
+    summary: Vector = field(repr=False)  # report, counters, x, S, z and d where it ended
     sizes: tuple[int, int, int] = field(repr=False)  # nx, m, nz
-    log: Reals = field(repr=False)
+    log: Vector = field(repr=False)
 
     @property
     def ok(self) -> bool:
@@ -154,7 +153,7 @@ class Run:
     def _counter(self, place: int) -> int:
         return int(self.summary[at.N_REPORT + place - at.STEPS])
 
-    def _part(self, start: int, size: int) -> Reals:
+    def _part(self, start: int, size: int) -> Vector:
         begin = at.N_REPORT + at.N_COUNTER + start
         return self.summary[begin : begin + size]
 
@@ -174,24 +173,24 @@ class Run:
         return self._counter(at.EMITTED)
 
     @property
-    def x(self) -> Reals:
+    def x(self) -> Vector:
         """The states where the run ended."""
         return self._part(0, self.sizes[0])
 
     @property
-    def S(self) -> Reals:
+    def S(self) -> Vector:
         """Their sensitivities."""
         nx, m, _ = self.sizes
         return self._part(nx, nx * m).reshape(nx, m)
 
     @property
-    def z(self) -> Reals:
+    def z(self) -> Vector:
         """The algebraic unknowns where the run ended."""
         nx, m, nz = self.sizes
         return self._part(nx * (1 + m), nz)
 
     @property
-    def d(self) -> Reals:
+    def d(self) -> Vector:
         """The modes where the run ended."""
         nx, m, nz = self.sizes
         return self._part(nx * (1 + m) + nz, len(self.summary))
@@ -239,15 +238,15 @@ class Workspace:
         self.atol = part(at.O_ATOL, n)
         self.counters = self.iw[at.STEPS : at.STEPS + at.N_COUNTER]
         self.iw[at.LOG] = self.log.ctypes.data
-        self.times: Reals | None = None
+        self.times: Vector | None = None
         self.pieces: Pieces | None = None
         self.options: Options | None = None
 
-    def _part(self, place: int, size: int) -> Reals:
+    def _part(self, place: int, size: int) -> Vector:
         start = int(self.iw[place])
         return self.rw[start : start + size]
 
-    def set_grid(self, times: Reals, pieces: Pieces) -> None:
+    def set_grid(self, times: Vector, pieces: Pieces) -> None:
         """Tells compiled code where times and inputs are; they often stay from run to run."""
         if times is self.times and pieces is self.pieces:
             return
@@ -337,7 +336,7 @@ def _padded(size: int) -> int:
     return 8 * max(1, -(-size // 8))
 
 
-def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments: int) -> Wholes:
+def _whole_numbers(kernel: Kernel, stiff: bool, sizes: dict[int, int], segments: int) -> Indices:
     """iw with sizes, switches, function addresses, offsets and index vectors filled in."""
     h, m = kernel.hybrid, kernel.m
     nc = h.constraints.shape[0]
@@ -402,7 +401,7 @@ def _add_stiff(indices: dict[int, Iterable[int]], kernel: Kernel) -> None:
         _add_triplet(indices, place, triplet)
 
 
-def _fill_stiff(iw: Wholes, kernel: Kernel) -> None:
+def _fill_stiff(iw: Indices, kernel: Kernel) -> None:
     """Sizes and addresses of the stiff method."""
     part = kernel.stiff
     iw[at.STIFF_SETUP] = part.code.addresses.get(SETUP, 0)
@@ -470,13 +469,13 @@ def _pool(kernel: Kernel) -> _Pool:
 class RunStart:
     """Where a run begins: states and their sensitivities (nx, m), unknowns, modes."""
 
-    x: Reals
-    S: Reals
-    z: Reals
-    d: Reals
+    x: Vector
+    S: Vector
+    z: Vector
+    d: Vector
 
 
-def _address(array: Reals) -> int:
+def _address(array: Vector) -> int:
     """Where the data are; NumPy's own way takes microseconds."""
     if not array.size:
         return 0
@@ -487,10 +486,10 @@ def _address(array: Reals) -> int:
 
 def integrate(
     kernel: Kernel,
-    P: Reals,
+    P: Vector,
     start: RunStart,
     pieces: Pieces,
-    times: Reals,
+    times: Vector,
     options: Options = DEFAULT,
 ) -> Run:
     """Simulates from the first piece's start to the last of the ascending times.
@@ -536,7 +535,7 @@ def _run(workspace: Workspace, seconds: float) -> int:
 
 
 def _load(
-    workspace: Workspace, P: Reals, start: RunStart, pieces: Pieces, options: Options
+    workspace: Workspace, P: Vector, start: RunStart, pieces: Pieces, options: Options
 ) -> None:
     """Puts everything about this run into the workspace."""
     assert pieces.values.shape[1] == workspace.nu
@@ -550,7 +549,7 @@ def _load(
         workspace.start_S[:] = start.S.ravel()
 
 
-def _collect(workspace: Workspace, times: Reals, Y: Reals, YS: Reals, code: int) -> Run:
+def _collect(workspace: Workspace, times: Vector, Y: Vector, YS: Vector, code: int) -> Run:
     """The Run, with what was not reached set to NaN."""
     events = int(workspace.counters[at.EVENTS - at.STEPS])
     log = workspace.log[: at.LOG_WIDTH * min(events, LOG_SIZE)].copy() if events else _NO_LOG

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
-
-Vector = npt.NDArray[np.float64]
 
 
 def communication_points(

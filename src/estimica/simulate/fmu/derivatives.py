@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.simulate.fmu.experiment import FmuPoint, FmuRun
 from estimica.simulate.fmu.loop import layout as at
-
-Vector = npt.NDArray[np.float64]
 
 STEPS = (6e-6, 1e-4, 1e-3)  # of differences of rates, in sizes of a tuner: eps^(1/3) and longer
 LADDER = tuple(10.0**-k for k in range(1, 7))  # of differences of trajectories

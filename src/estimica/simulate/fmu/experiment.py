@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.simulate.fmu.description import FmuDescription, Interface, Kind
 
-Vector = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 _ORDER: tuple[Kind, ...] = ("real", "integer", "boolean")
 
 
@@ -70,7 +68,7 @@ class FmuPoint:
     late: Vector  # (1 + 2m, n_states)
     deltas: Vector = field(default_factory=lambda: np.zeros(0))  # (m,)
     scales: Vector = field(default_factory=lambda: np.zeros(0))
-    ways: Wholes = field(default_factory=lambda: np.zeros(0, np.int64))
+    ways: Indices = field(default_factory=lambda: np.zeros(0, np.int64))
     known: tuple[int, ...] = ()  # the reference of each tuner that is a parameter, else -1
     rtol: float | None = None  # another tolerance than that of the experiment
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.code.reference import means_fmu
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
@@ -36,7 +36,6 @@ from estimica.simulate.fmu.response import DerivativeMemory, FmuResponse, FmuSet
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.timed_model import experiment_times, finite_number, known_names
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 NOTICED = 1e-7  # error of differences above which it counts beside the tolerances

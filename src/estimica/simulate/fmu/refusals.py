@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.compiled.model.interface import ModelResponse, OperatingPoint
 from estimica.simulate.timed_model import TimedModel
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 

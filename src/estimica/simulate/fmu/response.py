@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.simulate.fmu.derivatives import (
     CLEAR,
     FINE,
@@ -25,8 +25,6 @@ from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun
 from estimica.simulate.fmu.library import FmuBinary
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.process import FmuLostError, process_of
-
-Vector = npt.NDArray[np.float64]
 
 _TEXT = "all samples computed"
 #: what was found about the derivatives by each set of tuners

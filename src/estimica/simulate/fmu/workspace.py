@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.simulate.fmu.description import Interface
 from estimica.simulate.fmu.experiment import FmuExperiment, FmuPoint, FmuRun, VariableGroup
@@ -13,7 +12,6 @@ from estimica.simulate.fmu.library import FmuLibrary
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.unit import FmuUnit
 
-Vector = npt.NDArray[np.float64]
 _COUNTERS = {
     "steps": at.STEPS, "rejected": at.REJECTED, "evaluations": at.RATES, "events": at.EVENTS,
     "stiff steps": at.STIFF_STEPS, "Jacobians": at.JACOBIANS,

@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 
-Vector = npt.NDArray[np.float64]
 Function = Callable[..., Any]
 #: parameters as one array that also knows names, as a dict, or as an argument each
 Style = Literal["array", "mapping", "arguments"]

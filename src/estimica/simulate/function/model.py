@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
@@ -25,7 +25,6 @@ from estimica.simulate.function.response import DerivativeKind, DerivativeMethod
 from estimica.simulate.inputs import signals_of
 from estimica.simulate.timed_model import TimedModel, experiment_times, finite_number, known_names
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 

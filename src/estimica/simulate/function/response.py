@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.simulate.function.call import FunctionCall
 from estimica.simulate.function.differences import LEAST, CentralDifferences
 from estimica.simulate.function.tracing import (
@@ -18,7 +18,6 @@ from estimica.simulate.function.tracing import (
     trace_with_jax,
 )
 
-Vector = npt.NDArray[np.float64]
 DerivativeKind = Literal["auto", "jax", "casadi", "differences"]
 Derive = Callable[[Vector], tuple[Vector, Vector] | str]
 

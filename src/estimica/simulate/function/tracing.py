@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.simulate.function.call import FunctionCall, Symbols, double_precision
 
-Vector = npt.NDArray[np.float64]
 #: outputs (N, ny) and derivatives (N, ny, m) at values of all parameters
 Traced = Callable[[Vector], tuple[Vector, Vector]]
 LARGE = 20_000  # samples above which CasADi's scalar symbols are no gain

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 from estimica.simulate.linear.frequency import gain, poles, zeros
 from estimica.simulate.linear.steps import StepMatrices, steps
 from estimica.simulate.linear.system import Coefficients
 
-Vector = npt.NDArray[np.float64]
 StateSpaceMatrices = tuple[Vector, Vector, Vector, Vector]
 
 

@@ -8,11 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigvals
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ModelError
 from estimica.simulate.linear.system import Coefficients
-
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 
 def frequency_response(c: Coefficients, omega: Vector) -> tuple[Complex, Complex]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.simulate.frequency_run import FrequencyRun
 from estimica.simulate.linear.frequency import frequency_response
 from estimica.simulate.linear.system import CoefficientProgram
-
-Vector = npt.NDArray[np.float64]
 
 
 class LinearFrequencyResponse:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
@@ -23,8 +23,6 @@ from estimica.simulate.frequency_run import FrequencyRun, checked_frequencies
 from estimica.simulate.linear.text import VARIABLE
 from estimica.source.formula import parse_formula
 
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 Numbers = Mapping[str, float]
 
 #: analytic functions: their derivatives hold for complex numbers too

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.base.signals import Hold, Signal
 
-Vector = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 _SAME = 16 * np.finfo(float).eps  # times that differ by rounding only, relative to the largest
 
 
@@ -51,12 +49,12 @@ class Timeline:
     """Nodes at which something is sampled or an input changes, and the inputs just after them."""
 
     nodes: Vector  # (K,)
-    rows: Index  # the node of each sample
+    rows: Indices  # the node of each sample
     values: Vector  # (K, nu)
     slopes: Vector  # (K, nu)
     jumps: Vector  # (K, nu)
     lengths: Vector  # the different distances between nodes
-    which: Index  # (K - 1,) which of them follows each node
+    which: Indices  # (K - 1,) which of them follows each node
 
 
 def timeline(inputs: Sequence[HeldInput], delays: Vector, times: Vector, begin: float) -> Timeline:
@@ -92,7 +90,7 @@ def _snapped(stamps: Vector, fixed: Vector, near: float) -> Vector:
     return np.where(np.abs(nearest - stamps) <= near, nearest, stamps)
 
 
-def _different(widths: Vector, near: float) -> tuple[Vector, Index]:
+def _different(widths: Vector, near: float) -> tuple[Vector, Indices]:
     """The different widths, and which of them each is; what differs by rounding is one."""
     if not len(widths):
         return np.zeros(0), np.zeros(0, np.int64)

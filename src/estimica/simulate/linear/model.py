@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
@@ -22,8 +22,6 @@ from estimica.simulate.linear.response import LinearExperiment, LinearResponse
 from estimica.simulate.linear.system import CoefficientProgram, Coefficients, LinearSystem
 from estimica.simulate.timed_model import TimedModel, experiment_times, finite_number, known_names
 
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 Numbers = Mapping[str, float]
 Initial = Literal["rest", "steady"]
 

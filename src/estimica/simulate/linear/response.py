@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import matrix_balance
 
+from estimica.base.arrays import Vector
 from estimica.base.signals import Signal
 from estimica.simulate.linear.input import HeldInput, Timeline, timeline
 from estimica.simulate.linear.steps import propagate, steps
 from estimica.simulate.linear.system import CoefficientProgram, Coefficients
-
-Vector = npt.NDArray[np.float64]
 
 _TEXT = "all samples computed"
 

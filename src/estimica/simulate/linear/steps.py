@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.compiled.llvm.numba import njit
-
-Vector = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 #: the Padé approximation of degree 13 and the norm up to which it is exact (Higham 2005)
 _PADE = (
@@ -111,7 +108,7 @@ def _with_derivatives(M: Vector, dM: Vector) -> tuple[Vector, Vector]:
 @njit(cache=True, nogil=True)
 def propagate(
     one: tuple[Vector, Vector, Vector, Vector, Vector, Vector],
-    which: Index,
+    which: Indices,
     u: Vector,
     rise: Vector,
     dT: Vector,

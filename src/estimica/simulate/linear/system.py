@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.flat import expression as ex
 from estimica.flat.calculus import tangent
@@ -17,7 +17,6 @@ from estimica.flat.expression import Expression
 from estimica.flat.vectorised import ArrayProgram
 from estimica.simulate.linear.text import Rational
 
-Vector = npt.NDArray[np.float64]
 Matrix = tuple[tuple[Expression, ...], ...]
 
 

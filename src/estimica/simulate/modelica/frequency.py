@@ -13,17 +13,14 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import SimulationError
 from estimica.simulate.frequency_run import FrequencyRun
 from estimica.simulate.initial import InitialPoint
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica.steady import search_at_rest, steady_point
 from estimica.simulate.response import Response
-
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 #: relative size of a singular value from which on a steady state counts as unique
 UNIQUE = 1e-11

@@ -8,12 +8,11 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica.steady import outputs_at, steady_point
 from estimica.simulate.response import Response
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

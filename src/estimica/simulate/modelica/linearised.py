@@ -6,9 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model, OperatingPoint
@@ -18,8 +16,6 @@ from estimica.simulate.response import Response
 from estimica.simulate.timed_model import finite_number
 from estimica.structure.sorted_system import SortedSystem
 
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 Numbers = Mapping[str, float]
 
 

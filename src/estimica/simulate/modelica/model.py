@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
@@ -45,7 +45,6 @@ from estimica.structure.sorted_system import SortedSystem
 if TYPE_CHECKING:
     from estimica.simulate.modelica.operating_points import PointModel, PointSettings
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
@@ -35,7 +35,6 @@ from estimica.simulate.response import numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 Mode = Literal["static", "steady", "simulate"]
 MODES = ("static", "steady", "simulate")

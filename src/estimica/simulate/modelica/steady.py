@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine.run import Pieces, integrate
@@ -17,8 +17,6 @@ from estimica.simulate.points.system import rest_unknowns
 from estimica.simulate.response import Response
 from estimica.simulate.roots import newton
 from estimica.simulate.roots.search import RootSearch
-
-Vector = npt.NDArray[np.float64]
 
 
 def steady_state(response: Response) -> dict[str, float]:

@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.simulate.points import layout as at
 from estimica.simulate.points.solution import PointSolution, as_order
 
-Vector = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
 _FAR = 0.5  # of the larger of two values: from here on a step is looked at
 _FIRST_STEP = 0.125  # of the way, where it is gone again
 _HALVINGS = 30  # of steps on one way: tuners may fall by as many powers of two
@@ -67,7 +64,7 @@ def keep_branches(solution: PointSolution, order: Indices, parent: Indices) -> N
         solution.solve(as_order(order[again[order]]), parent)
 
 
-def is_far(here: Vector, there: Vector, scales: Vector) -> Truths:
+def is_far(here: Vector, there: Vector, scales: Vector) -> Flags:
     """Which rows of unknowns are far from those that they came from."""
     allowed = np.maximum(np.abs(here), np.abs(there))
     allowed *= _FAR
@@ -77,7 +74,7 @@ def is_far(here: Vector, there: Vector, scales: Vector) -> Truths:
 
 def follow_branches(
     solution: PointSolution, points: Indices, origins: Origins
-) -> tuple[Truths, Vector]:
+) -> tuple[Flags, Vector]:
     """The unknowns of points on the branches of their origins, and which of them got there.
 
     All go together, in steps that are near and keep the sign for each; where steps are as small as
@@ -107,13 +104,13 @@ def follow_branches(
     return ok, Z
 
 
-def _differ(solution: PointSolution, points: Indices, Z: Vector) -> Truths:
+def _differ(solution: PointSolution, points: Indices, Z: Vector) -> Flags:
     here = solution.Z[points]
     size = np.maximum(np.abs(here), np.abs(Z)) + solution.system.scales
     return np.asarray((np.abs(here - Z) > 1e-6 * size).any(axis=1))
 
 
-def _descendants(order: Indices, parent: Indices, moved: Truths) -> Truths:
+def _descendants(order: Indices, parent: Indices, moved: Flags) -> Flags:
     """Points some ancestor of which has moved."""
     below = np.zeros(len(moved), bool)
     for k in order:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.compiled.tuning import Tuning
 from estimica.simulate.initial import Initialiser
 
-Vector = npt.NDArray[np.float64]
 _FLAT = 1e-11
 _TRIALS = 5
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.tuning import Tuning
@@ -16,7 +16,6 @@ from estimica.flat.system import FlatSystem, Kind
 from estimica.simulate.roots import newton
 from estimica.structure.parameters import is_parameter
 
-Vector = npt.NDArray[np.float64]
 #: unknowns of other sizes, where a guessed variable has no value at their start values
 _SIZES = (1.0, 1e-2, 1e2, 1e-4, 1e4)
 

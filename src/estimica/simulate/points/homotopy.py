@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.compiled.tuning import Tuning
 from estimica.simulate.roots import newton
 
-Vector = npt.NDArray[np.float64]
 _SMALLEST_STEP = 1.0 / 256
 
 

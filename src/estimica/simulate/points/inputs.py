@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.signals import as_signal
 from estimica.base.suggest import did_you_mean
-
-Vector = npt.NDArray[np.float64]
 
 
 def array_of(name: str, given: object) -> Vector:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.simulate.engine.status import ALGEBRAIC, CHECK_VIOLATED, DONE, NOT_FINITE_OUTPUT
 from estimica.simulate.points.search import PointSearch
 from estimica.simulate.points.solution import PointSolution
 
-Vector = npt.NDArray[np.float64]
 _TOLD = 3
 
 

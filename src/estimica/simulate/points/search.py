@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.simulate.engine.run import Options
 from estimica.simulate.initial import MODE_ROUNDS
 from estimica.simulate.points import layout as at
@@ -25,9 +25,6 @@ from estimica.simulate.points.system import PointSystem
 from estimica.simulate.response import Configuration
 from estimica.simulate.roots.search import SEARCHED
 
-Vector = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
 _TEXTS = {
     at.NOT_SOLVED: "the equations could not be solved",
     at.SINGULAR: "the equations are singular: they do not determine the point",
@@ -109,7 +106,7 @@ class PointSearch:
         d[s.nd - len(logical) :] = logical
         return np.tile(Z, (n, 1)), np.tile(d, (n, 1))
 
-    def _begin(self, solution: PointSolution, k: int) -> tuple[Vector, Truths]:
+    def _begin(self, solution: PointSolution, k: int) -> tuple[Vector, Flags]:
         """Where the search for one point begins: its guess, moved to what the study says; and for
         which unknowns the guess says something."""
         known = np.array(self.system.search.unknowns.given, bool)
@@ -225,7 +222,7 @@ class PointSearch:
         away = (((solution.u[solved] - solution.u[k]) / np.where(spread, spread, 1)) ** 2).sum(1)
         return as_order(solved[np.argsort(away, kind="stable")])
 
-    def _nearest(self, solution: PointSolution, k: int, values: Vector) -> tuple[Vector, Truths]:
+    def _nearest(self, solution: PointSolution, k: int, values: Vector) -> tuple[Vector, Flags]:
         """Where to search from: the solution of the nearest point, else the guess."""
         near = self._solved_near(solution, k)
         if len(near):
@@ -257,7 +254,7 @@ class PointSearch:
         solution.Z[k] = z
         return not solution.solve(single_order(k))
 
-    def _searched(self, solution: PointSolution, k: int, guess: Vector, begun: Truths) -> str:
+    def _searched(self, solution: PointSolution, k: int, guess: Vector, begun: Flags) -> str:
         """By a search in all directions from a guess; why it found nothing."""
         if not self.system.nz:
             return _TEXTS[int(solution.status[k])]
@@ -272,7 +269,7 @@ class PointSearch:
         solution.Z[k] = found.U
         return "" if not solution.solve(single_order(k)) else _TEXTS[int(solution.status[k])]
 
-    def _switched(self, solution: PointSolution, k: int, guess: Vector, begun: Truths) -> bool:
+    def _switched(self, solution: PointSolution, k: int, guess: Vector, begun: Flags) -> bool:
         """By a search in which relations switch with the unknowns; their modes go along."""
         search, kept = self.system.switching, solution.d[k].copy()
         if search is None:

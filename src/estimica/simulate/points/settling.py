@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine.run import Options, Pieces, integrate
 from estimica.simulate.engine.status import TEXTS
 from estimica.simulate.response import Configuration
 
-Vector = npt.NDArray[np.float64]
 _GROWTH = 4.0
 _LONGER = (1000.0, 30.0, 1.0)
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.compiled.llvm.machine_code import SETUP
 from estimica.simulate.points import layout as at
 from estimica.simulate.points.loop import points_unit
 from estimica.simulate.points.system import PointSystem
 
-Vector = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
 from estimica.compiled.tuning import Tuning
 from estimica.flat.system import Origin
@@ -24,7 +24,6 @@ from estimica.simulate.roots.search import NESTED, RootSearch, Unknowns, number_
 from estimica.structure.parameters import is_parameter
 from estimica.structure.sorted_system import Assignment, Block
 
-Vector = npt.NDArray[np.float64]
 _TIME = 0.0
 
 

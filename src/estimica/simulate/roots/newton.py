@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from estimica.base.arrays import Vector
+
 Evaluate = Callable[[Vector], tuple[Vector, Vector]]  # U -> (R, dR/dU)
 Holds = Callable[[Vector], bool]  # whether the equations themselves hold at U
 STEPS = 60

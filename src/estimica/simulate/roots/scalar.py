@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 
+from estimica.base.arrays import Vector
 from estimica.simulate.roots.newton import is_near_zero
 
-Vector = npt.NDArray[np.float64]
 #: xs -> true residuals and the sizes of their terms, -1 where something is not finite
 Curve = Callable[[Vector], tuple[Vector, Vector]]
 #: how far from the guess, in decades of the unknown's scale: from rounding errors of 1e5 Pa to GPa,

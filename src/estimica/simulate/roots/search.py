@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.flat.expression import Expression
 from estimica.flat.system import Variable
 from estimica.simulate.roots import newton
@@ -25,7 +26,6 @@ from estimica.simulate.roots.scalar import Range, scalar_roots
 from estimica.structure.graph.matching import match, strong_components
 from estimica.structure.sorted_system import SortedSystem
 
-Vector = npt.NDArray[np.float64]
 #: unknowns up to which a search is tried even where Newton's method may do: it takes milliseconds
 #: for each of them
 SEARCHED = 30

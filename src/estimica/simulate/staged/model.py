@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
@@ -18,7 +16,6 @@ from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.staged.plan import StagePlan
 from estimica.simulate.staged.response import FIXED, StagedResponse
 
-Vector = npt.NDArray[np.float64]
 Numbers = Mapping[str, float]
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.signals import Signal, as_signal
 from estimica.compiled.model.formulas import FormulaRun
@@ -29,7 +29,6 @@ from estimica.simulate.response import Response, _scaled, numbers
 from estimica.simulate.staged.plan import StagePlan, SteadyStart, Value
 from estimica.simulate.trajectory import check_times
 
-Vector = npt.NDArray[np.float64]
 FIXED = ("parameter", "constant")
 #: what a quantity is worth and how it moves with the tuners, (m,)
 Moving = tuple[float, Vector]

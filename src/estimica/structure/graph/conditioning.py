@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.structure.graph.tearing import Tearing, tear
 
-Vector = npt.NDArray[np.float64]
 Factors = Sequence[Mapping[int, float]]
 #: chains shorter than this are left alone
 SHORT = 12

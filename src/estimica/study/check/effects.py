@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
@@ -19,7 +18,6 @@ from estimica.study.noise_tuners import noise_tuners
 from estimica.study.record.samples import Record
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 NO_EFFECT = "T014"
 NOTHING = 1e-12  # of an output, for a change of a tuner by its own size
 

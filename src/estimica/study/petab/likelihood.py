@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError, StudyError
 from estimica.compiled.model.interface import Model
 from estimica.flat import calculus
@@ -24,7 +24,6 @@ from estimica.study.estimation import Solver
 from estimica.study.petab.build import PetabModel, Sample
 from estimica.study.petab.problem import Observable
 
-Vector = npt.NDArray[np.float64]
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _LN10 = math.log(10.0)
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import StudyError
 from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean
 from estimica.study.case import InputColumn
 from estimica.study.record.samples import Record, data_of, without_scaling
 from estimica.study.study import Study
-
-Vector = npt.NDArray[np.float64]
 
 
 def names_along(record: Record) -> list[str]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError
-
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 def first_of_replicates(column: str, source: str, time: Vector, value: Vector) -> Flags:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import CaseError, DataError, EstimicaError
 from estimica.base.magnitude import LARGEST, is_usable
 from estimica.base.problems import Problem
@@ -28,9 +28,6 @@ from estimica.study.units import (
     normalised_spelling,
     parse_unit,
 )
-
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 _ANGULAR = ("1/s", "s-1", "s^-1", "1/sec")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError
 from estimica.base.signals import Signal
 from estimica.data.table import Data
@@ -17,8 +17,6 @@ from estimica.study.case import OutputColumn
 from estimica.study.limits import Limit
 from estimica.study.noise import Sigma
 
-Vector = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Distribution = Literal["normal", "laplace"]
 TIME = "time"
 SHOWN = 5  # rows that a message names

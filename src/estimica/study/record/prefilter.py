@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import CaseError, ModelError, SourceError
 from estimica.simulate.linear.control import is_state_space, is_transfer_function
 from estimica.study.prefilter import Prefilter
-
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False)

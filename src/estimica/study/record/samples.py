@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import magnitude
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import CaseError, DataError, EstimicaError
 from estimica.base.magnitude import is_usable
 from estimica.base.problems import Problem, raise_all
@@ -25,9 +26,6 @@ from estimica.study.record.prefilter import prefilter_system
 from estimica.study.record.transfer import Transfer
 from estimica.study.record.transform import Transform, transform_of
 from estimica.study.units import UnknownUnit, conversion
-
-Vector = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +65,7 @@ class MeasuredOutput:
         return above.astype(np.int8) - below.astype(np.int8)
 
     @property
-    def censored(self) -> Mask:
+    def censored(self) -> Flags:
         """Which samples are only known to lie beyond a detection limit."""
         if self.limits is None:
             return np.zeros(len(self.value), bool)
@@ -97,7 +95,7 @@ class MeasuredOutput:
         compared = self.value if self.transform is None else self.transform.value(self.value)
         return float(np.std(compared)) or self.rms
 
-    def kept(self, chosen: Mask) -> MeasuredOutput:
+    def kept(self, chosen: Flags) -> MeasuredOutput:
         """The same with the chosen samples only; of a response both parts or none."""
         transfer = self.transfer and self.transfer.kept(chosen[::2])
         return replace(
@@ -266,7 +264,7 @@ def _uncertain(
     return tuple(found)
 
 
-def _gaps(where: str, name: str, signal: Signal, complete: Mask) -> list[Problem]:
+def _gaps(where: str, name: str, signal: Signal, complete: Flags) -> list[Problem]:
     """Points without a value of an input, which are marked as not complete."""
     if len(signal.time) in (1, len(complete)):
         return []
@@ -351,7 +349,7 @@ def _output(
     data: Data,
     time: Vector,
     begin: float,
-    complete: Mask,
+    complete: Flags,
     inputs: Mapping[str, Signal],
 ) -> MeasuredOutput:
     value = _scaled(given, data.column(given.column))

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
-Mask = npt.NDArray[np.bool_]
+from estimica.base.arrays import Complex, Flags, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +43,7 @@ class Transfer:
         """G of real numbers z."""
         return np.asarray((weighted[::2] + 1j * weighted[1::2]) / self.amplitude, np.complex128)
 
-    def kept(self, chosen: Mask) -> Transfer:
+    def kept(self, chosen: Flags) -> Transfer:
         """The same at the chosen frequencies only."""
         return replace(self, omega=self.omega[chosen], amplitude=self.amplitude[chosen])
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import CaseError
 from estimica.source.formula import Formula, parse_formula
 
-Vector = npt.NDArray[np.float64]
 NAMED = ("log", "log10", "sqrt", "exp", "abs", "sin", "cos", "tan", "atan", "tanh")
 
 

@@ -12,8 +12,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.files.write import make_folder, write_text
 from estimica.data.writers import write_csv
 
@@ -31,8 +31,6 @@ UNITS = {"time": "s", "valve": "1", "fuel": "kg/s", "power": "MW", "pressure": "
 SAMPLES = 500
 DURATION = 1000.0  # s
 STEPS = 20  # changes of each input
-
-Vector = npt.NDArray[np.float64]
 
 
 def boiler_data(seed: int = 1) -> dict[str, Vector]:

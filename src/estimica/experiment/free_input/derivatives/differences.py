@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.experiment.free_input.problem.nodes import nodes
 from estimica.experiment.free_input.problem.plan import Plan
-
-Vector = npt.NDArray[np.float64]
 
 
 class Differences:

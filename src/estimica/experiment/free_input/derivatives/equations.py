@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.experiment.free_input.derivatives.steps import (
     SymbolicEquations,
     at_numbers,
@@ -33,7 +33,6 @@ from estimica.experiment.free_input.problem.plan import Plan
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.response import Response
 
-Vector = npt.NDArray[np.float64]
 MOST_STEPS = 40_000
 MOST_EXPLICIT = 32  # Runge-Kutta steps between two nodes above which a model is taken as stiff
 TRUSTED = 2e-4  # relative error of sensitivities that steps may leave

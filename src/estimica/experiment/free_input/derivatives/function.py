@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.signals import Signal
 from estimica.experiment.free_input.problem.plan import Plan
 from estimica.simulate.function.call import FunctionCall, Symbols, double_precision
 from estimica.simulate.function.model import FunctionModel
 
-Vector = npt.NDArray[np.float64]
 LARGE = 5_000  # samples above which symbols of every one are no gain
 AGREED = 1e-6  # of sensitivities with those of the model itself, relative
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.experiment.free_input.problem.nodes import nodes
 from estimica.experiment.free_input.problem.plan import Plan
 
-Vector = npt.NDArray[np.float64]
 MOST_NUMBERS = 100_000_000
 
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import casadi as ca
-import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.collocation.elements import Radau
 from estimica.simulate.response import Response
 
-Vector = npt.NDArray[np.float64]
 DEGREE = 3
 NEWTON = {"error_on_fail": False, "abstol": 1e-12, "abstolStep": 1e-12, "max_iter": 30}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.experiment.free_input.derivatives.differences import Differences
 from estimica.experiment.free_input.derivatives.equations import Equations, obstacle
 from estimica.experiment.free_input.derivatives.linear import Affine
@@ -17,7 +17,6 @@ from estimica.simulate.function.model import FunctionModel
 from estimica.simulate.linear.model import LinearModel
 from estimica.simulate.modelica.model import ModelicaModel
 
-Vector = npt.NDArray[np.float64]
 STEP = 1e-3  # of differences, as a share of the range of an input
 
 

@@ -14,10 +14,8 @@ import casadi as ca
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
-
-Vector = npt.NDArray[np.float64]
-Addresses = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,14 +176,14 @@ class CompiledStepChain:
         self._keep = (step_tables, back_tables, see_tables, seen_tables)
 
 
-def _rows(array: Vector, which: npt.NDArray[np.int64]) -> Addresses:
+def _rows(array: Vector, which: npt.NDArray[np.int64]) -> Indices:
     """Addresses of rows of an array."""
     return array.ctypes.data + which * array.strides[0]
 
 
 def _calls(
-    given: list[Addresses], found: list[Addresses]
-) -> tuple[list[tuple[int, int]], tuple[Addresses, Addresses]]:
+    given: list[Indices], found: list[Indices]
+) -> tuple[list[tuple[int, int]], tuple[Indices, Indices]]:
     """Addresses of the tables of arguments and results of every call, and the tables."""
     tables = tuple(np.ascontiguousarray(np.column_stack(a), np.int64) for a in (given, found))
     places = [t.ctypes.data + np.arange(len(t)) * t.strides[0] for t in tables]

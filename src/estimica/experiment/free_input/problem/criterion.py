@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+from estimica.base.arrays import Indices, Vector
+
 Name = Literal["D", "A", "E", "R"]
 
 POWER = 20.0  # of the smoothed largest eigenvalue
@@ -30,7 +29,7 @@ class ExperimentCriterion:
     """A criterion over the unknowns `named`, each with a weight."""
 
     name: Name
-    named: Index  # places of the tuners that count
+    named: Indices  # places of the tuners that count
     weights: Vector
 
     def value(self, M: Vector) -> float:

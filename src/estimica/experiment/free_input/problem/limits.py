@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
@@ -16,7 +16,6 @@ from estimica.experiment.free_input.problem.nodes import nodes
 from estimica.experiment.free_input.problem.plan import Plan
 from estimica.study.tables.input_design import InputDesignTable
 
-Vector = npt.NDArray[np.float64]
 KEPT = 1e-6  # of a range, by which a limit may be passed: rounding
 
 

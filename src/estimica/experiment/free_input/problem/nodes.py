@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.experiment.free_input.problem.plan import Plan
 from estimica.simulate.function.model import FunctionModel
 
-Vector = npt.NDArray[np.float64]
 JUST_BEFORE = 1e-7  # of the distance of two nodes
 
 

@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.experiment.design.problem import DesignProblem
-
-Vector = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,13 @@ from typing import Protocol
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.collocation.ipopt_watch import Watch, interruptible
 from estimica.experiment.free_input.problem.criterion import ExperimentCriterion
 from estimica.experiment.free_input.problem.limits import Limits
 from estimica.experiment.free_input.problem.plan import Information, Plan
 
-Vector = npt.NDArray[np.float64]
 OnIteration = Callable[[int, float], None]
 INSIDE = 1e-7  # by which limits are kept more strictly than asked, against rounding
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
+
 Row = npt.NDArray[Any]  # of Decimal
-Vector = npt.NDArray[np.float64]
 
 
 class Elimination:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.estimate.objective.frequency import FrequencyPredictor
 from estimica.estimate.objective.predictor import split
 from estimica.estimate.setup import Setup
 
-Vector = npt.NDArray[np.float64]
 SAMPLES = 400
 BEYOND = 100.0  # factor by which frequencies reach further than the data
 

@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Model
@@ -32,7 +33,6 @@ from estimica.infer.identifiability.structural.taylor import Experiment, TaylorM
 from estimica.simulate.engine.run import Options
 from estimica.simulate.modelica.model import ModelicaModel
 
-Vector = npt.NDArray[np.float64]
 DIGITS = 100  # at least; more where the series are long
 DIGITS_A_ORDER = 4
 #: times that digits are doubled: the Akt model of Fujita et al. (2010), parameters from 1e-8 to

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup
 from estimica.infer.identifiability.structural.probe import (
@@ -17,8 +17,6 @@ from estimica.infer.identifiability.structural.probe import (
 )
 from estimica.infer.identifiability.structural.taylor import NoSeriesError
 from estimica.simulate.modelica.model import ModelicaModel
-
-Vector = npt.NDArray[np.float64]
 
 
 class JointProbe(Probe):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.estimate.conclusion.identifiability import NUMERICAL as HERE
 from estimica.estimate.conclusion.identifiability import sizes, step_along_null_space
@@ -32,7 +32,6 @@ from estimica.infer.identifiability.structural.probe import (
 from estimica.infer.identifiability.structural.probe_choice import probe_of
 from estimica.study.study import Study
 
-Vector = npt.NDArray[np.float64]
 POINTS = 3  # random points of each spread; the largest rank is the generic one
 PLACES = 5  # along the null directions
 #: Of the random points, relative; doubled after every three that leave something open numerically:

@@ -11,15 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-import numpy as np
-import numpy.typing as npt
-
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.infer.identifiability.structural.series import ONE, ZERO, Dual, Loop, Node, Series
 from estimica.structure.sorted_system import Assignment, Block, SortedSystem
 
-Vector = npt.NDArray[np.float64]
 LEAF, MOST_POWER = "leaf", 12
 
 

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.optimise.criteria.panels import Panels
 from estimica.simulate.engine.layout import LOG_WIDTH
 from estimica.simulate.engine.run import Run
 
-Vector = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 NEAR = 1e-9  # of the run: breaks that are closer are one
 
 
@@ -28,18 +25,18 @@ class ValueOnlyMesh:
 
     low: Vector
     high: Vector
-    stretch: Wholes  # of each panel
+    stretch: Indices  # of each panel
     breaks: Vector
-    views: Wholes  # (criteria, 2)
+    views: Indices  # (criteria, 2)
 
     @staticmethod
-    def of(breaks: Vector, views: Wholes, count: int) -> ValueOnlyMesh:
+    def of(breaks: Vector, views: Indices, count: int) -> ValueOnlyMesh:
         """About `count` panels."""
         panels = Panels.of(breaks, count)
         stretch = np.searchsorted(breaks, panels.low, "right") - 1
         return ValueOnlyMesh(panels.low, panels.high, stretch, breaks, views)
 
-    def cut(self, which: Mask) -> ValueOnlyMesh:
+    def cut(self, which: Flags) -> ValueOnlyMesh:
         """The same with some panels halved."""
         middle = (self.low + self.high)[which] / 2
         low = np.sort(np.concatenate([self.low, middle]))
@@ -56,17 +53,17 @@ class ValueOnlyMesh:
         return ValueOnlyMesh(low, high, k, breaks, self.views)
 
     @cached_property
-    def ranges(self) -> Wholes:
+    def ranges(self) -> Indices:
         """The panels of each window: first, and one after the last."""
         return np.asarray(np.searchsorted(self.stretch, self.views), np.int64)
 
     @cached_property
-    def broken(self) -> Mask:
+    def broken(self) -> Flags:
         """Whether a panel ends at a break."""
         return np.append(np.diff(self.stretch) > 0, True)
 
     @cached_property
-    def sampling(self) -> tuple[Vector, Wholes]:
+    def sampling(self) -> tuple[Vector, Indices]:
         """(times that rise, the place of each node among them).
 
         A panel that no criterion looks at is seen at its begin only.
@@ -90,8 +87,8 @@ class RunBreaks:
     breaks: Vector
     log: Vector  # as the engine wrote it
     events: Vector  # (events, 3): time, kind and number of the relation
-    homes: Wholes  # the break that each event is
-    stays: Mask  # breaks that are also ends of windows or turns of inputs
+    homes: Indices  # the break that each event is
+    stays: Flags  # breaks that are also ends of windows or turns of inputs
 
     @staticmethod
     def of(fixed: Sequence[float], run: Run) -> RunBreaks:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import EstimicaError, SimulationError
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.measures import Window
@@ -28,8 +29,6 @@ from estimica.simulate.engine.layout import LOG_WIDTH
 from estimica.simulate.engine.run import LOG_SIZE, Run
 from estimica.simulate.response import Response
 
-Vector = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
 MARGIN = 0.03  # of what is allowed: panels that are chosen at the start do elsewhere too
 SETTLING = 12  # rounds that choose panels
 ROUNDS = 4  # simulations of one run before it is scored in the exact way
@@ -70,9 +69,9 @@ class ValueOnlyScorer:
         self,
         exact: TrajectoryScorer,
         response: Response,
-        parameters: Wholes,
+        parameters: Indices,
         signals: Signals,
-        table: tuple[Wholes, Vector],
+        table: tuple[Indices, Vector],
     ) -> None:
         self.places: Sequence[CriterionInCase] = exact.places
         self.again = 0  # runs that were scored in the exact way
@@ -188,7 +187,7 @@ def value_only_scorer(exact: TrajectoryScorer, start: Vector) -> ValueOnlyScorer
 
 def _table(
     asked: Sequence[CompiledCriterion], windows: Sequence[Window], signals: Signals, begin: float
-) -> tuple[Wholes, Vector]:
+) -> tuple[Indices, Vector]:
     """The criteria in numbers."""
     whole = np.zeros((len(asked), quick.N_WHOLE), np.int64)
     real = np.full((len(asked), quick.N_REAL), np.nan)
