@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Flags, Vector
+
 LARGEST = 1e100
 SMALLEST = 1e-100
 
@@ -28,7 +30,7 @@ def magnitude_problem(number: float) -> str:
     return ""
 
 
-def is_usable(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def is_usable(values: Vector) -> Flags:
     """Which values count: those that are numbers, and not too large."""
     found: npt.NDArray[Any] = np.abs(values) <= LARGEST  # NaN is not
     return found

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.base.view import (
     Curve,
     Curves,
@@ -58,7 +57,7 @@ def thin_cloud(time: Vector, value: Vector, most: int = MOST_POINTS) -> tuple[Ve
     return time[keep], value[keep]
 
 
-def _extremes(value: Vector, most: int) -> npt.NDArray[np.int64]:
+def _extremes(value: Vector, most: int) -> Indices:
     """Places of the ends, and of the smallest and largest of each of so many stretches.
 
     A stretch without any number keeps a gap.
@@ -75,7 +74,7 @@ def _extremes(value: Vector, most: int) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([[0, n - 1], first + lowest, first + highest]))
 
 
-def thin_lines(parallel: Parallel, most: int) -> npt.NDArray[np.int64]:
+def thin_lines(parallel: Parallel, most: int) -> Indices:
     """Numbers of at most `most` lines: the extremes of every axis, others from all over."""
     n = len(parallel.good)
     if n <= most:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+
+from estimica.base.arrays import Flags, Vector
 
 T = TypeVar("T")
 
@@ -29,8 +30,8 @@ class Curve:
     """One line over time. `stepped` holds each value until the next stamp."""
 
     name: str
-    time: npt.NDArray[np.float64]
-    value: npt.NDArray[np.float64]
+    time: Vector
+    value: Vector
     unit: str = ""
     description: str = ""
     stepped: bool = False
@@ -56,9 +57,9 @@ class Ribbon:
     """A shaded stretch between two curves, behind all lines."""
 
     name: str
-    time: npt.NDArray[np.float64]
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
+    time: Vector
+    low: Vector
+    high: Vector
     colour: int = 5
     strength: float = 0.25
     listed: bool = True
@@ -103,16 +104,16 @@ class Curves:
 class Heat:
     """A value over two others as colours and contours, with curves on top; NaN is a hole."""
 
-    x: npt.NDArray[np.float64]
-    y: npt.NDArray[np.float64]
-    value: npt.NDArray[np.float64]  # (len(y), len(x))
+    x: Vector
+    y: Vector
+    value: Vector  # (len(y), len(x))
     x_label: str
     y_label: str
     value_label: str
     curves: tuple[Curve, ...] = ()  # their `time` is along x
     title: str = ""
     #: what colours are drawn by, where the values themselves would show too little
-    colour: npt.NDArray[np.float64] | None = None
+    colour: Vector | None = None
     colour_label: str = ""
     #: names of what stands along both axes: cells are drawn instead of contours
     ticks: tuple[str, ...] = ()
@@ -151,7 +152,7 @@ class Upright:
     """One of several vertical axes side by side, with the value of every line on it."""
 
     label: str
-    value: npt.NDArray[np.float64]
+    value: Vector
     log: bool = False
 
 
@@ -160,7 +161,7 @@ class Parallel:
     """Parallel coordinates: a line for each sample through its values on all axes."""
 
     axes: tuple[Upright, ...]
-    good: npt.NDArray[np.bool_]  # lines in the strong colour
+    good: Flags  # lines in the strong colour
     labels: tuple[str, str] = ("good", "not good")  # of lines that are, and that are not
     title: str = ""
     counts: tuple[int, int] | None = None  # of lines, where only some of them are here
@@ -326,8 +327,8 @@ def percent_text(share: float) -> str:
 
 
 def sensitivities(
-    time: npt.NDArray[np.float64],
-    jacobian: npt.NDArray[np.float64],
+    time: Vector,
+    jacobian: Vector,
     outputs: Sequence[tuple[str, str]],
     wrt: Sequence[tuple[str, float]],
     title: str = "",

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
+
+from estimica.base.arrays import Vector
 
 
 def _empty() -> ca.SX:
     return ca.SX(0, 1)
 
 
-def _no_numbers() -> npt.NDArray[np.float64]:
+def _no_numbers() -> Vector:
     return np.zeros(0)
 
 
@@ -55,8 +56,8 @@ class HybridSystem:
     checks: ca.SX = field(default_factory=_empty)  # not negative at any accepted step
     n_memory: int = 0
     seed: ca.SX = None  # dP/dtheta, (nP, ntheta), entries constants or elements of P
-    z0: npt.NDArray[np.float64] = field(default_factory=_no_numbers)  # where Newton starts
-    d0: npt.NDArray[np.float64] = field(default_factory=_no_numbers)
+    z0: Vector = field(default_factory=_no_numbers)  # where Newton starts
+    d0: Vector = field(default_factory=_no_numbers)
 
     def __post_init__(self) -> None:
         for name, symbol, like in (

@@ -13,10 +13,10 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from estimica.base.arrays import Indices
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
 
@@ -62,8 +62,8 @@ DIRECT_LIMIT = 400
 class SparsityPattern:
     """Rows and columns of the nonzeros that a compiled function writes."""
 
-    rows: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int64]
+    rows: Indices
+    columns: Indices
 
     @staticmethod
     def of(matrix: ca.SX) -> SparsityPattern:
@@ -80,7 +80,7 @@ class StiffFunctions:
     """What the Rosenbrock method needs besides; its vectors are ordered by `order`, so that the
     Jacobian has a narrow band where it can. `lower` < 0: use a dense factorisation."""
 
-    order: npt.NDArray[np.int64]  # place in the stiff vector -> place in [x; z]
+    order: Indices  # place in the stiff vector -> place in [x; z]
     jacobian: SparsityPattern
     tuners: SparsityPattern
     second: SparsityPattern
@@ -88,7 +88,7 @@ class StiffFunctions:
     lower: int
     upper: int
     direct: bool
-    addresses: npt.NDArray[np.int64]
+    addresses: Indices
     code: MachineCode
 
 
@@ -109,7 +109,7 @@ class Kernel:
     algebraic_jacobian: SparsityPattern
     z_jacobian: SparsityPattern
     tuner_jacobian: SparsityPattern
-    addresses: npt.NDArray[np.int64]
+    addresses: Indices
     code: MachineCode
     symbols: dict[str, ca.SX] = field(repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -167,7 +167,7 @@ def _linear_in(expression: ca.SX, unknowns: ca.SX) -> bool:
     return not any(ca.which_depends(expression, unknowns, 2, True))
 
 
-def _table(code: MachineCode) -> npt.NDArray[np.int64]:
+def _table(code: MachineCode) -> Indices:
     return np.array([code.addresses.get(name, 0) for name in FUNCTIONS], np.int64)
 
 
@@ -347,7 +347,7 @@ def _build_stiff(h: HybridSystem, symbols: dict[str, ca.SX], m: int) -> StiffFun
     )  # fmt: skip
 
 
-def _band(sparsity: ca.Sparsity) -> tuple[npt.NDArray[np.int64], int, int]:
+def _band(sparsity: ca.Sparsity) -> tuple[Indices, int, int]:
     """An order of the unknowns with a narrow band and its widths, or (as it is, -1, -1)."""
     n = sparsity.shape[0]
     rows, columns = (np.array(a, np.int64) for a in sparsity.get_triplet())
@@ -364,9 +364,7 @@ def _band(sparsity: ca.Sparsity) -> tuple[npt.NDArray[np.int64], int, int]:
     return np.asarray(best, np.int64), lower, upper
 
 
-def _widths(
-    order: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]
-) -> tuple[int, int]:
+def _widths(order: Indices, rows: Indices, columns: Indices) -> tuple[int, int]:
     place = np.argsort(order)
     distance = place[rows] - place[columns]
     return max(0, int(distance.max(initial=0))), max(0, int((-distance).max(initial=0)))

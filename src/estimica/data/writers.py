@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.files.write import atomic_replacement
 from estimica.data.extras import import_extra
@@ -76,5 +77,5 @@ def _header(name: str, unit: str) -> str:
     return name if split_unit(name) == (name, "") else f"{name} []"
 
 
-def _cells(values: npt.NDArray[np.float64]) -> list[str]:
+def _cells(values: Vector) -> list[str]:
     return ["" if v != v else f"{v:.17g}" for v in values.tolist()]

@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import magnitude
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import TunerError
 from estimica.study.tuner import Prior
 
@@ -135,14 +134,14 @@ class Unknowns:
         decades = up * 1.0 - down * 1.0
         return self.clipped(np.where(self._log, start + DECADE * decades, start * 10.0**decades))
 
-    def is_beyond(self, q: Vector, size: float) -> npt.NDArray[np.bool_]:
+    def is_beyond(self, q: Vector, size: float) -> Flags:
         """Which unknowns are larger than `size` times their typical one; decades are not far."""
-        beyond: npt.NDArray[np.bool_] = ~self._log & (np.abs(q) > size)
+        beyond: Flags = ~self._log & (np.abs(q) > size)
         return beyond
 
-    def is_below(self, q: Vector, size: float) -> npt.NDArray[np.bool_]:
+    def is_below(self, q: Vector, size: float) -> Flags:
         """Which unknowns are smaller than `size` times their typical one, but not zero."""
-        below: npt.NDArray[np.bool_] = ~self._log & (np.abs(q) < size) & (q != 0)
+        below: Flags = ~self._log & (np.abs(q) < size) & (q != 0)
         return below
 
     def named(self, values: Vector) -> dict[str, float]:

@@ -16,9 +16,8 @@ from time import perf_counter
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.study.criterion import Role
@@ -233,7 +232,7 @@ class OptimisationProblem:
             raise SearchStopped("time limit", f"{self.max_seconds:g} s are over")
 
 
-def away(unknowns: Unknowns, q: Vector) -> npt.NDArray[np.bool_]:
+def away(unknowns: Unknowns, q: Vector) -> Flags:
     """Which tuners have gone far where there is no bound."""
     moved = q - unknowns.start
     logarithmic = np.array([u.log for u in unknowns.items], bool)

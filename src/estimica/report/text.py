@@ -7,11 +7,11 @@ import io
 import math
 
 import numpy as np
-import numpy.typing as npt
 import rich.table
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from estimica.base.arrays import Vector
 from estimica.base.view import Curve, Curves, Listing, Rounded, Table
 from estimica.base.visible import visible
 
@@ -72,7 +72,7 @@ def curves_text(curves: Curves) -> str:
     return table_text(Table(columns, tuple(rows), curves.title))
 
 
-def sparkline(value: npt.NDArray[np.float64], width: int = 24) -> str:
+def sparkline(value: Vector, width: int = 24) -> str:
     """The course of a signal in one line of blocks; a gap where it is not a number."""
     if len(value) == 0:
         return ""

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import as_signal
@@ -237,7 +236,7 @@ class OutputSplit:
         return tuple(n for n in self.wrt if n not in self.own)
 
     @cached_property
-    def places(self) -> npt.NDArray[np.int64]:
+    def places(self) -> Indices:
         """Where the model's tuners, and the inputs that move, stand among all."""
         inner = [k for k, n in enumerate(self.wrt) if n not in self.own]
         return np.array([*inner, *range(len(self.wrt), self.width)], int)

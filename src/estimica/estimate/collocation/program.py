@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csc_array
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.estimate.collocation.case import CollocatedCase, Entries
 from estimica.estimate.collocation.ipopt_watch import Watch, interruptible
 from estimica.estimate.criteria.scoring import Criterion
@@ -272,7 +271,7 @@ class _Score:
 
     def __init__(self, whole: ResidualFunction, cases: Sequence[CollocatedCase]) -> None:
         self._whole = whole
-        self._places: list[npt.NDArray[np.int64]] = []
+        self._places: list[Indices] = []
         first = 0
         for case in cases:
             stamps = case.grid.stamps

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import CasePredictor, Failure, Prediction
@@ -81,7 +80,7 @@ def discretisation(
     objective: Objective,
     point: Point,
     known: Accuracy,
-    held: npt.NDArray[np.bool_],
+    held: Flags,
 ) -> Discretisation | None:
     """The error of the communication step at the estimate; none where there is no such step."""
     step = setup.study.model.communication

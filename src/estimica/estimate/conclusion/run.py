@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.arrays import Flags, Vector
 from estimica.estimate.conclusion.advice import advice
@@ -240,7 +239,7 @@ def _identifiability(
     point: Point,
     fine: Point | None,
     known: Accuracy,
-    held: npt.NDArray[np.bool_],
+    held: Flags,
 ) -> Identifiability:
     if finer is not None and fine is not None and len(known.null_directions):
         return explain(finer, fine, known, held)

@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 
 LOG_2PI = math.log(2 * math.pi)
 #: least information of a sample that was seen although the model holds it to be censored almost
@@ -44,8 +43,8 @@ class ResidualLimits:
 
     low: Vector
     high: Vector
-    below: npt.NDArray[np.bool_]
-    above: npt.NDArray[np.bool_]
+    below: Flags
+    above: Flags
 
 
 def normal(v: Vector, sigma: Vector, reach: ResidualLimits | None) -> Terms:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 
 MOST = 8  # groups in one picture
 BINS = 5  # where values lie anywhere
@@ -20,7 +19,7 @@ class Group:
     """Some of the points, and what they have in common in words."""
 
     label: str
-    rows: npt.NDArray[np.bool_]
+    rows: Flags
 
 
 def groups(name: str, values: Vector) -> list[Group]:

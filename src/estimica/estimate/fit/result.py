@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
-from estimica.base.arrays import Complex, Vector
+from estimica.base.arrays import Complex, Flags, Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
@@ -79,7 +79,7 @@ class OutputComparison:
     distribution: str = "normal"  # of the noise
 
     @property
-    def censored(self) -> npt.NDArray[np.bool_]:
+    def censored(self) -> Flags:
         """Which samples are only known to lie beyond a detection limit."""
         return np.zeros(len(self.time), bool) if self.beyond is None else self.beyond != 0
 
@@ -242,7 +242,7 @@ class Fit:
         return len(self.unknowns)
 
     @property
-    def held(self) -> npt.NDArray[np.bool_]:
+    def held(self) -> Flags:
         """The unknowns at a bound or acting in steps, whose rank is not asked for."""
         found = np.array([bool(b) for b in self.at_bound], bool)
         found[list(self.rough.unknowns)] = True

@@ -14,7 +14,6 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.arrays import Flags, Vector
 from estimica.estimate.identify.invariant import Invariant, listed
@@ -177,7 +176,7 @@ def _reduced(rows: Vector, tolerance: float) -> Vector:
     return A
 
 
-def _components(joined: npt.NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
+def _components(joined: Flags) -> list[tuple[list[int], list[int]]]:
     """(rows, columns) of the blocks of a matrix that have nothing in common."""
     open_rows = set(range(len(joined)))
     found = []

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import SimulationError
 from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
 from estimica.estimate.objective.noise_level import LevelFormula, NoiseLevel, level_formulas
@@ -18,7 +17,7 @@ from estimica.simulate.engine.run import Options
 from estimica.simulate.failure import failure_text
 from estimica.study.record.samples import Record
 
-Rows = slice | npt.NDArray[np.int64]
+Rows = slice | Indices
 EVERY = slice(None)
 
 

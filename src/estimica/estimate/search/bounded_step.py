@@ -7,9 +7,8 @@ lead uphill. This is the active set of Stark and Parker (1995).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 
 PASSES = 3  # times the number of unknowns, after which the best so far is taken
 SLIGHT = 1e-12  # share of its size from which on a gradient counts
@@ -43,7 +42,7 @@ def _descend(
     low: Vector,
     high: Vector,
     p: Vector,
-    free: npt.NDArray[np.bool_],
+    free: Flags,
     rcond: float | None,
 ) -> None:
     """Go to the minimum over the free unknowns; those that meet a bound on the way stay there."""
@@ -64,9 +63,7 @@ def _descend(
         free[met] = False
 
 
-def _release(
-    A: Vector, target: Vector, low: Vector, p: Vector, passed: npt.NDArray[np.bool_]
-) -> int | None:
+def _release(A: Vector, target: Vector, low: Vector, p: Vector, passed: Flags) -> int | None:
     """The unknown at a bound that gains most by leaving it."""
     left = target - A @ p
     size = np.linalg.norm(A, axis=0) * float(np.linalg.norm(left))

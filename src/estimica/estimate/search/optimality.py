@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Flags, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.estimate.objective.cost import Point
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.bounded_step import least_squares
@@ -152,7 +151,7 @@ class Neighbourhood:
                         best = trial
         return best
 
-    def _far(self) -> npt.NDArray[np.int64]:
+    def _far(self) -> Indices:
         """Free unknowns that may have run away."""
         return np.flatnonzero(self.free & self.unknowns.is_beyond(self.point.q, RUNAWAY))
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, csc_array, eye_array, hstack, vstack
 from scipy.sparse.linalg import SuperLU, splu
 
-from estimica.base.arrays import Flags, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 
 ROUNDS = 20  # of the active set
 GROWN = 1e6  # changes, in sizes of the states, up to which elimination keeps enough digits
@@ -47,11 +46,11 @@ class Triplets:
     """A sparse matrix that grows by dense blocks."""
 
     def __init__(self) -> None:
-        self._rows: list[npt.NDArray[np.int64]] = []
-        self._columns: list[npt.NDArray[np.int64]] = []
+        self._rows: list[Indices] = []
+        self._columns: list[Indices] = []
         self._values: list[Vector] = []
 
-    def add(self, first: int, columns: npt.NDArray[np.int64], block: Vector) -> None:
+    def add(self, first: int, columns: Indices, block: Vector) -> None:
         """A block whose rows follow one another from `first` on."""
         rows, places = np.nonzero(block)
         self._rows.append(first + rows)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Complex, Indices, Vector
 from estimica.base.errors import ExperimentError
 from estimica.experiment.frequency.spectra import Spectra, positive
 
@@ -83,7 +82,7 @@ def _found(u: Vector) -> int:
     return int(run[np.argmin(apart[run])])
 
 
-def _excited(U: npt.NDArray[np.complex128], n: int) -> npt.NDArray[np.int64]:
+def _excited(U: Complex, n: int) -> Indices:
     """Lines between zero and the Nyquist frequency at which there is input."""
     lines = np.arange(1, (n + 1) // 2)
     mean = np.abs(U.mean(axis=0)[lines]) ** 2

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ExperimentError
 from estimica.experiment.frequency.spectra import Spectra, positive
 
@@ -60,9 +59,7 @@ def spectra_by_welch(
     )
 
 
-def _segments(
-    u: Vector, y: Vector, length: int
-) -> tuple[npt.NDArray[np.complex128], npt.NDArray[np.complex128]]:
+def _segments(u: Vector, y: Vector, length: int) -> tuple[Complex, Complex]:
     """Spectra of all stretches without gaps, each without its mean."""
     begins = range(0, len(u) - length + 1, max(length // 2, 1))
     pairs = [(u[b : b + length], y[b : b + length]) for b in begins]

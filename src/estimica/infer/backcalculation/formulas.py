@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 
 ITERATIONS = 100
 SMALL = 1e-10  # relative step at which a search has ended: the next would be far smaller
@@ -295,7 +294,7 @@ def _powers(n: int, degree: int) -> list[tuple[int, ...]]:
     return found
 
 
-def _refuse(name: str, x: Vector, bad: npt.NDArray[np.bool_], what: str) -> None:
+def _refuse(name: str, x: Vector, bad: Flags, what: str) -> None:
     if bad.any():
         count, k = int(bad.sum()), int(np.argmax(bad))
         raise CannotFit(f"{name} {what} at {count} of {len(x)} points, first {x[k]:.4g}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import Curve, Curves, Panel, name_with_unit
@@ -87,9 +86,7 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
     return name
 
 
-def _points(
-    found: BackCalculation, x: Vector, y: Vector, drawn: npt.NDArray[np.bool_]
-) -> list[Curve]:
+def _points(found: BackCalculation, x: Vector, y: Vector, drawn: Flags) -> list[Curve]:
     curves, begin = [], 0
     for k, case in enumerate(found.cases):
         rows = np.arange(begin, begin + len(case.stamps))

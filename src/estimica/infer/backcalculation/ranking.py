@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.infer.backcalculation.formulas import CannotFit, Shape, constant, shapes
@@ -292,7 +291,7 @@ def _rank(law: Law) -> tuple[bool, int, float, int]:
     return not tied, count, round(law.delta, 6), KINDS.index(law.kind)
 
 
-def _folds(n: int, seed: int) -> list[npt.NDArray[np.int64]]:
+def _folds(n: int, seed: int) -> list[Indices]:
     if n <= LEAVE_ONE_OUT:
         return [np.array([k]) for k in range(n)]
     order = np.random.default_rng(seed).permutation(n)
@@ -300,7 +299,7 @@ def _folds(n: int, seed: int) -> list[npt.NDArray[np.int64]]:
     return [np.sort(order[k::count]) for k in range(count)]
 
 
-def _left_out(law: Law, points: _Points, folds: Sequence[npt.NDArray[np.int64]]) -> float:
+def _left_out(law: Law, points: _Points, folds: Sequence[Indices]) -> float:
     """Root mean square of the errors at points that the fit has not seen; NaN where it fails."""
     X = points.matrix(law.regressors)
     start = np.array([p.value for p in law.parameters.values()])

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.scoring import Block, Noise
@@ -84,7 +83,7 @@ class Blocks(NoiseSource):
 
     def draw(self, rng: np.random.Generator) -> list[Vector]:
         """One set of residuals."""
-        places: dict[int, npt.NDArray[np.int64]] = {}
+        places: dict[int, Indices] = {}
         found = []
         for k, v in enumerate(self.residuals):
             first = self.together[k]
@@ -262,8 +261,8 @@ def _blocks(
     return Blocks(tuple(residuals), sigmas, tuple(lengths), tuple(together))
 
 
-def _stretches(rng: np.random.Generator, n: int, length: int) -> npt.NDArray[np.int64]:
+def _stretches(rng: np.random.Generator, n: int, length: int) -> Indices:
     """Indices of `n` samples in stretches of `length` that begin anywhere."""
     begins = rng.integers(n, size=-(-n // length))
-    found: npt.NDArray[np.int64] = (begins[:, None] + np.arange(length)).ravel()[:n] % n
+    found: Indices = (begins[:, None] + np.arange(length)).ravel()[:n] % n
     return found

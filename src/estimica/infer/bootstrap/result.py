@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.fit.result import Fit
 from estimica.infer.bootstrap.intervals import Spread, empty_spread, spread, widened
 
@@ -44,8 +43,8 @@ class Bootstrap:
     requested: int
     numbers: tuple[int, ...]
     values: Vector  # (replicates, unknowns)
-    at_bound: npt.NDArray[np.bool_]  # (replicates, unknowns)
-    undetermined: npt.NDArray[np.bool_]  # (replicates, unknowns): its value means nothing there
+    at_bound: Flags  # (replicates, unknowns)
+    undetermined: Flags  # (replicates, unknowns): its value means nothing there
     costs: Vector
     noise: Mapping[str, Vector]  # estimated variances by output
     noise_drawn: Mapping[str, float]  # variances that the replicates were drawn with

@@ -6,9 +6,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import effective
 from estimica.estimate.conclusion.identifiability import direction_error, null_space
@@ -112,7 +111,7 @@ def _validating(fit: Fit, case: CaseFit, spread: Vector) -> list[list[Part]]:
     ]
 
 
-def unbounded(fit: Fit, around: LinearisedFit, parts: list[Part]) -> npt.NDArray[np.bool_]:
+def unbounded(fit: Fit, around: LinearisedFit, parts: list[Part]) -> Flags:
     """Where an output moves with a direction of the tuners that the data do not determine.
 
     That happens in validating cases only. The first of the `parts` is that of the tuners.
@@ -127,7 +126,7 @@ def unbounded(fit: Fit, around: LinearisedFit, parts: list[Part]) -> npt.NDArray
     moved = np.abs(slope @ null.T)
     # what cancels in a null direction cancels up to the error of the direction
     most = np.max(np.abs(slope) @ np.abs(null).T, axis=0, initial=0.0)
-    found: npt.NDArray[np.bool_] = (moved > direction_error(fit.accuracy) * most).any(axis=1)
+    found: Flags = (moved > direction_error(fit.accuracy) * most).any(axis=1)
     return found
 
 

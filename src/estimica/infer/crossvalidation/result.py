@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimica.base import view as show
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.estimate.fit.result import Fit, OutputComparison
 from estimica.infer.refit import unfinished
 from estimica.study.record.transfer import Transfer
@@ -236,7 +236,7 @@ def _together(parts: list[Transfer]) -> Transfer | None:
     return parts[0].joined(parts) if parts else None
 
 
-def _all_of(parts: Sequence[Array | None], order: npt.NDArray[np.int64]) -> Array | None:
+def _all_of(parts: Sequence[Array | None], order: Indices) -> Array | None:
     """What every sample has of its own, in order; None where they have nothing."""
     known = [p for p in parts if p is not None]
     return np.concatenate(known)[order] if len(known) == len(parts) else None

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.run import conclude
 from estimica.estimate.criteria.scoring import Block
@@ -42,7 +41,7 @@ class FreeState:
     q: Vector
     cost: float = math.inf
 
-    def held(self, n: int) -> npt.NDArray[np.bool_]:
+    def held(self, n: int) -> Flags:
         """The unknowns that stay, as a mask."""
         return np.array([k not in self.free for k in range(n)], bool)
 

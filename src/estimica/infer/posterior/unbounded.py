@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.unknowns import Unknowns
 
 #: how near a bound a chain may begin, as a share of the range, or of the coordinate's size where
@@ -30,12 +29,12 @@ class Unbounded:
         return Unbounded(np.where(open_, -np.inf, unknowns.lower), unknowns.upper)
 
     @property
-    def both(self) -> npt.NDArray[np.bool_]:
+    def both(self) -> Flags:
         """Which have two bounds."""
         return np.isfinite(self.lower) & np.isfinite(self.upper)
 
     @property
-    def bounded(self) -> npt.NDArray[np.bool_]:
+    def bounded(self) -> Flags:
         """Which have a bound."""
         return np.isfinite(self.lower) | np.isfinite(self.upper)
 
@@ -79,6 +78,6 @@ class Unbounded:
     @property
     def _kinds(
         self,
-    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    ) -> tuple[Flags, Flags, Flags]:
         low, high = np.isfinite(self.lower), np.isfinite(self.upper)
         return low & high, low & ~high, high & ~low

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.estimate.conclusion.likelihood import information
 from estimica.estimate.objective.cost import Objective, scored
 from estimica.estimate.run.fit import limits_of
@@ -37,7 +36,7 @@ class Job:
     candidate: int
     start: int
     q: Vector
-    held: npt.NDArray[np.bool_]
+    held: Flags
     held_noise: Mapping[str, float]
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.base.signals import Signal
 from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
 from estimica.infer.covariance.linearisation import LinearisedFit
@@ -44,7 +43,7 @@ class Series:
     metric: Vector  # P
     floor: float = 0.0  # root mean square below which residuals are errors of the simulation
     #: a number for each sample, alike for those that are simulated alike; None: no two are
-    replicates: npt.NDArray[np.int64] | None = None
+    replicates: Indices | None = None
 
     @property
     def n(self) -> int:
@@ -165,7 +164,7 @@ def _series(
     )
 
 
-def _order(x: Vector) -> npt.NDArray[np.int64] | slice:
+def _order(x: Vector) -> Indices | slice:
     """Places of rising values; all of them, which needs no copy, where they rise already."""
     return slice(None) if (x[1:] >= x[:-1]).all() else np.argsort(x, kind="stable")
 
@@ -194,7 +193,7 @@ def _parts(
         )
 
 
-def _replicates(record: Record, output: OutputComparison, timed: bool) -> npt.NDArray[np.int64]:
+def _replicates(record: Record, output: OutputComparison, timed: bool) -> Indices:
     """Samples at one time stamp, or of a static model with the same inputs, have one number."""
     if timed:
         return np.asarray(np.unique(output.time, return_inverse=True)[1], np.int64)

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
@@ -284,7 +283,7 @@ def _relative(fit: Fit) -> Vector:
     return np.array([v if v != 0 else u.scale for v, u in pairs])
 
 
-def moving(fit: Fit) -> npt.NDArray[np.bool_]:
+def moving(fit: Fit) -> Flags:
     """The unknowns that are free and move outputs, not only their noise."""
     of_noise = tuners_of_noise(fit.study)
     pairs = zip(fit.unknowns.items, fit.at_bound, strict=True)

@@ -10,10 +10,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.optimise.assess.samples import Samples, shape
@@ -33,7 +32,7 @@ class Plan:
 
     kind: str  # morris, sobol
     unit: Vector  # (rows, n): in SALib's order
-    order: npt.NDArray[np.int64]
+    order: Indices
     seed: int
 
 
@@ -151,7 +150,7 @@ def sensitivity_indices(
     names: Sequence[str],
     labels: Sequence[str],
     values: Vector,
-    simulated: npt.NDArray[np.bool_],
+    simulated: Flags,
 ) -> GlobalSensitivity | None:
     """The indices, from the criteria at all samples; None where too many of them failed.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Flags, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import (
@@ -122,7 +121,7 @@ def curves(found: Assessment, names: tuple[str, ...] = ()) -> Curves:
     return Curves(tuple(panels), f"{found.study.name}: criteria", labels[0], panel_height=300)
 
 
-def _along(found: Assessment, order: npt.NDArray[np.int64], j: int, k: int) -> list[Curve]:
+def _along(found: Assessment, order: Indices, j: int, k: int) -> list[Curve]:
     """A criterion along a parameter, and where it was not reached what it is at least."""
     p, x = found.places[k], found.samples.values[order, j]
     marked = len(order) <= 60
@@ -240,7 +239,7 @@ def worst(found: Assessment, names: tuple[str, ...] = ()) -> Vector:
     return np.asarray(found.weighted_least[:, _named(found, names)].max(axis=1), float)
 
 
-def not_reached(found: Assessment, names: tuple[str, ...] = ()) -> npt.NDArray[np.bool_]:
+def not_reached(found: Assessment, names: tuple[str, ...] = ()) -> Flags:
     """Samples in which a criterion that counts, or one of these, was not reached."""
     if not names:
         return np.isnan(found.largest) & found.good

@@ -13,9 +13,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Flags, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 
 NODES = 9
 _ANGLES = np.pi * np.arange(NODES)[::-1] / (NODES - 1)
@@ -76,7 +75,7 @@ class Panels:
         return Panels(self.low, self.high, breaks)
 
     @cached_property
-    def sampling(self) -> tuple[Vector, npt.NDArray[np.int64]]:
+    def sampling(self) -> tuple[Vector, Indices]:
         """(times that rise, the place of each node among them (panels, NODES))."""
         half = (self.high - self.low) / 2
         nodes = (self.high + self.low)[:, None] / 2 + half[:, None] * POINTS

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import DesignError, SimulationError
 from estimica.base.quantities import Quantity
@@ -236,7 +235,7 @@ class TrajectoryScorer:
                 states.append(DenseSignal.of(panels, value[places], slope[places]))
         return motion(states, events)
 
-    def _coarse(self, panels: Panels, samples: Sampled) -> npt.NDArray[np.bool_]:
+    def _coarse(self, panels: Panels, samples: Sampled) -> Flags:
         """Panels on which the last coefficients of a signal are too large."""
         _, places = panels.sampling
         coarse = np.zeros(panels.size, bool)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.optimise.criteria.score import FailedDesign
 from estimica.optimise.problem import OptimisationProblem, away, split
 
@@ -32,7 +31,7 @@ def runaway(programme: OptimisationProblem) -> str | None:
     )
 
 
-def _falls(programme: OptimisationProblem, q: Vector, gone: npt.NDArray[np.bool_]) -> bool:
+def _falls(programme: OptimisationProblem, q: Vector, gone: Flags) -> bool:
     """Whether the cost is higher on the way, and falls on where it has a value."""
     start, cost = programme.unknowns.start, programme.best_cost
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from estimica.base.arrays import Vector
 from estimica.base.thinning import thin_element
 from estimica.base.view import Parallel, Upright
 from estimica.report.matplotlib.look import empty_figure, without_math
@@ -46,7 +46,7 @@ def parallel_figure(parallel: Parallel) -> Figure:
     return figure
 
 
-def _shares(axis: Upright) -> npt.NDArray[np.float64]:
+def _shares(axis: Upright) -> Vector:
     """Values between 0 and 1 along the axis."""
     value = np.log10(axis.value) if axis.log and (axis.value > 0).all() else axis.value
     low, high = np.nanmin(value), np.nanmax(value)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
+from estimica.base.arrays import Indices
 from estimica.base.thinning import thin_element
 from estimica.base.view import Parallel, Table, Upright
 from estimica.report.plotly.curves import PALETTE, lightened, styled
@@ -53,7 +53,7 @@ def figure(parallel: Parallel) -> go.Figure:
     return fig
 
 
-def _dimension(axis: Upright, kept: npt.NDArray[np.int64]) -> dict[str, object]:
+def _dimension(axis: Upright, kept: Indices) -> dict[str, object]:
     values = axis.value[kept]
     told: dict[str, object] = {"label": escape(axis.label), "values": values}
     if axis.log and (axis.value > 0).all():

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from estimica.base.arrays import Indices
 from estimica.base.errors import ModelError
 from estimica.simulate.fmu.archive import require_intact
 from estimica.simulate.fmu.description import INTERFACES, Interface
@@ -48,9 +48,7 @@ class FmuLibrary:
         self._first = self._loaded(0)
         library = self._first.dll
         chosen = [pair[0 if binary.fmi == 2 else 1] for pair in functions]
-        self.addresses: npt.NDArray[np.int64] = np.array(
-            [_address(library, name) for name in chosen], np.int64
-        )
+        self.addresses: Indices = np.array([_address(library, name) for name in chosen], np.int64)
 
     def instances(self, count: int) -> tuple[list[int], list[bool]]:
         """Pointers to so many instances, and whether each has run before."""

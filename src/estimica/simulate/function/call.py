@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import ModelError
 from estimica.base.suggest import did_you_mean
 
@@ -132,7 +131,7 @@ class FunctionCall:
     outputs: tuple[str, ...]
     inputs: Vector  # (N, nu)
     times: Vector  # (N,)
-    rows: npt.NDArray[np.int64]
+    rows: Indices
     shown: tuple[int, ...]  # the outputs that are asked for
 
     def returned(self, parameters: Any) -> Any:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import SimulationError
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica.steady import outputs_at, steady_point
@@ -31,7 +30,7 @@ class Linearisation:
     y: Vector
 
     @property
-    def poles(self) -> npt.NDArray[np.complex128]:
+    def poles(self) -> Complex:
         """Eigenvalues of A."""
         return np.linalg.eigvals(self.A).astype(complex)
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Indices, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.compiled.llvm.machine_code import SETUP
 from estimica.simulate.points import layout as at
 from estimica.simulate.points.loop import points_unit
@@ -79,13 +78,13 @@ class PointSolution:
             self._run(at.ASK_CHECKS, None, None, found)
         return found
 
-    def outside(self) -> npt.NDArray[np.bool_]:
+    def outside(self) -> Flags:
         """Which of the solved points violate a min or max of the model."""
         slack = np.zeros((len(self.u), self.system.n_limits))
         solved = self.status == at.SOLVED
         if slack.size:
             self._run(at.ASK_LIMITS, as_order(np.flatnonzero(solved)), None, slack)
-        found: npt.NDArray[np.bool_] = (slack < 0).any(axis=1) & solved
+        found: Flags = (slack < 0).any(axis=1) & solved
         return found
 
     def _run(

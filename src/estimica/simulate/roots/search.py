@@ -15,9 +15,8 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.flat.expression import Expression
 from estimica.flat.system import Variable
 from estimica.simulate.roots import newton
@@ -127,9 +126,7 @@ class RootSearch:
             tuple(map(bool, ca.which_depends(R, U, 2, True))) if R.shape[0] else (),
         )
 
-    def find(
-        self, guess: Vector, *given: Vector | float, begun: npt.NDArray[np.bool_] | None = None
-    ) -> RootResult:
+    def find(self, guess: Vector, *given: Vector | float, begun: Flags | None = None) -> RootResult:
         """The root that the guess leads to; `begun` are unknowns whose guess says something, those
         with a start value where nothing else is said."""
         known = np.array(self.unknowns.given, bool) if begun is None else begun
@@ -174,9 +171,7 @@ class RootSearch:
 class _BlockSearch:
     """One search: through the blocks, and back where one of them has no root."""
 
-    def __init__(
-        self, search: RootSearch, given: Sequence[Vector | float], begun: npt.NDArray[np.bool_]
-    ) -> None:
+    def __init__(self, search: RootSearch, given: Sequence[Vector | float], begun: Flags) -> None:
         self.search = search
         self.given = given
         self.begun = begun

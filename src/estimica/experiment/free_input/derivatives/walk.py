@@ -12,7 +12,6 @@ from typing import Protocol
 
 import casadi as ca
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.arrays import Indices, Vector
 from estimica.compiled.llvm.machine_code import MachineCode, compile_functions
@@ -25,7 +24,7 @@ class StepSchedule:
     begins: Vector  # (K,)
     widths: Vector  # (K,)
     rises: Vector  # (nu, K)
-    samples: npt.NDArray[np.int64]  # the step that begins at each sample
+    samples: Indices  # the step that begins at each sample
 
 
 class StepChain(Protocol):
@@ -176,7 +175,7 @@ class CompiledStepChain:
         self._keep = (step_tables, back_tables, see_tables, seen_tables)
 
 
-def _rows(array: Vector, which: npt.NDArray[np.int64]) -> Indices:
+def _rows(array: Vector, which: Indices) -> Indices:
     """Addresses of rows of an array."""
     return array.ctypes.data + which * array.strides[0]
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from estimica.base.arrays import Indices, Vector
+from estimica.base.arrays import Flags, Indices, Vector
 from estimica.base.errors import EstimicaError, SimulationError
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.optimise.criteria.measures import Window
@@ -142,7 +141,7 @@ class ValueOnlyScorer:
 
     def _measured(
         self, mesh: ValueOnlyMesh, run: Run, tuners: Vector, rtol: float
-    ) -> tuple[int, Vector, Vector, npt.NDArray[np.bool_]]:
+    ) -> tuple[int, Vector, Vector, Flags]:
         times, places = mesh.sampling
         z = self._signals.of(times, run.Y, tuners)
         coarse, found = np.zeros(len(mesh.low), np.bool_), np.empty(len(self._whole))
