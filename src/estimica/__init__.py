@@ -253,8 +253,6 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'estimica' has no attribute '{name}'")
     from importlib import import_module
 
-    import_module("estimica.report")  # fills the registry by which results show themselves
-    import_module("estimica.infer")  # and has its say on their pages
     found = getattr(import_module(f"estimica.{_HOMES[name]}"), name)
     globals()[name] = found
     return found

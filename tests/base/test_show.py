@@ -32,7 +32,6 @@ def test_sensitivities_are_scaled_by_the_parameter_unless_it_is_zero() -> None:
     ids=["curves", "table"],
 )
 def test_everything_that_can_be_shown_has_a_renderer(shown: Curves | Table, form: Form) -> None:
-    import estimica.report  # noqa: F401  (what importing the package does)
 
     assert show.render(shown, form) is not None
 

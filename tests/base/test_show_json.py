@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimica.report  # noqa: F401  # registers how pages are drawn
 from estimica.base import view as show
 from estimica.base.errors import ReportError
 from estimica.base.thinning import MOST_IN_FIGURE, MOST_POINTS, thin_cloud, thin_curve, thin_page

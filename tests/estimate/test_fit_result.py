@@ -15,9 +15,9 @@ import pytest
 
 import estimica as es
 from estimica.base.errors import FitError, ReportError, WriteError
-from estimica.estimate.fit.as_json import finite
+from estimica.base.result import finite
+from estimica.base.text import rounded
 from estimica.estimate.fit.pictures import KINDS, picture
-from estimica.estimate.fit.tables import rounded
 from estimica.simulate.engine.run import Options
 from estimica.simulate.formula import formula_model
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tests.estimate.problems import curve
 
-import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base import view as show
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.practical import Significance, practical

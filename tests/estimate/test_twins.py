@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from tests.estimate.problems import curve, rc_table
 
-import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base import view as show
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit

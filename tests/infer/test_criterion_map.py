@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from tests.estimate.problems import EXACT, curve, rc_table
 
-import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base.errors import FitError
 from estimica.estimate.run.fit import fit
 from estimica.infer.criterion_map.run import CriterionMap, criterion_map

@@ -13,7 +13,6 @@ import pytest
 from tests.estimate.problems import RC, TWO_STATES, curve, rc_table, simulated, steps
 from typer.testing import CliRunner
 
-import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.apps.cli.commands.app import app
 from estimica.base.errors import FitError
 from estimica.estimate.conclusion.identifiability import in_words

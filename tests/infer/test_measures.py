@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from tests.estimate.problems import EXACT
 
-import estimica.report  # noqa: F401 - registers how results show themselves
 from estimica.base.errors import FitError
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import scored

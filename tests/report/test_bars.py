@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import estimica.report  # noqa: F401 - registers how things are shown
 from estimica.base.view import Bar, Bars, Page, Section, figure, html, text, write
 
 BARS = Bars(

@@ -1,20 +1,28 @@
-"""How results show themselves: they say what there is to see, and `report` has registered how
-to draw it, so that no room upstream knows a plotting library."""
+"""What there is to see of a result: curves, tables, pages as plain values.
+
+How they are drawn is the matter of `report`; the table in `presenters` leads there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
-
-T = TypeVar("T")
+from estimica.base.presenters import (
+    FIGURE_WRITER,
+    PAGE_WRITER,
+    REMARKS,
+    RENDERERS,
+    SECTIONS,
+    presenter,
+)
 
 
 class Form(StrEnum):
@@ -226,69 +234,31 @@ class Page:
     lead: str = ""
 
 
-_renderers: dict[tuple[type, Form], Callable[[Any], Any]] = {}
-
-
-def register(kind: type[T], form: Form, renderer: Callable[[T], object]) -> None:
-    """Have `renderer` show every value of `kind` in `form`."""
-    _renderers[kind, form] = renderer
-
-
-_writers: dict[type, Callable[[Any, str | PathLike[str]], Path]] = {}
-
-
-def register_writer(kind: type[T], writer: Callable[[T, str | PathLike[str]], Path]) -> None:
-    """Have `writer` put every value of `kind` into a file."""
-    _writers[kind] = writer
-
-
 def write(page: Page, path: str | PathLike[str]) -> Path:
     """Write a page and return where it is: self-contained HTML, or Markdown where it is an .md."""
-    return _writers[type(page)](page, path)
-
-
-_figures: list[Callable[[Page, str | PathLike[str], str], list[Path]]] = []
-
-
-def register_figures(writer: Callable[[Page, str | PathLike[str], str], list[Path]]) -> None:
-    """Have `writer` put the figures of pages into files."""
-    _figures[:] = [writer]
+    written: Path = presenter(PAGE_WRITER)(page, path)
+    return written
 
 
 def write_figures(page: Page, folder: str | PathLike[str], format: str = "svg") -> list[Path]:
     """Write every figure of a page into a folder, as svg, png or pdf, and return where they are."""
-    return _figures[0](page, folder, format)
+    written: list[Path] = presenter(FIGURE_WRITER)(page, folder, format)
+    return written
 
 
-_additions: dict[str, list[Callable[[Any], Iterable[Section]]]] = {}
-
-
-def register_sections(page: str, maker: Callable[[Any], Iterable[Section]]) -> None:
-    """Have `maker` add sections to every page of that name, as rooms further down see fit."""
-    _additions.setdefault(page, []).append(maker)
-
-
-def added_sections(page: str, value: object) -> list[Section]:
-    """What other rooms say of a value on its page."""
-    return [section for maker in _additions.get(page, ()) for section in maker(value)]
-
-
-_remarks: dict[str, list[Callable[[Any], Iterable[str]]]] = {}
-
-
-def register_remarks(result: str, maker: Callable[[Any], Iterable[str]]) -> None:
-    """Have `maker` say sentences beside every result of that name."""
-    _remarks.setdefault(result, []).append(maker)
+def added_sections(result: str, value: object) -> list[Section]:
+    """What rooms further down say of a result on its page."""
+    return [section for name in SECTIONS.get(result, ()) for section in presenter(name)(value)]
 
 
 def added_remarks(result: str, value: object) -> tuple[str, ...]:
-    """What other rooms say of a result, beside its own words."""
-    return tuple(said for maker in _remarks.get(result, ()) for said in maker(value))
+    """What rooms further down say of a result, beside its own words."""
+    return tuple(remark for name in REMARKS.get(result, ()) for remark in presenter(name)(value))
 
 
 def render(shown: ViewElement, form: Form) -> Any:
-    """What the registered renderer makes of `shown`."""
-    return _renderers[type(shown), form](shown)
+    """What the presenter of its kind makes of `shown`."""
+    return presenter(RENDERERS[type(shown).__name__][form])(shown)
 
 
 def figure(shown: ViewElement) -> Any:
@@ -350,3 +320,14 @@ def sensitivities(
         for i, (output, unit) in enumerate(outputs)
     ]
     return Curves(tuple(panels), title)
+
+
+def without_empty(table: Table, *columns: str) -> Table:
+    """The table without those of `columns` that hold nothing."""
+    keep = [
+        k
+        for k, name in enumerate(table.columns)
+        if name not in columns or any(row[k] not in ("", None) for row in table.rows)
+    ]
+    rows = tuple(tuple(row[k] for k in keep) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[k] for k in keep), rows=rows)

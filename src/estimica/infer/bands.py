@@ -13,12 +13,12 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.fit.as_json import finite
+from estimica.base.text import listed, percent, short
+from estimica.base.view import without_empty
 from estimica.estimate.fit.frequency_pictures import across
 from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
-from estimica.estimate.fit.tables import percent, short, without_empty
-from estimica.estimate.identify.invariant import listed
 from estimica.execute.reproduction import with_reproduction
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
 from estimica.infer.covariance.output_spread import (

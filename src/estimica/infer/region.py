@@ -13,9 +13,9 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.conclusion.freedom import Freedom
-from estimica.estimate.fit.as_json import finite
 from estimica.estimate.fit.result import Fit
 from estimica.execute.reproduction import with_reproduction
 from estimica.infer.contour import Contour, Plane, directions, trace

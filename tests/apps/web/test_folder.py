@@ -503,7 +503,6 @@ def test_texts_of_a_stored_page_are_shown_and_not_run(tmp_path: Path) -> None:
     """A folder from elsewhere brings its own store, and with it pages of any content."""
     import numpy as np
 
-    import estimica.report  # noqa: F401
     from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, html, write
     from estimica.base.view_json import page_from_json, page_to_json
 

@@ -7,7 +7,6 @@ import socket
 from importlib.resources import files
 from pathlib import Path
 
-import estimica.report  # noqa: F401  (registers how results are drawn)
 from estimica.apps.web.live.outgoing import guard_pages
 from estimica.apps.web.session.settings import Settings
 from estimica.apps.web.session.workbench import Workbench

@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
+from estimica.base.text import listed
 from estimica.estimate.fit.result import Identifiability
 from estimica.estimate.identify.accuracy import Accuracy, scaled_columns
-from estimica.estimate.identify.invariant import listed
 from estimica.estimate.identify.invariants import Group, NullSpaceSample, groups
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.unknowns import Unknowns

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-import numpy as np
-
+from estimica.base.result import finite
 from estimica.estimate.fit.result import CaseFit, Fit, StartResult
 from estimica.estimate.identify.practical import Significance
 from estimica.estimate.identify.twins import Twin
@@ -72,22 +71,6 @@ def _simulated(fit: Fit) -> dict[str, object]:
     if fit.discretisation is not None:
         told["discretisation"] = fit.discretisation.as_object()
     return told
-
-
-def finite(value: object) -> object:
-    """The same with None for numbers that are not finite, which JSON does not know."""
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, np.ndarray):  # many numbers at once
-        known = np.isfinite(value)
-        told = value.astype(object)
-        told[~known] = None
-        return value.tolist() if known.all() else told.tolist()
-    if isinstance(value, (list, tuple)):
-        return [finite(v) for v in value]
-    if isinstance(value, Mapping):
-        return {str(k): finite(v) for k, v in value.items()}
-    return value
 
 
 def ranked(starts: Iterable[StartResult]) -> list[StartResult]:

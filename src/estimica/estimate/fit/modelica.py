@@ -16,10 +16,10 @@ import numpy as np
 from estimica.base.errors import FitError
 from estimica.base.files.write import write_text
 from estimica.base.quantities import Quantity
+from estimica.base.text import rounded
 from estimica.compiled.model.interface import Model
 from estimica.compiled.tuning import find_constant
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.fit.tables import rounded
 from estimica.estimate.objective.predictor import split
 from estimica.flat.modelica_text import identifier, write_expression
 from estimica.simulate.fmu.model import FmuModel

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from estimica.base.text import short
 from estimica.base.view import Curves, Page, Section, Table, added_sections
 from estimica.estimate.fit.as_json import ranked
 from estimica.estimate.fit.pictures import picture
 from estimica.estimate.fit.point_pictures import chosen_axes, residual_panels
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.fit.tables import estimates, quality, short
+from estimica.estimate.fit.tables import estimates, quality
 from estimica.estimate.fit.weighting import WORDS, prefilter_weighting
 from estimica.estimate.identify.practical import Practical, Significance
 from estimica.estimate.identify.twins import twin_advice

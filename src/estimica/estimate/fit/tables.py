@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
-from estimica.base.view import Rounded, Table, status_line
+from estimica.base.text import percent, rounded, short
+from estimica.base.view import Table, status_line, without_empty
 from estimica.estimate.fit.result import Fit
 
 
@@ -46,45 +46,6 @@ def quality(fit: Fit) -> Table:
     )
     table = Table(columns, tuple(rows), "How well the outputs are met", note)
     return without_empty(table, "noise", "remark")
-
-
-def without_empty(table: Table, *columns: str) -> Table:
-    """The table without those of `columns` that hold nothing."""
-    keep = [
-        k
-        for k, name in enumerate(table.columns)
-        if name not in columns or any(row[k] not in ("", None) for row in table.rows)
-    ]
-    rows = tuple(tuple(row[k] for k in keep) for row in table.rows)
-    return replace(table, columns=tuple(table.columns[k] for k in keep), rows=rows)
-
-
-def short(value: float) -> float:
-    """Four digits."""
-    return float(f"{value:.4g}")
-
-
-def percent(value: float) -> float:
-    """Two decimals."""
-    return Rounded(value, 2)
-
-
-def aligned(value: float, error: float) -> float:
-    """A value with as many decimals as its standard error has."""
-    return Rounded(value, decimals) if 0 <= (decimals := _decimals(error)) <= 9 else value
-
-
-def rounded(value: float, error: float) -> float:
-    """A value with three digits of its standard error; a smaller one keeps three of its own."""
-    if not (math.isfinite(value) and math.isfinite(error) and error > 0):
-        return value
-    decimals = _decimals(min(error, abs(value)) or error)
-    return Rounded(value, decimals) if 0 <= decimals <= 9 and abs(value) < 1e9 else value
-
-
-def _decimals(value: float) -> int:
-    """Those that show three digits; none where it is no positive number."""
-    return 2 - math.floor(math.log10(value)) if math.isfinite(value) and value > 0 else -1
 
 
 def _row(fit: Fit, k: int) -> tuple[object, ...]:

@@ -54,10 +54,3 @@ def _sum(terms: Sequence[tuple[str, float]]) -> str:
 
 def _bracketed(name: str) -> str:
     return f"({name})" if " " in name else name
-
-
-def listed(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -16,7 +16,8 @@ from itertools import combinations
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
-from estimica.estimate.identify.invariant import Invariant, listed
+from estimica.base.text import listed
+from estimica.estimate.identify.invariant import Invariant
 from estimica.estimate.identify.two_terms import two_terms
 
 LARGEST_POWER = 6  # of a recognised exponent, and of its denominator

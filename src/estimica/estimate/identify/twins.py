@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.estimate.identify.invariant import listed
+from estimica.base.text import listed
 from estimica.estimate.search.run import Status
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Hold
 from estimica.base.suggest import did_you_mean
+from estimica.base.text import short
 from estimica.base.view import (
     Bar,
     Bars,
@@ -24,8 +25,8 @@ from estimica.base.view import (
     Table,
     name_with_unit,
     status_line,
+    without_empty,
 )
-from estimica.estimate.fit.tables import short, without_empty
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.experiment.design.information import InformationMeasures, mean_variance
 from estimica.experiment.design.result import Candidate, InputDesign

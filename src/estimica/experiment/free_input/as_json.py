@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimica.estimate.fit.as_json import finite
+from estimica.base.result import finite
 from estimica.experiment.free_input.result import Expected, FreeInput
 
 

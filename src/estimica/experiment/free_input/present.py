@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from estimica.base.signals import Hold, Signal
+from estimica.base.text import short
 from estimica.base.view import (
     Band,
     Bar,
@@ -21,8 +22,8 @@ from estimica.base.view import (
     Table,
     name_with_unit,
     status_line,
+    without_empty,
 )
-from estimica.estimate.fit.tables import short, without_empty
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.experiment.free_input.problem.limits import KEPT
 from estimica.experiment.free_input.result import Attempt, FreeInput

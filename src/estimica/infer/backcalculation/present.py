@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from estimica.base.text import short
 from estimica.base.view import Page, Section, Table, name_with_unit, status_line
-from estimica.estimate.fit.tables import short
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.backcalculation.law import Law
 from estimica.infer.backcalculation.pictures import HEADINGS, picture, possible_axes, require_axes

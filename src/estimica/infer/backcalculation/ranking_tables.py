@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from estimica.base.text import short
 from estimica.base.view import Table
-from estimica.estimate.fit.tables import short
 from estimica.infer.backcalculation.law import Law
 from estimica.infer.backcalculation.ranking import Laws, exclusions_in_words
 

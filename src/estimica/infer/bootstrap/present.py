@@ -1,4 +1,4 @@
-"""How a bootstrap shows itself: words, a table, pictures, a page."""
+"""How a bootstrap shows itself: words, a table, pictures, a page, JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from itertools import combinations
 import numpy as np
 
 from estimica.base.errors import InferError
+from estimica.base.result import Outcome, finite
 from estimica.base.suggest import did_you_mean
+from estimica.base.text import aligned, listed, percent, rounded
 from estimica.base.view import (
     Curve,
     Curves,
@@ -20,9 +22,9 @@ from estimica.base.view import (
     Table,
     name_with_unit,
     status_line,
+    without_empty,
 )
-from estimica.estimate.fit.tables import aligned, percent, rounded, without_empty
-from estimica.estimate.identify.invariant import listed
+from estimica.estimate.fit.as_json import identifiability
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.bootstrap.intervals import Spread
 from estimica.infer.bootstrap.result import Bootstrap
@@ -40,25 +42,29 @@ DRAWN = {
 }
 
 
-def outcome(found: Bootstrap) -> tuple[str, str]:
-    """(status, message): how it went."""
-    done = found.replicates + found.failed
-    said = f"{found.replicates} of {done} replicates came to an optimum"
-    if found.failed:
-        message, count = found.messages[0]
-        said += f"; {found.failed} failed and are in no number here ({count}: {message})"
-    said += lost_in_words(found) + doubts(found.fit, coloured=found.kind != "block")
-    if found.interrupted:
-        return "interrupted", f"interrupted after {done} of {found.requested} replicates; {said}"
-    if found.replicates >= 2 and not found.trusted:
+def outcome(bootstrap: Bootstrap) -> Outcome:
+    """How it went."""
+    done = bootstrap.replicates + bootstrap.failed
+    said = f"{bootstrap.replicates} of {done} replicates came to an optimum"
+    if bootstrap.failed:
+        message, count = bootstrap.messages[0]
+        said += f"; {bootstrap.failed} failed and are in no number here ({count}: {message})"
+    said += lost_in_words(bootstrap) + doubts(bootstrap.fit, coloured=bootstrap.kind != "block")
+    if bootstrap.interrupted:
+        return Outcome(
+            "interrupted",
+            f"interrupted after {done} of {bootstrap.requested} replicates; {said}",
+            ok=False,
+        )
+    if bootstrap.replicates >= 2 and not bootstrap.trusted:
         said += "; with so many failures the others say nothing of standard errors and intervals"
-    return "done" if found.trusted else "failed", said
+    return Outcome("done" if bootstrap.trusted else "failed", said, ok=bootstrap.trusted)
 
 
-def lost_in_words(found: Bootstrap) -> str:
+def lost_in_words(bootstrap: Bootstrap) -> str:
     """Which unknowns the data do not determine, so that their replicates say nothing of them."""
-    pairs = list(zip(found.fit.unknowns.items, found.spreads, strict=True))
-    known = found.fit.accuracy.identifiable
+    pairs = list(zip(bootstrap.fit.unknowns.items, bootstrap.spreads, strict=True))
+    known = bootstrap.fit.accuracy.identifiable
     always = [
         f"'{u.label}'" for k, (u, s) in enumerate(pairs) if not known[k] or s.undetermined == 1
     ]
@@ -75,7 +81,12 @@ def lost_in_words(found: Bootstrap) -> str:
     return said
 
 
-def estimates(found: Bootstrap) -> Table:
+def tables(bootstrap: Bootstrap) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (estimates(bootstrap),)
+
+
+def estimates(bootstrap: Bootstrap) -> Table:
     """A row for each unknown and each noise variance."""
     columns = (
         "unknown",
@@ -91,17 +102,19 @@ def estimates(found: Bootstrap) -> Table:
         "remark",
     )
     rows = [
-        (*_row(u.label, s, "" if u.unit == "1" else u.unit), found.remark(k))
-        for k, (u, s) in enumerate(zip(found.fit.unknowns.items, found.spreads, strict=True))
+        (*_row(u.label, s, "" if u.unit == "1" else u.unit), bootstrap.remark(k))
+        for k, (u, s) in enumerate(
+            zip(bootstrap.fit.unknowns.items, bootstrap.spreads, strict=True)
+        )
     ]
-    rows += [(*_row(f"variance of {n}", s, ""), "") for n, s in found.noise_spreads.items()]
-    title = f"{found.fit.study.name}: bootstrap, {found.kind}, seed {found.seed}"
-    status, message = outcome(found)
+    rows += [(*_row(f"variance of {n}", s, ""), "") for n, s in bootstrap.noise_spreads.items()]
+    title = f"{bootstrap.fit.study.name}: bootstrap, {bootstrap.kind}, seed {bootstrap.seed}"
+    status, message = outcome(bootstrap)
     note = status_line(status, message)
-    if not found.trusted:
+    if not bootstrap.trusted:
         return without_empty(Table(columns, tuple(rows), title, note), *columns[2:])
-    scattering = [s for k, s in enumerate(found.spreads) if not found.remark(k)]
-    if found.replicates and scattering and not any(map(math.isfinite, _ends(scattering))):
+    scattering = [s for k, s in enumerate(bootstrap.spreads) if not bootstrap.remark(k)]
+    if bootstrap.replicates and scattering and not any(map(math.isfinite, _ends(scattering))):
         note += "; too few for BCa intervals"
     table = Table(columns, tuple(rows), title, note)
     return without_empty(table, "BCa from", "to ", "at bound %", "unit", "remark")
@@ -123,36 +136,38 @@ def _row(label: str, s: Spread, unit: str) -> tuple[object, ...]:
 # --- pictures ------------------------------------------------------------------------------------
 
 
-def picture(found: Bootstrap, kind: str, names: Sequence[str] = ()) -> Curves:
+def picture(bootstrap: Bootstrap, kind: str, names: Sequence[str] = ()) -> Curves:
     """The curves of one kind, for all unknowns or those named."""
     if kind not in PICTURES:
         hint = did_you_mean(kind, PICTURES) or f" ({', '.join(PICTURES)})"
         raise InferError("I407", f"there is no plot '{kind}'{hint}")
-    chosen = [_place(found, n) for n in names] or list(range(found.fit.n_free))
-    return _scatter(found, chosen, bool(names)) if kind == "scatter" else _bars(found, chosen)
+    chosen = [_place(bootstrap, n) for n in names] or list(range(bootstrap.fit.n_free))
+    return (
+        _scatter(bootstrap, chosen, bool(names)) if kind == "scatter" else _bars(bootstrap, chosen)
+    )
 
 
-def _place(found: Bootstrap, name: str) -> int:
-    labels = [u.label for u in found.fit.unknowns.items]
+def _place(bootstrap: Bootstrap, name: str) -> int:
+    labels = [u.label for u in bootstrap.fit.unknowns.items]
     if name not in labels:
         hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
         raise InferError("I408", f"the bootstrap has no unknown '{name}'{hint}")
     return labels.index(name)
 
 
-def _scatter(found: Bootstrap, chosen: Sequence[int], named: bool) -> Curves:
+def _scatter(bootstrap: Bootstrap, chosen: Sequence[int], named: bool) -> Curves:
     pairs = list(combinations(chosen, 2))
-    correlation = _correlation(found)
+    correlation = _correlation(bootstrap)
     if not named:
         pairs.sort(key=lambda p: -abs(correlation[p]))
         pairs = pairs[:MOST_PAIRS]
-    items, fit = found.fit.unknowns.items, found.fit
+    items, fit = bootstrap.fit.unknowns.items, bootstrap.fit
     panels: list[Panel] = []
     for a, b in pairs:
         cloud = Curve(
             "replicates",
-            found.values[:, a],
-            found.values[:, b],
+            bootstrap.values[:, a],
+            bootstrap.values[:, b],
             items[b].unit,
             dotted=True,
             colour=0,
@@ -167,7 +182,7 @@ def _scatter(found: Bootstrap, chosen: Sequence[int], named: bool) -> Curves:
             colour=STRONG,
             listed=not panels,
         )
-        lost = [f"{items[k].label} {found.remark(k)}" for k in (a, b) if found.remark(k)]
+        lost = [f"{items[k].label} {bootstrap.remark(k)}" for k in (a, b) if bootstrap.remark(k)]
         heading = (
             f"{name_with_unit(items[b].label, items[b].unit)} over "
             f"{name_with_unit(items[a].label, items[a].unit)}: "
@@ -177,25 +192,27 @@ def _scatter(found: Bootstrap, chosen: Sequence[int], named: bool) -> Curves:
     return Curves(tuple(panels), f"{fit.study.name}: replicates of pairs", "", 260)
 
 
-def _correlation(found: Bootstrap) -> dict[tuple[int, int], float]:
-    spread = found.values.std(axis=0) if len(found.values) else np.zeros(found.fit.n_free)
+def _correlation(bootstrap: Bootstrap) -> dict[tuple[int, int], float]:
+    spread = (
+        bootstrap.values.std(axis=0) if len(bootstrap.values) else np.zeros(bootstrap.fit.n_free)
+    )
     told = {}
-    for a, b in combinations(range(found.fit.n_free), 2):
-        moving = len(found.values) > 1 and spread[a] > 0 and spread[b] > 0
-        both = found.values[:, a], found.values[:, b]
+    for a, b in combinations(range(bootstrap.fit.n_free), 2):
+        moving = len(bootstrap.values) > 1 and spread[a] > 0 and spread[b] > 0
+        both = bootstrap.values[:, a], bootstrap.values[:, b]
         told[a, b] = told[b, a] = float(np.corrcoef(*both)[0, 1]) if moving else 0.0
     return told
 
 
-def _bars(found: Bootstrap, chosen: Sequence[int]) -> Curves:
+def _bars(bootstrap: Bootstrap, chosen: Sequence[int]) -> Curves:
     panels: list[Panel] = []
     for k in chosen:
-        u, values = found.fit.unknowns.items[k], found.values[:, k]
+        u, values = bootstrap.fit.unknowns.items[k], bootstrap.values[:, k]
         if not len(values):
             continue
         counts, edges = np.histogram(values, bins=min(BARS, max(5, len(values) // 10)))
         top = float(counts.max())
-        ends = found.spreads[k].percentile
+        ends = bootstrap.spreads[k].percentile
         curves = [
             Curve(
                 "replicates",
@@ -205,17 +222,17 @@ def _bars(found: Bootstrap, chosen: Sequence[int]) -> Curves:
                 colour=0,
                 listed=not panels,
             ),
-            _upright("estimate", float(found.fit.values[k]), top, STRONG, not panels),
+            _upright("estimate", float(bootstrap.fit.values[k]), top, STRONG, not panels),
         ]
         curves += [
             _upright("95 % interval", x, top, GREY, not panels and j == 0)
             for j, x in enumerate(ends)
             if math.isfinite(x)
         ]
-        remark = found.remark(k)
+        remark = bootstrap.remark(k)
         heading = name_with_unit(u.label, u.unit) + (f": {remark}" if remark else "")
         panels.append(Panel("count", tuple(curves), group=heading))
-    return Curves(tuple(panels), f"{found.fit.study.name}: replicates", "", 170)
+    return Curves(tuple(panels), f"{bootstrap.fit.study.name}: replicates", "", 170)
 
 
 def _upright(name: str, x: float, top: float, colour: int, listed: bool) -> Curve:
@@ -226,51 +243,55 @@ def _upright(name: str, x: float, top: float, colour: int, listed: bool) -> Curv
 # --- page ----------------------------------------------------------------------------------------
 
 
-def page(found: Bootstrap) -> Page:
+def page(bootstrap: Bootstrap) -> Page:
     """Everything about a bootstrap on one page."""
     lead = (
-        f"{found.requested} replicates with {DRAWN[found.kind]}, seed {found.seed}; "
-        f"{found.seconds:.3g} s."
+        f"{bootstrap.requested} replicates with {DRAWN[bootstrap.kind]}, seed {bootstrap.seed}; "
+        f"{bootstrap.seconds:.3g} s."
     )
-    study = found.fit.study
-    told = Page(f"Bootstrap: {study.name}", tuple(_sections(found)), lead)
-    first = (study_summary(study, "bootstrap"), Section(ANSWER, _answer(found)))
-    return with_reproduction(told, "bootstrap", study, first=first, seed=found.seed, run=found.run)
+    study = bootstrap.fit.study
+    told = Page(f"Bootstrap: {study.name}", tuple(_sections(bootstrap)), lead)
+    first = (study_summary(study, "bootstrap"), Section(ANSWER, _answer(bootstrap)))
+    return with_reproduction(
+        told, "bootstrap", study, first=first, seed=bootstrap.seed, run=bootstrap.run
+    )
 
 
-def _answer(found: Bootstrap) -> str:
-    said = status_line(*outcome(found))
+def _answer(bootstrap: Bootstrap) -> str:
+    said = status_line(*outcome(bootstrap))
     words = [f"{said[:1].upper()}{said[1:]}."]
-    if found.replicates > 1:
-        told = [_told(found, k) for k in range(found.fit.n_free)]
+    if bootstrap.replicates > 1:
+        told = [_told(bootstrap, k) for k in range(bootstrap.fit.n_free)]
         more = f" and {len(told) - MOST_TOLD} more below" if len(told) > MOST_TOLD else ""
         words.append(f"{'; '.join(told[:MOST_TOLD])}{more}.")
     return "\n\n".join(words)
 
 
-def _told(found: Bootstrap, k: int) -> str:
-    s, label = found.spreads[k], found.fit.unknowns.items[k].label
+def _told(bootstrap: Bootstrap, k: int) -> str:
+    s, label = bootstrap.spreads[k], bootstrap.fit.unknowns.items[k].label
     low, high = s.percentile
     between = f"95 % between {low:.4g} and {high:.4g}" if math.isfinite(high - low) else ""
-    about = "; ".join(t for t in (found.remark(k), between) if t) or "too few for an interval"
+    about = "; ".join(t for t in (bootstrap.remark(k), between) if t) or "too few for an interval"
     return f"{label} = {s.value:.5g} ({about})"
 
 
-def _sections(found: Bootstrap) -> Iterator[Section]:
-    yield Section("Estimates", _WORDS, (replace(estimates(found), title="", note=""),))
-    if found.fit.advice:
-        said = "\n\n".join(f"{a[:1].upper()}{a[1:]}." for a in found.fit.advice)
+def _sections(bootstrap: Bootstrap) -> Iterator[Section]:
+    yield Section("Estimates", _WORDS, (replace(estimates(bootstrap), title="", note=""),))
+    if bootstrap.fit.advice:
+        said = "\n\n".join(f"{a[:1].upper()}{a[1:]}." for a in bootstrap.fit.advice)
         yield Section("Not determined", said)
-    if found.replicates > 1 and found.fit.n_free > 1:
-        shown = (replace(picture(found, "scatter"), title=""),)
+    if bootstrap.replicates > 1 and bootstrap.fit.n_free > 1:
+        shown = (replace(picture(bootstrap, "scatter"), title=""),)
         yield Section("Pairs", _PAIRS, shown)
-    if found.replicates > 1:
-        yield Section("Single unknowns", "", (replace(picture(found, "distribution"), title=""),))
-    if found.block_lengths:
-        rows = tuple((c, o, n) for (c, o), n in found.block_lengths.items())
+    if bootstrap.replicates > 1:
+        yield Section(
+            "Single unknowns", "", (replace(picture(bootstrap, "distribution"), title=""),)
+        )
+    if bootstrap.block_lengths:
+        rows = tuple((c, o, n) for (c, o), n in bootstrap.block_lengths.items())
         yield Section("Blocks", "", (Table(("case", "output", "samples in a block"), rows),))
-    if found.failures:
-        told = tuple((n, m) for m, n in found.messages)
+    if bootstrap.failures:
+        told = tuple((n, m) for m, n in bootstrap.messages)
         yield Section("Failed replicates", _FAILED, (Table(("count", "what happened"), told),))
 
 
@@ -285,3 +306,78 @@ _PAIRS = (
     "either of them."
 )
 _FAILED = "They are counted and left out of all numbers; many of them make the intervals doubtful."
+
+
+def as_object(bootstrap: Bootstrap) -> dict[str, object]:
+    """Everything about a bootstrap but the single replicates; what is not finite is None."""
+    status, message = bootstrap.outcome
+    items = bootstrap.fit.unknowns.items
+    by_case: dict[str, dict[str, dict[str, object]]] = {"start": {}, "disturbance": {}}
+    tuners: dict[str, object] = {}
+    for k, (u, s) in enumerate(zip(items, bootstrap.spreads, strict=True)):
+        told = {
+            **_spread(s),
+            "identifiable": bool(bootstrap.fit.accuracy.identifiable[k]),
+            "undetermined_share": s.undetermined,
+            "remark": bootstrap.remark(k),
+            "unit": u.unit,
+        }
+        if u.kind == "tuner":
+            tuners[u.name] = told
+        else:
+            by_case[u.kind].setdefault(u.case, {})[u.name] = told
+    plain = finite(
+        {
+            "command": "bootstrap",
+            "run": bootstrap.run,
+            "study": bootstrap.fit.study.name,
+            "outcome": {"status": status, "message": message},
+            "kind": bootstrap.kind,
+            "seed": bootstrap.seed,
+            "requested": bootstrap.requested,
+            "replicates": bootstrap.replicates,
+            "failed": bootstrap.failed,
+            "failures": [
+                {"message": m, "count": n, "replicates": _numbers(bootstrap, m)}
+                for m, n in bootstrap.messages
+            ],
+            "parameters": tuners,
+            "start_values": by_case["start"],
+            "disturbances": by_case["disturbance"],
+            "noise": {n: _spread(s) for n, s in bootstrap.noise_spreads.items()},
+            "identifiability": identifiability(bootstrap.fit),
+            "block_lengths": _by_case(bootstrap),
+            "criterion": bootstrap.fit.criterion,
+            "cost": bootstrap.fit.cost,
+            "seconds": bootstrap.seconds,
+        }
+    )
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _spread(s: Spread) -> dict[str, object]:
+    return {
+        "value": s.value,
+        "mean": s.mean,
+        "bias": s.bias,
+        "stderr": s.stderr,
+        "ci95": _interval(s.percentile),
+        "ci95_bca": _interval(s.bca),
+        "at_bound_share": s.at_bound,
+    }
+
+
+def _interval(ends: tuple[float, float]) -> list[float] | None:
+    return list(ends) if all(map(math.isfinite, ends)) else None
+
+
+def _numbers(bootstrap: Bootstrap, message: str) -> list[int]:
+    return [f.number for f in bootstrap.failures if f.message == message]
+
+
+def _by_case(bootstrap: Bootstrap) -> dict[str, dict[str, int]]:
+    told: dict[str, dict[str, int]] = {}
+    for (case, output), length in bootstrap.block_lengths.items():
+        told.setdefault(case, {})[output] = length
+    return told

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimica.base import view as show
 from estimica.base.arrays import Flags, Vector
+from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.result import Fit
 from estimica.infer.bootstrap.intervals import Spread, empty_spread, spread, widened
 
@@ -33,9 +31,11 @@ class FailedReplicate:
     message: str
 
 
-@dataclass(frozen=True, eq=False)
-class Bootstrap:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bootstrap(Result):
     """Estimates of the replicates that came to an optimum, in the order of their numbers."""
+
+    presenter = "estimica.infer.bootstrap.present"
 
     fit: Fit
     kind: str
@@ -151,17 +151,12 @@ class Bootstrap:
             return f"not determined by {100 * s.undetermined:.2g} % of the replicates"
         return "at a bound in every replicate" if s.at_bound == 1 else ""
 
-    def outcome(self) -> tuple[str, str]:
-        """(status, message): how it went."""
+    @property
+    def outcome(self) -> Outcome:
+        """How it went."""
         from estimica.infer.bootstrap.present import outcome
 
         return outcome(self)
-
-    def table(self) -> show.Table:
-        """Every unknown with bias, standard error and intervals."""
-        from estimica.infer.bootstrap.present import estimates
-
-        return estimates(self)
 
     def plot(self, kind: str = "scatter", *names: str) -> Any:
         """A Plotly figure.
@@ -169,28 +164,4 @@ class Bootstrap:
         `kind` is "scatter" (replicates of pairs of unknowns, the most correlated ones, or all
         pairs of `names`) or "distribution" (how often each value was found).
         """
-        from estimica.infer.bootstrap.present import picture
-
-        return show.figure(picture(self, kind, names))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.infer.bootstrap.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: the JSON of `estimica bootstrap --json`."""
-        from estimica.infer.bootstrap.as_json import as_object
-
-        return as_object(self)
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
+        return super().plot(kind, *names)

@@ -13,10 +13,11 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.fit.as_json import finite
+from estimica.base.text import rounded, short
+from estimica.base.view import without_empty
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.fit.tables import rounded, short, without_empty
 from estimica.estimate.identify.accuracy import Accuracy, FreeCovariance, accuracy
 from estimica.execute.reproduction import with_reproduction
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit, require_estimate

@@ -8,9 +8,9 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
+from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import Curve, Heat, Page, Section, Table, name_with_unit
-from estimica.estimate.fit.as_json import finite
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.criterion_map.run import CriterionMap
 from estimica.study.summary import study_summary

@@ -9,11 +9,20 @@ from dataclasses import replace
 import numpy as np
 
 from estimica.base.errors import InferError
+from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
-from estimica.base.view import Curve, Curves, Page, Panel, Section, Table, name_with_unit
-from estimica.estimate.fit.as_json import finite
+from estimica.base.text import percent, short
+from estimica.base.view import (
+    Curve,
+    Curves,
+    Page,
+    Panel,
+    Section,
+    Table,
+    name_with_unit,
+    without_empty,
+)
 from estimica.estimate.fit.frequency_pictures import across
-from estimica.estimate.fit.tables import percent, short, without_empty
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.crossvalidation.result import CrossValidation, FoldResult, Prediction
 from estimica.study.summary import study_summary

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from estimica.base.errors import FitError
+from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
-from estimica.base.view import Curves, Heat, Page, Section, Table
-from estimica.estimate.fit.as_json import finite, twin_as_object
-from estimica.estimate.fit.tables import short, without_empty
+from estimica.base.text import short
+from estimica.base.view import Curves, Heat, Page, Section, Table, without_empty
+from estimica.estimate.fit.as_json import twin_as_object
 from estimica.estimate.identify.practical import Significance
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.identifiability.run import Identifiability

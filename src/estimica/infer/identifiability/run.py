@@ -13,9 +13,9 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
+from estimica.base.text import listed
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.result import Identifiability as FitIdentifiability
-from estimica.estimate.identify.invariant import listed
 from estimica.estimate.identify.practical import Practical
 from estimica.estimate.identify.twins import Twin, twin_advice
 from estimica.estimate.run.fit import fit as estimate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from estimica.estimate.fit.as_json import finite
+from estimica.base.result import finite
 from estimica.infer.posterior.diagnosis import Spread
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.verdict import troubles

@@ -11,6 +11,7 @@ import numpy as np
 
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
+from estimica.base.text import percent, rounded, short
 from estimica.base.view import (
     Curve,
     Curves,
@@ -22,9 +23,9 @@ from estimica.base.view import (
     Table,
     name_with_unit,
     status_line,
+    without_empty,
 )
 from estimica.estimate.fit.frequency_pictures import across
-from estimica.estimate.fit.tables import percent, rounded, short, without_empty
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.posterior.diagnosis import DOUBTFUL, Spread
 from estimica.infer.posterior.predictive import PredictedOutput

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from estimica.base.errors import InferError
+from estimica.base.text import listed
 from estimica.estimate.criteria.scoring import MaximumLikelihood
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.identify.invariant import listed
 from estimica.estimate.objective.cost import Objective
 from estimica.infer.refit import require_estimate
 from estimica.study.case import Sigma

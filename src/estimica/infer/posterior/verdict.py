@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimica.estimate.identify.invariant import listed
+from estimica.base.text import listed
 from estimica.infer.posterior.diagnosis import AGREED, EFFECTIVE, Spread
 from estimica.infer.posterior.result import Posterior
 from estimica.infer.refit import doubts

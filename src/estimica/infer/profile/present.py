@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from estimica.base.text import rounded, short
 from estimica.base.view import (
     Curve,
     Curves,
@@ -17,8 +18,8 @@ from estimica.base.view import (
     Table,
     name_with_unit,
     status_line,
+    without_empty,
 )
-from estimica.estimate.fit.tables import rounded, short, without_empty
 from estimica.estimate.unknowns import Unknowns
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.profile.branch import Ending

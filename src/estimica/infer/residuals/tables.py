@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from estimica.base.view import Rounded, Table, percent_text
-from estimica.estimate.fit.as_json import finite
-from estimica.estimate.fit.tables import short, without_empty
+from estimica.base.result import finite
+from estimica.base.text import short
+from estimica.base.view import Rounded, Table, percent_text, without_empty
 from estimica.infer.residuals import hypothesis_tests as tests
 from estimica.infer.residuals.output import OutputResiduals
 from estimica.infer.residuals.run import ResidualAnalysis

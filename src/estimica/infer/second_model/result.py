@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from estimica.base import view as show
-from estimica.estimate.fit.as_json import finite
+from estimica.base.result import finite
+from estimica.base.text import short
+from estimica.base.view import without_empty
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.fit.tables import short, without_empty
 from estimica.execute.reproduction import with_reproduction
 from estimica.study.summary import study_summary
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
+from estimica.base.text import short
 from estimica.base.view import Across, Curve, Curves, Panel, Table
-from estimica.estimate.fit.tables import short
 from estimica.infer.sensitivity.run import SensitivityMeasures
 
 CORRELATED = 5.0  # R_i from which on an unknown counts as correlated with others

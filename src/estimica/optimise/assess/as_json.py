@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from estimica.base.result import finite
 from estimica.data.writers import write_table
-from estimica.estimate.fit.as_json import finite
 from estimica.optimise.assess.effects import effects
 from estimica.optimise.assess.result import AT_LEAST, Assessment, share_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimica.estimate.fit.as_json import finite
+from estimica.base.result import finite
 from estimica.optimise.pareto.result import Front
 
 

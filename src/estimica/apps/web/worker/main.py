@@ -50,8 +50,6 @@ def answer(study: Path, question: dict[str, Any], root: Path | None) -> dict[str
     from estimica.execute.outcome import error_text
 
     try:
-        import estimica.report  # noqa: F401  # how results show themselves
-
         task, args = question["task"], question["args"]
         if root is None:
             return {"found": TASKS[task](study, **args)}

@@ -15,10 +15,10 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
+from estimica.base.text import listed
 from estimica.estimate.conclusion.identifiability import NUMERICAL as HERE
 from estimica.estimate.conclusion.identifiability import sizes, step_along_null_space
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.identify.invariant import listed
 from estimica.estimate.identify.invariants import SHARE, Group, NullSpaceSample, groups
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup, prepare

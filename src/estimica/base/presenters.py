@@ -1,0 +1,61 @@
+"""Who shows what: one table from things to see to the code that draws, prints and writes them.
+
+Each is named as text and imported when it is first used. So no room upstream knows a plotting
+library, and what a result shows does not depend on what happens to have been imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+_PLOTLY = "estimica.report.plotly"
+_HTML = "estimica.report.html"
+
+#: by the kind of thing: as an interactive figure, as a fragment of HTML, as plain text
+RENDERERS = {
+    "Curves": {
+        "figure": f"{_PLOTLY}.curves:figure",
+        "html": f"{_HTML}:curves_fragment",
+        "text": "estimica.report.text:curves_text",
+    },
+    "Table": {
+        "figure": f"{_PLOTLY}.curves:table_figure",
+        "html": f"{_HTML}:table_fragment",
+        "text": "estimica.report.text:table_text",
+    },
+    "Heat": {
+        "figure": f"{_PLOTLY}.heat:figure",
+        "html": f"{_HTML}:curves_fragment",
+        "text": f"{_PLOTLY}.heat:heat_text",
+    },
+    "Bars": {
+        "figure": f"{_PLOTLY}.bars:figure",
+        "html": f"{_HTML}:curves_fragment",
+        "text": f"{_PLOTLY}.bars:bars_text",
+    },
+    "Parallel": {
+        "figure": f"{_PLOTLY}.parallel:figure",
+        "html": f"{_HTML}:curves_fragment",
+        "text": f"{_PLOTLY}.parallel:parallel_text",
+    },
+    "Listing": {
+        "figure": f"{_PLOTLY}.curves:listing_figure",
+        "html": f"{_HTML}:listing_fragment",
+        "text": "estimica.report.text:listing_text",
+    },
+}
+PAGE_WRITER = "estimica.report.write:write_report"
+FIGURE_WRITER = "estimica.report.matplotlib.files:write_figures"
+
+#: what rooms further down say on the page of a result, and beside its own words
+SECTIONS = {"fit": ("estimica.infer.residuals.present:fit_section",)}
+REMARKS = {"fit": ("estimica.infer.residuals.fit_remark:colour_remark",)}
+
+
+def presenter(name: str) -> Callable[..., Any]:
+    """The function that `module:function` names."""
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found

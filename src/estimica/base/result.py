@@ -1,0 +1,125 @@
+"""Result: what every finished analysis is; Outcome: how it ended; Progress: how far it is.
+
+An analysis has three files: `run` does the work, `result` holds the frozen value, `present` says
+what there is to see of it. A result names its presenter as text, so that a program that only
+computes never loads what pages need.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from estimica.base import view
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an analysis ended: one word, a sentence, and whether its result can be used.
+
+    `status, message = result.outcome` works too.
+    """
+
+    status: str
+    message: str
+    ok: bool = True
+
+    def __iter__(self) -> Iterator[str]:
+        yield self.status
+        yield self.message
+
+    def __call__(self) -> Outcome:
+        """The outcome itself: it was a method of some results once."""
+        return self
+
+
+DONE = Outcome("done", "done")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far long work is: pieces done and failed of so many; a text where there is more."""
+
+    done: int
+    count: int
+    failed: int = 0
+    text: str = ""
+
+
+class Result:
+    """A finished analysis that shows itself: in notebooks, in terminals, as a page, as JSON.
+
+    Its `presenter` is a module with `tables(result)`, the first of which is *the* table, and, where
+    there is more to see, `picture(result, kind, names)`, `page(result)`, `as_object(result)`.
+    """
+
+    presenter: ClassVar[str]
+
+    if TYPE_CHECKING:  # a field of some, a property of others
+
+        @property
+        def outcome(self) -> Outcome:
+            """How it ended."""
+
+    def tables(self) -> tuple[view.Table, ...]:
+        """All there is to read, the main table first."""
+        return tuple(self._present().tables(self))
+
+    def table(self) -> view.Table:
+        """The main table."""
+        return self.tables()[0]
+
+    def plot(self, kind: str = "", *names: str) -> Any:
+        """A Plotly figure; without `kind` the one that says most."""
+        return view.figure(self._present().picture(self, kind, names))
+
+    def page(self) -> view.Page:
+        """All of it as a page, for files, the store and the workbench."""
+        page: view.Page = self._present().page(self)
+        return page
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML page, or Markdown to an .md file; returns where it is."""
+        return view.write(self.page(), path)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values: what the command of its name prints with --json."""
+        plain: dict[str, object] = self._present().as_object(self)
+        return plain
+
+    def __repr__(self) -> str:
+        return "\n\n".join(view.text(table) for table in self.tables())
+
+    def _repr_html_(self) -> str:
+        return "".join(view.html(table) for table in self.tables())
+
+    def _present(self) -> Any:
+        return import_module(self.presenter)
+
+
+def finite(value: object) -> object:
+    """The same with None for numbers that are not finite, which JSON does not know."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):  # many numbers at once
+        known = np.isfinite(value)
+        told = value.astype(object)
+        told[~known] = None
+        return value.tolist() if known.all() else told.tolist()
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]
+    if isinstance(value, Mapping):
+        return {str(k): finite(v) for k, v in value.items()}
+    return value
+
+
+def plain_object(values: Mapping[str, object]) -> dict[str, object]:
+    """An object for JSON, with None for numbers that are not finite."""
+    return {name: finite(value) for name, value in values.items()}

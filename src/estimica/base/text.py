@@ -1,0 +1,43 @@
+"""Numbers and lists as texts, for tables and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from estimica.base.view import Rounded
+
+
+def short(value: float) -> float:
+    """Four digits."""
+    return float(f"{value:.4g}")
+
+
+def percent(value: float) -> float:
+    """Two decimals."""
+    return Rounded(value, 2)
+
+
+def aligned(value: float, error: float) -> float:
+    """A value with as many decimals as its standard error has."""
+    return Rounded(value, decimals) if 0 <= (decimals := _decimals(error)) <= 9 else value
+
+
+def rounded(value: float, error: float) -> float:
+    """A value with three digits of its standard error; a smaller one keeps three of its own."""
+    if not (math.isfinite(value) and math.isfinite(error) and error > 0):
+        return value
+    decimals = _decimals(min(error, abs(value)) or error)
+    return Rounded(value, decimals) if 0 <= decimals <= 9 and abs(value) < 1e9 else value
+
+
+def _decimals(value: float) -> int:
+    """Those that show three digits; none where it is no positive number."""
+    return 2 - math.floor(math.log10(value)) if math.isfinite(value) and value > 0 else -1
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
