@@ -108,12 +108,12 @@ EVERY_KIND = """
 import asyncio, os, subprocess, sys
 import mine
 from pathlib import Path
-from estimica.apps.web.worker.client import Bench
+from estimica.apps.web.worker.client import ModelWorker
 from estimica.apps.web.jobs.process import JobProcess
 from estimica.base.process import python_command, python_environment
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor
-from estimica.simulate.fmu.child import Nursery, StartedChild
+from estimica.simulate.fmu.child import ForkServer, SpawnedChild
 from estimica.source.rumoca.process import flatten, stop_flatteners
 
 here = Path.cwd()
@@ -127,12 +127,12 @@ def workers():
     return found
 
 def host():
-    child = StartedChild()
+    child = SpawnedChild()
     child.to.close()
     return child._process.wait(60)
 
 def nursery():
-    one = Nursery()
+    one = ForkServer()
     one._start()
     one._control.close()
     return one._process.wait(60)
@@ -147,7 +147,7 @@ def job():
     return process.wait()
 
 async def bench():
-    one = Bench(here / "study.toml")
+    one = ModelWorker(here / "study.toml")
     found = await one.ask("check")
     await one.close()
     return sorted(found)

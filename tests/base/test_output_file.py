@@ -96,7 +96,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path, moment: str) -> Non
         "from estimica.base.files import write as output_file\n"
         "kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "if sys.argv[2] == 'whole': output_file.os.replace = kill\n"
-        "with output_file.replaced(sys.argv[1]) as draft:\n"
+        "with output_file.atomic_replacement(sys.argv[1]) as draft:\n"
         "    draft.write_text('half')\n"
         "    if sys.argv[2] == 'half': kill()\n"
     )

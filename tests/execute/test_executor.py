@@ -320,11 +320,11 @@ def script(folder: Path, text: str) -> Path:
 
 SLEEPERS = """
 import execute_tasks as tasks
-from estimica.execute.workers.context import NOTHING
+from estimica.execute.workers.context import NO_CONTEXT
 from estimica.execute.workers.executor import executor
 with executor("local", 2) as local:
     try:
-        local.map(tasks.noted_sleep, [{folder!r}] * 10, context=NOTHING)
+        local.map(tasks.noted_sleep, [{folder!r}] * 10, context=NO_CONTEXT)
     except KeyboardInterrupt:
         print("interrupted")
         raise
@@ -381,7 +381,7 @@ def run_script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
 HEAD = """
 import execute_tasks as tasks
 from estimica.base.errors import EstimicaError
-from estimica.execute.workers.context import NOTHING
+from estimica.execute.workers.context import NO_CONTEXT
 from estimica.execute.workers.executor import executor
 print("top")
 def square(context, item):
@@ -390,16 +390,16 @@ def square(context, item):
 
 
 def test_script_needs_no_guard_unless_workers_need_it(tmp_path: Path) -> None:
-    text = (
-        "print([o.value for o in executor('local', 2).map(tasks.plain, [1, 2], context=NOTHING)])"
-    )
+    text = "print([o.value for o in executor('local', 2).map(tasks.plain, [1, 2], context=NO_CONTEXT)])"
     done = run_script(tmp_path, HEAD + text)
     assert done.stdout == "top\n[1, 2]\n"
     assert done.stderr == ""
 
 
 def test_what_workers_print_stays_off_stdout(tmp_path: Path) -> None:
-    done = run_script(tmp_path, HEAD + "executor('local', 2).map(tasks.loud, [1], context=NOTHING)")
+    done = run_script(
+        tmp_path, HEAD + "executor('local', 2).map(tasks.loud, [1], context=NO_CONTEXT)"
+    )
     assert done.stdout == "top\n"
     assert sorted(done.stderr.splitlines()) == ["printed by a worker", "written by a library"]
 
@@ -408,8 +408,8 @@ def test_functions_of_a_guarded_script_reach_the_workers(tmp_path: Path) -> None
     text = """
 if __name__ == "__main__":
     with executor("local", 2) as local:
-        local.map(tasks.plain, [1], context=NOTHING)
-        print([o.value for o in local.map(square, [1, 2], context=NOTHING)])
+        local.map(tasks.plain, [1], context=NO_CONTEXT)
+        print([o.value for o in local.map(square, [1, 2], context=NO_CONTEXT)])
 """
     done = run_script(tmp_path, HEAD + text)
     assert done.stdout.splitlines()[-1] == "[1, 4]"
@@ -419,7 +419,7 @@ if __name__ == "__main__":
 def test_unguarded_script_is_told_to_guard(tmp_path: Path) -> None:
     text = """
 try:
-    executor("local", 2).map(square, [1, 2], context=NOTHING)
+    executor("local", 2).map(square, [1, 2], context=NO_CONTEXT)
 except EstimicaError as error:
     print(error)
 """
@@ -434,7 +434,7 @@ def test_function_typed_at_a_prompt_is_told_to_move(tmp_path: Path) -> None:
         HEAD
         + """
 try:
-    executor("local", 2).map(square, [1, 2], context=NOTHING)
+    executor("local", 2).map(square, [1, 2], context=NO_CONTEXT)
 except EstimicaError as error:
     print(error)
 """

@@ -24,7 +24,8 @@ from estimica.base import view
 class Outcome:
     """How an analysis ended: one word, a sentence, and whether its result can be used.
 
-    `status, message = result.outcome` works too.
+    `status, message = result.outcome` works too, and so do `outcome()` and `outcome[1]`: it was a
+    method of some results once, which returned both.
     """
 
     status: str
@@ -35,8 +36,11 @@ class Outcome:
         yield self.status
         yield self.message
 
+    def __getitem__(self, place: int) -> str:
+        return (self.status, self.message)[place]
+
     def __call__(self) -> Outcome:
-        """The outcome itself: it was a method of some results once."""
+        """The outcome itself."""
         return self
 
 
