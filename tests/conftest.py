@@ -42,7 +42,7 @@ def cases() -> Path:
     """The folder of reference data sets: $ESTIMICA_CASES, or ../shared/cases."""
     folder = Path(os.environ.get("ESTIMICA_CASES", ROOT.parent / "shared" / "cases"))
     if not folder.is_dir():
-        pytest.skip(f"no reference cases: {folder} is no folder; set ESTIMICA_CASES")
+        pytest.skip(f"no reference cases: {folder} is not a folder; set ESTIMICA_CASES")
     return folder
 
 

@@ -185,7 +185,10 @@ def test_options_stand_before_or_after_the_verb(tmp_path: Path, ids: list[str]) 
         (("compare", "last", "zzz"), "B010: there is no run 'zzz'"),
         (("delete", "zzz", "--yes"), "B010: there is no run 'zzz'"),
         (("delete",), "B016: say which runs to delete: RUN..., or --older-than DAYS"),
-        (("list", "--store", "note.txt"), "B002: 'note.txt' is no store of runs, or a damaged one"),
+        (
+            ("list", "--store", "note.txt"),
+            "B002: 'note.txt' is not a store of runs, or a damaged one",
+        ),
     ],
 )
 def test_mistake_is_one_message_and_exit_2(

@@ -149,7 +149,7 @@ def test_pages_that_cannot_be_read_are_told() -> None:
     broken: dict[str, Any] = {**good, "sections": [{"kind": "Chapter"}]}
     with pytest.raises(ReportError, match="P021: the stored page cannot be read: 'Chapter'"):
         page_from_json(broken)
-    with pytest.raises(ReportError, match=r"P021: .*it is no page"):
+    with pytest.raises(ReportError, match=r"P021: .*it is not a page"):
         page_from_json({"format": 1, "kind": "Table", "columns": [], "rows": []})
 
 

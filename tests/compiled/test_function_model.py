@@ -349,7 +349,7 @@ def test_wrong_uses_are_told() -> None:
         es.function_model(g, {"K": 1.0, "T": 2.0})
     with pytest.raises(es.ModelError, match="M133: 'g' needs 'tau'; give it in parameters="):
         es.function_model(g, {"K": 1.0})
-    with pytest.raises(es.ModelError, match="M134: 3 is no function"):
+    with pytest.raises(es.ModelError, match="M134: 3 is not a function"):
         es.function_model(3)  # type: ignore[arg-type]
     with pytest.raises(es.ModelError, match="M135: 'by_filter': which parameters are there"):
         es.function_model(by_filter)

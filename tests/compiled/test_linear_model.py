@@ -158,7 +158,7 @@ def test_wrong_uses_are_told() -> None:
         es.transfer_function("1/(1 + s)", initial="warm")  # type: ignore[arg-type]
     with pytest.raises(es.ModelError, match="M122: the name 'u' is used twice"):
         es.transfer_function("u/(1 + s)")
-    with pytest.raises(es.ModelError, match=r"M126: 3.5 is no transfer function"):
+    with pytest.raises(es.ModelError, match=r"M126: 3.5 is not a transfer function"):
         es.transfer_function(3.5)
     with pytest.raises(
         es.ModelError, match="M129: B must have 1 rows of 1 entries, not 2 rows of 1"
@@ -170,7 +170,9 @@ def test_wrong_uses_are_told() -> None:
         es.state_space([["a"]], [[1]], [[1]], delay=[1, 2])
     with pytest.raises(es.ModelError, match="M127: state_space needs A, B and C"):
         es.state_space([["a"]])
-    with pytest.raises(es.ModelError, match=r"M130: A: 'a' is no row; write \[\[...\], \[...\]\]"):
+    with pytest.raises(
+        es.ModelError, match=r"M130: A: 'a' is not a row; write \[\[...\], \[...\]\]"
+    ):
         es.state_space(["a"], [[1]], [[1]])
     with pytest.raises(
         es.ModelError, match="M101: A\\[1,1\\]: None is neither a number nor a formula"
@@ -554,7 +556,7 @@ def test_wrong_discretisations_are_told() -> None:
     ):
         model.discretise(-1)
     with pytest.raises(
-        es.ModelError, match=r"M110: the delay 0.25 is no multiple of the sampling time 0.1"
+        es.ModelError, match=r"M110: the delay 0.25 is not a multiple of the sampling time 0.1"
     ):
         model.discretise(0.1, "foh")
     with pytest.raises(es.ModelError, match="M112: impulse invariance needs"):

@@ -62,17 +62,20 @@ def test_date_that_is_missing_is_not_a_number(tmp_path: Path) -> None:
     [
         (
             ("2026-11-15 06:00", "2026-11-15 06:01", "noon"),
-            r"D006: column 'time' .*'noon' is no date like the first one, '2026-11-15 06:00' "
+            r"D006: column 'time' .*'noon' is not a date like the first one, '2026-11-15 06:00' "
             r"in line 4",
         ),
-        (("15.11.2026 06:00", "32.11.2026 06:00"), r"'32.11.2026 06:00' is no date .* in line 3"),
+        (
+            ("15.11.2026 06:00", "32.11.2026 06:00"),
+            r"'32.11.2026 06:00' is not a date .* in line 3",
+        ),
         (
             ("03/04/2026 06:00", "04/04/2026 06:00"),
             r"'03/04/2026 06:00' may begin with the day or with the month; write dates as "
             r"2026-11-15 in line 2",
         ),
         (("12", "13", "2026-11-15"), r"'2026-11-15' in line 4"),
-        (("2026-11-15T06:00Z", "2026-11-15 06:00 here"), r"is no date like .* in line 3"),
+        (("2026-11-15T06:00Z", "2026-11-15 06:00 here"), r"is not a date like .* in line 3"),
     ],
 )
 def test_garbage_among_dates_names_its_line(

@@ -64,7 +64,7 @@ def test_a_plain_table_that_ends_in_z_is_read_as_text(tmp_path: Path) -> None:
         ("a.z", "x\nEnd Comments\n1 2 3\n", "has 3 columns below 'End Comments'"),
         ("a.z", "x\nEnd Comments\n", "holds no rows below its header"),
         ("a.z", ZPLOT + "1.0E+01 1.0E-02\n", "line 8 has 2 cells, the first row 9"),
-        ("a.z", ZPLOT.replace("3.28E+00", "3.2x"), "'3.2x' in line 7 is no number"),
+        ("a.z", ZPLOT.replace("3.28E+00", "3.2x"), "'3.2x' in line 7 is not a number"),
         ("a.mpt", "EC-Lab ASCII FILE\nno number\n", "does not say 'Nb header lines"),
         (
             "a.mpt",

@@ -112,8 +112,8 @@ def test_dates_of_several_series_count_from_the_earliest() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (3.0, "D014: a float is no data; give a path, a DataFrame, or a mapping"),
-        ({}, "D014: an empty mapping is no data"),
+        (3.0, "D014: a float is not data; give a path, a DataFrame, or a mapping"),
+        ({}, "D014: an empty mapping is not data"),
         ({"a": [1.0, 2.0], "b": [1.0]}, "D010: .*differ in length: 'a' has 2, 'b' has 1"),
         ({"a": 1.0}, r"D016: 'a' has shape \(\); give one value a row"),
         ({"a": [[1.0, 2.0]]}, r"D016: 'a' has shape \(1, 2\)"),

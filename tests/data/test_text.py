@@ -231,7 +231,7 @@ def test_openmodelica_csv_result(tmp_path: Path) -> None:
         (b"# only\n# comments\n", r"D003: '.*' holds no rows, only empty lines or comments"),
         (b"t,u\n", r"D003: '.*' holds no rows below its header"),
         (b"t,u\nfoo,bar\nbaz,qux\n", r"D003: '.*' holds no numbers; its second row is 'foo, bar'"),
-        (b"\x00\x01\x02\xff" * 50, r"D009: '.*' is no text: it holds zero bytes; .*\.xlsx"),
+        (b"\x00\x01\x02\xff" * 50, r"D009: '.*' is not a text: it holds zero bytes; .*\.xlsx"),
         (b"T\n1\n2\n3\n", r"D012: '.*' has only one column, 'T', .* separator="),
         (b"t,a\n0,1\n1,2,3\n2,3\n", r"D008: '.*', line 3: 3 cells where the lines above have 2"),
         (b"t,a\n0,1,2\n1,2,3\n", r"D008: '.*', line 2: 3 cells where the header in line 1 has 2"),

@@ -174,8 +174,8 @@ def test_points_without_time_and_frequency_responses_can_be_set_too() -> None:
         ({"tua": 1.0}, "F140: by hand: there is no 'tua' to be set; did you mean 'tau'?"),
         ({"x": 1.0}, "F140: by hand: there is no 'x' to be set (there are K, tau)"),
         ({"K": math.nan}, "F141: by hand: 'K' is set to nan; give a finite number"),
-        ({"K": "1"}, "F141: by hand: 'K' is set to '1', which is no number"),
-        ({"K": True}, "F141: by hand: 'K' is set to True, which is no number"),
+        ({"K": "1"}, "F141: by hand: 'K' is set to '1', which is not a number"),
+        ({"K": True}, "F141: by hand: 'K' is set to True, which is not a number"),
     ],
 )
 def test_wrong_values_are_told(values: dict[str, float], message: str) -> None:

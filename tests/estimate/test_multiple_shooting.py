@@ -264,7 +264,7 @@ ONE = "parameter Real a = 1; Real x(start = 1, fixed = true);"
         (
             f"model M {ONE} equation der(x) = -a*delay(x, 0.3); end M;",
             "F045: multiple shooting cannot cut 'M' into pieces: 'x' is delayed, and what a delay "
-            "remembers is no state; use transcription = 'shooting'",
+            "remembers is not a state; use transcription = 'shooting'",
         ),
         (
             f"model M {ONE} parameter Real b(fixed = false, start = 1); initial equation "

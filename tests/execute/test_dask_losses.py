@@ -1,4 +1,4 @@
-"""A Dask cluster that loses its scheduler or its last worker: said, within a limit, and mended."""
+"""A Dask cluster that loses its scheduler or its last worker: said, within a limit, and fixed."""
 
 from __future__ import annotations
 

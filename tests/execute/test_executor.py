@@ -257,7 +257,7 @@ def test_dead_worker_costs_its_item_only() -> None:
     assert found[3].code == "X006"
     assert found[3].error == (
         "the process that worked on item 3 ended (signal SIGKILL), and again when it was tried "
-        "alone; if it was for want of memory, make the item smaller"
+        "alone; if memory ran out, make the item smaller"
     )
     assert sorted(told) == list(range(12))
 
@@ -283,7 +283,7 @@ def test_workers_that_die_while_preparing_are_told() -> None:
         local.map(tasks.plain, range(4), context=Context(tasks.killed))
     assert str(raised.value) == (
         "X009: every worker process ended while it prepared its work (the last with signal "
-        "SIGKILL); if it was for want of memory, use 1 worker"
+        "SIGKILL); if memory ran out, use 1 worker"
     )
 
 

@@ -360,7 +360,7 @@ def test_damaged_store_is_told(store: Store) -> None:
     raw = bytearray(store.path.read_bytes())
     raw[1024:] = os.urandom(len(raw) - 1024)
     store.path.write_bytes(raw)
-    with pytest.raises(StoreError, match=r"^B002: '.*' is no store of runs, or a damaged one"):
+    with pytest.raises(StoreError, match=r"^B002: '.*' is not a store of runs, or a damaged one"):
         store.runs()
 
 
@@ -368,7 +368,8 @@ def test_place_that_cannot_be_written_is_told_and_work_can_go_on(tmp_path: Path)
     (tmp_path / "file").touch()
     store = Store(tmp_path / "file" / "runs.sqlite")
     with pytest.raises(
-        StoreError, match=r"^B003: the store of runs '.*' cannot be opened: '.*file' is no folder"
+        StoreError,
+        match=r"^B003: the store of runs '.*' cannot be opened: '.*file' is not a folder",
     ):
         begin(store)
     with store.begin_if_possible("fit", name="a", study={}, settings={}) as run:

@@ -483,7 +483,7 @@ def test_standard_errors_above_those_of_the_reference_are_called_so() -> None:
 # --- mistakes ------------------------------------------------------------------------------------
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
-    "W203": ({"min": {"v": -1.0}}, "min: 'v' is no designed input"),
+    "W203": ({"min": {"v": -1.0}}, "min: 'v' is not a designed input"),
     "W204": ({"limits": {"yy": {"max": 1.0}}}, "limits: 'Lag' has no variable 'yy'; did you mean"),
     "W205": ({"min": 2.0}, "input 'u': min 2 is not below max 1"),
     "W206": ({"min": None}, "input 'u' could grow without end; give min and max, or its energy"),

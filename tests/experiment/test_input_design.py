@@ -410,7 +410,7 @@ WRONG = [
     ({"others": {"v": 1}}, r"W066: others: 'transfer function' has no input 'v'"),
     ({"tuners": ["taw"]}, "W070: tuners: there is no active tuner 'taw'; did you mean 'tau'?"),
     ({"weights": {"k": 2}}, "W070: weights: there is no active tuner 'k'; did you mean 'K'?"),
-    ({"sigma": {"z": 1}}, r"W073: sigma: 'z' is no output \(outputs: y\)"),
+    ({"sigma": {"z": 1}}, r"W073: sigma: 'z' is not an output \(outputs: y\)"),
     ({"case": "run"}, r"W063: case: there is no case 'run' \(cases: none\)"),
     (
         {"step": 200},

@@ -217,7 +217,7 @@ WRONG = [
     ({"energy": "class"}, 'W085: energy = "class" is for free inputs; give the mean of u'),
     ({"fundamental": 9.0}, "W086: no line lies below half the sampling frequency, 5 Hz"),
     ({"fixed": {"amplitude": 2}}, "W088: fixed: a multisine is designed in all but its offset"),
-    ({"fixed": {"offset": "a"}}, "W088: fixed: offset 'a' is no number"),
+    ({"fixed": {"offset": "a"}}, "W088: fixed: offset 'a' is not a number"),
     ({"lines": [0]}, "lines: 1: 0 is wrong, it must be at least 1"),
 ]
 

@@ -260,7 +260,7 @@ def test_a_signal_is_drawn_with_upright_jumps() -> None:
         ("prbs", {"registers": 21, "clock": 1}, "W002: prbs: 21 registers; there are sequences for 2 to 20"),
         ("prbs", {"registers": 3, "clock": 0}, "W002: prbs: clock 0 s is not positive"),
         ("multisine", {"lines": [], "fundamental": 1}, "W002: multisine: no lines; give whole multiples"),
-        ("multisine", {"lines": [1.5], "fundamental": 1}, "W002: multisine: line 1.5 is no positive whole number"),
+        ("multisine", {"lines": [1.5], "fundamental": 1}, "W002: multisine: line 1.5 is not a positive whole number"),
         ("multisine", {"lines": [1, 1], "fundamental": 1}, "W002: multisine: a line is given twice"),
         ("multisine", {"lines": [1], "fundamental": 1, "weights": [1, 2]}, "W002: multisine: 2 weights for 1 lines"),
         ("multisine", {"lines": [1], "fundamental": 1, "weights": [0]}, "W002: multisine: all weights are 0"),

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-HANGS = 60.0  # s: no answer after that is no answer
+HANGS = 60.0  # s: no answer after that is not an answer
 MOST_MEMORY = 2e9  # bytes that a process may have
 #: address space beyond what the warm process has: a runaway ends before the machine does, and yet
 #: after it has passed MOST_MEMORY, so that it is seen

@@ -285,7 +285,7 @@ def test_bands_show_themselves(uneven, tmp_path):
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["level"] == 0.9
     with pytest.raises(es.EstimicaError, match="I321: there is no output 'Y'; did you mean 'y'"):
         found.output("Y")
-    with pytest.raises(es.EstimicaError, match="I320: level 95 is no chance between 0 and 1"):
+    with pytest.raises(es.EstimicaError, match="I320: level 95 is not a chance between 0 and 1"):
         es.bands(uneven, level=95)
 
 

@@ -179,7 +179,7 @@ def test_other_criterion_is_refused():
 def test_robust_loss_is_refused():
     fit = line("a")
     study = fit.study.with_(estimation=es.Estimation(criterion="ml", loss="huber"))
-    with pytest.raises(es.InferError, match="I001: loss 'huber' is no likelihood"):
+    with pytest.raises(es.InferError, match="I001: loss 'huber' is not a likelihood"):
         es.likelihood_ratio(es.fit(study), line("ab"))
 
 

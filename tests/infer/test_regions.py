@@ -138,7 +138,7 @@ def test_region_shows_itself(saturating, tmp_path):
         ({"first": "A"}, "I335: the fit has no unknown 'A'; did you mean 'a'"),
         ({"second": "a"}, "I333: a region needs two unknowns, not 'a' twice"),
         ({"others": "profil"}, "I330: others 'profil'; did you mean 'profile'"),
-        ({"level": 2.0}, "I331: level 2 is no chance between 0 and 1"),
+        ({"level": 2.0}, "I331: level 2 is not a chance between 0 and 1"),
         ({"points": 3}, "I332: 3 points make no contour; use 8 or more"),
     ],
 )

@@ -75,7 +75,7 @@ def test_answers_are_taken_from_stdin_when_told(circuit: Path):
     asked = ["release", str(circuit), "--interactive", "--stdin", "--json"]
     done = runner.invoke(app, asked, input=answers)
     assert done.exit_code == 0, done.stderr
-    assert "'x' is no number from 0 to 2" in done.stderr
+    assert "'x' is not a number from 0 to 2" in done.stderr
     assert "(proposed)" in done.stderr
     steps = json.loads(done.stdout.splitlines()[-1])["steps"]  # the runner echoes the answers
     assert [s["chosen"] for s in steps] == [

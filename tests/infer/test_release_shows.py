@@ -64,8 +64,8 @@ def test_noise_is_refused_for_output_error():
 @pytest.mark.parametrize(
     ("estimation", "message"),
     [
-        (es.Estimation(criterion="ml", loss="huber"), "I100: loss 'huber' is no likelihood"),
-        (es.Estimation(criterion="residual^4"), "I100: criterion 'residual^4' is no likelihood"),
+        (es.Estimation(criterion="ml", loss="huber"), "I100: loss 'huber' is not a likelihood"),
+        (es.Estimation(criterion="residual^4"), "I100: criterion 'residual^4' is not a likelihood"),
         (
             es.Estimation(criterion="ml", transcription="multiple-shooting"),
             "I100: a release holds unknowns, which transcription 'multiple-shooting' cannot",

@@ -488,7 +488,7 @@ def test_wrong_questions_are_refused(coloured):
         found.plot("qqq")
     with pytest.raises(es.EstimicaError, match=r"I301: there is no output 'Y'; did you mean 'y'"):
         found.output("Y")
-    with pytest.raises(es.EstimicaError, match=r"I302: level 5 is no chance between 0 and 1"):
+    with pytest.raises(es.EstimicaError, match=r"I302: level 5 is not a chance between 0 and 1"):
         es.residuals(coloured, level=5)
 
 

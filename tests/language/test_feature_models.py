@@ -25,7 +25,7 @@ OPTIONS = es.Options(rtol=1e-9, atol=1e-11)
 TIMES = np.linspace(0, 1, 21)
 
 pytestmark = pytest.mark.skipif(
-    not FOLDER.is_dir(), reason=f"no feature models: {FOLDER} is no folder; set ESTIMICA_PROBES"
+    not FOLDER.is_dir(), reason=f"no feature models: {FOLDER} is not a folder; set ESTIMICA_PROBES"
 )
 
 

@@ -35,7 +35,7 @@ $ make msl
 def main() -> None:
     """Read the campaign, write the page and the lists that the tests use."""
     reports = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    reports = [r for r in reports if r.get("code") != "S002"]  # names that are no classes
+    reports = [r for r in reports if r.get("code") != "S002"]  # names that are not classes
     compared = (
         json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")) if len(sys.argv) > 2 else {}
     )

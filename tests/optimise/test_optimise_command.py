@@ -96,7 +96,7 @@ def test_all_that_is_wrong_with_a_design_is_told_at_once(study: Path) -> None:
         assert told in done.stdout
     searched = run("optimise", study, "--no-store")
     assert searched.exit_code == 2
-    assert "3 things to mend" in searched.stderr
+    assert "3 things to fix" in searched.stderr
 
 
 def test_a_fit_of_a_design_says_what_to_do_instead(study: Path) -> None:

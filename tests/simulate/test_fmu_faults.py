@@ -68,7 +68,7 @@ def told(path: Path, data: pd.DataFrame) -> str:
 
 def test_half_a_file_is_no_fmu(tmp_path: Path) -> None:
     path = packed.corrupt(built("vanDerPol"), tmp_path / "half.fmu")
-    with pytest.raises(ModelError, match=r"M201: .*half\.fmu' is no FMU: an FMU is a zip file"):
+    with pytest.raises(ModelError, match=r"M201: .*half\.fmu' is not an FMU: an FMU is a zip file"):
         es.load_model(path)
 
 

@@ -173,7 +173,7 @@ def test_communication_points_meet_every_sample() -> None:
     assert len(even) == 10
     assert {0.3, 0.9} <= set(even)
     with pytest.raises(
-        ModelError, match=r"M210: .*the time 0\.25 is no multiple of 0\.1 s after 0"
+        ModelError, match=r"M210: .*the time 0\.25 is not a multiple of 0\.1 s after 0"
     ):
         communication_points("m", np.array([0.0, 0.25]), 0.1, variable=False)
 

@@ -323,9 +323,9 @@ MISTAKES = {
         "    Real 'x'[100000, 100000];",
         "S205: text: 'x' has 100000 x 100000 elements; between 0 and 200000 are possible",
     ),
-    "subscripts that are no numbers": (
+    "subscripts that are not numbers": (
         "    Real 'x[i]';",
-        "S206: text: the subscripts in the name 'x[i]' are no numbers",
+        "S206: text: the subscripts in the name 'x[i]' are not numbers",
     ),
     "a guess of nothing": (
         "    parameter Real 'p'(fixed = false);\n    parameter equation guess('q') = 1.0;",

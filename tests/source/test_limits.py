@@ -56,7 +56,7 @@ def test_a_greedy_compiler_is_stopped(worker):
 
 
 def test_who_waits_is_told(worker, monkeypatch, capsys):
-    flatten("", "Fine", [], 20.0)  # its start is no part of the wait
+    flatten("", "Fine", [], 20.0)  # its start is not part of the wait
     capsys.readouterr()
     monkeypatch.setattr(limits, "_TOLD_AFTER", (0.3, 0.7))
     flatten("", "Slow", [], LoadLimits("Slow", 20.0))

@@ -169,7 +169,7 @@ def test_single_elements_of_arrays() -> None:
         ({"p.kk": 1}, r"no parameter 'p.kk'; did you mean 'p.k'"),
         ({"k": 1}, r"no parameter 'k'; did you mean 'p.k'"),
         ({"p.f": 1}, r"parameter 'p.f' is final"),
-        ({"p.x": 1}, r"'p.x' is no parameter but continuous"),
+        ({"p.x": 1}, r"'p.x' is not a parameter but continuous"),
         ({"p.a[3]": 1}, r"no parameter 'p.a\[3\]'"),
     ],
 )

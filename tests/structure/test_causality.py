@@ -146,7 +146,7 @@ def test_a_text_is_one_name() -> None:
     model = load("Resistor", "v", "i", "n.v", leave_out="v = R*i")
     assert at(model, {"v": 6.0, "i": 1.0, "n.v": 2.0}, "p.v") == [8.0]
     assert es.load_model(SOURCE, "Parts.Tube", inputs="T_in").inputs.index[0] == "T_in"
-    assert refused("Resistor", 1) == "E203: inputs: 1 is no name; write it in quotes"  # type: ignore[arg-type]
+    assert refused("Resistor", 1) == "E203: inputs: 1 is not a name; write it in quotes"  # type: ignore[arg-type]
 
 
 def test_names_that_cannot_be_computed_or_left_out() -> None:

@@ -428,7 +428,7 @@ def test_reinit_of_something_else_is_refused() -> None:
     with pytest.raises(StructureError) as error:
         sort_system(flat)
     assert str(error.value) == (
-        "E407: when 'reinit(y, 1)': 'y' is no state, so it cannot be set; "
+        "E407: when 'reinit(y, 1)': 'y' is not a state, so it cannot be set; "
         "reinit the state that it follows from"
     )
 

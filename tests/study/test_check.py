@@ -89,7 +89,7 @@ MISTAKES = {
     ),
     "an unknown name in an expression": (
         ("b = 1.5", 'k = { start = 1, drives = { b = "k*m" } }'),
-        "T011: tuner 'k': drives 'b': 'm' in 'k*m' is no tuner; the tuners are a, k",
+        "T011: tuner 'k': drives 'b': 'm' in 'k*m' is not a tuner; the tuners are a, k",
     ),
     "an expression without the tuner": (
         ("b = 1.5", 'k = { start = 1, drives = { b = "2*a" } }'),
@@ -143,7 +143,7 @@ MISTAKES = {
     ),
     "an output as start value": (
         (START, 'free_start = ["T"]'),
-        "C022: case 'run 1': free_start: 'T' is no state, so it has no start value; the states are "
+        "C022: case 'run 1': free_start: 'T' is not a state, so it has no start value; the states are "
         "x, z",
     ),
     "a start value without effect": (

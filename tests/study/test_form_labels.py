@@ -84,7 +84,7 @@ def test_without_a_file_forms_stay_as_they_are(tmp_path: Path) -> None:
         ('[order]\n"tune.*" = ["mni"]', "order: 'tune.*' has no field 'mni'; did you mean 'min'"),
         ("[label]\nx = 1", "unknown key 'label'; did you mean 'labels'?"),
         ("[hide]\nonly = []", "hide: unknown key 'only'; there are fields"),
-        ("[labels]\ntune = 3", "labels: tune: 3 is not a text in quotes"),
+        ("[labels]\ntune = 3", "labels: tune: 3 is not text in quotes"),
         ("[labels\n", "line 1, column 8: Expected ']'"),
     ],
 )  # fmt: skip
@@ -96,5 +96,5 @@ def test_what_the_file_says_wrongly_is_told(text: str, told: str) -> None:
 
 
 def test_several_mistakes_are_told_at_once() -> None:
-    with pytest.raises(StudyError, match="Q001: 2 things to mend"):
+    with pytest.raises(StudyError, match="Q001: 2 things to fix"):
         labels_of_text('[hide]\nfields = ["qqq", "rrr"]')

@@ -154,7 +154,7 @@ def test_what_cannot_stand_in_a_frequency_case_is_told(given: Any, message: str)
         ),
         (
             {"outputs": {"y": {**PARTS, "weighting": "relativ"}}},
-            "weighting 'relativ' is no column; did you mean 'relative'?",
+            "weighting 'relativ' is not a column; did you mean 'relative'?",
         ),
         ({"outputs": {"y": {"real": "Re(H)", "imag": "f"}}}, "no column 'Re(H)' in table"),
         ({"outputs": {"y": {**PARTS, "input": "v"}}}, "the model has no input 'v'"),

@@ -1,4 +1,4 @@
-"""Problems stand at the field where they are mended, in the words of the command line."""
+"""Problems stand at the field where they are fixed, in the words of the command line."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ def test_a_text_that_is_no_toml_has_one_problem_with_its_line() -> None:
     [
         ("T016", "tuner 'a'", "the model has no parameter 'a'", ("tune", "a")),
         ("T012", "tuner 'a'", "has no start, and the model has no value for it", ("tune", "a", "start")),
-        ("T011", "tuner 'a'", "drives 'b': 'm' in 'k*m' is no tuner", ("tune", "a", "drives")),
+        ("T011", "tuner 'a'", "drives 'b': 'm' in 'k*m' is not a tuner", ("tune", "a", "drives")),
         ("T001", "[tune] b", "start: '1.5' is a text", ("tune", "b", "start")),
         ("C003", "case 'run 1'", "is given 2 times", ("case", 1, "name")),
         ("C020", "case 'run 1'", "the model has no input 'u'", ("case", 0, "inputs", "u")),
         ("C021", "case 'run 1'", "the model has no variable 'n.v'", ("case", 0, "outputs", "n.v")),
         ("C021", "case 'run 1'", "output 'y' is a parameter", ("case", 0, "outputs", "y")),
-        ("C022", "case 'run 1'", "free_start: 'T' is no state", ("case", 0, "free_start", "T")),
+        ("C022", "case 'run 1'", "free_start: 'T' is not a state", ("case", 0, "free_start", "T")),
         ("C024", "case 'run 1'", "fix: 'b' is tuned too", ("case", 0, "fix", "b")),
         ("C025", "case 'run 1'", "input 'w' is not given", ("case", 0, "inputs")),
         ("C004", "case 'run 1'", "has no outputs", ("case", 0, "outputs")),

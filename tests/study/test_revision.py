@@ -79,7 +79,7 @@ def test_files_that_cannot_be_read_or_written_are_told(tmp_path: Path) -> None:
     (tmp_path / "boiler.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(StudyError, match=r"Q078: there is no file .*did you mean 'boiler.toml'\?"):
         read_text(tmp_path / "boilr.toml")
-    with pytest.raises(StudyError, match=r"Q078: .*is no text in UTF-8"):
+    with pytest.raises(StudyError, match=r"Q078: .*is not text in UTF-8"):
         read_text(tmp_path / "boiler.toml")
     with pytest.raises(StudyError, match="Q078: cannot read"):
         read_text(tmp_path)

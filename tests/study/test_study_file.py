@@ -107,7 +107,7 @@ def test_all_mistakes_of_a_file_are_told_at_once(study: Write) -> None:
         "did you mean 'huber'?",
         "Q002: [estimate]: starts: 0 is wrong, it must be at least 1",
     ]
-    with pytest.raises(es.StudyError, match=r"Q001: 6 things to mend:\n  Q002: \[model\]: unknown"):
+    with pytest.raises(es.StudyError, match=r"Q001: 6 things to fix:\n  Q002: \[model\]: unknown"):
         es.read_study(path)
 
 
@@ -219,7 +219,7 @@ MISTAKES = {
         ('name = "run 1"\n', ""),
         "C001: [[case]] 1: 'name' is missing",
     ),
-    "data that is no path": (
+    "data that is not a path": (
         ('data = "run1.csv"', "data = 3"),
         "C001: case 'run 1': data: write the path of a file, in quotes",
     ),
@@ -308,7 +308,7 @@ def test_missing_files_are_named(study: Write, folder: Path) -> None:
 def test_a_file_of_other_bytes_is_refused(folder: Path) -> None:
     (folder / "odd.toml").write_bytes(b"\xff\xfe\x00")
     (message,) = problems(folder / "odd.toml")
-    assert message == f"Q003: '{folder / 'odd.toml'}' is no text in UTF-8; is it a study file?"
+    assert message == f"Q003: '{folder / 'odd.toml'}' is not text in UTF-8; is it a study file?"
 
 
 def test_one_expression_for_two_outputs_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class EstimicaError(Exception):
-    """Any mistake that the user can mend; the command line prints it without a traceback."""
+    """Any mistake that the user can fix; the command line prints it without a traceback."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")

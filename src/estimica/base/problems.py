@@ -9,7 +9,7 @@ from estimica.base.errors import EstimicaError, StudyError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to mend; a warning does not stop the work."""
+    """One thing to fix; a warning does not stop the work."""
 
     code: str
     where: str  # the place in the user's words: "tuner 'T_D'", "case 'run 1'"
@@ -35,7 +35,7 @@ def raise_all(problems: list[Problem]) -> None:
         raise _error(errors[0])
     if errors:
         lines = "".join(f"\n  {p.code}: {p.text}" for p in errors)
-        raise StudyError("Q001", f"{len(errors)} things to mend:{lines}")
+        raise StudyError("Q001", f"{len(errors)} things to fix:{lines}")
 
 
 def _error(problem: Problem) -> EstimicaError:

@@ -117,7 +117,7 @@ def _number(name: str, given: object) -> float:
     except (TypeError, ValueError):
         raise ModelError(
             "M012",
-            f"input '{name}': {given!r} is no number, pair (times, values), or "
+            f"input '{name}': {given!r} is not a number, pair (times, values), or "
             "{'time': ..., 'value': ..., 'hold': ...}",
         ) from None
     if not np.isfinite(value):

@@ -32,7 +32,7 @@ def rounded(value: float, error: float) -> float:
 
 
 def _decimals(value: float) -> int:
-    """Those that show three digits; none where it is no positive number."""
+    """Those that show three digits; none where it is not a positive number."""
     return 2 - math.floor(math.log10(value)) if math.isfinite(value) and value > 0 else -1
 
 

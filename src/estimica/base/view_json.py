@@ -48,7 +48,7 @@ def page_from_json(content: Mapping[str, Any]) -> show.Page:
     except (KeyError, TypeError, ValueError) as error:
         raise ReportError("P021", f"the stored page cannot be read: {error}") from None
     if not isinstance(page, show.Page):
-        raise ReportError("P021", "the stored page cannot be read: it is no page")
+        raise ReportError("P021", "the stored page cannot be read: it is not a page")
     return page
 
 

@@ -15,7 +15,7 @@ _HIDDEN = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # fillers, joiners, separators
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width; line ends; bidirectional order
     "\u3164\ufeff\uffa0\ufff0-\ufffb"  # more fillers, byte order mark, annotation
-    "\ud800-\udfff"  # halves of pairs, which are no text in UTF-8
+    "\ud800-\udfff"  # halves of pairs, which are not a text in UTF-8
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # formats, tags
 )
 #: a return alone goes back to the beginning of a line and overwrites it

@@ -207,7 +207,7 @@ def _with_seed(equations: Equations, seed: ca.SX) -> tuple[HybridSystem, ca.SX]:
     replacement = iter(extra)
     written = [e if e.is_constant() else next(replacement) for e in entries]
     symbolic = ca.SX(seed.sparsity(), ca.vertcat(*written)) if written else ca.SX(*seed.shape)
-    # the extra run constants are no unknowns of anything: their own rates are never used
+    # the extra run constants are not unknowns of anything: their own rates are never used
     symbolic = ca.vertcat(symbolic, ca.SX(len(extra), seed.shape[1]))
     P = ca.vertcat(equations.P, *extra)
     e = equations

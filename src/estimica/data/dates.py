@@ -62,7 +62,7 @@ def read_dates(texts: pd.Series) -> tuple[Vector, str]:
     bad = (stamps.isna() & texts.notna()).to_numpy()
     if bad.any():
         row = int(np.argmax(bad))
-        raise NotADate(row, f"{short_cell(texts[row])} is no date like the first one, '{first}'")
+        raise NotADate(row, f"{short_cell(texts[row])} is not a date like the first one, '{first}'")
     seconds, origin = seconds_of(stamps)
     if aware:
         origin = pd.Timestamp(first).isoformat()

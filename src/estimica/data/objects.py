@@ -48,7 +48,7 @@ def data_of_object(given: object) -> Data:
         return _merged(given)
     raise DataError(
         "D014",
-        f"a {type(given).__name__} is no data; give a path, a DataFrame, or a mapping of names "
+        f"a {type(given).__name__} is not data; give a path, a DataFrame, or a mapping of names "
         "to arrays, Series or (times, values)",
     )
 
@@ -60,7 +60,7 @@ def _merged(given: Mapping[Any, Any]) -> Data:
     values = _split(dict(zip(names, given.values(), strict=True)), units)
     names = list(values)
     if not values:
-        raise DataError("D014", "an empty mapping is no data; give names and their values")
+        raise DataError("D014", "an empty mapping is not data; give names and their values")
     stamped = {n: _stamped(n, v) for n, v in values.items() if _has_stamps(v)}
     plain = {n: _plain(n, v) for n, v in values.items() if n not in stamped}
     if not stamped:

@@ -129,7 +129,9 @@ class ByHand:
                 hint = did_you_mean(name, labels) or f" (there are {', '.join(labels)})"
                 raise FitError("F140", f"by hand: there is no '{name}' to be set{hint}")
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                raise FitError("F141", f"by hand: '{name}' is set to {value!r}, which is no number")
+                raise FitError(
+                    "F141", f"by hand: '{name}' is set to {value!r}, which is not a number"
+                )
             if not math.isfinite(value):
                 raise FitError("F141", f"by hand: '{name}' is set to {value}; give a finite number")
             if name in labels:

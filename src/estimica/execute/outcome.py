@@ -61,7 +61,7 @@ def attempt(task: Callable[[C, T], R], context: C, item: T) -> Outcome[R]:
         return Outcome(task(context, item))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a panic in compiled code is no Exception
+    except BaseException as error:  # a panic in compiled code is not an Exception
         return failed_outcome(error)
 
 

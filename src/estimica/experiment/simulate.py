@@ -128,7 +128,7 @@ def _sigmas(
     for n in noise:
         if n not in known:
             hint = did_you_mean(n, known) or f" (outputs: {', '.join(outputs)})"
-            raise ExperimentError("W021", f"noise of '{n}', which is no output or input{hint}")
+            raise ExperimentError("W021", f"noise of '{n}', which is not an output or input{hint}")
     named = [*outputs, *(n for n in inputs if n in noise)]
     return {n: _sigma(n, noise.get(n, 0.0), known[n]) for n in named}
 
@@ -146,7 +146,7 @@ def _sigma(name: str, given: Sigma, exact: Vector) -> float:
     if not (np.isfinite(number) and number >= 0):
         raise ExperimentError(
             "W022",
-            f"noise of '{name}': {given!r} is no standard deviation; "
+            f"noise of '{name}': {given!r} is not a standard deviation; "
             'give a number such as 0.02, or a share such as "2 %"',
         )
     return number
@@ -155,7 +155,7 @@ def _sigma(name: str, given: Sigma, exact: Vector) -> float:
 def _share(drop: float) -> float:
     if not 0 <= drop < 1:
         raise ExperimentError(
-            "W023", f"drop {drop!r} is no share of the samples, from 0 to below 1"
+            "W023", f"drop {drop!r} is not a share of the samples, from 0 to below 1"
         )
     return float(drop)
 

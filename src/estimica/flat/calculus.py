@@ -26,7 +26,7 @@ def time_derivative(
     rate: Callable[[Expression], Expression],
     memo: dict[Expression, Expression] | None = None,
 ) -> Expression:
-    """d e / d t, where `rate(leaf)` gives the time derivative of every leaf that is no number."""
+    """d e / d t; `rate(leaf)` gives the time derivative of every leaf that is not a number."""
     return tangent([e], lambda leaf: ex.ONE if leaf.op == "time" else rate(leaf), memo)[0]
 
 

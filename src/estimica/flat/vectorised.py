@@ -114,7 +114,7 @@ class ArrayProgram:
         self._single: list[int] = []  # registers of numbers that are computed
         self._buffers: list[int] = []  # registers of blocks
         self._targets: list[tuple[int, int]] = []  # (register, root): blocks of the result itself
-        self._copies: list[tuple[int, int]] = []  # (register, root): what is no result of a step
+        self._copies: list[tuple[int, int]] = []  # (register, root): what is not a result of a step
         self._numbers: list[Step] = []
         self._steps: list[Step] = []
         self._compile()

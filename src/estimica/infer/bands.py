@@ -226,7 +226,7 @@ def bands(fit: Fit, *, kind: str = "model", level: float = 0.95) -> Bands:
     """
     require_kind(kind)
     if not 0 < level < 1:
-        raise InferError("I320", f"level {level:g} is no chance between 0 and 1; use 0.95")
+        raise InferError("I320", f"level {level:g} is not a chance between 0 and 1; use 0.95")
     refuse_input_errors(fit.study, "bands", "leave the sigma of the input out")
     around = linearise_fit(fit)
     if around.freedom <= 0:

@@ -143,7 +143,7 @@ def _physical(plane: Plane, step: Vector) -> Vector:
 
 
 def _linear(plane: Plane, step: Vector) -> Vector:
-    """The ellipse in physical units, as the covariance has it: on a log scale it is no contour."""
+    """The ellipse in physical units, as the covariance has it: not a contour on a log scale."""
     unknowns, q = plane.around.objective.unknowns, plane.around.q
     centre, slopes = unknowns.values(q), unknowns.slopes(q)
     return np.asarray(centre[list(plane.places)] + slopes[list(plane.places)] * step)

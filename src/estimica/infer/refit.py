@@ -104,7 +104,7 @@ def require_estimate(fit: Fit, what: str) -> None:
         raise InferError("I400", f"{what}: nothing is free in study '{fit.study.name}'; add tuners")
     if not np.isfinite(fit.cost):
         raise InferError(
-            "I401", f"{what}: the fit found no estimate ({fit.outcome.message}); mend that first"
+            "I401", f"{what}: the fit found no estimate ({fit.outcome.message}); fix that first"
         )
     if fit.outcome.status is Status.FAILING_REGION:
         raise InferError(

@@ -177,7 +177,7 @@ def region(
         hint = did_you_mean(others, OTHERS)
         raise InferError("I330", f"others '{others}'{hint} ({' or '.join(OTHERS)})")
     if not 0 < level < 1:
-        raise InferError("I331", f"level {level:g} is no chance between 0 and 1; use 0.95")
+        raise InferError("I331", f"level {level:g} is not a chance between 0 and 1; use 0.95")
     if points < 8:
         raise InferError("I332", f"{points} points make no contour; use 8 or more")
     around = linearise_fit(fit)

@@ -108,7 +108,7 @@ def _item(shown: ViewElement, figures: list[tuple[str, Markup]]) -> Markup:
 
 
 def plotly_figure(shown: Drawable) -> Figure:
-    """An interactive figure of anything that is no text."""
+    """An interactive figure of anything that is not a text."""
     if isinstance(shown, Heat):
         return heat.figure(shown)
     if isinstance(shown, Parallel):

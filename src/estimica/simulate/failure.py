@@ -33,7 +33,7 @@ _ADVICE = {
     status.ACCUMULATION: "let the model come to rest below a threshold",
     status.EVENT_ITERATION: "the discrete equations contradict one another at this point",
     status.CHATTERING: _FRICTION,
-    status.CHECK_VIOLATED: "mend the model or its parameters",
+    status.CHECK_VIOLATED: "fix the model or its parameters",
     status.NOT_FINITE_OUTPUT: "check the expression of that output",
     status.DELAY_NOT_POSITIVE: "give the delay a positive duration",
 }

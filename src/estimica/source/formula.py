@@ -256,7 +256,7 @@ class _Reader:
         return ex.const(number)
 
     def _arithmetic(self, node: Any) -> Expression:
-        """A chain of operators; long sums lean to the left, so that side is no recursion."""
+        """A chain of operators; long sums lean to the left, so that side is not a recursion."""
         rest: list[tuple[str, Any]] = []
         while "Binary" in node and node["Binary"]["op"] in _ARITHMETIC:
             rest.append((node["Binary"]["op"], node["Binary"]["rhs"]))

@@ -37,7 +37,7 @@ def wrapper_text(
 
 
 def check_fixed_names(fix: Mapping[str, FixedValue], system: FlatSystem) -> None:
-    """Raise for names that are no parameters of `system`, or that may not be changed."""
+    """Raise for names that are not parameters of `system`, or that may not be changed."""
     problems = []
     parameters = [v.name for v in system.variables if v.variability is Variability.PARAMETER]
     whole = {name.partition("[")[0] for name in parameters}
@@ -48,7 +48,7 @@ def check_fixed_names(fix: Mapping[str, FixedValue], system: FlatSystem) -> None
                 continue
             problems.append(f"no parameter '{name}'{did_you_mean(name, [*whole, *parameters])}")
         elif variable is not None and variable.variability is not Variability.PARAMETER:
-            problems.append(f"'{name}' is no parameter but {variable.variability.value}")
+            problems.append(f"'{name}' is not a parameter but {variable.variability.value}")
         elif variable is not None and variable.final:
             problems.append(f"parameter '{name}' is final; it cannot be changed")
     if problems:

@@ -125,7 +125,9 @@ def _of_package(folder: Path, class_name: str | None, extra: Sequence[Path]) -> 
     if top is None:
         names = sorted(p.name for p in folder.glob("*.mo"))
         hint = f"; it holds {', '.join(names[:5])}" if names else ""
-        raise SourceError("S001", f"{folder} is no Modelica package: there is no package.mo{hint}")
+        raise SourceError(
+            "S001", f"{folder} is not a Modelica package: there is no package.mo{hint}"
+        )
     name = package_name(top)
     for part in folder.resolve().relative_to(top.resolve()).parts:
         name += f".{part}"

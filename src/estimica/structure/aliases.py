@@ -109,7 +109,7 @@ class _Remover:
         return False
 
     def _few_leaves(self, e: Equation) -> list[Expression] | None:
-        """The leaves that are no parameters and no numbers; None for more than two."""
+        """The leaves that are not parameters and no numbers; None for more than two."""
         leaves = []
         for node in ex.walk(e.lhs, e.rhs):
             if node.op not in ex.LEAVES:

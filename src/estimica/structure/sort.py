@@ -153,7 +153,7 @@ def _check_reinits(reinits: Iterable[Reinit], states: Sequence[str]) -> None:
         if r.state not in states:
             raise StructureError(
                 "E407",
-                f"{r.origin}: '{r.state}' is no state, so it cannot be set; "
+                f"{r.origin}: '{r.state}' is not a state, so it cannot be set; "
                 "reinit the state that it follows from",
             )
 

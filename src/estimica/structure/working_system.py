@@ -23,7 +23,7 @@ class WorkingSystem:
     flat: FlatSystem
     parameters: Parameters
     inputs: tuple[str, ...]
-    unknowns: tuple[str, ...]  # every variable that is no parameter and no input
+    unknowns: tuple[str, ...]  # every variable that is not a parameter and no input
     equations: tuple[Equation, ...]
     initial_equations: tuple[Equation, ...]
     whens: tuple[When, ...]

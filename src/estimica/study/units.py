@@ -29,7 +29,7 @@ def _of(
 
 
 class UnknownUnit(ValueError):
-    """A text that is no unit, or none of those below."""
+    """A text that is not a unit, or none of those below."""
 
 
 class AmbiguousUnit(UnknownUnit):

@@ -158,7 +158,7 @@ def test_invalid_bound_is_told_at_its_field(page: Page, address: str) -> None:
     expect(page.get_by_text("min 600 is above max 500", exact=False).first).to_be_visible()
     box.fill("ten")
     box.press("Enter")
-    expect(page.get_by_text("'ten' is no number")).to_be_visible()
+    expect(page.get_by_text("'ten' is not a number")).to_be_visible()
     box.fill("10")
     box.press("Enter")
     expect(page.get_by_text("min 600")).to_have_count(0)

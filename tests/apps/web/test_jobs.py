@@ -301,7 +301,7 @@ def test_arguments_cannot_be_taken_for_other_options() -> None:
 
 def test_endings_in_words() -> None:
     assert exit_description(3) == "its process ended with exit status 3 and said nothing"
-    assert exit_description(-9).endswith("SIGKILL: it was killed, perhaps for want of memory")
+    assert exit_description(-9).endswith("SIGKILL: it was killed, perhaps because memory ran out")
     assert exit_description(-200) == "its process was ended by signal 200"
 
 

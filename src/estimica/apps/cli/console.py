@@ -29,7 +29,7 @@ NOT_WRITTEN = 3  # the work is done, and what was to be written of it is not
 
 @contextmanager
 def reported(command: str, as_json: bool) -> Iterator[None]:
-    """Turn an error that the user can mend into one message and an exit code.
+    """Turn an error that the user can fix into one message and an exit code.
 
     With `as_json` nothing else gets to stdout than the one object: what the user's own code and
     libraries print goes to stderr.

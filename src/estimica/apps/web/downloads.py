@@ -74,7 +74,7 @@ def _figure(store: Store, run: str, rest: str) -> Response:
     except IndexError:
         raise WebError("G048", f"a run has no figure '{rest}'") from None
     if not isinstance(shown, (Curves, Heat, Bars, Parallel)):
-        raise WebError("G048", f"'{rest}' is no figure")
+        raise WebError("G048", f"'{rest}' is not a figure")
     return JSONResponse(figure_data(shown), headers=FOREVER)
 
 

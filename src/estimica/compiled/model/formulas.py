@@ -160,9 +160,9 @@ class FormulaResponse:
         if edge.size:
             given = [*values, *self._before]
             part = [b[edge] if isinstance(b, np.ndarray) and b.ndim else b for b in given]
-            mended = np.empty((len(rows), edge.size))
-            self.plan.edge_program.run(part, mended)
-            rows[ny:, edge] = mended[ny:]
+            fixed = np.empty((len(rows), edge.size))
+            self.plan.edge_program.run(part, fixed)
+            rows[ny:, edge] = fixed[ny:]
         bad = np.argwhere(~np.isfinite(rows[:, points]))
         if not bad.size:
             return None

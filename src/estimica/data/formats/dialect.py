@@ -43,7 +43,7 @@ class Dialect:
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of the sample that are no comments and not empty, with their positions."""
+    """The lines of the sample that are not comments and not empty, with their positions."""
 
     texts: tuple[str, ...]
     numbers: tuple[int, ...]
@@ -165,7 +165,7 @@ def _sample(path: Path) -> tuple[str, str, bool]:
         raise DataError("D002", f"cannot read '{path}': the file is empty")
     encoding = next((e for mark, e in _BOMS if raw.startswith(mark)), "utf-8")
     if encoding != "utf-16" and b"\0" in raw:
-        raise DataError("D009", f"'{path}' is no text: it holds zero bytes; {_known()}")
+        raise DataError("D009", f"'{path}' is not a text: it holds zero bytes; {_known()}")
     try:
         return raw.decode(encoding, "strict" if whole else "ignore"), encoding, whole
     except UnicodeDecodeError:

@@ -111,7 +111,7 @@ def _rows(path: Path, lines: Sequence[str], start: int, separator: str) -> Vecto
             raise DataError(
                 "D043",
                 f"'{path}': line {number} has {len(found[-1])} cells, the first row "
-                f"{len(found[0])}; mend or delete it",
+                f"{len(found[0])}; fix or delete it",
             )
     if not found:
         raise DataError("D003", f"'{path}' holds no rows below its header")
@@ -123,7 +123,7 @@ def _number(path: Path, line: int, cell: str) -> float:
         return float(cell)
     except ValueError:
         if any(c.isdigit() for c in cell) and not cell[0].isalpha():
-            raise DataError("D044", f"'{path}': '{cell}' in line {line} is no number") from None
+            raise DataError("D044", f"'{path}': '{cell}' in line {line} is not a number") from None
         return float("nan")  # a word, as the flags of Gamry's last column
 
 

@@ -55,8 +55,8 @@ def information(objective: Objective, point: Point, held: int = 0) -> Informatio
     For `oe` the weighted residuals share one variance, which counts as an unknown; for `ml` each
     estimated variance counts. The likelihood is that of the columns as they stand in the data,
     whatever was compared of them: models that see logarithms, or other units, can be ranked.
-    Priors are no data and are left out.
-    Robust losses and other criteria are no likelihood: NaN.
+    Priors are not data and are left out.
+    Robust losses and other criteria are not a likelihood: NaN.
     """
     criterion = objective.criterion
     squares = isinstance(criterion, OutputError) and not criterion.losses

@@ -280,6 +280,6 @@ def _factors(row: Vector, size: Vector) -> Vector:
 
 def _named(kind: str, names: Sequence[str], terms: Vector, few: bool) -> Invariant:
     pairs = [(n, float(x)) for n, x in zip(names, terms, strict=True) if x]
-    # the factor of a sum may be any number that the model holds; an odd exponent is no symmetry
+    # the factor of a sum may be any number that the model holds; an odd exponent is not a symmetry
     odd = kind == "product" and any(not x.is_integer() for _, x in pairs)
     return Invariant(kind, tuple(pairs), few or odd)

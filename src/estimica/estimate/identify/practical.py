@@ -40,7 +40,7 @@ def practical(unknown: Unknown, value: float, stderr: float) -> Practical:
 
     An error above the value says no more than the order of magnitude, if that: on a logarithmic
     scale the 95 % interval spans a factor of 50 or more, on a linear one it includes zero. The
-    latter is no lack where zero is allowed and the error is small beside the typical size of the
+    latter is not a lack where zero is allowed and the error is small beside the typical size of the
     unknown: an offset of 0.01 ± 0.05 mV that might have been 10 mV is known well, and is zero as
     far as the data tell. An interval that is wider than the bounds says nothing that was not known.
     """

@@ -113,7 +113,7 @@ class ParameterMap:
             if name not in known:
                 raise TunerError(
                     "T011",
-                    f"{where}: '{name}' in '{text}' is no tuner; an expression in "
+                    f"{where}: '{name}' in '{text}' is not a tuner; an expression in "
                     f"{key} is written in tuners ({', '.join(sorted(known))})",
                 )
         return formula

@@ -2,7 +2,7 @@
 
 The methods differ in the step they propose; the loop around them is one: it keeps to the bounds,
 takes a failed simulation as a rejected step, and always holds the best point so far. Steps that
-gain nothing are no proof of an optimum: where they end, the point itself is examined.
+gain nothing are not proof of an optimum: where they end, the point itself is examined.
 """
 
 from __future__ import annotations

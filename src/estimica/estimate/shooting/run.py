@@ -36,7 +36,7 @@ SEGMENTS = 16  # by default, fewer for short records
 GROWTH = 10.0  # of a disturbance within a piece, above which the pieces are halved
 SHORTEST = 1e-3  # share of a step
 #: relative to the largest column of the Jacobian: next to none, so that only unknowns that the data
-#: do not determine stay where they are; more after steps that are no good
+#: do not determine stay where they are; more after steps that are not good
 LEAST_DAMPING, MOST_DAMPING = 1e-18, 1.0
 CLOSED = 1e-6  # gaps, in sizes of the states, that count as none
 
@@ -166,7 +166,7 @@ class _Search:
         )
 
     def _iterate(self) -> tuple[Status, str] | None:
-        """Find a better point, with more damping where the plain step is no good."""
+        """Find a better point, with more damping where the plain step is not good."""
         at = self.at
         linear = self.stitching.linearised(at)
         closed = float(np.max(np.abs(at.gaps), initial=0.0)) <= max(CLOSED, self.noise)
@@ -191,7 +191,7 @@ class _Search:
     def _is_settled(self, linear: Linearised, at: ScoredSegments) -> bool:
         """Whether a step promises next to nothing even if it is not damped.
 
-        A damped one promises little anywhere: that is no sign of an optimum.
+        A damped one promises little anywhere: that is not a sign of an optimum.
         """
         if are_at_resolution(self.objective, at.residuals):
             return True

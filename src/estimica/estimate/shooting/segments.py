@@ -325,7 +325,7 @@ def require_restartable(equations: Equations) -> None:
         raise FitError(
             "F045",
             where + f"'{write_expression(system.delays[0].expression, spell=str)}' is delayed, and "
-            "what a delay remembers is no state; use transcription = 'shooting'",
+            "what a delay remembers is not a state; use transcription = 'shooting'",
         )
     if system.free_parameters:
         raise FitError(

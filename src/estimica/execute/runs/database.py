@@ -63,7 +63,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     try:
         _make_folder(path.parent)
     except FileExistsError as error:
-        raise _unwritable(path, f"'{path.parent}' is no folder") from error
+        raise _unwritable(path, f"'{path.parent}' is not a folder") from error
     except OSError as error:
         raise _unwritable(path, error.strerror or str(error)) from error
     with sqlite_errors(path), contextlib.ExitStack() as undo:
@@ -253,7 +253,7 @@ def _in_words(path: Path, error: sqlite3.Error) -> StoreError:
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return StoreError(
             "B002",
-            f"'{path}' is no store of runs, or a damaged one ({error}); move it away, or give "
+            f"'{path}' is not a store of runs, or a damaged one ({error}); move it away, or give "
             "another file with --store",
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):

@@ -23,7 +23,7 @@ def to_text(value: object) -> str:
 
 
 def storable_text(text: str) -> str:
-    """A text that can be stored: what is no character (in a path, say) becomes a question mark."""
+    """A text that can be stored: what is not a character (in a path) becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

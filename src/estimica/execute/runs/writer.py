@@ -156,7 +156,7 @@ class StoreRunWriter(RunWriter):
             self._progress = [(self.id, share, storable_text(text), time.time())]
 
     def keep_page(self, page: Mapping[str, object]) -> None:
-        """Keep the page about the result; trouble with it is no trouble of the run."""
+        """Keep the page about the result; trouble with it is not the trouble of the run."""
         text = to_text(page)
         try:
             with self._file, sqlite_errors(self._path), transaction(self._connection):

@@ -246,7 +246,7 @@ def _lost(index: int, error: BaseException) -> Outcome[Any]:
     if isinstance(error, KilledWorker):
         text = (
             f"the Dask worker that worked on item {index} ended, and again when it was tried "
-            "alone; if it was for want of memory, make the item smaller"
+            "alone; if memory ran out, make the item smaller"
         )
         return Outcome(None, text, "X006", Kind.CRASHED)
     text = f"item {index} was lost by the Dask cluster: {error_text(error)}"
@@ -262,7 +262,7 @@ def _not_of_dask(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask logs what it does; only what the user can mend is told, and by us."""
+    """Dask logs what it does; only what the user can fix is told, and by us."""
     import distributed  # noqa: F401  it gives its loggers their levels
 
     logging.getLogger("asyncio").addFilter(_not_of_dask)

@@ -170,7 +170,7 @@ class _Work(Generic[R]):
             return
         text = (
             f"the process that worked on item {index} ended ({how}), and again when it was tried "
-            "alone; if it was for want of memory, make the item smaller"
+            "alone; if memory ran out, make the item smaller"
         )
         self.finish(index, Outcome(None, text, "X006", Kind.CRASHED))
 
@@ -194,5 +194,5 @@ def _not_prepared(code: int) -> ExecuteError:
         "X009",
         f"every worker process ended while it prepared its work (the last with "
         f"{exit_description(code)}); "
-        "if it was for want of memory, use 1 worker",
+        "if memory ran out, use 1 worker",
     )

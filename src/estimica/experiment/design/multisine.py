@@ -184,7 +184,7 @@ def _offset(table: InputDesignTable) -> float:
         return float(table.fixed.get("offset", 0.0))
     except (TypeError, ValueError):
         raise ExperimentError(
-            "W088", f"fixed: offset {table.fixed['offset']!r} is no number"
+            "W088", f"fixed: offset {table.fixed['offset']!r} is not a number"
         ) from None
 
 

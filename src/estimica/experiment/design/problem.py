@@ -356,7 +356,7 @@ def _sigma(
     for name in given or {}:
         if name not in outputs:
             hint = did_you_mean(name, outputs) or f" (outputs: {', '.join(outputs)})"
-            raise ExperimentError("W073", f"sigma: '{name}' is no output{hint}")
+            raise ExperimentError("W073", f"sigma: '{name}' is not an output{hint}")
     own |= given or {}
     missing = [n for n in outputs if n not in own]
     if missing and given:

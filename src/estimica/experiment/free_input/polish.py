@@ -16,7 +16,7 @@ from estimica.experiment.free_input.problem.search import Search
 from estimica.experiment.free_input.starts import within
 
 SWEEPS = 3
-WORTH = 1e-5  # of the criterion, below which a move is no gain
+WORTH = 1e-5  # of the criterion, below which a move is not a gain
 
 
 def polished(search: Search, u: Vector, kept: Callable[[Vector], bool], until: float) -> Vector:

@@ -108,7 +108,7 @@ class Multisine(Smooth):
             yield "no lines; give whole multiples of the fundamental, such as range(1, 11)"
         wrong = [n for n in self.lines if n != int(n) or n < 1]
         if wrong:
-            yield f"line {wrong[0]} is no positive whole number"
+            yield f"line {wrong[0]} is not a positive whole number"
         elif self.lines and max(self.lines) > LINE:
             yield f"line {max(self.lines)} is above {LINE}; choose a larger fundamental"
         elif self.lines and max(self.lines) * len(self.lines) > LINES_TIMES_HIGHEST:

@@ -221,7 +221,7 @@ def noise_variances(
             found[name] = point.noise[name]
         elif isinstance(first.sigma, float):
             found[name] = Noise((first.sigma * first.weight) ** 2 * first.mean_relative, False)
-        elif name in objective.criterion.scales:  # outliers are no part of the noise
+        elif name in objective.criterion.scales:  # outliers are not part of the noise
             found[name] = Noise(objective.criterion.scales[name] ** 2, True)
         else:
             total = sum(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: share of failed replicates above which the others say nothing of standard errors and intervals:
-#: a middle 95 % that leaves out as many as lie outside of it is no 95 %
+#: a middle 95 % that leaves out as many as lie outside of it is not 95 %
 MANY = 0.05
 
 

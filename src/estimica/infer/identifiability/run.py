@@ -195,7 +195,7 @@ def identifiability(
         raise FitError("F060", f"study '{found.study.name}' has no unknowns; add a tuner")
     if not np.isfinite(found.cost):
         raise FitError(
-            "F062", f"there is no estimate to judge: {found.outcome.message}; mend that first"
+            "F062", f"there is no estimate to judge: {found.outcome.message}; fix that first"
         )
     labels = tuple(u.label for u in found.unknowns.items)
     correlation = correlations(found.covariance)

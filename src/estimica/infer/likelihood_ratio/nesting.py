@@ -40,7 +40,7 @@ class Nested:
 
 
 def require_nested(null: Fit, other: Fit) -> Nested:
-    """What is free in `other` only; an error where `null` is no special case of it.
+    """What is free in `other` only; an error where `null` is not a special case of it.
 
     That is tried out: with the null model's values, `other` must cost what the null model costs.
     """
@@ -84,7 +84,7 @@ def _require_likelihood(null: Fit, other: Fit) -> None:
         if e.criterion not in ("ml", "oe") or e.loss != "squared":
             what = f"loss '{e.loss}'" if e.loss != "squared" else f"criterion '{e.criterion}'"
             raise InferError(
-                "I001", f"{what} is no likelihood; fit with criterion 'ml' or 'oe' and no loss"
+                "I001", f"{what} is not a likelihood; fit with criterion 'ml' or 'oe' and no loss"
             )
         if not np.isfinite(fit.cost):
             raise InferError("I002", f"a fit failed: {fit.outcome.message}")

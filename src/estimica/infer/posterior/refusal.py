@@ -25,7 +25,7 @@ def _require_likelihood(fit: Fit, objective: Objective) -> None:
     if not isinstance(objective.criterion, MaximumLikelihood):
         robust = objective.criterion.name == "ml"
         why = (
-            "a robust loss is no likelihood; leave `loss` out of [estimate]"
+            "a robust loss is not a likelihood; leave `loss` out of [estimate]"
             if robust
             else f"criterion '{fit.criterion}' does not say how probable data are; set "
             'criterion = "ml" in [estimate]'
@@ -38,7 +38,8 @@ def _require_likelihood(fit: Fit, objective: Objective) -> None:
     if objective.has_input_errors:
         raise InferError(
             "I705",
-            "sample: errors of inputs are estimated point by point, which is no likelihood of the "
+            "sample: errors of inputs are estimated point by point, which is not a likelihood of "
+            "the "
             "tuners alone; leave sigma of the inputs out, or take `bootstrap`",
         )
 

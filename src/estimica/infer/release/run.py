@@ -127,7 +127,8 @@ def _require_likelihood(study: Study) -> None:
         what = f"loss '{e.loss}'" if e.loss != "squared" else f"criterion '{e.criterion}'"
         raise InferError(
             "I100",
-            f"{what} is no likelihood, so that there is no risk to judge by; use criterion 'ml' or "
+            f"{what} is not a likelihood, so that there is no risk to judge by; use criterion 'ml' "
+            "or "
             "'oe' without a loss",
         )
     if e.transcription != "shooting":

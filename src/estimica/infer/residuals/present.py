@@ -46,7 +46,7 @@ def _answer(analysis: ResidualAnalysis) -> str:
         return f"{said} So the model explains the data, and its standard errors can be trusted."
     return (
         f"{said} So there is something in the data that the model does not explain; what to look "
-        "at is told below. Until that is mended, standard errors tend to be too small."
+        "at is told below. Until that is fixed, standard errors tend to be too small."
     )
 
 

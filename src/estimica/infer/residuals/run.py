@@ -133,9 +133,9 @@ def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:
 
 
 def require_level(level: float) -> None:
-    """Refuse a level that is no chance."""
+    """Refuse a level that is not a chance."""
     if not 0 < level < 1:
-        raise InferError("I302", f"level {level:g} is no chance between 0 and 1; use 0.05")
+        raise InferError("I302", f"level {level:g} is not a chance between 0 and 1; use 0.05")
 
 
 def _inflation(

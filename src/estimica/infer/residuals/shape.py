@@ -67,7 +67,7 @@ def in_words(e: Vector) -> str:
     elif kurtosis < -2 * size:
         said = "they are flatter than Gaussian noise, as rounded or bounded signals are"
     else:
-        said = "their histogram is no bell"
+        said = "their histogram is not a bell"
     if abs(skewness) > 2 * math.sqrt(6 / max(len(e), 1)):
         said += f" and lean to the {'positive' if skewness > 0 else 'negative'} side"
     return said

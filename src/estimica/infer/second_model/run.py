@@ -47,7 +47,7 @@ def second_model(
     """
     if not np.isfinite(fit.cost):
         raise InferError(
-            "I360", f"second model: the fit found no estimate ({fit.outcome.message}); mend that"
+            "I360", f"second model: the fit found no estimate ({fit.outcome.message}); fix that"
         )
     if not 0 < change < 1:
         raise InferError("I361", f"second model: change {change:g} is not between 0 and 1")

@@ -67,7 +67,7 @@ def _formula(place: CriterionInCase, known: set[str]) -> Formula:
         if name not in known:
             raise DesignError(
                 "O012",
-                f"criterion '{criterion.name}': '{name}' in '{criterion.of}' is no tuner or "
+                f"criterion '{criterion.name}': '{name}' in '{criterion.of}' is not a tuner or "
                 f"parameter{did_you_mean(name, sorted(known))}; what changes over time needs "
                 'another kind, as kind = "final"',
             )

@@ -70,7 +70,7 @@ class Panels:
         high = np.sort(np.concatenate([self.high, inner]))
         return Panels(low, high, self.breaks)
 
-    def mended(self, breaks: Vector) -> Panels:
+    def fixed(self, breaks: Vector) -> Panels:
         """The same panels with fewer breaks: events of one run are not those of another."""
         return Panels(self.low, self.high, breaks)
 

@@ -126,7 +126,7 @@ class TrajectoryScorer:
         """Begin every evaluation with the panels that resolve the run at the start."""
         run = self._resolved(start, False)
         if not isinstance(run, str):
-            self._first = run[0].mended(self._first.breaks)
+            self._first = run[0].fixed(self._first.breaks)
 
     def at(self, tuners: Vector, *, slopes: bool) -> list[Measure] | str:
         """The measures of one simulation, or why it failed."""

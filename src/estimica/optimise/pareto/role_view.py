@@ -84,7 +84,7 @@ def largest_by_criterion(point: DesignPoint, names: Sequence[str]) -> Vector:
 
 
 def known_by_criterion(point: DesignPoint, names: Sequence[str]) -> Vector:
-    """The same, NaN where a case has not reached a value: what a search follows is no size."""
+    """The same, NaN where a case has not reached a value: what a search follows is not a size."""
     known = [reaches(point, [n]) for n in names]
     return np.where(known, largest_by_criterion(point, names), np.nan)
 

@@ -161,7 +161,7 @@ class Unit:
         storage.load_overload = load_or_compile
 
     def _compile_apart(self) -> None:
-        """Where that fails, for want of memory say, it is compiled here."""
+        """Where that fails, because memory ran out say, it is compiled here."""
         unit = (str(os.getpid()), self._function.__module__, self.name)
         with contextlib.suppress(OSError):
             subprocess.run(

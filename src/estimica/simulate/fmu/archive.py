@@ -63,7 +63,7 @@ def unpack_fmu(path: Path) -> FmuArchive:
                 return FmuArchive(path.resolve(), digest, folder, _note(folder, hashes))
     except zipfile.BadZipFile:
         raise ModelError(
-            "M201", f"'{path}' is no FMU: an FMU is a zip file with modelDescription.xml"
+            "M201", f"'{path}' is not an FMU: an FMU is a zip file with modelDescription.xml"
         ) from None
     except (zlib.error, EOFError):
         raise ModelError(
@@ -212,7 +212,7 @@ def _remove(folder: Path) -> None:
 def _require_sound(path: Path, members: list[zipfile.ZipInfo]) -> None:
     names = {m.filename for m in members}
     if "modelDescription.xml" not in names:
-        raise ModelError("M201", f"'{path}' is no FMU: it holds no modelDescription.xml")
+        raise ModelError("M201", f"'{path}' is not an FMU: it holds no modelDescription.xml")
     if sum(m.file_size for m in members) > MOST:
         raise ModelError("M202", f"'{path}' unpacks to more than {MOST // 2**30} GiB; refused")
     for member in members:

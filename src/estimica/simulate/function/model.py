@@ -46,7 +46,7 @@ def function_model(
     or by differences, whichever goes, unless one is chosen.
     """
     if not callable(function):
-        raise ModelError("M134", f"{function!r} is no function")
+        raise ModelError("M134", f"{function!r} is not a function")
     given = None if parameters is None else _named(parameters)
     signature = signature_of(function, None if given is None else list(given))
     values = given if given is not None else dict(signature.defaults)

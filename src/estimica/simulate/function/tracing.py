@@ -18,7 +18,7 @@ from estimica.simulate.function.call import FunctionCall, Symbols, double_precis
 
 #: outputs (N, ny) and derivatives (N, ny, m) at values of all parameters
 Traced = Callable[[Vector], tuple[Vector, Vector]]
-LARGE = 20_000  # samples above which CasADi's scalar symbols are no gain
+LARGE = 20_000  # samples above which CasADi's scalar symbols are not a gain
 LONG = 1_000  # operations above which JAX compiles for minutes: a loop written out
 
 

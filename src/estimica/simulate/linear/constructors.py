@@ -69,7 +69,8 @@ def transfer_function(
     else:
         raise ModelError(
             "M126",
-            f"{system!r} is no transfer function; give a text as 'K/(1 + tau*s)', coefficients, or "
+            f"{system!r} is not a transfer function; give a text as 'K/(1 + tau*s)', coefficients, "
+            "or "
             "a TransferFunction of python-control",
         )
     found = observer_form(rational)
@@ -93,7 +94,7 @@ def transfer_function(
 def model_in_s(text: str, parameters: Numbers | None = None) -> Model:
     """The model of a text in s: over time and frequencies, or over frequencies only.
 
-    The latter where the text is no ratio of polynomials with a delay.
+    The latter where the text is not a ratio of polynomials with a delay.
     """
     try:
         return transfer_function(text, parameters=parameters)
@@ -176,7 +177,7 @@ def _matrix(letter: str, given: Any) -> Matrix:
     found: list[tuple[Expression, ...]] = []
     for i, row in enumerate(rows, start=1):
         if isinstance(row, (str, int, float)):
-            raise ModelError("M130", f"{letter}: {row!r} is no row; write [[...], [...]]")
+            raise ModelError("M130", f"{letter}: {row!r} is not a row; write [[...], [...]]")
         found.append(
             tuple(coefficient(e, f"{letter}[{i},{k}]") for k, e in enumerate(row, start=1))
         )

@@ -64,7 +64,7 @@ def discretise(c: Coefficients, h: float, method: str) -> DiscreteSystem:
         if method != "zoh":
             raise ModelError(
                 "M110",
-                f"the delay {c.T.max():g} is no multiple of the sampling time {h:g}; only 'zoh' "
+                f"the delay {c.T.max():g} is not a multiple of the sampling time {h:g}; only 'zoh' "
                 "splits a step",
             )
         return _split_step(c, h)

@@ -71,7 +71,7 @@ class FrequencyFunction(Model):
     ) -> None:
         formula = parse_formula(text, "frequency function")
         self.text, self.name, self.description = text, name, text
-        self.why = why  # it is no linear system
+        self.why = why  # it is not a linear system
         self.input_name, self.output_name = input, output
         self.parameter_names = tuple(n for n in formula.names if n != VARIABLE)
         self.values = _values(self.parameter_names, parameters, text)

@@ -14,7 +14,7 @@ from estimica.source.formula import parse_formula
 
 Polynomial = tuple[Expression, ...]  # coefficients of 1, s, s², …
 VARIABLE = "s"
-HIGHEST = 50  # a power of s that is no slip of the pen
+HIGHEST = 50  # a power of s that is not a slip of the pen
 #: of a polynomial; its roots and states are those of a square matrix of that size
 DEGREE = 200
 #: parts of a coefficient that is written out; in a product of n factors they double with each

@@ -106,7 +106,7 @@ def _typed(v: Variable, value: float | None) -> float | bool | int | str | None:
         return v.text
     if v.kind is Kind.BOOLEAN and value is not None:
         return bool(value)
-    # what is not finite is no integer: it stays what it is, as the table shows it
+    # what is not finite is not an integer: it stays what it is, as the table shows it
     if v.kind in (Kind.INTEGER, Kind.ENUMERATION) and value is not None and np.isfinite(value):
         listed = v.literals and 0 < value <= len(v.literals)
         return v.literals[int(value) - 1] if listed else int(value)

@@ -81,7 +81,7 @@ def guess_of(
 
 
 def require_unknowns(flat: FlatSystem, names: Sequence[str]) -> None:
-    """Guesses are of variables; those that a case gives as inputs are no unknowns there, and left
+    """Guesses are of variables; those that a case gives as inputs are not unknowns there, and left
     alone."""
     known = [v.name for v in flat.variables if v.kind is Kind.REAL and not is_parameter(v)]
     for name in names:

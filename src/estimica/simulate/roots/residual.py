@@ -33,7 +33,7 @@ _UNARY: dict[int, Callable[[ca.SX], ca.SX]] = {
     ca.OP_ERF: ca.erf, ca.OP_ERFINV: ca.erfinv, ca.OP_SQRT: ca.sqrt, ca.OP_SQ: lambda a: a * a,
     ca.OP_INV: lambda a: 1 / a,
 }  # fmt: skip
-_STEPS: dict[int, Callable[[ca.SX], ca.SX]] = {  # their slope is no measure of their size
+_STEPS: dict[int, Callable[[ca.SX], ca.SX]] = {  # their slope is not a measure of their size
     ca.OP_NEG: lambda a: -a, ca.OP_FABS: ca.fabs, ca.OP_TWICE: lambda a: a + a,
     ca.OP_FLOOR: ca.floor, ca.OP_CEIL: ca.ceil, ca.OP_SIGN: ca.sign, ca.OP_NOT: ca.logic_not,
     ca.OP_ASSIGN: lambda a: a, ca.OP_LIFT: lambda a: a,

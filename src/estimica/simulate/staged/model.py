@@ -48,7 +48,7 @@ class StagedModel(Model):
             raise ModelError(
                 "M234",
                 f"case '{staging.name}': '{text}' of '{model.name}' is delayed, and what a delay "
-                "remembers is no state that could be set; give no steady start and no changes",
+                "remembers is not a state that could be set; give no steady start and no changes",
             )
 
     def quantities(self) -> list[Quantity]:

@@ -150,7 +150,7 @@ class StagedResponse:
         return legs
 
     def _require_no_whens(self) -> None:
-        """A new start of the solver is no event: what fires at one would be lost silently."""
+        """A new start of the solver is not an event: what fires at one would be lost silently."""
         whens = self.model.flat.whens
         if whens:
             raise ModelError(

@@ -256,7 +256,7 @@ class _Builder:
             return
         if not _SUBSCRIPTED.fullmatch(name):
             raise SourceError(
-                "S206", f"{self._label}: the subscripts in the name '{name}' are no numbers"
+                "S206", f"{self._label}: the subscripts in the name '{name}' are not numbers"
             )
         if name in self._fix:
             binding = literal_node(self._fix[name])

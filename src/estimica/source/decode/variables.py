@@ -95,7 +95,7 @@ class _Reader:
         return result
 
     def _attribute(self, declared: Declaration, node: Node | None) -> dict[str, Expression | None]:
-        """An attribute of every element; None where it is not given or is no number."""
+        """An attribute of every element; None where it is not given or is not a number."""
         value = self._interpreter.declared_value(declared, node) if node is not None else None
         spread = self._spread(declared, value)
         return {n: v if isinstance(v, Expression) else None for n, v in spread.items()}
@@ -118,7 +118,7 @@ class _Reader:
         if not declared.dims:
             scalar = value.flat[0] if is_array(value) and value.size == 1 else value
             if scalar is not None and not isinstance(scalar, (Expression, str)):
-                raise SourceError("S011", f"the value of '{declared.name}' is no single number")
+                raise SourceError("S011", f"the value of '{declared.name}' is not a single number")
             return {declared.name: scalar}
         spread = broadcast(value, declared.dims)
         return {name: spread[index] for name, index in declared.elements()}

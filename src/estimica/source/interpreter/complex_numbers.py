@@ -14,7 +14,7 @@ def complex_operation(op: str, a: Value, b: Value) -> Value:
     """a `op` b where one of them is a record; None where each field is taken by itself.
 
     Fields of records of other kinds can be compared and subtracted, as an equation between two
-    records needs it; anything else is no operation of the language.
+    records needs it; anything else is not an operation of the language.
     """
     if op in _BY_FIELD and isinstance(a, dict) and isinstance(b, dict):
         return None

@@ -162,7 +162,7 @@ class Interpreter:
         if not subscripts:
             return base
         if not is_array(base):
-            raise ValueMismatch("a subscript on a value that is no array")
+            raise ValueMismatch("a subscript on a value that is not an array")
         if len(subscripts) > base.ndim:
             raise ValueMismatch(
                 f"{len(subscripts)} subscripts on an array of {base.ndim} dimensions"
@@ -403,7 +403,7 @@ class Interpreter:
             return self.value(body, frame)
         values = self.value(indices[0]["range"], frame)
         if not is_array(values):
-            raise ValueMismatch("a loop over something that is no array")
+            raise ValueMismatch("a loop over something that is not an array")
         elements = [
             self._comprehension(body, indices[1:], content, {**frame, indices[0]["name"]: v})
             for v in values

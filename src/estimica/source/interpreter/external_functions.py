@@ -126,7 +126,7 @@ def _length(interpreter: Interpreter, arguments: Frame) -> Value:
 
 
 def _skip_space(interpreter: Interpreter, arguments: Frame) -> Value:
-    """The place of the first character from startIndex on that is no white space."""
+    """The place of the first character from startIndex on that is not white space."""
     text = _text(arguments, "string")
     at = int(interpreter.number(arguments["startIndex"], "it is a place in a text"))
     while at <= len(text) and text[at - 1].isspace():

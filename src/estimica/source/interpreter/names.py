@@ -92,7 +92,7 @@ class NameTable:
     def __init__(self, flat: Mapping[str, Any]) -> None:
         kinds = _Kinds(flat)
         self.declared: dict[str, Declaration] = {}
-        #: bindings of external objects, which are no variables
+        #: bindings of external objects, which are not variables
         self.handles: dict[str, Mapping[str, Any]] = {}
         _require_few(flat["variables"])
         for name, raw in flat["variables"].items():

@@ -126,7 +126,7 @@ def as_text(value: Value) -> str:
 def _matrix_power(a: Value, b: Value) -> Value:
     assert is_array(a)
     if not isinstance(b, Expression) or b.op != "const" or b.value != int(b.value) or b.value < 0:
-        raise ValueMismatch("a matrix is raised to a power that is no natural number")
+        raise ValueMismatch("a matrix is raised to a power that is not a natural number")
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ValueMismatch(f"a power of a matrix of size {a.shape}")
     result: Value = full(a.shape, ex.ZERO)

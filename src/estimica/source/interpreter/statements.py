@@ -101,7 +101,7 @@ def _updated(
 ) -> Value:
     if subscripts:
         if not is_array(old):
-            raise ValueMismatch("an element is assigned of something that is no array")
+            raise ValueMismatch("an element is assigned of something that is not an array")
         return _array_updated(interpreter, old, subscripts, rest, value, frame)
     if not rest:
         return value
@@ -222,7 +222,7 @@ def _bindings(interpreter: Interpreter, indices: list[Node], frame: Frame) -> It
         return
     values = interpreter.value(indices[0]["range"], frame)
     if not is_array(values):
-        raise ValueMismatch("a loop over something that is no array")
+        raise ValueMismatch("a loop over something that is not an array")
     for value in values:
         first = {indices[0]["ident"]: value}
         for rest in _bindings(interpreter, indices[1:], {**frame, **first}):

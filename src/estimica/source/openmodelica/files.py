@@ -38,7 +38,7 @@ class ModelicaFiles:
     calls: bool
 
     def listed(self, where: str = "", name: str = "") -> tuple[NamedCode, ...]:
-        """As it is told to the user; what calls nothing is no code."""
+        """As it is told to the user; what calls nothing is not code."""
         if not self.calls:
             return ()
         return (NamedCode(where, name or self.root.name, self.root.resolve(), KIND, self.sha256),)

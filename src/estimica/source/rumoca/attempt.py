@@ -94,7 +94,7 @@ class Attempt:
         return following
 
     def knowing(self, names: set[str]) -> Attempt | None:
-        """The attempt to make once `names` are known to be no members; None if they were known."""
+        """The attempt to make once `names` are known not to be members; None if they were known."""
         if names <= self.outer:
             return self._hiding(self.level + 1)
         known = dataclasses.replace(self, outer=self.outer | names)._hiding(self.level)

@@ -59,7 +59,7 @@ class FlatSections:
 
 
 class OuterNames(Exception):
-    """Hidden sections use names that are no members of their class; hide again, knowing them."""
+    """Hidden sections use names that are not members of their class; hide again, knowing them."""
 
     def __init__(self, names: set[str]) -> None:
         super().__init__(", ".join(sorted(names)))
@@ -156,7 +156,7 @@ def hide(
     """Cut out what the compiler may refuse; None where there is nothing.
 
     files: library files to be rewritten as well, each with the number of its spans.
-    outer: names that are known to be no members of the classes that use them.
+    outer: names that are known not to be members of the classes that use them.
     """
     store = _Store()
     for text in (document, *(read_text(path) for path in files)):

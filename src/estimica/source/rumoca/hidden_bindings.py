@@ -14,7 +14,7 @@ from estimica.source.syntax.nodes import Node
 from estimica.source.syntax.outline import CLASS_WORDS, ClassOutline, Token
 from estimica.source.syntax.parser import ParseFailure, Parser
 
-#: words at the beginning of what is no variable, or one that has its value before the run
+#: words at the beginning of what is not a variable, or one that has its value before the run
 _NOT_COMPUTED = CLASS_WORDS | {
     "parameter", "constant", "input", "extends", "import", "redeclare", "replaceable", "outer"
 }  # fmt: skip

@@ -72,7 +72,7 @@ def _restore_bodies(hidden: Hidden, interpreter: Interpreter) -> None:
 
 
 def _expanded_fields(function: Node, name: str) -> list[str]:
-    """The inputs that the compiler made of the record input `name`, empty if it is no record."""
+    """The inputs that the compiler made of the record input `name`, empty if it is not a record."""
     inputs = [i["name"] for i in function["inputs"]]
     return [] if name in inputs else [i for i in inputs if i.startswith(f"{name}_")]
 
@@ -458,4 +458,6 @@ def _flat_name(interpreter: Interpreter, node: Node) -> str:
     if reference is not None and not reference["subscripts"]:
         name: str = reference["name"]["name"]
         return name
-    interpreter.refuse("a when-equation whose left side is no variable", "assign a variable there")
+    interpreter.refuse(
+        "a when-equation whose left side is not a variable", "assign a variable there"
+    )

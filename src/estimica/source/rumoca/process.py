@@ -70,7 +70,7 @@ def stop_flatteners() -> None:
 
 
 class _Retired(Exception):
-    """The worker went home for want of work just before it was asked."""
+    """The worker went home without work just before it was asked."""
 
 
 class _Process:

@@ -50,7 +50,7 @@ def selected(
     changed: Mapping[Path, str] | None = None,
     missed: Iterable[str] = (),
 ) -> Selection | None:
-    """The files of `libraries` that `texts` may need; None where that is no gain.
+    """The files of `libraries` that `texts` may need; None where that is not a gain.
 
     `changed` are the texts of files that the compiler shall see in another form, `missed` are names
     that it did not find without more.

@@ -43,7 +43,7 @@ def answer_requests(requests: BinaryIO, answers: BinaryIO) -> None:
             kind, content = "refused", json.dumps(described).encode()
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic of the compiler is no Exception
+        except BaseException as error:  # a panic of the compiler is not an Exception
             sessions.clear()
             kind, content = "crashed", json.dumps({"message": str(error)}).encode()
         _send(answers, kind, content)

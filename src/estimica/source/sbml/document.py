@@ -64,7 +64,7 @@ def read_document(path: str | PathLike[str]) -> Document:
     except FileNotFoundError:
         raise SourceError("S301", f"there is no file '{path}'{did_you_mean_file(path)}") from None
     except UnicodeDecodeError:
-        raise SourceError("S301", f"'{path}' is not a text in UTF-8; is it an SBML file?") from None
+        raise SourceError("S301", f"'{path}' is not text in UTF-8; is it an SBML file?") from None
     except OSError as error:
         raise SourceError("S301", f"cannot read '{path}': {error.strerror}") from None
     return parse_document(text, path.name)

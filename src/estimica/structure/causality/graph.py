@@ -36,7 +36,7 @@ class CausalityGraph:
     """The equations that hold whatever is connected, and the variables in them."""
 
     flat: FlatSystem
-    unknowns: tuple[str, ...]  # every variable that is no parameter and no declared input
+    unknowns: tuple[str, ...]  # every variable that is not a parameter and no declared input
     equations: tuple[Equation, ...]  # firm: without those of unconnected flows
     open_flows: tuple[OpenFlow, ...]
     assigned: tuple[str, ...]  # by when-clauses

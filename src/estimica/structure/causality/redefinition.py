@@ -47,7 +47,7 @@ def _names_of(what: str, given: Names) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
     for name in names:
         if not isinstance(name, str):
-            raise StructureError("E203", f"{what}: {name!r} is no name; write it in quotes")
+            raise StructureError("E203", f"{what}: {name!r} is not a name; write it in quotes")
     return names
 
 

@@ -23,7 +23,7 @@ _TINY = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class StateSelection:
-    """What the constraints do: equations used on a level, and variables that are no states.
+    """What the constraints do: equations used on a level, and variables that are not states.
 
     `used[e]` and `demoted[v]` hold levels s: equation e differentiated c(e) - s times, derivative
     d(v) - s of variable v. `by_wish` are variables demoted only because others must be states.

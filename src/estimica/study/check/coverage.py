@@ -44,7 +44,7 @@ def _ends(record: Record, name: str, signal: Signal, last: float) -> Iterator[Pr
             where,
             f"input '{name}' has its last sample at {end:g}, but the outputs go on until {last:g}",
             f"write to = {end:g}, or fill the column",
-            # a column of steps may say so once and then nothing, and that is no mistake
+            # a column of steps may say so once and then nothing, and that is not a mistake
             warning=signal.hold is Hold.PREVIOUS,
         )
 

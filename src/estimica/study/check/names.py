@@ -106,7 +106,7 @@ def _driven(where: str, parameter: str, text: str, own: str, names: list[str]) -
     for name in used:
         if name not in names:
             hint = did_you_mean(name, names) or f"; the tuners are {', '.join(names)}"
-            message = f"drives '{parameter}': '{name}' in '{text}' is no tuner{hint}"
+            message = f"drives '{parameter}': '{name}' in '{text}' is not a tuner{hint}"
             yield Problem("T011", where, message)
     if own not in used and all(n in names for n in used):
         message = f"drives '{parameter}': '{text}' does not contain '{own}'"

@@ -72,7 +72,7 @@ def matched_columns(model: Model, table: Table, name: str) -> Columns:
 
 
 def _of_others(model: Model, data: Data) -> set[str]:
-    """Columns of points that are called exactly like a variable that is no input."""
+    """Columns of points that are called exactly like a variable that is not an input."""
     if model.has_time:
         return set()
     others = {q.name for q in model.quantities() if q.role != "input"}

@@ -105,7 +105,7 @@ def appended(text: str, place: Place, value: object) -> str:
         return put(text, place, [value])
     if not isinstance(current, list):
         raise StudyError(
-            "Q072", f"{place_text(place)} is no list, so that nothing can be added to it"
+            "Q072", f"{place_text(place)} is not a list, so that nothing can be added to it"
         )
     return put(text, (*place, len(current)), value)
 

@@ -1,4 +1,4 @@
-"""Placed: what is wrong with a study, at the place of the text where it is mended.
+"""Placed: what is wrong with a study, at the place of the text where it is fixed.
 
 What the checks say of a case, a tuner or a table is brought to the field that their words name, so
 that a form can show each message beside its field.
@@ -31,7 +31,7 @@ _ADVICE = re.compile(r"give an? (\w+)$")
 
 @dataclass(frozen=True, slots=True)
 class LocatedProblem:
-    """One thing to mend, and where: the steps to a table or a field of the text."""
+    """One thing to fix, and where: the steps to a table or a field of the text."""
 
     place: Place
     code: str
@@ -55,7 +55,7 @@ def located_problems(text: str) -> tuple[LocatedProblem, ...]:
 
 
 def place_of_problem(problem: Problem, text: str) -> Place:
-    """Where in the text a problem of `check_file` is mended."""
+    """Where in the text a problem of `check_file` is fixed."""
     return located_problem(problem, text).place
 
 

@@ -172,7 +172,7 @@ def _tables(path: Path) -> dict[str, Any]:
         hint = did_you_mean_file(path)
         raise StudyError("Q003", f"there is no file '{path}'{hint}") from None
     except UnicodeDecodeError:
-        raise StudyError("Q003", f"'{path}' is no text in UTF-8; is it a study file?") from None
+        raise StudyError("Q003", f"'{path}' is not text in UTF-8; is it a study file?") from None
     except OSError as error:
         raise StudyError("Q003", f"cannot read '{path}': {error.strerror}") from None
     try:
@@ -226,7 +226,7 @@ def _content(tables: Mapping[str, Any]) -> tuple[StudyFile, list[Problem]]:
 
 
 def _without_odd_data(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """Cases whose data is no path; in a program it may be a table, in a file it may not."""
+    """Cases whose data is not a path; in a program it may be a table, in a file it may not."""
     cases = tables.get("case")
     if not isinstance(cases, list):
         return dict(tables), []

@@ -26,7 +26,7 @@ class Revision:
         return bool(self.future)
 
     def edit(self, text: str) -> Revision:
-        """Another text; what was undone before cannot be redone. The same text is no step."""
+        """Another text; what was undone before cannot be redone. The same text is not a step."""
         if text == self.text:
             return self
         return Revision(text, (*self.past, self.text)[-MOST:])

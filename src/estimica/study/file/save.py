@@ -25,7 +25,7 @@ def read_text(path: str | PathLike[str]) -> tuple[str, Fingerprint]:
     try:
         return content.decode("utf-8"), _mark(content)
     except UnicodeDecodeError:
-        raise StudyError("Q078", f"'{path}' is no text in UTF-8; is it a study file?") from None
+        raise StudyError("Q078", f"'{path}' is not text in UTF-8; is it a study file?") from None
 
 
 def fingerprint(path: str | PathLike[str]) -> Fingerprint | None:

@@ -118,7 +118,7 @@ def not_trusted(codes: Iterable[NamedCode], trust: Trust | None = None) -> tuple
 def code_named_in(study: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[NamedCode, ...]]:
     """The tables of a study file and the programs that they name.
 
-    A file that is no study names none: whoever reads it tells what is wrong with it.
+    A file that is not a study names none: whoever reads it tells what is wrong with it.
     """
     path = Path(study)
     try:

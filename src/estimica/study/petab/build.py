@@ -116,7 +116,7 @@ def _at_nominal(flat: FlatSystem, problem: Problem) -> FlatSystem:
     for name in values:
         if flat.by_name[name].variability is not Variability.PARAMETER:
             raise StudyError(
-                "Q126", f"parameter table: '{name}' changes in the model and is no parameter"
+                "Q126", f"parameter table: '{name}' changes in the model and is not a parameter"
             )
 
     def valued(variables: Iterable[Variable]) -> Iterable[Variable]:

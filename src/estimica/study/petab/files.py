@@ -104,7 +104,7 @@ def _text(path: Path, limit: int) -> str:
     except FileNotFoundError:
         raise StudyError("Q103", f"there is no file '{path}'{did_you_mean_file(path)}") from None
     except UnicodeDecodeError:
-        raise StudyError("Q103", f"'{path}' is not a text in UTF-8") from None
+        raise StudyError("Q103", f"'{path}' is not text in UTF-8") from None
     except OSError as error:
         raise StudyError("Q103", f"cannot read '{path}': {error.strerror}") from None
 

@@ -26,7 +26,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Noise:
-    """A standard deviation as a formula, and the model's variable of it where it is no number."""
+    """A standard deviation as a formula, and the variable of it where it is not a number."""
 
     formula: Expression
     variable: str = ""

@@ -153,7 +153,9 @@ class Periods:
             symbol = self.symbols.get(name)
             if symbol is None:
                 if name in self.known:
-                    raise StudyError("Q121", f"condition table: '{name}' is no symbol of the model")
+                    raise StudyError(
+                        "Q121", f"condition table: '{name}' is not a symbol of the model"
+                    )
                 continue
             later = name in self.targets.later
             if symbol.role is Role.ASSIGNED:

@@ -53,7 +53,7 @@ def _two(prior: Prior, parameter: Parameter) -> tuple[float, float]:
 
 
 def _plain(x: float, scale: str) -> float:
-    """A value on the search scale as a plain one; what is beyond all numbers is no bound."""
+    """A value on the search scale as a plain one; what is beyond all numbers is not a bound."""
     if scale == "value":
         return x
     try:

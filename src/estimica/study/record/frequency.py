@@ -219,7 +219,7 @@ def _amplitude(
     elif columns.weighting != "uniform":
         hint = did_you_mean(columns.weighting, ("uniform", "relative"))
         if hint and columns.weighting not in data.names:
-            raise CaseError("C056", f"weighting '{columns.weighting}' is no column{hint}")
+            raise CaseError("C056", f"weighting '{columns.weighting}' is not a column{hint}")
         amplitude = _positive(data, columns.weighting, "weighting")
     sigma = columns.sigma
     if isinstance(sigma, Sigma) and sigma.column is not None:

@@ -35,7 +35,7 @@ def study_schema() -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Without what TOML cannot hold: nothing, and defaults that are no JSON."""
+    """Without what TOML cannot hold: nothing, and defaults that are not JSON."""
     if isinstance(value, list):
         return [_plain(v) for v in value]
     if not isinstance(value, dict):

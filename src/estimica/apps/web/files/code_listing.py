@@ -27,7 +27,7 @@ Signature = tuple[int, int, int, int]
 
 
 def tables_of(study: Path) -> dict[str, Any]:
-    """The tables of a study file; none where it is no TOML, and whoever reads it says so."""
+    """The tables of a study file; none where it is not TOML, and whoever reads it says so."""
     try:
         return load_toml(read_text(study, "utf-8-sig", limit=TOML_LIMIT))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):

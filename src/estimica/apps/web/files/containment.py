@@ -41,14 +41,14 @@ class ServedFolderGuard:
 def require_safe(study: Path, root: Path) -> None:
     """A study file of the served folder may be read and run; asked before every task and job.
 
-    What is no TOML passes: it names nothing, and whoever reads it says what is wrong.
+    What is not TOML passes: it names nothing, and whoever reads it says what is wrong.
     """
     _require_place(study, root)
     _require_tables(tables_of(study), study.parent, root, LISTING.all(study))
 
 
 def require_safe_tables(tables: Mapping[str, Any], folder: Path, root: Path) -> None:
-    """The same for tables that are no file yet, as of a study that is being drafted in `folder`."""
+    """The same for tables that are not a file yet: of a study that is being drafted in `folder`."""
     _require_tables(tables, folder, root, code_of(tables, folder))
 
 

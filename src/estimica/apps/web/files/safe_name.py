@@ -68,4 +68,4 @@ def safe_new_name(name: str) -> tuple[str, ...]:
 def refused(name: str, why: str) -> WebError:
     """The error about a name; what cannot be printed is shown as its code."""
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
-    return WebError("G010", f"'{shown}' is no name of a file here: {why}")
+    return WebError("G010", f"'{shown}' is not a name of a file here: {why}")

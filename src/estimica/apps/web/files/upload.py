@@ -87,7 +87,7 @@ class IncomingUpload:
             if len(self._head) == HEAD:
                 self._require_head()
         if self._suffix in TEXTS and b"\0" in chunk and not self._head.startswith(UTF16):
-            raise self._odd("it is no text")
+            raise self._odd("it is not text")
         try:
             self._file.write(chunk)
         except OSError as error:
@@ -129,11 +129,11 @@ class IncomingUpload:
             raise self._odd("it is a program")
         if suffix in TEXTS:
             if head.startswith((*ARCHIVES, HDF, b"PAR1", b"\x89PNG", b"\xff\xd8\xff", b"\x80\x04")):
-                raise self._odd("it is no text")
+                raise self._odd("it is not text")
             if suffix == ".json" and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(
                 (b"{", b"[")
             ):
-                raise self._odd("it is no JSON object")
+                raise self._odd("it is not a JSON object")
             return
         kinds: dict[str, tuple[Callable[[bytes], bool], str]] = {
             ".parquet": (lambda h: h.startswith(b"PAR1"), "a Parquet file"),

@@ -105,7 +105,7 @@ class JobProcess:
 
 #: what users make of a signal
 _MEANINGS = {
-    "SIGKILL": "it was killed, perhaps for want of memory",
+    "SIGKILL": "it was killed, perhaps because memory ran out",
     "SIGSEGV": "it reached for memory that is not its own; native code of a model may do that",
     "SIGABRT": "a library gave up",
     "SIGFPE": "a library divided by zero",

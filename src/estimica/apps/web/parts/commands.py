@@ -56,7 +56,7 @@ async def run(
     """Run a command, after asking where the study would run foreign code."""
     if desk.problems:
         ui.notify(
-            f"First mend what is wrong with the study: {desk.problems[0].message}",
+            f"First fix what is wrong with the study: {desk.problems[0].message}",
             type="warning",
             multi_line=True,
         )

@@ -384,9 +384,9 @@ def _plain(kind: str) -> object:
 
 
 def parsed_field(text: str, field: Field = NUMBER) -> Any:
-    """What a text in a field means; None where it is empty, an error where it is no number."""
+    """What a text in a field means; None where it is empty, an error where it is not a number."""
     value = value_from_text(field, text)
     if field.kind == "number" and isinstance(value, str):
         hint = "; decimals have a point" if "," in text else ""
-        raise ValueError(f"'{text}' is no number{hint}")
+        raise ValueError(f"'{text}' is not a number{hint}")
     return value

@@ -1,4 +1,4 @@
-"""Problems: what is wrong with a study, each with the way to where it can be mended."""
+"""Problems: what is wrong with a study, each with the way to where it can be fixed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _shown(desk: StudySession, found: tuple[LocatedProblem, ...]) -> None:
         return
     if errors:
         count = len(errors)
-        ui.label(f"{count} thing{'s' if count > 1 else ''} to mend before it can run").classes(
+        ui.label(f"{count} thing{'s' if count > 1 else ''} to fix before it can run").classes(
             "est-h2"
         )
     for problem in [*errors, *(p for p in found if p.warning)]:
@@ -74,7 +74,7 @@ def _shown(desk: StudySession, found: tuple[LocatedProblem, ...]) -> None:
             ui.space()
             at = address_of(problem.place)
             if at:
-                ui.link("Mend", study_address(desk.name, at)).classes("est-soft")
+                ui.link("Fix", study_address(desk.name, at)).classes("est-soft")
 
 
 def place_in_words(desk: StudySession, place: Place) -> str:

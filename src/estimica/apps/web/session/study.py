@@ -63,7 +63,7 @@ class StudySession:
 
     @property
     def tables(self) -> dict[str, Any]:
-        """The study file as values, not to be changed; empty where it is no TOML."""
+        """The study file as values, not to be changed; empty where it is not TOML."""
         return _tables(self.text) or {}
 
     def value(self, place: Place, default: Any = None) -> Any:
@@ -86,7 +86,7 @@ class StudySession:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the text is no TOML, so that there is nothing to edit but the text."""
+        """Whether the text is not TOML, so that there is nothing to edit but the text."""
         return _tables(self.text) is None
 
     @property

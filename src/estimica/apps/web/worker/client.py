@@ -195,6 +195,6 @@ class ModelWorkers:
 
 
 def _retrieved(question: asyncio.Future[Any]) -> None:
-    """An answer that nobody waits for any more is no fault."""
+    """An answer that nobody waits for any more is not a fault."""
     if not question.cancelled():
         question.exception()

@@ -165,7 +165,7 @@ def _changed(path: Path) -> object:
         if path.is_dir():
             return max(((p.stat().st_mtime_ns, str(p)) for p in path.rglob("*.mo")), default=())
         found = path.stat()
-    except (OSError, ValueError):  # what is no path
+    except (OSError, ValueError):  # what is not a path
         return ()
     return found.st_mtime_ns, found.st_size
 

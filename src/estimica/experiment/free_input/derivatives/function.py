@@ -16,7 +16,7 @@ from estimica.experiment.free_input.problem.plan import Plan
 from estimica.simulate.function.call import FunctionCall, Symbols, double_precision
 from estimica.simulate.function.model import FunctionModel
 
-LARGE = 5_000  # samples above which symbols of every one are no gain
+LARGE = 5_000  # samples above which symbols of every one are not a gain
 AGREED = 1e-6  # of sensitivities with those of the model itself, relative
 
 

@@ -158,7 +158,7 @@ def _of_inputs(
     for name in given:
         if name not in designed:
             hint = did_you_mean(name, designed) or f" (designed: {', '.join(designed)})"
-            raise ExperimentError("W203", f"{key}: '{name}' is no designed input{hint}")
+            raise ExperimentError("W203", f"{key}: '{name}' is not a designed input{hint}")
     return np.array([given.get(n, none) for n in designed], float)
 
 

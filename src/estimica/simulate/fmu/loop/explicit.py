@@ -72,7 +72,7 @@ def error_norm(iw: Vector, rw: Vector, w0: int, w1: int, error: int) -> float:
             total += (rw[error + k] / weight) ** 2
         if n:
             total = np.sqrt(total / n)
-        if not total <= worst:  # also where it is no number
+        if not total <= worst:  # also where it is not a number
             worst = total
     return worst
 

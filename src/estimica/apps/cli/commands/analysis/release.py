@@ -167,7 +167,7 @@ class _Asker:
                 raise KeyboardInterrupt from None
             if given.strip().isdigit() and int(given) <= most:
                 return int(given) - 1 if int(given) else None
-            say(f"'{given}' is no number from 0 to {most}")
+            say(f"'{given}' is not a number from 0 to {most}")
 
 
 class _Line:

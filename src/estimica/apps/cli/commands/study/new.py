@@ -110,7 +110,7 @@ def _write_petab(source: str, path: Path, rest: Sequence[str], *, force: bool) -
 
 
 def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:
-    """A first argument that is no file is the class."""
+    """A first argument that is not a file is the class."""
     first = rest[0] if rest else ""
     is_class = (
         bool(_CLASS.match(first))
