@@ -72,8 +72,9 @@ if TYPE_CHECKING:
     from estimica.simulate.function.model import function_model
     from estimica.simulate.linear.constructors import state_space, transfer_function
     from estimica.simulate.linear.frequency_function import frequency_function
+    from estimica.simulate.load import load_model
     from estimica.simulate.modelica.linearisation import Linearisation
-    from estimica.simulate.modelica.model import ModelicaModel, load_model
+    from estimica.simulate.modelica.model import ModelicaModel
     from estimica.simulate.response import Response
     from estimica.simulate.trajectory import Sensitivities, Trajectory
     from estimica.study.case import Case, InputColumn, OutputColumn, StartValue
@@ -147,7 +148,7 @@ _HOMES = {
     "function_model": "simulate.function.model",
     "identifiability": "infer.identifiability.run",
     "likelihood_ratio": "infer.likelihood_ratio.run",
-    "load_model": "simulate.modelica.model",
+    "load_model": "simulate.load",
     "measures": "infer.sensitivity.run",
     "montecarlo": "optimise.assess.montecarlo",
     "optimise": "optimise.optimum.run",

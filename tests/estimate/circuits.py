@@ -10,7 +10,8 @@ import pandas as pd
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from estimica.simulate.modelica.model import ModelicaModel, load_model
+from estimica.simulate.load import load_model
+from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

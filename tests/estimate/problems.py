@@ -9,7 +9,8 @@ import pandas as pd
 
 from estimica.simulate.engine.run import Options
 from estimica.simulate.formula import formula_model
-from estimica.simulate.modelica.model import ModelicaModel, load_model
+from estimica.simulate.load import load_model
+from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

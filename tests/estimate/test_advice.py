@@ -12,7 +12,7 @@ from tests.estimate.problems import curve
 from estimica.estimate.run.fit import fit
 from estimica.estimate.run.multistart import _noted, _search
 from estimica.estimate.setup import prepare
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -30,7 +30,7 @@ from estimica.estimate.collocation.elements import Radau, divided, elements, int
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import Progress, fit
 from estimica.estimate.search.run import Status
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

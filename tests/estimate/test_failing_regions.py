@@ -27,7 +27,8 @@ from estimica.estimate.search.run import Status
 from estimica.infer.bootstrap.run import bootstrap
 from estimica.infer.covariance.run import covariance
 from estimica.infer.profile.run import profile
-from estimica.simulate.modelica.model import ModelicaModel, load_model
+from estimica.simulate.load import load_model
+from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

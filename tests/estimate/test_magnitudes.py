@@ -10,7 +10,8 @@ import pytest
 from tests.estimate.problems import curve
 
 from estimica.estimate.run.fit import fit
-from estimica.simulate.modelica.model import ModelicaModel, load_model
+from estimica.simulate.load import load_model
+from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case, OutputColumn, Sigma
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

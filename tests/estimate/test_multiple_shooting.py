@@ -28,7 +28,7 @@ from estimica.estimate.setup import prepare
 from estimica.estimate.shooting.continuity import information
 from estimica.estimate.shooting.segments import SegmentedCase
 from estimica.estimate.shooting.stitching import ScoredSegments, SegmentedStudy
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

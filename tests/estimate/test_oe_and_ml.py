@@ -7,7 +7,7 @@ import pytest
 from tests.estimate.problems import TWO_STATES, TWO_STATES_TRUTH, simulated, steps
 
 from estimica.estimate.run.fit import fit
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

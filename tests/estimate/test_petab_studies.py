@@ -14,7 +14,7 @@ from estimica.base.errors import StudyError
 from estimica.estimate.objective.cost import Point, scored
 from estimica.estimate.run.fit import fit
 from estimica.estimate.setup import prepare
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.file.read import read_study
 from estimica.study.petab.convert import open_problem

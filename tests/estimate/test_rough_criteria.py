@@ -25,7 +25,7 @@ from estimica.infer.profile.run import profile
 from estimica.optimise.assess.tuner_distribution import tuner_distribution
 from estimica.simulate.formula import formula_model
 from estimica.simulate.function.model import function_model
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -14,7 +14,7 @@ from estimica.base.errors import TunerError
 from estimica.estimate.run.fit import Progress, fit
 from estimica.estimate.search.run import Status
 from estimica.simulate.formula import formula_model
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

@@ -17,7 +17,7 @@ from estimica.infer.bootstrap.run import bootstrap
 from estimica.infer.fit_checkpoint import checkpoint_of, fit_from_checkpoint
 from estimica.infer.identifiability.run import identifiability
 from estimica.infer.profile.run import profile
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case
 from estimica.study.estimation import Estimation
 from estimica.study.study import Study

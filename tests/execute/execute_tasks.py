@@ -141,7 +141,7 @@ def loud(context: object, item: int) -> int:
 
 
 def modelica(path: str) -> ModelicaModel:
-    from estimica.simulate.modelica.model import load_model  # takes a second: not for every worker
+    from estimica.simulate.load import load_model  # takes a second: not for every worker
 
     return load_model(path)
 

@@ -19,7 +19,7 @@ from estimica.estimate.conclusion.identifiability import in_words
 from estimica.estimate.identify.invariants import Group, NullSpaceSample, groups
 from estimica.estimate.run.fit import fit
 from estimica.infer.identifiability.run import correlated, identifiability
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

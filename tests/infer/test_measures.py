@@ -16,7 +16,8 @@ from estimica.estimate.run.fit import fit, limits_of
 from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.run import search
 from estimica.infer.sensitivity.run import SensitivityMeasures, measures, noise_level, of_hessian
-from estimica.simulate.modelica.model import ModelicaModel, load_model
+from estimica.simulate.load import load_model
+from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

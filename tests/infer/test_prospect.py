@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from estimica.infer.identifiability.run import Identifiability, identifiability
-from estimica.simulate.modelica.model import load_model
+from estimica.simulate.load import load_model
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

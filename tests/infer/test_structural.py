@@ -23,7 +23,8 @@ from estimica.infer.identifiability.structural.run import Structural, structural
 from estimica.infer.identifiability.structural.series import Loop
 from estimica.infer.identifiability.structural.taylor import Experiment, TaylorModel
 from estimica.simulate.engine.run import Options
-from estimica.simulate.modelica.model import ModelicaModel, load_model
+from estimica.simulate.load import load_model
+from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner

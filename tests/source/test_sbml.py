@@ -12,7 +12,8 @@ from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat.class_text import write_class
 from estimica.flat.system import FlatSystem
 from estimica.simulate.engine.run import Options
-from estimica.simulate.modelica.model import ModelicaModel, load_model
+from estimica.simulate.load import load_model
+from estimica.simulate.modelica.model import ModelicaModel
 from estimica.source.sbml.document import parse_document
 from estimica.source.sbml.translate import translate
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,23 +50,20 @@ def _loaded(
     columns: Sequence[str],
 ) -> tuple[Model, str]:
     """The model, and how a study file in `folder` names it."""
-    from estimica.simulate.fmu.model import is_fmu, load_fmu
-    from estimica.simulate.function.file import code_of_source, is_function_source
-    from estimica.simulate.function.model import function_model_of_code
-    from estimica.simulate.linear.constructors import is_transfer_function_text, model_in_s
-    from estimica.simulate.modelica.component import load_component
+    from estimica.simulate.function.file import code_of_source
+    from estimica.simulate.load import ModelSource, load_source
     from estimica.study.draft.run import relative
 
-    if is_transfer_function_text(source):
-        return model_in_s(source), source
-    if is_function_source(source):
+    given = ModelSource(source, class_, libraries=libraries)
+    named = relative(source, folder) if os.path.exists(source) else source
+    if given.kind == "transfer function":
+        named = source
+    if given.kind == "code":
         code = code_of_source(source, Path())
         name = f":{code.function}" if code.function else ""
-        return function_model_of_code(code), f"{relative(code.spelt, folder)}{name}"
-    named = relative(source, folder) if os.path.exists(source) else source
-    if is_fmu(source):
-        return load_fmu(source), named
-    return load_component(source, class_, libraries=libraries, measured=columns), named
+        named = f"{relative(code.spelt, folder)}{name}"
+        given = replace(given, code=code)
+    return load_source(given, measured=columns), named
 
 
 def _mode(model: Model, tables: Sequence[Table]) -> str:

@@ -69,7 +69,7 @@ def load(
 
     A parameter that shapes the equations (a size, a switch) is set before the model is compiled.
     """
-    from estimica.simulate.modelica.model import load_model
+    from estimica.simulate.load import load_model
 
     model = load_model(source, class_, libraries=libraries)
     table = model.parameters

@@ -191,7 +191,7 @@ def _computed(
 
 def model_of(study: Study, case: Case, compute: Sequence[str], leave_out: Sequence[str]) -> Model:
     """The model that computes `compute` from the inputs of a case."""
-    from estimica.simulate.modelica.back_model import back_model
+    from estimica.simulate.modelica.component import back_model
     from estimica.simulate.modelica.model import ModelicaModel
     from estimica.simulate.modelica.operating_points import PointModel
 

@@ -12,7 +12,6 @@ from typing import Any, get_args
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.base.code.reference import means_fmu
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
@@ -40,11 +39,6 @@ Numbers = Mapping[str, float]
 
 NOTICED = 1e-7  # error of differences above which it counts beside the tolerances
 _KEYS = count(1)
-
-
-def is_fmu(source: object) -> bool:
-    """Whether a source is the file of an FMU."""
-    return isinstance(source, (str, PathLike)) and means_fmu(str(source))
 
 
 def load_fmu(

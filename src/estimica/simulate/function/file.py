@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimica.base.code.reference import CodeRefusedError, means_code
+from estimica.base.code.reference import CodeRefusedError
 from estimica.base.code.run import LoadedCode, run_code
 from estimica.base.code.trusted import CodeMissingError, TrustedCode, trusted_code
 from estimica.base.errors import EstimicaError, ModelError
@@ -23,11 +23,6 @@ class FileFunction:
     parameters: Mapping[str, float] | Sequence[str] | None
     inputs: Sequence[str] | None
     outputs: Sequence[str] | None
-
-
-def is_function_source(source: str) -> bool:
-    """Whether a model's source means a Python function, be it rightly spelt or not."""
-    return means_code(source)
 
 
 def code_of_source(source: str, folder: Path) -> TrustedCode:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimica.base.code.reference import means_code
 from estimica.base.errors import ModelError
 from estimica.compiled.model.interface import Model
 from estimica.flat import expression as ex
@@ -26,15 +24,6 @@ from estimica.source.formula import parse_formula
 
 Numbers = Mapping[str, float]
 Entry = str | float
-
-
-_IN_S = re.compile(r"\bs\b")
-
-
-def is_transfer_function_text(source: str) -> bool:
-    """Whether a model's source is a formula in s rather than the name of a file or class."""
-    formula = bool(_IN_S.search(source)) and any(c in source for c in "(*+^")
-    return formula and not source.endswith((".mo", ".fmu", ".bmo")) and not means_code(source)
 
 
 def transfer_function(

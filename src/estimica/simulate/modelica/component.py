@@ -1,4 +1,4 @@
-"""A class taken alone, as a component, with the inputs that the cases of a study name."""
+"""A class taken alone, as a component, with the inputs that a study or its data name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.flat.system import FlatSystem
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.source.load import load_flat
+from estimica.structure.causality.back import BackCausality
 from estimica.structure.causality.choice import choose_inputs
 from estimica.structure.causality.redefinition import Causality
 from estimica.structure.parameters import is_parameter
@@ -98,3 +99,28 @@ def _with_inputs(
         raise StructureError(
             error.code, f"inputs of case '{case}': {error.message}{hint}"
         ) from None
+
+
+def load_back_model(
+    source: str | Path,
+    class_: str | None,
+    fix: Mapping[str, float | bool | int | str],
+    libraries: Sequence[Path],
+    causality: BackCausality,
+    *,
+    frontend: str = "rumoca",
+) -> ModelicaModel:
+    """Load a class, taken alone as a component, that data drive; `frontend` reads Modelica."""
+    flat = load_flat(source, class_, fix=dict(fix), libraries=list(libraries), frontend=frontend)
+    return ModelicaModel(flat, fix, causality.of(flat))
+
+
+def back_model(model: ModelicaModel, causality: BackCausality) -> ModelicaModel:
+    """The same class with the causality of a back-calculation."""
+    wanted = causality.of(model.original)
+    if set(wanted.inputs) <= set(model.system.inputs) and not (
+        set(wanted.unknowns) - set(model.causality.unknowns)
+        or set(wanted.leave_out) - set(model.causality.leave_out)
+    ):
+        return model
+    return ModelicaModel(model.original, model.fixed, wanted)

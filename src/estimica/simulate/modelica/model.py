@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from estimica.flat.serialise import from_json, to_json
 from estimica.flat.system import Experiment, FlatSystem
 from estimica.simulate.engine.run import Options, Run
 from estimica.simulate.failure import run_failure_text
-from estimica.simulate.fmu.description import Interface
-from estimica.simulate.fmu.model import FmuModel, is_fmu, load_fmu
-from estimica.simulate.function.model import FunctionModel, function_model
 from estimica.simulate.inputs import pieces_of, signals_of
 from estimica.simulate.modelica.linearisation import Linearisation, linearise
 from estimica.simulate.modelica.linearised import LinearisedModel
@@ -35,7 +32,6 @@ from estimica.simulate.modelica.steady import steady_state
 from estimica.simulate.response import Configurations, Response, numbers
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 from estimica.source.cache import content_key
-from estimica.source.load import load_flat
 from estimica.structure.causality.choice import InputChoice
 from estimica.structure.causality.redefinition import Causality, Names, slope_name
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
@@ -46,75 +42,6 @@ if TYPE_CHECKING:
     from estimica.simulate.modelica.operating_points import PointModel, PointSettings
 
 Numbers = Mapping[str, float]
-
-
-@overload
-def load_model(
-    source: str | PathLike[str],
-    class_: str | None = None,
-    *,
-    fix: Mapping[str, float | bool | int | str] | None = None,
-    libraries: Sequence[str | PathLike[str]] = (),
-    inputs: Names = (),
-    unknowns: Names = (),
-    leave_out: Names = (),
-    frontend: str = "rumoca",
-) -> ModelicaModel: ...
-
-
-@overload
-def load_model(
-    source: str | PathLike[str],
-    *,
-    fix: Mapping[str, float | bool | int | str] | None = None,
-    interface: Interface,
-    communication_step: float | None = None,
-) -> FmuModel: ...
-
-
-@overload
-def load_model(source: Callable[..., Any]) -> FunctionModel: ...
-
-
-def load_model(
-    source: str | PathLike[str] | Callable[..., Any],
-    class_: str | None = None,
-    *,
-    fix: Mapping[str, float | bool | int | str] | None = None,
-    libraries: Sequence[str | PathLike[str]] = (),
-    inputs: Names = (),
-    unknowns: Names = (),
-    leave_out: Names = (),
-    frontend: str = "rumoca",
-    interface: Interface | None = None,
-    communication_step: float | None = None,
-) -> ModelicaModel | FunctionModel | FmuModel:
-    """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
-
-    A Python function f(u, t, K=1, tau=3) is a model too; see `function_model`. So is an .fmu file:
-    `interface` is then "me" (Model Exchange) or "cs" (Co-Simulation), and `communication_step` that
-    of Co-Simulation in seconds.
-
-    `class_` is the class where the source holds several, `fix` sets parameters (dotted names
-    included) before anything is evaluated, `libraries` are further Modelica folders. `inputs`,
-    `unknowns` and `leave_out` take a component unconnected, as it is; see `with_inputs`. Of a
-    Modelica function, `inputs` are those of its inputs that vary; the others are parameters.
-    A file of Base Modelica (.bmo) is read as it is; `frontend="openmodelica"` has `omc` write it.
-    """
-    if callable(source):
-        return function_model(source)
-    if is_fmu(source):
-        return load_fmu(source, fix=fix, interface=interface, communication_step=communication_step)
-    text = source if isinstance(source, str) else Path(source)
-    folders = [Path(p) for p in libraries]
-    causality = Causality.of(inputs, unknowns, leave_out)
-    named = causality.inputs
-    flat = load_flat(
-        text, class_, fix=dict(fix or {}), libraries=folders, inputs=named, frontend=frontend
-    )
-    if flat.of_function:
-        causality = replace(causality, inputs=())
-    return ModelicaModel(flat, fix, causality)
 
 
 _AS_DECLARED = Causality()

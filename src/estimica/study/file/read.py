@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from estimica.base.code.consent import admit_study, has_code_guard
-from estimica.base.code.reference import means_fmu
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import EstimicaError, StructureError, StudyError
 from estimica.base.files.read import read_text
@@ -23,7 +21,6 @@ from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
-from estimica.simulate.function.file import code_of_source, is_function_source
 from estimica.structure.causality.back import BackCausality
 from estimica.study.case import Case
 from estimica.study.fields.messages import ValidationMessage, validation_messages
@@ -36,7 +33,6 @@ from estimica.study.tables.study_file import ModelTable, StaticTable, StudyFile
 _FILE: TypeAdapter[StudyFile] = TypeAdapter(StudyFile)
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _TOGETHER = "cells together with the tables of the cases before"
-_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
 
 
 def read_study(
@@ -407,71 +403,45 @@ def _loaded(
     inputs: Mapping[str, Sequence[str]],
     code: Mapping[str, TrustedCode],
 ) -> Model:
-    from estimica.simulate.linear.constructors import is_transfer_function_text
-    from estimica.simulate.modelica.back_model import load_back_model
-    from estimica.simulate.modelica.component import load_for_inputs
+    from estimica.simulate.load import ModelSource, load_source
 
-    if means_fmu(table.source):
-        return _fmu(table, folder)
-    for key in ("interface", "communication_step"):
-        if getattr(table, key) is not None:
-            raise StudyError(
-                "Q005", f"source '{table.source}': {key} is for FMUs only; leave that out"
-            )
-    if is_function_source(table.source):
-        return _function(table, folder, code)
-    if is_transfer_function_text(table.source) and not os.path.exists(folder / table.source):
-        return _transfer_function(table)
-    path = folder / table.source
-    is_file = os.path.exists(path) or path.suffix in (".mo", ".bmo")
-    by_name = not is_file and _CLASS.match(table.source)
-    source: str | Path = table.source if by_name else path
-    libraries = [folder / library for library in table.libraries]
-    if causality is not None:
-        return load_back_model(
-            source, table.class_, table.fix, libraries, causality, frontend=table.frontend
-        )
-    return load_for_inputs(
-        source,
+    named = ModelSource(
+        table.source,
         table.class_,
+        folder=folder,
         fix=table.fix,
-        libraries=libraries,
-        inputs=inputs,
+        libraries=[folder / library for library in table.libraries],
         frontend=table.frontend,
-    )
-
-
-def _fmu(table: ModelTable, folder: Path) -> Model:
-    from estimica.simulate.fmu.model import load_fmu
-
-    _require_no_class(table, "an FMU")
-    if table.frontend != "rumoca":
-        raise StudyError("Q005", f"source '{table.source}': an FMU has no frontend; leave that out")
-    return load_fmu(
-        folder / table.source,
-        fix=table.fix,
         interface=table.interface,
         communication_step=table.communication_step,
+        code=code.get(table.source),
     )
+    _require_apt(table, named.kind)
+    return load_source(named, causality=causality, inputs=inputs)
 
 
-def _transfer_function(table: ModelTable) -> Model:
-    from estimica.simulate.linear.constructors import model_in_s
+_KINDS = {
+    "fmu": "an FMU",
+    "code": "a Python function",
+    "transfer function": "a transfer function",
+}
 
-    _require_no_class(table, "a transfer function")
-    fixed: dict[str, Any] = dict(table.fix)
-    return model_in_s(table.source, fixed)
+
+def _require_apt(table: ModelTable, kind: str) -> None:
+    """Whether all that the table says is for a model of its kind."""
+    if kind != "fmu":
+        for key in ("interface", "communication_step"):
+            if getattr(table, key) is not None:
+                raise StudyError(
+                    "Q005", f"source '{table.source}': {key} is for FMUs only; leave that out"
+                )
+    if kind in _KINDS:
+        _require_no_class(table, _KINDS[kind])
+    if kind == "fmu" and table.frontend != "rumoca":
+        raise StudyError("Q005", f"source '{table.source}': an FMU has no frontend; leave that out")
 
 
 def _require_no_class(table: ModelTable, kind: str) -> None:
     if table.class_ is not None or table.libraries:
         what = "class" if table.class_ is not None else "libraries"
         raise StudyError("Q005", f"source '{table.source}': {kind} has no {what}; leave that out")
-
-
-def _function(table: ModelTable, folder: Path, code: Mapping[str, TrustedCode]) -> Model:
-    from estimica.simulate.function.model import function_model_of_code
-
-    _require_no_class(table, "a Python function")
-    known = code.get(table.source) or code_of_source(table.source, folder)  # or says what is wrong
-    return function_model_of_code(known, table.fix)

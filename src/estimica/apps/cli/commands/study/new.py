@@ -121,13 +121,13 @@ def _split(rest: Sequence[str]) -> tuple[str | None, list[Path]]:
 
 
 def _stem(source: str, class_: str | None) -> str:
-    from estimica.simulate.function.file import is_function_source
-    from estimica.simulate.linear.constructors import is_transfer_function_text
+    from estimica.simulate.load import ModelSource
 
     if class_ is not None:
         return class_.rpartition(".")[2].lower()
-    if is_transfer_function_text(source):
+    kind = ModelSource(source).kind
+    if kind == "transfer function":
         return "transfer_function"
-    if is_function_source(source):
+    if kind == "code":
         return Path(source.rpartition(".py")[0]).name.lower()
     return (Path(source).stem if os.path.exists(source) else source.rpartition(".")[2]).lower()

@@ -1,0 +1,230 @@
+"""load_model: the one door for models; what kind a source means is decided here and nowhere else.
+
+A kind's own modules are imported when a model of that kind is loaded: a transfer function waits
+neither for the engine nor for the Modelica compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from estimica.base.code.reference import means_code, means_fmu
+
+if TYPE_CHECKING:
+    from estimica.base.code.trusted import TrustedCode
+    from estimica.compiled.model.interface import Model
+    from estimica.simulate.fmu.description import Interface
+    from estimica.simulate.fmu.model import FmuModel
+    from estimica.simulate.function.model import FunctionModel
+    from estimica.simulate.modelica.model import ModelicaModel
+    from estimica.structure.causality.back import BackCausality
+    from estimica.structure.causality.redefinition import Names
+
+Fixed = Mapping[str, float | bool | int | str]
+
+#: what a source means; "modelica" is also Base Modelica, which its text or ending tells
+Kind = Literal["function", "code", "fmu", "transfer function", "modelica"]
+
+_IN_S = re.compile(r"\bs\b")
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
+
+
+@overload
+def load_model(
+    source: str | PathLike[str],
+    class_: str | None = None,
+    *,
+    fix: Fixed | None = None,
+    libraries: Sequence[str | PathLike[str]] = (),
+    inputs: Names = (),
+    unknowns: Names = (),
+    leave_out: Names = (),
+    frontend: str = "rumoca",
+) -> ModelicaModel: ...
+
+
+@overload
+def load_model(
+    source: str | PathLike[str],
+    *,
+    fix: Fixed | None = None,
+    interface: Interface,
+    communication_step: float | None = None,
+) -> FmuModel: ...
+
+
+@overload
+def load_model(source: Callable[..., Any]) -> FunctionModel: ...
+
+
+def load_model(
+    source: str | PathLike[str] | Callable[..., Any],
+    class_: str | None = None,
+    *,
+    fix: Fixed | None = None,
+    libraries: Sequence[str | PathLike[str]] = (),
+    inputs: Names = (),
+    unknowns: Names = (),
+    leave_out: Names = (),
+    frontend: str = "rumoca",
+    interface: Interface | None = None,
+    communication_step: float | None = None,
+) -> ModelicaModel | FunctionModel | FmuModel:
+    """Load a Modelica class: a file, a package folder, a text, or a class name of a library.
+
+    A Python function f(u, t, K=1, tau=3) is a model too; see `function_model`. So is an .fmu file:
+    `interface` is then "me" (Model Exchange) or "cs" (Co-Simulation), and `communication_step` that
+    of Co-Simulation in seconds.
+
+    `class_` is the class where the source holds several, `fix` sets parameters (dotted names
+    included) before anything is evaluated, `libraries` are further Modelica folders. `inputs`,
+    `unknowns` and `leave_out` take a component unconnected, as it is; see `with_inputs`. Of a
+    Modelica function, `inputs` are those of its inputs that vary; the others are parameters.
+    A file of Base Modelica (.bmo) is read as it is; `frontend="openmodelica"` has `omc` write it.
+    """
+    if callable(source):
+        from estimica.simulate.function.model import function_model
+
+        return function_model(source)
+    if means_fmu(str(source)):
+        from estimica.simulate.fmu.model import load_fmu
+
+        return load_fmu(source, fix=fix, interface=interface, communication_step=communication_step)
+    from estimica.simulate.modelica.model import ModelicaModel
+    from estimica.source.load import load_flat
+    from estimica.structure.causality.redefinition import Causality
+
+    text = source if isinstance(source, str) else Path(source)
+    folders = [Path(p) for p in libraries]
+    causality = Causality.of(inputs, unknowns, leave_out)
+    flat = load_flat(
+        text,
+        class_,
+        fix=dict(fix or {}),
+        libraries=folders,
+        inputs=causality.inputs,
+        frontend=frontend,
+    )
+    if flat.of_function:
+        causality = replace(causality, inputs=())
+    return ModelicaModel(flat, fix, causality)
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model as a study file or a command line names it, and what is said of it there.
+
+    Such a source is a file (relative to `folder`, where there is one), the name of a class, or a
+    formula in s, but never a text of Modelica. What a kind has no use for, it does not look at.
+    """
+
+    source: str
+    class_: str | None = None
+    folder: Path | None = None
+    fix: Fixed = field(default_factory=dict)
+    libraries: Sequence[Path] = ()
+    frontend: str = "rumoca"
+    interface: Interface | None = None
+    communication_step: float | None = None
+    code: TrustedCode | None = None  # of a Python function, where it was examined before
+
+    @property
+    def path(self) -> Path:
+        """The source as a file."""
+        return (self.folder or Path()) / self.source
+
+    @property
+    def kind(self) -> Kind:
+        """What the source means."""
+        if means_fmu(self.source):
+            return "fmu"
+        if means_code(self.source):
+            return "code"
+        if is_formula_in_s(self.source) and not os.path.exists(self.path):
+            return "transfer function"
+        return "modelica"
+
+    @property
+    def of_modelica(self) -> str | Path:
+        """A file of Modelica, or the name of a class; without a folder the compiler decides."""
+        if self.folder is None:
+            return self.source
+        is_file = os.path.exists(self.path) or self.path.suffix in (".mo", ".bmo")
+        return self.source if not is_file and _CLASS.match(self.source) else self.path
+
+
+def load_source(
+    named: ModelSource,
+    *,
+    causality: BackCausality | None = None,
+    inputs: Mapping[str, Sequence[str]] | None = None,
+    measured: Sequence[str] = (),
+) -> Model:
+    """The model that a study file or a command line names, of whatever kind.
+
+    A Modelica class that is open gets its inputs from the `causality` of a back-calculation, from
+    the `inputs` that each case gives, by case, or else from what is called like the columns
+    `measured`.
+    """
+    if named.kind == "fmu":
+        from estimica.simulate.fmu.model import load_fmu
+
+        return load_fmu(
+            named.path,
+            fix=named.fix,
+            interface=named.interface,
+            communication_step=named.communication_step,
+        )
+    if named.kind == "code":
+        from estimica.simulate.function.file import code_of_source
+        from estimica.simulate.function.model import function_model_of_code
+
+        code = named.code or code_of_source(named.source, named.folder or Path())
+        return function_model_of_code(code, named.fix)
+    if named.kind == "transfer function":
+        from estimica.simulate.linear.constructors import model_in_s
+
+        values: dict[str, Any] = dict(named.fix)
+        return model_in_s(named.source, values)
+    return _component(named, causality, inputs, measured)
+
+
+def _component(
+    named: ModelSource,
+    causality: BackCausality | None,
+    inputs: Mapping[str, Sequence[str]] | None,
+    measured: Sequence[str],
+) -> Model:
+    from estimica.simulate.modelica.component import (
+        load_back_model,
+        load_component,
+        load_for_inputs,
+    )
+
+    source, fix, libraries = named.of_modelica, named.fix, named.libraries
+    if causality is not None:
+        return load_back_model(
+            source, named.class_, fix, libraries, causality, frontend=named.frontend
+        )
+    if inputs is None:
+        return load_component(source, named.class_, fix=fix, libraries=libraries, measured=measured)
+    return load_for_inputs(
+        source,
+        named.class_,
+        fix=fix,
+        libraries=libraries,
+        inputs=inputs,
+        frontend=named.frontend,
+    )
+
+
+def is_formula_in_s(source: str) -> bool:
+    """Whether a model's source is a formula in s rather than the name of a file or class."""
+    formula = bool(_IN_S.search(source)) and any(c in source for c in "(*+^")
+    return formula and not source.endswith((".mo", ".fmu", ".bmo")) and not means_code(source)
