@@ -251,7 +251,7 @@ def test_a_store_that_is_none_is_told(tmp_path: Path, store: bytes) -> None:
 def test_a_fault_of_our_own_is_one_honest_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from estimica.apps.cli.internal_error import FAULT, report_internal_error
+    from estimica.apps.cli.console import FAULT, report_internal_error
 
     monkeypatch.delenv("ESTIMICA_DEBUG", raising=False)
     assert (
@@ -272,7 +272,7 @@ def test_a_fault_of_our_own_is_one_honest_line(
 
 
 def test_want_of_memory_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    from estimica.apps.cli.internal_error import report_internal_error
+    from estimica.apps.cli.console import report_internal_error
 
     report_internal_error(_raised(MemoryError()), ["sweep"])
     err = capsys.readouterr().err

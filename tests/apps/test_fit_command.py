@@ -19,7 +19,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from estimica.apps.cli.commands.app import app
-from estimica.apps.cli.progress import ProgressLine, TimeLeft
+from estimica.apps.cli.progress import ProgressLine
+from estimica.apps.time_left import TimeLeft
 from estimica.base.view import status_line
 from estimica.data.readers import read_data
 from estimica.estimate.run.fit import Progress

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
-from estimica.apps.cli.commands.run_tables import comparison, comparison_object
+from estimica.apps.cli.commands.runs import comparison, comparison_object
 from estimica.apps.run_facts import cautions, facts
 from estimica.apps.web.pages.compare import _quality, intervals
 from estimica.execute.runs.record import RunSummary, Status, StoredRun

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
-from estimica.apps.first_guesses import with_first_guesses
+from estimica.apps.draft import with_first_guesses
 from estimica.data.table import Data
 from estimica.experiment.guess.step_remarks import step_remarks
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from estimica.apps.cli.commands.app import app
 from estimica.base.view import Page, Section, Table
 from estimica.execute.runs.store import Store
-from estimica.report.joined import join_pages
+from estimica.report.write import join_pages
 
 
 def told(*arguments: object) -> str:

@@ -28,17 +28,17 @@ RENDERERS = {
     "Heat": {
         "figure": f"{_PLOTLY}.heat:figure",
         "html": f"{_HTML}:curves_fragment",
-        "text": f"{_PLOTLY}.heat:heat_text",
+        "text": "estimica.report.text:heat_text",
     },
     "Bars": {
         "figure": f"{_PLOTLY}.bars:figure",
         "html": f"{_HTML}:curves_fragment",
-        "text": f"{_PLOTLY}.bars:bars_text",
+        "text": "estimica.report.text:bars_text",
     },
     "Parallel": {
         "figure": f"{_PLOTLY}.parallel:figure",
         "html": f"{_HTML}:curves_fragment",
-        "text": f"{_PLOTLY}.parallel:parallel_text",
+        "text": "estimica.report.text:parallel_text",
     },
     "Listing": {
         "figure": f"{_PLOTLY}.curves:listing_figure",

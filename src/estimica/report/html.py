@@ -34,8 +34,7 @@ from estimica.report.glossary import words_by_section
 from estimica.report.plotly import bars, heat, parallel
 from estimica.report.plotly import curves as plots
 from estimica.report.plotly.compact_json import figure_json
-from estimica.report.provenance import provenance
-from estimica.report.text import printed
+from estimica.report.text import printed, provenance
 
 FEW_SECTIONS = 4  # that need no contents list
 Drawable = Curves | Heat | Bars | Parallel

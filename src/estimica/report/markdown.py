@@ -13,8 +13,7 @@ from estimica.base.view import Listing, Page, Table, ViewElement
 from estimica.base.visible import visible
 from estimica.report.glossary import words_by_section
 from estimica.report.matplotlib.files import FigureFolder
-from estimica.report.provenance import provenance
-from estimica.report.text import printed
+from estimica.report.text import printed, provenance
 
 
 def write_markdown(page: Page, path: Path, format: str = "svg") -> Path:

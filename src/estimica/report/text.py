@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import io
 import math
+from datetime import datetime
+from importlib.metadata import version
 
 import numpy as np
 import rich.table
@@ -12,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from estimica.base.arrays import Vector
-from estimica.base.view import Curve, Curves, Listing, Rounded, Table
+from estimica.base.view import Bars, Curve, Curves, Heat, Listing, Parallel, Rounded, Table
 from estimica.base.visible import visible
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -100,3 +102,45 @@ def _summary(curve: Curve) -> tuple[object, ...]:
         return curve.name, curve.unit, None, None, None, ""
     low, high, end = float(finite.min()), float(finite.max()), float(finite[-1])
     return curve.name, curve.unit, low, high, end, sparkline(curve.value)
+
+
+def provenance() -> str:
+    """A line for the end of a report."""
+    return f"estimica {version('estimica')}, {datetime.now():%Y-%m-%d %H:%M}"
+
+
+def heat_text(heat: Heat) -> str:
+    """The ranges in plain text."""
+    missing = int(np.isnan(heat.value).sum())
+    rows = tuple(
+        (label, float(np.nanmin(v)) if np.isfinite(v).any() else None,
+         float(np.nanmax(v)) if np.isfinite(v).any() else None)
+        for label, v in (
+            (heat.x_label, heat.x), (heat.y_label, heat.y), (heat.value_label, heat.value)
+        )
+    )  # fmt: skip
+    note = f"{missing} points without a value" if missing else ""
+    return table_text(Table(("name", "smallest", "largest"), rows, heat.title, note))
+
+
+def bars_text(bars: Bars) -> str:
+    """The bars as a table."""
+    every = [(group, b) for group, members in bars.groups for b in members]
+    if any(b.base for _, b in every):
+        ranges = tuple((group, b.name, b.base, b.value) for group, b in every)
+        return table_text(Table(("", "", bars.label, "to"), ranges, bars.title))
+    rows = tuple((group, b.name, b.value) for group, b in every)
+    return table_text(Table(("", "", bars.label), rows, bars.title))
+
+
+def parallel_text(parallel: Parallel) -> str:
+    """The range on each axis, of all lines and of the good ones."""
+    rows = []
+    for axis in parallel.axes:
+        own = axis.value[parallel.good]
+        ends = (float(own.min()), float(own.max())) if len(own) else (None, None)
+        rows.append((axis.label, float(axis.value.min()), float(axis.value.max()), *ends))
+    word = parallel.labels[0]
+    columns = ("axis", "smallest", "largest", f"smallest, {word}", f"largest, {word}")
+    note = f"{int(parallel.good.sum())} of {len(parallel.good)} are {word}."
+    return table_text(Table(columns, tuple(rows), parallel.title, note))

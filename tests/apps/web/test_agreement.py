@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from estimica.apps.web.files.code_listing import SETTLED, CodeListing
+from estimica.apps.web.files.containment import SETTLED, CodeListing
 from estimica.apps.web.session import agreement
 from estimica.apps.web.session.agreement import ASKED, LASTS, TRIES, WRONG, TerminalApprovals
 from estimica.apps.web.worker import client as bench

@@ -15,7 +15,6 @@ import pytest
 from starlette.applications import Starlette
 
 from estimica.apps.web.live import feed as feed_module
-from estimica.apps.web.live import watched_run as live_run
 from estimica.apps.web.live.feed import Feed, routes
 from estimica.apps.web.live.reader import LiveReader
 from estimica.base.errors import StoreError, WebError
@@ -96,7 +95,7 @@ def note(writer: RunWriter, number: int, cost: float, a: float, **more: object) 
 def test_a_viewer_sees_everything_and_then_what_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_run, "POLL", 0.02)
+    monkeypatch.setattr(feed_module, "POLL", 0.02)
     writer = begun(tmp_path)
     note(writer, 0, 9.0, 0.4)
 
@@ -148,7 +147,7 @@ def test_an_ended_run_gives_its_last_state_at_once(tmp_path: Path) -> None:
 def test_a_slow_viewer_misses_versions_but_not_the_newest_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_run, "POLL", 0.01)
+    monkeypatch.setattr(feed_module, "POLL", 0.01)
     writer = begun(tmp_path)
 
     async def watch() -> None:
@@ -172,8 +171,8 @@ def test_a_slow_viewer_misses_versions_but_not_the_newest_state(
 def test_curves_follow_the_newest_values_and_a_study_that_changed_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_run, "POLL", 0.02)
-    monkeypatch.setattr(live_run, "REDRAWN", 0.05)
+    monkeypatch.setattr(feed_module, "POLL", 0.02)
+    monkeypatch.setattr(feed_module, "REDRAWN", 0.05)
     writer, bench = begun(tmp_path), Curves()
 
     async def watch() -> None:
@@ -205,7 +204,7 @@ def test_curves_follow_the_newest_values_and_a_study_that_changed_has_none(
 def test_nobody_watching_means_nobody_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_run, "POLL", 0.01)
+    monkeypatch.setattr(feed_module, "POLL", 0.01)
     monkeypatch.setattr(feed_module, "LINGER", 0.05)
     writer = begun(tmp_path)
 
@@ -227,8 +226,8 @@ def test_nobody_watching_means_nobody_looks(
 def test_a_heartbeat_keeps_a_silent_stream_open_and_a_server_that_ends_closes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_run, "HEARTBEAT", 0.1)
-    monkeypatch.setattr(live_run, "WAKE", 0.05)
+    monkeypatch.setattr(feed_module, "HEARTBEAT", 0.1)
+    monkeypatch.setattr(feed_module, "WAKE", 0.05)
     writer = begun(tmp_path)
 
     async def watch() -> None:

@@ -7,14 +7,12 @@ from _thread import interrupt_main
 from threading import Timer
 from typing import Any
 
-from estimica.apps.cli.native_output import redirect_native_output
+from estimica.apps.cli.streams import guard, redirect_native_output
 from estimica.base.process import leave_current_folder
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it with exit code 130, nothing with a traceback."""
-    from estimica.apps.cli.streams import guard
-
     leave_current_folder()
     sys.unraisablehook = _raised_again
     redirect_native_output()
@@ -37,7 +35,7 @@ def main() -> None:
             sys.exit(NOT_WRITTEN)
         raise
     except Exception as error:
-        from estimica.apps.cli.internal_error import report_internal_error
+        from estimica.apps.cli.console import report_internal_error
 
         sys.exit(report_internal_error(error, sys.argv[1:]))
 

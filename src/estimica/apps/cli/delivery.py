@@ -6,12 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from estimica.apps.cli.console import FAILED, NOT_WRITTEN, one_object, print_json, print_text, say
 from estimica.base.errors import EstimicaError
 from estimica.base.files.write import require_writable, require_writable_folder
+
+if TYPE_CHECKING:
+    from estimica.execute.runs.writer import RunWriter
+
 
 Writer = Callable[[Path], object]
 
@@ -155,3 +160,17 @@ def _paths(answer: object) -> list[Path]:
     if isinstance(answer, Path):
         return [answer]
     return [p for p in answer if isinstance(p, Path)] if isinstance(answer, (list, tuple)) else []
+
+
+def keep_page(found: Any, writer: RunWriter) -> None:
+    """Keep the page of a result before its run ends; what goes wrong is only told."""
+    if not writer.id:  # no store
+        return
+    try:
+        from estimica.base.view_json import page_to_json
+
+        writer.keep_page(page_to_json(found.page()))
+    except KeyboardInterrupt:  # an impatient second Ctrl-C must not lose the result itself
+        say("warning: the run is stored without its page")
+    except Exception as error:
+        say(f"warning: the run is stored without its page: {error}")

@@ -19,3 +19,28 @@ Libraries = Annotated[
     list[Path] | None, typer.Option("--library", help="A further folder of Modelica packages.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file.")]
+
+ReportPath = Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")]
+
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes that share the work; by default one for each processor."),
+]
+
+ExecutorName = Annotated[
+    str, typer.Option(help="Who does the work: local, serial, dask, or dask=ADDRESS.")
+]
+
+StorePath = Annotated[
+    Path | None, typer.Option(help="The store of runs; by default beside the study.")
+]
+
+NoStore = Annotated[bool, typer.Option("--no-store", help="Do not store the run.")]
+
+Resume = Annotated[
+    str | None, typer.Option(metavar="RUN", help="Take up this run, or the `last` one.")
+]
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from estimica.apps.cli.console import StatusLine, say
+from estimica.apps.time_left import TimeLeft
 
 if TYPE_CHECKING:
     from estimica.estimate.run.fit import Progress
@@ -17,20 +18,6 @@ if TYPE_CHECKING:
 SHOWN = 4  # unknowns whose values are told
 EVERY = 1.0  # s between plain lines
 LEAST = 3  # iterations before the time that is left is guessed
-
-
-class TimeLeft:
-    """Guesses how long work goes on, from what follows its first part: that one had to compile."""
-
-    def __init__(self) -> None:
-        self._first: tuple[float, float] | None = None
-
-    def seconds(self, now: float, share: float) -> float:
-        """Seconds left at the time `now` when a `share` of the work is done, 0 if not known yet."""
-        if self._first is None:
-            self._first = now, share
-        begun, before = self._first
-        return (now - begun) * (1 - share) / (share - before) if share > before else 0.0
 
 
 class ProgressLine:

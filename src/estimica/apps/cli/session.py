@@ -7,13 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self
-
-import typer
+from typing import TYPE_CHECKING, Any, Self
 
 from estimica.apps.cli.console import StatusLine, say
-from estimica.apps.cli.delivery import Delivery, Output, deliver
-from estimica.apps.cli.kept_page import keep_page
+from estimica.apps.cli.delivery import Delivery, Output, deliver, keep_page
 from estimica.base.errors import StoreError
 from estimica.base.files.read import read_text
 from estimica.base.view import status_line
@@ -24,22 +21,6 @@ if TYPE_CHECKING:
     from estimica.execute.runs.writer import RunWriter
     from estimica.study.study import Study
 
-ReportPath = Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")]
-Workers = Annotated[
-    int | None,
-    typer.Option(min=1, help="Processes that share the work; by default one for each processor."),
-]
-ExecutorName = Annotated[
-    str, typer.Option(help="Who does the work: local, serial, dask, or dask=ADDRESS.")
-]
-StorePath = Annotated[
-    Path | None, typer.Option(help="The store of runs; by default beside the study.")
-]
-NoStore = Annotated[bool, typer.Option("--no-store", help="Do not store the run.")]
-Resume = Annotated[
-    str | None, typer.Option(metavar="RUN", help="Take up this run, or the `last` one.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 EVERY = 2.0  # s between plain lines
 DESIGNING = ("optimise", "sweep", "montecarlo")  # commands about criteria of a design
 
@@ -185,7 +166,7 @@ class AnalysisProgressLine:
     def __init__(
         self, quiet: bool, first: str = "fitting …", writer: RunWriter | None = None
     ) -> None:
-        from estimica.apps.cli.progress import TimeLeft
+        from estimica.apps.time_left import TimeLeft
 
         self._quiet = quiet
         self._writer = writer

@@ -67,10 +67,12 @@ def require_format(format: str) -> None:
 def matplotlib_figure(shown: Drawable) -> Figure:
     """A Matplotlib figure, in the look of the interactive ones where `look` is around it."""
     require_matplotlib()
-    from estimica.report.matplotlib.bars import bars_figure
-    from estimica.report.matplotlib.curves import curves_figure
-    from estimica.report.matplotlib.heat import heat_figure
-    from estimica.report.matplotlib.parallel import parallel_figure
+    from estimica.report.matplotlib.figures import (
+        bars_figure,
+        curves_figure,
+        heat_figure,
+        parallel_figure,
+    )
 
     if isinstance(shown, Curves):
         return curves_figure(thin_element(shown))

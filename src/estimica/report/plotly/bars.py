@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from estimica.base.view import Bars, Table
+from estimica.base.view import Bars
 from estimica.report.plotly.curves import INK, PALETTE, lightened, styled
-from estimica.report.text import escape, table_text
+from estimica.report.text import escape
 
 STRONG, WEAK = PALETTE[1], lightened(PALETTE[7], 0.45)
 THICK, AROUND = 26, 130  # pixels of a bar, and of what is around all of them
@@ -57,16 +57,6 @@ def _margins(each: list[tuple[float, float]]) -> dict[str, object] | None:
         "thickness": 1,
         "width": 4,
     }
-
-
-def bars_text(bars: Bars) -> str:
-    """The same as a table."""
-    every = [(group, b) for group, members in bars.groups for b in members]
-    if any(b.base for _, b in every):
-        ranges = tuple((group, b.name, b.base, b.value) for group, b in every)
-        return table_text(Table(("", "", bars.label, "to"), ranges, bars.title))
-    rows = tuple((group, b.name, b.value) for group, b in every)
-    return table_text(Table(("", "", bars.label), rows, bars.title))
 
 
 def short_name(name: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from estimica.base.view import Heat, Table
+from estimica.base.view import Heat
 from estimica.report.plotly.curves import PALETTE, lightened, styled
-from estimica.report.text import escape, table_text
+from estimica.report.text import escape
 
 HEIGHT = 560
 LEVELS = 14  # contours
@@ -111,17 +111,3 @@ def _ends(axis: np.ndarray) -> dict[str, object]:
         "type": "log" if logarithmic else "linear",
         "range": list(np.log10(ends) if logarithmic else ends),
     }
-
-
-def heat_text(heat: Heat) -> str:
-    """The ranges in plain text."""
-    missing = int(np.isnan(heat.value).sum())
-    rows = tuple(
-        (label, float(np.nanmin(v)) if np.isfinite(v).any() else None,
-         float(np.nanmax(v)) if np.isfinite(v).any() else None)
-        for label, v in (
-            (heat.x_label, heat.x), (heat.y_label, heat.y), (heat.value_label, heat.value)
-        )
-    )  # fmt: skip
-    note = f"{missing} points without a value" if missing else ""
-    return table_text(Table(("name", "smallest", "largest"), rows, heat.title, note))

@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 
 from estimica.base.arrays import Indices
 from estimica.base.thinning import thin_element
-from estimica.base.view import Parallel, Table, Upright
+from estimica.base.view import Parallel, Upright
 from estimica.report.plotly.curves import PALETTE, lightened, styled
-from estimica.report.text import escape, table_text
+from estimica.report.text import escape
 
 GOOD, OTHER = PALETTE[2], lightened(PALETTE[7], 0.35)
 HEIGHT = 460
@@ -62,16 +62,3 @@ def _dimension(axis: Upright, kept: Indices) -> dict[str, object]:
         marks = np.arange(low, high + 1)
         told |= {"values": logs, "tickvals": marks, "ticktext": [f"{10**m:g}" for m in marks]}
     return told
-
-
-def parallel_text(parallel: Parallel) -> str:
-    """The range on each axis, of all lines and of the good ones."""
-    rows = []
-    for axis in parallel.axes:
-        own = axis.value[parallel.good]
-        ends = (float(own.min()), float(own.max())) if len(own) else (None, None)
-        rows.append((axis.label, float(axis.value.min()), float(axis.value.max()), *ends))
-    word = parallel.labels[0]
-    columns = ("axis", "smallest", "largest", f"smallest, {word}", f"largest, {word}")
-    note = f"{int(parallel.good.sum())} of {len(parallel.good)} are {word}."
-    return table_text(Table(columns, tuple(rows), parallel.title, note))

@@ -61,8 +61,8 @@ def report(
     """Write one document about the stored runs of a study: HTML, Markdown, figures."""
     with reported("report", as_json):
         from estimica.base.view import write, write_figures
-        from estimica.report.joined import join_pages
         from estimica.report.matplotlib.files import require_format
+        from estimica.report.write import join_pages
 
         require_outputs(page=out)
         require_output_folder(figures)
@@ -125,7 +125,7 @@ def _chapters(what: list[str], store: Path | None) -> list[_Chapter]:
 
 def _of_study(path: Path, store: Store) -> list[_Chapter]:
     """The newest run of each command that has a page, in the order of reading."""
-    from estimica.report.joined import CHAPTER_ORDER
+    from estimica.report.write import CHAPTER_ORDER
 
     if not os.path.isfile(path):
         hint = did_you_mean_file(path)

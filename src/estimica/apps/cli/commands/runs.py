@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from estimica.apps.cli.commands.run_tables import (
-    about,
-    as_list,
-    comparison,
-    comparison_object,
-    estimates,
-    run_object,
-    summary_object,
-)
 from estimica.apps.cli.console import print_json, print_text, reported
 from estimica.apps.cli.options import AsJson
+from estimica.apps.run_facts import (
+    FIGURES,
+    WORDS,
+    cautions,
+    facts,
+    figures,
+    outcome,
+    unknowns,
+)
 from estimica.base.errors import StoreError
-from estimica.base.view import text
+from estimica.base.view import Table, status_line, text
+from estimica.execute.runs.record import RunSummary, StoredRun
 from estimica.execute.runs.store import Store
+from estimica.report.text import printed, sparkline
 
 LISTED = 20
 DONE = {"status": "done", "message": ""}
@@ -158,3 +163,186 @@ def _chosen(context: typer.Context, store: Path | None, as_json: bool) -> tuple[
 
 def _count(ids: list[str]) -> str:
     return "1 run" if len(ids) == 1 else f"{len(ids) or 'no'} runs"
+
+
+#: members of a result that say the same in fewer numbers than all samples
+SHARED = (
+    "outcome", "method", "tuners", "criteria", "aggregate", "design", "probability_satisfied",
+    "quantiles", "quantiles_at_least", "front", "knee", "verdict",
+)  # fmt: skip
+#: commands whose results are estimates with standard errors or intervals
+ESTIMATING = ("fit", "bootstrap", "profile", "crossvalidate", "release", "sample")
+LONG = ("values", "at_least")  # lists with a member for each sample
+
+
+def as_list(runs: Sequence[RunSummary]) -> Table:
+    """One row for each run."""
+    columns = ("run", "command", "name", "status", "cost", "iterations", "started", "took")
+    rows = tuple(
+        (
+            *(r.id, r.command, r.name, str(r.status), r.cost, r.iterations or None),
+            *(_moment(r.started), _duration(r.seconds)),
+        )
+        for r in runs
+    )
+    return Table(columns, rows)
+
+
+def summary_object(run: RunSummary) -> dict[str, object]:
+    """A run of a list as JSON; times as ISO 8601 with the offset from UTC."""
+    return {
+        "run": run.id,
+        "command": run.command,
+        "name": run.name,
+        "status": str(run.status),
+        "message": run.message,
+        "cost": run.cost,
+        "iterations": run.iterations,
+        "started": _iso(run.started),
+        "ended": None if run.ended is None else _iso(run.ended),
+        "seconds": run.seconds,
+    }
+
+
+def run_object(run: StoredRun) -> dict[str, object]:
+    """A run with all that is stored of it as JSON."""
+    return {
+        "stored": summary_object(run.summary),
+        "study": run.study,
+        "settings": run.settings,
+        "environment": run.environment,
+        "result": run.result,
+        "iterations": [
+            {"number": i.number, "cost": i.cost, "time": _iso(i.at), **i.payload}
+            for i in run.iterations
+        ],
+        "checkpoints": run.checkpoints,
+    }
+
+
+def about(run: StoredRun) -> Table:
+    """What was asked of a run, with what, and how it ended."""
+    summary = run.summary
+    took = _duration(summary.seconds)
+    rows: list[tuple[object, object]] = [
+        (
+            "status",
+            status_line(summary.status, summary.message) if summary.message else summary.status,
+        ),
+        ("started", _moment(summary.started) + (f", took {took}" if took else "")),
+    ]
+    rows += [(WORDS.get(n, n), run.result[n]) for n in FIGURES if n in run.result]
+    costs = np.array([i.cost for i in run.iterations])
+    if len(costs):
+        course = f"{len(costs)}, cost {printed(costs[0])} → {printed(costs[-1])}"
+        rows.append(("iterations", f"{course}  {sparkline(costs)}"))
+    if run.checkpoints:
+        rows.append(("checkpoints", len(run.checkpoints)))
+    rows += [(name, _short(value)) for name, value in run.settings.items() if value is not None]
+    line = run.environment.get("command_line")
+    if isinstance(line, list):
+        rows.append(("command line", " ".join(map(str, line))))
+    versions = ("estimica", "python", "casadi", "numba", "rumoca")
+    known = [f"{n} {run.environment[n]}" for n in versions if run.environment.get(n)]
+    rows.append(("made with", ", ".join(known)))
+    cells = tuple((name, printed(value)) for name, value in rows)
+    return Table(("", ""), cells, title=f"{summary.command} of {summary.name}, run {run.id}")
+
+
+def estimates(run: StoredRun) -> Table | None:
+    """The parameters and start values that a run found, or what else it did."""
+    found = dict(unknowns(run.result))
+    if run.summary.command not in ESTIMATING:
+        told = tuple(facts(run).items())
+        return Table(("", "found"), told, title="Found") if told else None
+    if not found:
+        return None
+    rows = tuple(
+        (name, e.get("value"), e.get("stderr"), *_interval(e), e.get("at_bound"), _unit(e))
+        for name, e in found.items()
+    )
+    columns = ("unknown", "value", "std. error", "95 % from", "to", "at bound", "unit")
+    return Table(columns, rows, title="Estimates")
+
+
+def comparison(runs: Sequence[StoredRun]) -> Table:
+    """What the runs found, one column for each: unknowns, criteria, cost and what chooses."""
+    rows = [
+        ("command", *(run.summary.command for run in runs)),
+        ("study", *(run.summary.name for run in runs)),
+        ("status", *(str(run.status) for run in runs)),
+        ("outcome", *(outcome(run) for run in runs)),
+        ("criterion", *(_word(run.result.get("criterion")) for run in runs)),
+    ]
+    for kind, names in ((facts, {}), (figures, WORDS)):
+        found = [kind(run) for run in runs]
+        for name in dict.fromkeys(n for one in found for n in one):
+            rows.append((names.get(name, name), *(one.get(name, "") for one in found)))
+    return Table(
+        ("", *(run.id for run in runs)),
+        tuple(row for row in rows if any(row[1:])),
+        title="Runs side by side (value ± standard error)",
+        note="; ".join(cautions(runs)),
+    )
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def comparison_object(run: StoredRun) -> dict[str, object]:
+    """What is compared of a run, as JSON."""
+    return {
+        **summary_object(run.summary),
+        **{name: run.result.get(name) for name in ("criterion", *FIGURES)},
+        "parameters": run.result.get("parameters", {}),
+        "start_values": run.result.get("start_values", {}),
+        **{key: _without_samples(run.result[key]) for key in SHARED if key in run.result},
+        "facts": facts(run),
+    }
+
+
+def _without_samples(value: object) -> object:
+    """A member of a result without what it has of every sample."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        k: _without_samples(v)
+        for k, v in value.items()
+        if not (k in LONG and isinstance(v, Sequence) and not isinstance(v, str))
+    }
+
+
+def _unit(estimate: Mapping[str, Any]) -> object:
+    unit = estimate.get("unit")
+    return None if unit == "1" else unit
+
+
+def _interval(estimate: Mapping[str, Any]) -> tuple[object, object]:
+    match estimate.get("ci95"):
+        case [low, high]:
+            return low, high
+    return None, None
+
+
+def _short(value: object) -> str:
+    text = printed(value)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="milliseconds")
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds < 60:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

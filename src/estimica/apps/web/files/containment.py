@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimica.apps.web.files.code_listing import LISTING, tables_of
-from estimica.base.code.consent import NamedCode
 from estimica.base.code.reference import CodeRefusedError, code_reference, means_code
 from estimica.base.errors import WebError
+from estimica.base.files.read import read_text
+from estimica.base.files.toml import TOML_LIMIT, load_toml
 from estimica.base.problems import Problem
 from estimica.execute.runs.store import Store
 from estimica.study.file.named_code import code_of, code_place_text, texts_with_places
-from estimica.study.file.trust import not_trusted
+from estimica.study.file.trust import NamedCode, code_named_in, not_trusted
 
 SERVED = "ESTIMICA_SERVED"  # in the environment of a run: the folder that it must stay in
 
@@ -144,3 +147,68 @@ def _is_foreign(name: str) -> bool:
     """A path of Windows that leaves its folder, on another system a strange name only."""
     parts = name.split("\\")
     return ".." in parts or name.startswith("\\") or name[1:2] == ":"
+
+
+#: s for which a file must have been left alone: clocks of file systems are coarse
+SETTLED = 2.0
+MOST = 200  # studies that are remembered
+
+Signature = tuple[int, int, int, int]
+
+
+def tables_of(study: Path) -> dict[str, Any]:
+    """The tables of a study file; none where it is not TOML, and whoever reads it says so."""
+    try:
+        return load_toml(read_text(study, "utf-8-sig", limit=TOML_LIMIT))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+class CodeListing:
+    """Lists the programs of studies, and again only where one of the files is another."""
+
+    def __init__(self, look: Callable[[Path], tuple[NamedCode, ...]] | None = None) -> None:
+        self._look = look or (lambda study: code_named_in(study)[1])
+        self._lock = threading.Lock()
+        self._known: dict[Path, tuple[dict[Path, Signature | None], tuple[NamedCode, ...]]] = {}
+
+    def untrusted(self, study: Path) -> tuple[NamedCode, ...]:
+        """The programs of a study that nobody has agreed to, for pages."""
+        return not_trusted(self.all(study))
+
+    def all(self, study: Path) -> tuple[NamedCode, ...]:
+        """All programs of a study."""
+        signatures, codes = self._known.get(study, ({}, ()))
+        if signatures and all(_signature(p) == s for p, s in signatures.items()):
+            return codes
+        before = _signature(study)
+        codes = self._look(study)
+        signatures = {study: before} | {code.path: _signature(code.path) for code in codes}
+        settled = all(s is not None and _is_settled(s) for s in signatures.values())
+        with self._lock:
+            self._known.pop(study, None)
+            if len(self._known) >= MOST:
+                self._known.pop(next(iter(self._known)))
+            if settled:
+                self._known[study] = signatures, codes
+        return codes
+
+
+#: all pages and questions of this process
+LISTING = CodeListing()
+
+
+def _signature(path: Path) -> Signature | None:
+    """Size, time of change, inode, and the time of any change to it, which no program can set."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if not os.path.isfile(path):
+        return None  # what a folder holds, its own times do not tell
+    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns
+
+
+def _is_settled(signature: Signature) -> bool:
+    latest = max(signature[1], signature[3]) / 1e9
+    return time.time() - latest > SETTLED

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from estimica.apps.cli.progress import TimeLeft
+from estimica.apps.time_left import TimeLeft
 from estimica.execute.runs.record import RunSummary, Status, StoredIteration, StoredProgress
 from estimica.execute.runs.store import Store
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from nicegui import ui
 
-from estimica.apps.web.parts.commands import run
 from estimica.apps.web.parts.figure import Figure
 from estimica.apps.web.parts.form import parsed_field
 from estimica.apps.web.parts.notifications import notify_error
+from estimica.apps.web.parts.runs import run
 from estimica.apps.web.parts.suggestions import quantities
 from estimica.apps.web.parts.trust import trust_card
 from estimica.apps.web.session.study import StudySession

@@ -8,9 +8,8 @@ from nicegui import ui
 
 from estimica.apps.run_facts import cautions, facts, objects, outcome, unknowns
 from estimica.apps.web.files.recent_runs import FolderRun, runs_in, store_in, when
-from estimica.apps.web.parts.error_page import with_error_page
 from estimica.apps.web.parts.figure import Figure, figure_data
-from estimica.apps.web.parts.frame import frame
+from estimica.apps.web.parts.frame import frame, with_error_page
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
 from estimica.base.view import Bar, Bars

@@ -10,8 +10,7 @@ from nicegui import ui
 from nicegui.events import UploadEventArguments
 
 from estimica.apps.web.files.folder import CODE, DATA, MODELS
-from estimica.apps.web.parts.error_page import with_error_page
-from estimica.apps.web.parts.frame import frame, study_address
+from estimica.apps.web.parts.frame import frame, study_address, with_error_page
 from estimica.apps.web.parts.markup import accepts
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.parts.trust import ask_first

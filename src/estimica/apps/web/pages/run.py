@@ -8,17 +8,16 @@ from urllib.parse import quote
 from nicegui import ui
 
 from estimica.apps.web.files.recent_runs import lasting, store_in, when
-from estimica.apps.web.parts.commands import DESIGNING, FITTING
-from estimica.apps.web.parts.commands import run as run_command
-from estimica.apps.web.parts.error_page import with_error_page
-from estimica.apps.web.parts.frame import frame
-from estimica.apps.web.parts.live import Live
-from estimica.apps.web.parts.markup import downloads
+from estimica.apps.web.parts.figure import Figure, Live
+from estimica.apps.web.parts.frame import frame, with_error_page
+from estimica.apps.web.parts.markup import downloads, fragment
 from estimica.apps.web.parts.notifications import notify_error
-from estimica.apps.web.parts.stored_page import page_view
+from estimica.apps.web.parts.runs import DESIGNING, FITTING
+from estimica.apps.web.parts.runs import run as run_command
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError
+from estimica.base.view import Bars, Curves, Heat, Page, Parallel, Section
 from estimica.base.view_json import page_from_json
 from estimica.execute.runs.record import RunSummary, Status
 from estimica.execute.runs.store import Store
@@ -153,3 +152,36 @@ def is_modelica(source: object) -> bool:
         and (source.endswith(".mo") or re.fullmatch(r"[^\W\d]\w*(\.\w+)+", source) is not None)
         and not source.endswith((".fmu", ".py", ".bmo"))
     )
+
+
+def page_view(page: Page, figures: str) -> None:
+    """All sections; figures are fetched from `figures`/section/number when they come near."""
+    if page.lead:
+        ui.label(page.lead).classes("est-lead")
+    for k, section in enumerate(page.sections):
+        _section(section, f"{figures}/{k}")
+
+
+#: what whoever asked knows already; a report has it in full
+FOLDED = ("What was asked", "Settings of the search", "To repeat this")
+
+
+def _section(section: Section, figures: str) -> None:
+    if section.heading in FOLDED:
+        with ui.expansion(section.heading).classes("est-card est-fold").props("dense"):
+            _content(section, figures)
+        return
+    with ui.column().classes("est-card"):
+        ui.label(section.heading).classes("est-h2").props("role=heading aria-level=2")
+        _content(section, figures)
+
+
+def _content(section: Section, figures: str) -> None:
+    with ui.column().classes("w-full gap-2"):
+        for paragraph in filter(str.strip, section.text.split("\n\n")):
+            ui.label(paragraph).style("white-space: pre-line; max-width: 70em")
+        for k, shown in enumerate(section.shown):
+            if isinstance(shown, (Curves, Heat, Bars, Parallel)):
+                Figure(src=f"{figures}/{k}.json", label=section.heading)
+            else:
+                fragment(shown)

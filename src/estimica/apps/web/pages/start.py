@@ -8,8 +8,7 @@ from nicegui import ui
 
 from estimica.apps.web.files.folder import ListedFile
 from estimica.apps.web.files.recent_runs import FolderRun, folder_of, recent_runs
-from estimica.apps.web.parts.error_page import with_error_page
-from estimica.apps.web.parts.frame import frame, study_address
+from estimica.apps.web.parts.frame import frame, study_address, with_error_page
 from estimica.apps.web.parts.runs import runs_table
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.files.read import read_text

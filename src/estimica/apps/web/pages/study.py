@@ -7,32 +7,37 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
-from estimica.apps.web.pages import by_hand as hand
 from estimica.apps.web.pages import (
-    case,
+    by_hand,
     cases,
-    entries,
     model_browser,
     overview,
     study_file,
-    study_runs,
-    table,
-    tuner,
+    tables,
     tuners,
 )
-from estimica.apps.web.parts.error_page import show_when_loaded, with_error_page
-from estimica.apps.web.parts.frame import frame
+from estimica.apps.web.parts.frame import frame, show_when_loaded, with_error_page
+from estimica.apps.web.parts.runs import commands, runs_table
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
 
 View = Callable[[Workbench, StudySession, str], Awaitable[None] | None]
 
+
+def show_runs(workbench: Workbench, desk: StudySession, rest: str) -> None:
+    """The commands and what they gave."""
+    ui.label("Runs and results").classes("est-title")
+    commands(workbench, desk)
+    with ui.column().classes("est-card"):
+        runs_table(workbench, [desk.name], name=desk.path.stem)
+
+
 VIEWS: dict[str, View] = {
     "": overview.show,
     "model": model_browser.show,
-    "hand": hand.show,
-    "runs": study_runs.show,
+    "hand": by_hand.show,
+    "runs": show_runs,
     "file": study_file.show,
 }
 
@@ -48,7 +53,7 @@ def register(workbench: Workbench) -> None:
         head, _, rest = at.partition("/")
         with frame(workbench, rest or head or desk.name, desk, at):
             view = study_file.show if desk.is_broken and head != "" else _view(head, rest)
-            shown = view(workbench, desk, at if view is table.show else rest)
+            shown = view(workbench, desk, at if view is tables.show_table else rest)
             if inspect.isawaitable(shown):
                 await show_when_loaded(shown)
 
@@ -57,11 +62,11 @@ def _view(head: str, rest: str) -> View:
     if head in VIEWS:
         return VIEWS[head]
     if head == "tune":
-        return tuner.show if rest else tuners.show
+        return tuners.show_tuner if rest else tuners.show
     if head == "case":
-        return case.show if rest else cases.show
+        return cases.show_case if rest else cases.show
     if head in ("criterion", "indicator"):
-        return entries.show_of(head)
-    if head in table.TABLES:
-        return table.show
+        return tables.show_of(head)
+    if head in tables.TABLES:
+        return tables.show_table
     raise WebError("G008", f"a study has no page '{head}'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from nicegui.element import Element
@@ -33,3 +34,13 @@ def figure_data(shown: Curves | Heat | Bars | Parallel) -> dict[str, Any]:
     """What a result shows, as the data of a figure."""
     data: dict[str, Any] = json.loads(figure(shown).to_json())
     return data
+
+
+class Live(Element, component="live.js"):
+    """Progress, cost, values and curves of a run; tells when it has ended."""
+
+    def __init__(self, src: str, on_ended: Callable[[], None]) -> None:
+        super().__init__()
+        self._props["src"] = src
+        self.classes("w-full")
+        self.on("ended", lambda: on_ended())

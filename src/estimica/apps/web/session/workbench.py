@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from estimica.apps.web.files.code_listing import LISTING, CodeListing
+from estimica.apps.web.files.containment import LISTING, CodeListing
 from estimica.apps.web.files.folder import ServedFolder
 from estimica.apps.web.jobs.queue import JobQueue
 from estimica.apps.web.live.feed import Feed

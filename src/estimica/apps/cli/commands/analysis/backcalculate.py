@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import requested_outputs, require_outputs
-from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.options import AsJson, NoStore, Quiet, ReportPath, StorePath, StudyPath
 from estimica.apps.cli.session import (
     AnalysisProgressLine,
-    NoStore,
-    Quiet,
-    ReportPath,
-    StorePath,
     begin_run,
     deliver_result,
     finish_run,

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import WRONG_INPUT, print_json, reported, say
-from estimica.apps.cli.delivery import Delivery, Output, deliver, requested_outputs, require_outputs
-from estimica.apps.cli.kept_page import keep_page
-from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.session import Resume, begin_run, stored
+from estimica.apps.cli.delivery import (
+    Delivery,
+    Output,
+    deliver,
+    keep_page,
+    requested_outputs,
+    require_outputs,
+)
+from estimica.apps.cli.options import AsJson, Resume, StudyPath
+from estimica.apps.cli.session import begin_run, stored
 from estimica.base.errors import DesignError, EstimicaError, ReportError
 from estimica.base.view import status_line, text
 

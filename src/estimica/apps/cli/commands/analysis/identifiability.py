@@ -7,17 +7,19 @@ from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import requested_outputs, require_outputs
-from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
+from estimica.apps.cli.options import (
+    AsJson,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
+    StudyPath,
     Workers,
+)
+from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     begin_run,
     checked_study,
     deliver_result,

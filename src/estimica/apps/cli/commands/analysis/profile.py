@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import requested_outputs, require_outputs
-from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
+from estimica.apps.cli.options import (
+    AsJson,
     ExecutorName,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
+    StudyPath,
     Workers,
+)
+from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     begin_run,
     checked_study,
     checkpointed_fit,

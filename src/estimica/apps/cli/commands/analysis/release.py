@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import StatusLine, reported, say
-from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
-from estimica.apps.cli.kept_page import keep_page
-from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.session import (
+from estimica.apps.cli.delivery import (
+    Delivery,
+    deliver,
+    keep_page,
+    requested_outputs,
+    require_outputs,
+)
+from estimica.apps.cli.options import (
+    AsJson,
     ExecutorName,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
+    StudyPath,
     Workers,
-    begin_run,
-    checked_study,
-    stored,
 )
+from estimica.apps.cli.session import begin_run, checked_study, stored
 from estimica.base.errors import InferError
 from estimica.base.view import status_line, text
 

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported, say
 from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
-from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
+from estimica.apps.cli.options import (
+    AsJson,
     NoStore,
     Quiet,
     ReportPath,
     StorePath,
+    StudyPath,
     Workers,
+)
+from estimica.apps.cli.session import (
+    AnalysisProgressLine,
     begin_run,
     checked_study,
     finish_run,

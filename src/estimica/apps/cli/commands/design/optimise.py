@@ -11,21 +11,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from estimica.apps.cli.commands.design.live_page import LivePage
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import Delivery, Output, deliver, requested_outputs, require_outputs
-from estimica.apps.cli.kept_page import keep_page
-from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.session import (
-    ActiveRun,
-    AnalysisProgressLine,
+from estimica.apps.cli.delivery import (
+    Delivery,
+    Output,
+    deliver,
+    keep_page,
+    requested_outputs,
+    require_outputs,
+)
+from estimica.apps.cli.options import (
+    AsJson,
     ExecutorName,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
+    StudyPath,
     Workers,
+)
+from estimica.apps.cli.session import (
+    ActiveRun,
+    AnalysisProgressLine,
     begin_run,
     checked_study,
     stored,

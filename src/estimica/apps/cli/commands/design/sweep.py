@@ -16,21 +16,20 @@ from estimica.apps.cli.commands.design.assessment import (
     given_of,
     run_assessment,
 )
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import reported
 from estimica.apps.cli.delivery import require_outputs
-from estimica.apps.cli.options import AsJson
-from estimica.apps.cli.session import (
+from estimica.apps.cli.options import (
+    AsJson,
     ExecutorName,
     NoStore,
     Quiet,
     ReportPath,
     Resume,
     StorePath,
+    StudyPath,
     Workers,
-    begin_run,
-    checked_study,
 )
+from estimica.apps.cli.session import begin_run, checked_study
 from estimica.base.errors import DesignError
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
 from estimica.apps.cli.console import WRONG_INPUT, print_json, reported, stdout
-from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.options import AsJson, StudyPath
 
 if TYPE_CHECKING:
     from estimica.base.problems import Problem
-
-StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file.")]
 
 
 def check(study: StudyPath, as_json: AsJson = False) -> None:

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.console import print_json, reported, say
 from estimica.apps.cli.delivery import require_output_folder
-from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.options import AsJson, StudyPath
 
 
 def export(

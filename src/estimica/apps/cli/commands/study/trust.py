@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.commands.study.check import StudyPath
 from estimica.apps.cli.consent import Consent, Trusting
 from estimica.apps.cli.console import print_json, print_text, reported, say
-from estimica.apps.cli.options import AsJson
+from estimica.apps.cli.options import AsJson, StudyPath
 from estimica.base.code.consent import NamedCode, visible
 
 
