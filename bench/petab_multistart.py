@@ -72,7 +72,7 @@ def starts_of(folder: Path, count: int) -> dict[str, list[float]]:
 
 def estimica(folder: Path, starts: Starts, builds: Path, limit: float) -> Said:
     """Every start of Estimica."""
-    from estimica.estimate.run.fit import find
+    from estimica.estimate.run.one_start import find
     from estimica.estimate.setup import prepare
     from estimica.study.file.read import read_study
     from estimica.study.petab.build import build

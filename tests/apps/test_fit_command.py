@@ -23,7 +23,7 @@ from estimica.apps.cli.progress import ProgressLine
 from estimica.apps.time_left import TimeLeft
 from estimica.base.view import status_line
 from estimica.data.readers import read_data
-from estimica.estimate.run.fit import Progress
+from estimica.estimate.run.one_start import Progress
 from estimica.estimate.search.run import Iteration
 from estimica.study.estimation import Estimation
 

@@ -11,8 +11,7 @@ import pytest
 
 import estimica as es
 from estimica.base.view import text
-from estimica.estimate.by_hand import ByHand
-from estimica.estimate.plain_prediction import PlainPredictor
+from estimica.estimate.by_hand import ByHand, PlainPredictor
 from estimica.simulate.response import Response
 
 DECAY = """

@@ -28,7 +28,8 @@ from estimica.base.errors import FitError
 from estimica.base.signals import Hold, Signal
 from estimica.estimate.collocation.elements import Radau, divided, elements, intervals
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.run.fit import Progress, fit
+from estimica.estimate.run.fit import fit
+from estimica.estimate.run.one_start import Progress
 from estimica.estimate.search.run import Status
 from estimica.simulate.load import load_model
 from estimica.study.case import Case

@@ -22,7 +22,8 @@ from tests.estimate.transcribed import (
 
 from estimica.base.errors import FitError
 from estimica.estimate.objective.cost import Point, scored
-from estimica.estimate.run.fit import Progress, fit
+from estimica.estimate.run.fit import fit
+from estimica.estimate.run.one_start import Progress
 from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
 from estimica.estimate.shooting.continuity import information

@@ -19,8 +19,12 @@ from typer.testing import CliRunner, Result
 import estimica as es
 from estimica.apps.cli.commands.app import app
 from estimica.data.writers import write_csv
-from estimica.estimate.run.multistart import _search, start_points
-from estimica.estimate.run.start_checkpoint import start_checkpoint, start_from_checkpoint
+from estimica.estimate.run.multistart import (
+    _search,
+    start_checkpoint,
+    start_from_checkpoint,
+    start_points,
+)
 from estimica.estimate.setup import prepare
 from estimica.execute.runs.payload import from_text, to_text
 from estimica.execute.runs.store import Store

@@ -22,8 +22,8 @@ from tests.estimate.noise_studies import (
 )
 
 import estimica as es
-from estimica.estimate.criteria.noise_law import ResidualLimits, normal
-from estimica.estimate.fit.tables import quality
+from estimica.estimate.criteria.noise_likelihood import ResidualLimits, normal
+from estimica.estimate.fit.present import quality
 from estimica.estimate.objective.cost import Point, scored
 from estimica.estimate.setup import prepare
 from estimica.study.limits import DetectionLimits

@@ -10,10 +10,9 @@ import pytest
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
-from estimica.estimate.fit.page import page
 from estimica.estimate.fit.pictures import picture
-from estimica.estimate.fit.point_groups import groups
-from estimica.estimate.fit.point_pictures import residual_panels
+from estimica.estimate.fit.point_pictures import groups, residual_panels
+from estimica.estimate.fit.present import page
 from estimica.simulate.formula import formula_model
 from estimica.study.check.run import check_file
 

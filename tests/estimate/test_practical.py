@@ -12,7 +12,7 @@ from tests.estimate.problems import curve
 
 from estimica.base import view as show
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.identify.practical import Significance, practical
+from estimica.estimate.identify.accuracy import Significance, practical
 from estimica.estimate.run.fit import fit
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.identifiability.run import identifiability

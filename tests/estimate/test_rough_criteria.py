@@ -13,7 +13,8 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError, FitError, InferError
 from estimica.estimate.criteria.roughness import Shape
 from estimica.estimate.criteria.scoring import Criterion
-from estimica.estimate.run.fit import Progress, fit
+from estimica.estimate.run.fit import fit
+from estimica.estimate.run.one_start import Progress
 from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
 from estimica.infer.bootstrap.run import bootstrap

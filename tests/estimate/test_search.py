@@ -11,7 +11,8 @@ from scipy.optimize import least_squares, lsq_linear
 from tests.estimate.problems import curve, rc_table, simulated
 
 from estimica.base.errors import TunerError
-from estimica.estimate.run.fit import Progress, fit
+from estimica.estimate.run.fit import fit
+from estimica.estimate.run.one_start import Progress
 from estimica.estimate.search.run import Status
 from estimica.simulate.formula import formula_model
 from estimica.simulate.load import load_model

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.estimate.objective.true_inputs import Linearised, eliminate
+from estimica.estimate.objective.total_least_squares import Linearised, eliminate
 from estimica.simulate.formula import formula_model
 from estimica.study.check.run import check
 

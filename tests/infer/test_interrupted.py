@@ -124,7 +124,7 @@ def test_ctrl_c_in_the_fit_ends_the_command(
     def pressed(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("estimica.estimate.search.descent.Descent._iterate", pressed)
+    monkeypatch.setattr("estimica.estimate.search.run.Descent._iterate", pressed)
     ended = CliRunner().invoke(app, [command, str(study), "--quiet"])
     assert ended.exit_code == 130
     (run,) = Store.of(study, None).runs()
@@ -139,7 +139,7 @@ def test_monte_carlo_does_not_draw_from_half_a_fit(
     def pressed(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("estimica.estimate.search.descent.Descent._iterate", pressed)
+    monkeypatch.setattr("estimica.estimate.search.run.Descent._iterate", pressed)
     with pytest.raises(KeyboardInterrupt):
         tuner_distribution(es.read_study(study), "fit")
 

@@ -12,7 +12,8 @@ from tests.estimate.problems import EXACT
 from estimica.base.errors import FitError
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import scored
-from estimica.estimate.run.fit import fit, limits_of
+from estimica.estimate.run.fit import fit
+from estimica.estimate.run.one_start import limits_of
 from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.run import search
 from estimica.infer.sensitivity.run import SensitivityMeasures, measures, noise_level, of_hessian

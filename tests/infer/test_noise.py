@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
-from estimica.estimate.fit.result import OutputComparison
+from estimica.estimate.fit.outputs import OutputComparison
 from estimica.infer.bootstrap.resampling import resampler
 from estimica.infer.covariance.linearisation import linearise_fit
 from estimica.infer.refit import fit_context_of

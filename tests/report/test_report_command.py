@@ -92,7 +92,7 @@ def test_trouble_with_a_page_does_not_fail_the_run(
     def broken(*_: object, **__: object) -> Page:
         raise ValueError("no page today")
 
-    monkeypatch.setattr("estimica.estimate.fit.page.page", broken)
+    monkeypatch.setattr("estimica.estimate.fit.present.page", broken)
     done = CliRunner().invoke(app, ["fit", str(lag), "--quiet"])
     assert done.exit_code == 0
     assert "warning: the run is stored without its page: no page today" in done.stderr

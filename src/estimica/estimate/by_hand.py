@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from estimica.base import view as show
 from estimica.base.arrays import Vector
-from estimica.base.errors import FitError
+from estimica.base.errors import FitError, SimulationError
 from estimica.base.suggest import did_you_mean
 from estimica.base.thinning import thin_element
+from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.conclusion.comparison import calibrated
+from estimica.estimate.fit.outputs import CaseFit
 from estimica.estimate.fit.pictures import picture
-from estimica.estimate.fit.result import CaseFit, Fit, Identifiability, Outcome
+from estimica.estimate.fit.result import Fit, Identifiability, Outcome
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.objective.cost import Objective, Point, scored_by
-from estimica.estimate.objective.predictor import Failure
+from estimica.estimate.objective.predictor import (
+    CasePredictor,
+    Failure,
+    Prediction,
+    Predictor,
+    split,
+)
 from estimica.estimate.objective.residuals import Evaluations, ResidualFunction
-from estimica.estimate.plain_prediction import without_derivatives
 from estimica.estimate.search.run import Status
 from estimica.estimate.setup import prepare
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.execute.threads import one_thread
+from estimica.simulate.failure import failure_text
+from estimica.simulate.response import Response, numbers
 from estimica.study.study import Study
 
 POINTS = 600  # of a curve
@@ -212,3 +221,88 @@ def _starts(unknowns: Unknowns) -> Vector:
 def _point(values: Vector, cost: float) -> Point:
     nothing = np.zeros((0, 0))
     return Point(values, values, cost, nothing, np.zeros(0), math.nan)
+
+
+# --- Plain prediction: a case simulated without derivatives, which is quicker.
+
+
+def without_derivatives(
+    study: Study, objective: ResidualFunction, held: Mapping[str, float]
+) -> ResidualFunction:
+    """The same cases for `predict` alone; cases that know no other way keep theirs.
+
+    `held` are the parameters that inactive tuners set.
+    """
+    start = objective.unknowns.values(objective.unknowns.start)
+    predictors = []
+    for one in objective.predictors:
+        fixed = {**held, **study.fixed_of(one.record.case)}
+        predictors.append(_plain(study.model_of(one.record.case), one, fixed, start))
+    return ResidualFunction(objective.unknowns, predictors, objective.blocks, objective.wanted)
+
+
+def _plain(model: Model, one: Predictor, fixed: Mapping[str, float], start: Vector) -> Predictor:
+    if type(one) is not CasePredictor or not isinstance(one.response, Response):
+        return one
+    return PlainPredictor(model, one, fixed, start)
+
+
+class PlainPredictor(Predictor):
+    """A case over time whose tuners are set like any other parameter."""
+
+    def __init__(
+        self, model: Model, of: CasePredictor, fixed: Mapping[str, float], start: Vector
+    ) -> None:
+        super().__init__(of.record, of.links, of.places)
+        self.times, self._of = of.times, of
+        self.levels = of.levels
+        tuned, _ = self.links.at(start[self._tuners])
+        parameters, starts = split(model, fixed)
+        followed, begun = split(
+            model, dict(zip(self.links.parameters, map(float, tuned), strict=True))
+        )
+        parameters |= followed
+        starts |= begun
+        starts |= dict(zip(self.places.starts, map(float, start[self._starts]), strict=True))
+        assert isinstance(of.response, Response)
+        response = model.response(
+            self.times,
+            dict(self.record.inputs),
+            parameters,
+            starts,
+            outputs=of.simulated,
+            begin=self.record.begin,
+            options=replace(of.response.options, tuner_scales=()),
+        )
+        assert isinstance(response, Response)
+        self.response: Response = response
+        entries = numbers(
+            response.configuration.tuning.equations,
+            dict.fromkeys(followed, 1.0),
+            dict.fromkeys([*begun, *self.places.starts], 1.0),
+        )
+        self._entries = np.array([response.place(n) for n in entries], int)
+        self._signs = np.array(list(entries.values()))
+
+    def at(self, values: Vector) -> list[Prediction] | str:
+        """Outputs of the case at values of all unknowns, or why there are none."""
+        parameters, chain = self.links.at(values[self._tuners])
+        constants = self.response.values.copy()
+        own = np.concatenate([parameters, values[self._starts]])
+        constants[self._entries] = own * self._signs
+        try:
+            run = self.response.at_values(constants, self.times)
+        except SimulationError as error:
+            return error.message
+        if not run.ok:
+            return failure_text(self.response, run)
+        found = []
+        for k, extra in enumerate(self.extras):
+            value, slope = self.picked(run, k)
+            found.append(Prediction(value if extra is None else value + values[extra], slope))
+        return self.with_levels(found, values, run, chain[:0, :0])
+
+    def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
+        """Values of output `k`, or of another variable, at its own stamps; there are no slopes."""
+        value = run.Y[self._of.rows(k), self._of.simulated.index(name) if name else k]
+        return value, np.empty((len(value), 0))

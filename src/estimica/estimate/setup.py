@@ -14,11 +14,16 @@ from estimica.base.problems import raise_all
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
-from estimica.estimate.criteria.prefilter_refusal import require_filterable
-from estimica.estimate.criteria.scoring import Outputs, blocks_of, criterion_of
-from estimica.estimate.objective.frequency import FrequencyPredictor
+from estimica.estimate.criteria.block import Outputs, blocks_of
+from estimica.estimate.criteria.scoring import criterion_of
 from estimica.estimate.objective.parameter_map import ParameterMap
-from estimica.estimate.objective.predictor import CasePredictor, Predictor, UnknownIndex, split
+from estimica.estimate.objective.predictor import (
+    CasePredictor,
+    FrequencyPredictor,
+    Predictor,
+    UnknownIndex,
+    split,
+)
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.objective.total_least_squares import (
     TotalPredictor,
@@ -31,7 +36,7 @@ from estimica.simulate.engine.run import Options
 from estimica.study.case import StartValue
 from estimica.study.check.names import formula_problems
 from estimica.study.check.noise import check_noise
-from estimica.study.estimation import Solver
+from estimica.study.estimation import Estimation, Solver
 from estimica.study.record.samples import Record, record
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
@@ -336,3 +341,28 @@ def _of_case(
         unit=quantity.unit if quantity else "",
         description=quantity.description if quantity else "",
     )
+
+
+def require_filterable(records: Sequence[Record], estimation: Estimation) -> None:
+    """Refuse ways to estimate that need every residual to belong to one sample."""
+    for one in records:
+        for measured in one.outputs:
+            if measured.prefilter is None:
+                continue
+            where = f"case '{one.case.name}', output '{measured.name}': with a prefilter"
+            if estimation.transcription != "shooting":
+                raise FitError(
+                    "F101",
+                    f"{where} a residual depends on all samples before it, and "
+                    f"'{estimation.transcription}' cuts them apart; use transcription = 'shooting'",
+                )
+            if estimation.criterion not in ("oe", "ml"):
+                raise FitError(
+                    "F102", f"{where} the criterion must be 'oe' or 'ml', not an own one"
+                )
+            if estimation.loss != "squared":
+                raise FitError(
+                    "F103",
+                    f"{where} an outlier is spread over many residuals, which loss = "
+                    f"'{estimation.loss}' cannot undo; leave the loss out, or the prefilter",
+                )

@@ -18,7 +18,8 @@ from estimica.base.suggest import did_you_mean
 from estimica.base.text import listed, percent, short
 from estimica.base.view import without_empty
 from estimica.estimate.fit.frequency_pictures import across
-from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.execute.reproduction import with_reproduction
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
 from estimica.infer.covariance.output_spread import (

@@ -10,7 +10,7 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point
-from estimica.estimate.run.fit import limits_of
+from estimica.estimate.run.one_start import limits_of
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.run import search
 from estimica.infer.covariance.linearisation import LinearisedFit

@@ -22,7 +22,7 @@ from estimica.estimate.objective.cost import (
     with_curvature_of,
 )
 from estimica.estimate.objective.residuals import ResidualFunction
-from estimica.estimate.run.fit import find
+from estimica.estimate.run.one_start import find
 from estimica.estimate.search.methods import LevenbergMarquardt
 from estimica.estimate.search.minimise import minimise
 from estimica.estimate.search.robust_scales import with_scales

@@ -11,7 +11,7 @@ from estimica.apps.cli.console import StatusLine, say
 from estimica.apps.time_left import TimeLeft
 
 if TYPE_CHECKING:
-    from estimica.estimate.run.fit import Progress
+    from estimica.estimate.run.one_start import Progress
     from estimica.execute.runs.writer import RunWriter
     from estimica.study.estimation import Estimation
 

@@ -17,7 +17,7 @@ from estimica.base.view import status_line
 
 if TYPE_CHECKING:
     from estimica.estimate.fit.result import Fit
-    from estimica.estimate.run.fit import Progress as FitProgress
+    from estimica.estimate.run.one_start import Progress as FitProgress
     from estimica.execute.runs.writer import RunWriter
     from estimica.study.study import Study
 

@@ -17,9 +17,8 @@ import numpy as np
 from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import FitError
 from estimica.base.signals import Signal
-from estimica.compiled.equations import translate
+from estimica.compiled.equations import Equations, translate
 from estimica.estimate.collocation.elements import Elements, Radau, divided, elements, intervals
-from estimica.estimate.collocation.smoothness import require_smooth
 from estimica.estimate.objective.predictor import CasePredictor
 from estimica.estimate.shooting.segments import nominal_sizes
 from estimica.estimate.unknowns import Unknowns
@@ -390,3 +389,26 @@ def _entries(
     else:
         own = rows[r].T.ravel()
     return Entries(own, columns[c].T.ravel(), ca.vec(values.nz[:]) if values.nnz() else ca.MX(0, 1))
+
+
+def require_smooth(equations: Equations) -> None:
+    """Refuse models whose equations change on the way or remember more than their states."""
+    system = equations.system
+    reason = ""
+    if not system.states:
+        reason = "it has no states"
+    elif system.delays:
+        reason = "it delays a signal"
+    elif system.memories or system.reinits:
+        name = (*system.memories, *(r.state for r in system.reinits))[0]
+        reason = f"'{name}' changes at events"
+    elif system.relations or system.logicals:
+        reason = "it has events: relations outside noEvent, Booleans or Integers"
+    elif system.free_parameters:
+        reason = f"'{system.free_parameters[0]}' is found by the initial equations (fixed = false)"
+    if reason:
+        raise FitError(
+            "F040",
+            f"collocation cannot write down '{system.flat.name}': {reason}; use transcription = "
+            "'shooting', or 'multiple-shooting' where a single simulation runs away",
+        )

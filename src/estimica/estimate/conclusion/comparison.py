@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from estimica.base.errors import EstimicaError
-from estimica.estimate.fit.result import CaseFit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.objective.cost import Objective, Point, scored_at
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.objective.residuals import ResidualFunction

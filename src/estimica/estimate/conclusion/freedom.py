@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.estimate.criteria.scoring import Block, Noise
+from estimica.estimate.criteria.block import Block
+from estimica.estimate.criteria.scoring import Noise
 from estimica.estimate.objective.cost import BlockInformation, Objective
 
 #: share of an unknown's variance that is rounding: a noise level below it has no part in it

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
-from estimica.estimate.conclusion.advice import advice
-from estimica.estimate.conclusion.coarseness import too_coarse
 from estimica.estimate.conclusion.comparison import compare, nothing_to_compare
-from estimica.estimate.conclusion.discretisation import discretisation
 from estimica.estimate.conclusion.freedom import freedom
 from estimica.estimate.conclusion.identifiability import explain
 from estimica.estimate.conclusion.likelihood import information
-from estimica.estimate.conclusion.noise_floor import held_noise
-from estimica.estimate.conclusion.settling import unsettled
+from estimica.estimate.conclusion.simulation_error import discretisation, too_coarse
+from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.fit.result import Fit, Identifiability, Outcome, StartResult
 from estimica.estimate.identify.accuracy import Accuracy, accuracy, free_covariance
 from estimica.estimate.objective.cost import (
@@ -29,10 +28,19 @@ from estimica.estimate.objective.cost import (
 )
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import SearchResult, Status
-from estimica.estimate.setup import Setup
+from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
+from estimica.simulate.engine import status
+from estimica.study.case import Sigma
+from estimica.study.record.samples import Record
+from estimica.study.stages import SETTLING
 
 MANY = 200_000  # samples from which on the simulation's error is not measured but assumed
+POOR = 30.0  # per cent of a signal's variation, below which a fit explains too little
+OTHERS = "'multiple-shooting' or 'collocation'"
+#: change of the cost, in that of one standard error, that is worth a word: 0.2 standard errors,
+#: as of the simulation's tolerances
+WORTH = 0.2**2
 
 
 def conclude(
@@ -244,3 +252,130 @@ def _identifiability(
     if finer is not None and fine is not None and len(known.null_directions):
         return explain(finer, fine, known, held)
     return explain(objective, point, known, held)
+
+
+# --- Advice: what to try where a search has ended in a poor place.
+
+
+def advice(setup: Setup, searched: SearchResult, cases: Sequence[CaseFit]) -> str:
+    """A sentence to append to the outcome; empty where all is well."""
+    if searched.status is Status.FAILING_REGION:
+        return _at_failures(setup)
+    study = setup.study
+    if not study.model.has_time or study.estimation.transcription != "shooting":
+        return ""
+    if status.TEXTS[status.CHATTERING] in searched.message:
+        return ""  # its own advice is the way out: the model chatters wherever one starts
+    if searched.status is Status.FAILED:
+        return (
+            "; start nearer to the truth, or, if the model is unstable, use "
+            f"transcription = {OTHERS}"
+        )
+    point = searched.point
+    if searched.status is Status.STALLED and point is not None and point.R.any():
+        return f"; or use transcription = {OTHERS}"
+    if searched.status is Status.INTERRUPTED or point is None or not point.R.any():
+        return ""
+    for case in cases:
+        for output in case.outputs:
+            if case.role == "calibrate" and _is_poor(output):
+                return (
+                    f"; little of '{output.name}' in '{case.name}' is explained: if that is not "
+                    "noise, start elsewhere (starts = 20), or, if the model is unstable or "
+                    f"chaotic, use transcription = {OTHERS}"
+                )
+    return ""
+
+
+def _is_poor(output: OutputComparison) -> bool:
+    """Whether the model leaves most of the variation; one sample, or a constant, has none."""
+    explained = output.explained_percent
+    return math.isfinite(explained) and explained < POOR
+
+
+def _at_failures(setup: Setup) -> str:
+    """A way without simulations, where there is one; and why there are no standard errors."""
+    left_out = "; there are no standard errors: they hold at an optimum only"
+    study = setup.study
+    if not study.model.has_time or study.estimation.transcription != "shooting":
+        return left_out
+    return f"; transcription = 'collocation' simulates nothing on the way{left_out}"
+
+
+# --- Noise floor: what is said where `ml` does not find a noise level but holds it at a bound.
+
+
+def held_noise(objective: Objective, point: Point) -> str:
+    """A sentence to append to the outcome; empty where every noise level was found or known."""
+    held = [n for n, noise in point.noise.items() if noise.estimated and noise.at_bound]
+    return "".join(_told(objective, point, name) for name in held)
+
+
+def _told(objective: Objective, point: Point, name: str) -> str:
+    level, found = math.sqrt(point.noise[name].variance), _spread(objective, point, name)
+    if found > level:
+        where = f"upper bound {level:.3g}, although residuals of {found:.3g} are left"
+    elif any(b.name == name and _has_least(b, level) for b in objective.blocks):
+        where = f"lower bound {level:.3g}, although only residuals of {found:.3g} are left"
+    else:
+        where = (
+            f"floor {level:.3g}, a millionth of what the signal varies: residuals of {found:.3g} "
+            "are left, as of data without noise"
+        )
+    return (
+        f"; the noise of '{name}' is held at its {where}; standard errors, intervals, AIC and BIC "
+        "are those of noise of that level"
+    )
+
+
+def _spread(objective: Objective, point: Point, name: str) -> float:
+    """Root mean square of an output's weighted residuals."""
+    predictions = point.predictions or objective.predict(point.values)
+    assert isinstance(predictions, (list, tuple)), "the point was simulated before"
+    own = [
+        (block.scaling * residual, block.count)
+        for block, residual in zip(objective.blocks, objective.residuals(predictions), strict=True)
+        if block.name == name and not isinstance(block.sigma, float)
+    ]
+    count = sum(n for _, n in own)
+    return math.sqrt(sum(float(np.sum(r**2)) for r, _ in own) / max(count, 1))
+
+
+def _has_least(block: Block, level: float) -> bool:
+    """Whether the study sets this lower bound."""
+    return isinstance(block.sigma, Sigma) and math.isclose(block.sigma.min, level)
+
+
+# --- Settling: whether cases that begin long before their data have come to rest by then.
+
+
+def unsettled(setup: Setup, point: Point, n_samples: int) -> str:
+    """A word where cases that were left alone before their data would be elsewhere after longer.
+
+    They are begun once more as early again; what that does to the cost is what counts, since a
+    quantity that drifts and that nothing depends on does no harm.
+    """
+    early = {r.case.name for r in setup.records if _is_left_alone(r)}
+    if not early or point.predictions is not None:
+        return ""
+    study = setup.study
+    begins = {r.case.name: r.begin - SETTLING for r in setup.records}
+    cases = [replace(c, begin=begins[c.name]) if c.name in early else c for c in study.active_cases]
+    again = scored(prepare(study.with_(cases=cases)).calibration(), point.scales).at(point.q)
+    change = abs(again.cost - point.cost) if isinstance(again, Point) else math.inf
+    if change <= WORTH * point.square / n_samples:
+        return ""
+    names = ", ".join(f"'{n}'" for n in sorted(early)[:3]) + (", …" if len(early) > 3 else "")
+    told = f"the cost changes by {change:.3g}" if change < math.inf else "they cannot be simulated"
+    return (
+        f"; not every model state is steady before the data of {names}: begun {SETTLING:g} units "
+        f"of time earlier {told}; give these cases an earlier begin in "
+        "the study that 'estimica new' writes"
+    )
+
+
+def _is_left_alone(record: Record) -> bool:
+    """Whether a case begins so early that it is meant to be steady when its data begin."""
+    times = [float(m.time.min()) for m in record.outputs if len(m.time)]
+    calibrates = record.case.role == "calibrate" and record.case.begin_time is not None
+    return calibrates and bool(times) and min(times) - record.begin >= SETTLING

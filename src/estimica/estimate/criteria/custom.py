@@ -21,9 +21,10 @@ from estimica.base.code.run import run_code
 from estimica.base.code.trusted import TrustedCode, trusted_code
 from estimica.base.errors import EstimicaError, FitError
 from estimica.base.suggest import did_you_mean
+from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.loss import FLOOR
 from estimica.estimate.criteria.roughness import Around, Shape, is_hollow, kernel_width, shape_of
-from estimica.estimate.criteria.scoring import Block, Criterion, Scoring, Sigmas
+from estimica.estimate.criteria.scoring import Criterion, Scoring, Sigmas
 from estimica.source.formula import Formula, parse_formula
 
 #: what a criterion may be written in; `dt` is the time that a sample stands for

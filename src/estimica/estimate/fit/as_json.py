@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable
 
 from estimica.base.result import finite
-from estimica.estimate.fit.result import CaseFit, Fit, StartResult
-from estimica.estimate.identify.practical import Significance
+from estimica.estimate.fit.outputs import CaseFit
+from estimica.estimate.fit.result import Fit, StartResult
+from estimica.estimate.identify.accuracy import Significance
 from estimica.estimate.identify.twins import Twin
 from estimica.estimate.search.run import Iteration
 

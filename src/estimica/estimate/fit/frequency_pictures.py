@@ -8,7 +8,8 @@ import numpy as np
 
 from estimica.base.arrays import Complex, Vector
 from estimica.base.view import Across, Band, Curve, Panel, name_with_unit
-from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.study.record.transfer import Transfer
 
 MEASURED, SIMULATED = 7, 1  # of the palette, as over time

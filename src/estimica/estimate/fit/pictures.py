@@ -16,7 +16,8 @@ from estimica.base.view import Band, Curve, Curves, Panel, Ribbon, name_with_uni
 from estimica.estimate.fit import frequency_pictures as frequency
 from estimica.estimate.fit import point_pictures as points
 from estimica.estimate.fit.as_json import ranked
-from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.search.run import Iteration
 from estimica.study.case import InputColumn

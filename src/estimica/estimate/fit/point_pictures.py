@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import EstimicaError, FitError
 from estimica.base.signals import Signal
 from estimica.base.view import Across, Band, Curve, Curves, Panel, name_with_unit
-from estimica.estimate.fit.point_groups import Group, groups
-from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
 from estimica.study.record.axis import (
     input_along,
@@ -29,6 +30,9 @@ STEADY = 0.1  # share of its range by which an input may vary within a group
 ALIKE = 5e-3  # or share of its size
 TALL, SQUARE = 340, 380  # pixels
 LINE = 1  # of the palette, without groups
+MOST = 8  # groups in one picture
+BINS = 5  # where values lie anywhere
+CLEAR = 4.0  # a gap between groups, relative to the largest within
 
 
 def against_curves(fit: Fit, kind: str, against: str, by: str | None) -> Curves:
@@ -258,3 +262,61 @@ def _label(fit: Fit, name: str) -> str:
             return name_with_unit(name, q.unit)
     units = {unit_along(r, name) for r in fit.setup.records if name in names_along(r)}
     return name_with_unit(name, units.pop() if len(units) == 1 else "")
+
+
+# --- Groups: points whose value of one variable is about the same.
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Some of the points, and what they have in common in words."""
+
+    label: str
+    rows: Flags
+
+
+def groups(name: str, values: Vector) -> list[Group]:
+    """Points of one value each, or of values that lie together, or of equal shares."""
+    known = np.unique(values[np.isfinite(values)])
+    edges = _edges(known)
+    found = []
+    for low, high in pairwise(edges):
+        rows = (values >= low) & (values < high)
+        if rows.any():
+            found.append(Group(_group_label(name, values[rows], _spread(known)), rows))
+    return found
+
+
+def _edges(known: Vector) -> list[float]:
+    """Where one group ends and the next begins."""
+    inner: Vector = np.zeros(0)
+    gaps = np.diff(known)
+    if len(known) <= MOST:
+        inner = known[:-1] + gaps / 2
+    else:
+        order = np.argsort(gaps)[::-1]
+        sizes = gaps[order]
+        ratio = sizes[: MOST - 1] / np.maximum(sizes[1:MOST], 1e-300)
+        cut = int(np.argmax(ratio))
+        if ratio[cut] > CLEAR:
+            chosen = np.sort(order[: cut + 1])
+            inner = known[chosen] + gaps[chosen] / 2
+        else:
+            inner = np.quantile(known, np.arange(1, BINS) / BINS)
+    return [-np.inf, *map(float, inner), np.inf]
+
+
+def _spread(known: Vector) -> float:
+    return float(known[-1] - known[0]) if len(known) else 0.0
+
+
+def _group_label(name: str, values: Vector, spread: float) -> str:
+    low, high = float(values.min()), float(values.max())
+    if high - low <= 0.1 * spread or f"{low:.3g}" == f"{high:.3g}":
+        return f"{name} = {_rounded(float(values.mean()))}"
+    return f"{name} {_rounded(low)} … {_rounded(high)}"
+
+
+def _rounded(value: float) -> str:
+    """Three digits, as one would write them: 30000, not 3e+04."""
+    return f"{float(f'{value:.3g}'):.7g}"

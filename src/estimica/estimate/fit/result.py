@@ -12,32 +12,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base import view as show
-from estimica.base.arrays import Complex, Flags, Vector
+from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
 from estimica.estimate.criteria.scoring import Noise, Scales
-from estimica.estimate.identify.accuracy import Accuracy
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.identify.accuracy import Accuracy, Practical, Significance, practical
 from estimica.estimate.identify.invariants import Group
-from estimica.estimate.identify.practical import Practical, Significance, practical
 from estimica.estimate.identify.twins import Twin, is_moved, twin_advice
 from estimica.estimate.objective.residuals import Evaluations
 from estimica.estimate.search.run import Iteration, Status
-from estimica.estimate.unknowns import Unknown, Unknowns
+from estimica.estimate.unknowns import Unknowns
 from estimica.study.case import Case
-from estimica.study.record.transfer import Transfer
 from estimica.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from estimica.estimate.conclusion.discretisation import Discretisation
+    from estimica.estimate.conclusion.simulation_error import Discretisation
     from estimica.estimate.setup import Setup
-
-ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -51,129 +47,6 @@ class Outcome:
     def ok(self) -> bool:
         """Whether an optimum was found."""
         return self.status is Status.CONVERGED
-
-
-@dataclass(frozen=True, eq=False)
-class OutputComparison:
-    """One output of one case: what was measured and what the fitted model says."""
-
-    name: str
-    column: str
-    unit: str
-    time: Vector
-    measured: Vector
-    simulated: Vector
-    weight: float  # by which residuals were multiplied
-    compared: Vector = field(repr=False)  # residuals as scored: transformed where the study says so
-    reference: Vector = field(repr=False)  # measured values, transformed likewise
-    is_input: bool = False  # an input with errors, as measured and as estimated
-    #: of a frequency response, whose values are real and imaginary parts of c·G in turn
-    transfer: Transfer | None = None
-    prefilter: str = ""  # in words; residuals as scored and measured values are behind it
-    passed: float = 1.0  # share of white noise that passes the prefilter, in variance
-    transform: str = ""  # what is compared instead of the values, in words: log(y)
-    #: σ of what is compared, where samples have their own
-    sigma: Vector | None = field(default=None, repr=False)
-    #: −1 where the value is only known to be at or below what was measured, 1 where above
-    beyond: npt.NDArray[np.int8] | None = field(default=None, repr=False)
-    distribution: str = "normal"  # of the noise
-
-    @property
-    def censored(self) -> Flags:
-        """Which samples are only known to lie beyond a detection limit."""
-        return np.zeros(len(self.time), bool) if self.beyond is None else self.beyond != 0
-
-    @property
-    def residual(self) -> Vector:
-        """Simulated − measured."""
-        return self.simulated - self.measured
-
-    @property
-    def measured_response(self) -> Complex:
-        """The measured frequency response, one complex number for each frequency."""
-        return self._transfer.response(self.measured)
-
-    @property
-    def simulated_response(self) -> Complex:
-        """The frequency response of the fitted model."""
-        return self._transfer.response(self.simulated)
-
-    @property
-    def _transfer(self) -> Transfer:
-        if self.transfer is None:
-            raise FitError("F105", f"output '{self.name}' was measured over time; use measured")
-        return self.transfer
-
-    @property
-    def rmse(self) -> float:
-        """Root mean square of the residuals; of a frequency response √mean|ΔG|².
-
-        Like the percentages it is one of the values themselves, whatever was compared of them.
-        """
-        missed, _ = self._judged
-        return float(np.sqrt(np.mean(np.abs(missed) ** 2)))
-
-    @property
-    def fit_percent(self) -> float:
-        """100 (1 − |residual| / |measured − mean|): 100 is perfect, 0 no better than the mean."""
-        return _explained(*self._judged)
-
-    @property
-    def explained_percent(self) -> float:
-        """The same of what was compared: of logarithms where the study says so."""
-        return _explained(self.compared, self.reference) if self.transform else self.fit_percent
-
-    @property
-    def errn_percent(self) -> float:
-        """100 |residual| / |measured|: the normed error."""
-        residual, reference = self._judged
-        size = float(np.linalg.norm(reference))
-        return 100 * float(np.linalg.norm(residual)) / size if size else math.inf
-
-    @property
-    def _judged(self) -> tuple[Vector | Complex, Vector | Complex]:
-        """Residuals and measured values by which the fit is judged; responses as they are.
-
-        A transform is a matter of the search: nobody knows what 3 % of a logarithm are.
-        """
-        if self.transfer is None and self.transform:
-            return self.residual, self.measured
-        if self.transfer is None:
-            return self.compared, self.reference
-        return self.transfer.response(self.compared), self.transfer.response(self.reference)
-
-
-def _explained(residual: Vector | Complex, reference: Vector | Complex) -> float:
-    spread = float(np.linalg.norm(reference - reference.mean()))
-    missed = float(np.linalg.norm(residual))
-    # the mean of equal numbers differs from them by rounding
-    if spread <= ROUNDING * float(np.linalg.norm(reference)):
-        return 100.0 if missed == 0 else -math.inf
-    return 100 * (1 - missed / spread)
-
-
-@dataclass(frozen=True, eq=False)
-class CaseFit:
-    """One case: its outputs, and its own unknowns where it validates."""
-
-    name: str
-    role: str
-    outputs: tuple[OutputComparison, ...]
-    unknowns: tuple[Unknown, ...] = ()  # of a validating case; the others are in the fit
-    values: Vector = field(default_factory=lambda: np.zeros(0))
-    failure: str = ""  # why it could not be simulated
-
-    def __getitem__(self, name: str) -> OutputComparison:
-        """One output."""
-        for one in self.outputs:
-            if one.name == name:
-                return one
-        names = [o.name for o in self.outputs]
-        raise FitError(
-            "F010",
-            f"case '{self.name}' has no output '{name}'"
-            + (did_you_mean(name, names) or f" (there are {', '.join(names)})"),
-        )
 
 
 @dataclass(frozen=True)
@@ -329,13 +202,13 @@ class Fit:
 
     def table(self) -> show.Table:
         """Tuners, start values and disturbances with their intervals."""
-        from estimica.estimate.fit.tables import estimates
+        from estimica.estimate.fit.present import estimates
 
         return estimates(self)
 
     def quality(self) -> show.Table:
         """How well each output of each case is met."""
-        from estimica.estimate.fit.tables import quality
+        from estimica.estimate.fit.present import quality
 
         return quality(self)
 
@@ -361,7 +234,7 @@ class Fit:
 
     def page(self, *, against: str | None = None, by: str | None = None) -> show.Page:
         """All of it as a page, for files, the store and the workbench."""
-        from estimica.estimate.fit.page import page
+        from estimica.estimate.fit.present import page
 
         return page(self, against, by)
 
@@ -505,7 +378,7 @@ class Fit:
 
         Tools that import FMUs apply it to one; its `name` is that of the study where none is given.
         """
-        from estimica.estimate.fit.ssv import write_ssv
+        from estimica.estimate.fit.files import write_ssv
 
         return write_ssv(self, path, name)
 
@@ -514,6 +387,6 @@ class Fit:
 
         Without `case`, each case of several gets its own file, with its name in the file's.
         """
-        from estimica.estimate.fit.csv import write_csv
+        from estimica.estimate.fit.files import write_csv
 
         return write_csv(self, path, case)

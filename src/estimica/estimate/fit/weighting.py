@@ -14,8 +14,8 @@ from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.text import percent, short
+from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.prefilter import ErrorFilter
-from estimica.estimate.criteria.scoring import Block
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.setup import prepare
 from estimica.study.record.samples import Record

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from itertools import product as all_tuples
+
+import numpy as np
+
+from estimica.base.arrays import Vector
 
 DIGITS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+POWERS = (0, 1, 2, 3, -1, -2)
+MOST_UNKNOWNS = 5
+COARSEST = 1e-4  # error of the null directions above which anything could look like a sum
+SAME = 1e-4  # relative change of the ratio over the places that may be error
+LEAST_MOVED = 1e-3  # relative change over the places of an unknown whose exponent is believed
+FEWEST_PLACES = 4  # at which the ratio must come out the same
 
 
 @dataclass(frozen=True)
@@ -54,3 +66,81 @@ def _sum(terms: Sequence[tuple[str, float]]) -> str:
 
 def _bracketed(name: str) -> str:
     return f"({name})" if " " in name else name
+
+
+# --- Sums of two products, as J + m·r²: what one combination of several unknowns may look like.
+#
+# Let φ = A + k·B with products A and B of powers α and β. Its gradient by relative changes is
+# A·α + k·B·β: at every place a combination of the two exponent vectors, with k·B/A as their
+# ratio.
+
+
+def two_terms(
+    names: Sequence[str], places: Sequence[tuple[Vector, Vector]], tolerance: float
+) -> list[Invariant]:
+    """The one combination that (values, null directions) leave, where it is such a sum."""
+    if len(names) > MOST_UNKNOWNS or len(places) < FEWEST_PLACES or tolerance > COARSEST:
+        return []
+    if any((values == 0).any() for values, _ in places):
+        return []
+    gradients = np.array([_orthogonal(null / values) for values, null in places])
+    _, s, Vt = np.linalg.svd(gradients)
+    if s[1] <= tolerance * s[0] or (len(s) > 2 and s[2] > tolerance * s[0]):
+        return []
+    logs = np.array([np.log(np.abs(values)) for values, _ in places])
+    signs = np.array([np.sign(values) for values, _ in places])
+    moved = np.ptp(logs, axis=0) > LEAST_MOVED
+    for A, B in combinations(list(_exponents(Vt[:2], tolerance)), 2):
+        if not moved[(A != 0) | (B != 0)].all():
+            continue  # what stays where it is shows no exponent: any function would do
+        k = _factor(A, B, gradients, logs, signs, tolerance)
+        if k is not None:
+            first = product(_named(names, A)), 1.0
+            return [Invariant("sum", (first, (product(_named(names, B)), k)))]
+    return []
+
+
+def _orthogonal(rows: Vector) -> Vector:
+    """The one direction orthogonal to all rows."""
+    found: Vector = np.linalg.svd(rows)[2][-1]
+    return found
+
+
+def _exponents(plane: Vector, tolerance: float) -> Iterator[Vector]:
+    """Small whole exponents in a plane, the simplest first."""
+    for given in sorted(all_tuples(POWERS, repeat=plane.shape[1]), key=_length):
+        e = np.array(given, float)
+        off = float(np.linalg.norm(e - plane.T @ (plane @ e)))
+        if e.any() and off < 10 * tolerance * np.linalg.norm(e):
+            yield e
+
+
+def _length(exponents: Sequence[int]) -> tuple[object, ...]:
+    """Short products first, then those of the first names."""
+    divided = sum(x < 0 for x in exponents)
+    return sum(map(abs, exponents)), divided, [-x for x in exponents]
+
+
+def _factor(
+    A: Vector, B: Vector, gradients: Vector, logs: Vector, signs: Vector, tolerance: float
+) -> float | None:
+    """k, where it is the same at every place."""
+    basis = np.stack([A, B], axis=1)
+    if np.linalg.cond(basis) > 1e6:
+        return None
+    shares = np.linalg.lstsq(basis, gradients.T, rcond=None)[0]
+    if np.min(np.abs(shares[0])) < 1e-9:
+        return None
+    sign = np.prod(np.where(A % 2, signs, 1.0), axis=1) * np.prod(
+        np.where(B % 2, signs, 1.0), axis=1
+    )
+    k = shares[1] / shares[0] * np.exp(logs @ (A - B)) * sign
+    middle = float(np.median(k))
+    if not np.all(np.abs(k - middle) <= min(100 * tolerance, SAME) * abs(middle)):
+        return None
+    nearest = round(middle)
+    return float(nearest) if nearest and abs(middle - nearest) < 1e-4 * abs(middle) else middle
+
+
+def _named(names: Sequence[str], exponents: Vector) -> list[tuple[str, float]]:
+    return [(n, float(x)) for n, x in zip(names, exponents, strict=True) if x]

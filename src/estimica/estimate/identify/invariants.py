@@ -17,14 +17,15 @@ import numpy as np
 
 from estimica.base.arrays import Flags, Vector
 from estimica.base.text import listed
-from estimica.estimate.identify.invariant import Invariant
-from estimica.estimate.identify.two_terms import two_terms
+from estimica.estimate.identify.invariant import Invariant, two_terms
 
 LARGEST_POWER = 6  # of a recognised exponent, and of its denominator
 CLOSE = 2e-3  # how near a fraction an exponent must be at most; never nearer than its error
 FEWEST_PLACES = 3  # that tell a product from a sum, and both from what merely touches them
 MOVED = 0.01  # relative change from the estimate to a place that tells
 MOST_BASES = 400  # of pivot choices that are tried for the shortest words
+#: share of an unknown in a null direction from which on it counts as part of it
+SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,6 @@ class NullSpaceSample:
 
     values: Vector
     null: Vector
-
-
-#: share of an unknown in a null direction from which on it counts as part of it
-SHARE = 1e-3
 
 
 def groups(

@@ -8,16 +8,13 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-from scipy.linalg import lapack
 
 from estimica.base.arrays import Vector
 from estimica.estimate.criteria.scoring import Criterion, Noise, Scales, Scoring, Unscaled
 from estimica.estimate.objective.predictor import Failure, Prediction
+from estimica.estimate.objective.reduction import Reduction
 from estimica.estimate.objective.residuals import ResidualFunction
 
-#: numbers of the Jacobian that are reduced at a time: the whole of it is never held; so few that
-#: they stay in the processor's cache and that the linear algebra starts no threads for them
-AT_ONCE = 8192
 NONE: Scales = MappingProxyType({})
 #: what a step squares and adds up must stay below the largest double, 1.8e308
 SQUARED = 1e150
@@ -85,7 +82,7 @@ class Objective(ResidualFunction):
             scoring = self.criterion.score(residuals, self.sigmas(predictions))
         if not np.isfinite(scoring.cost):
             return self.failed(self.blocks[0].case, "the cost is not finite", values)
-        reduction = _Reduction(len(self.unknowns), self.n_samples)
+        reduction = Reduction(len(self.unknowns), self.n_samples)
         slopes = self.unknowns.slopes(q)
         for k, prediction in enumerate(predictions):
             if self.blocks[k].filter is None:
@@ -109,7 +106,7 @@ class Objective(ResidualFunction):
 
     def _reduce(
         self,
-        reduction: _Reduction,
+        reduction: Reduction,
         k: int,
         prediction: Prediction,
         scoring: Scoring,
@@ -193,7 +190,7 @@ class Objective(ResidualFunction):
 
     def _reduce_filtered(
         self,
-        reduction: _Reduction,
+        reduction: Reduction,
         k: int,
         prediction: Prediction,
         scoring: Scoring,
@@ -229,7 +226,7 @@ class Objective(ResidualFunction):
                 prediction: Prediction = prediction,
                 reduce: Callable[..., None] = reduce,
             ) -> Vector:
-                reduction = _Reduction(len(self.unknowns), len(self.blocks[k].measured.value))
+                reduction = Reduction(len(self.unknowns), len(self.blocks[k].measured.value))
                 reduce(reduction, k, prediction, scoring, slopes, emphasis)
                 return reduction.result()[0]
 
@@ -278,7 +275,7 @@ class Objective(ResidualFunction):
         known = self._known_before(self.unknowns.values(q), self.unknowns.slopes(q))
         return float(sum(distance**2 for _, _, distance in known))
 
-    def _priors(self, reduction: _Reduction, values: Vector, slopes: Vector) -> float:
+    def _priors(self, reduction: Reduction, values: Vector, slopes: Vector) -> float:
         cost = 0.0
         for k, slope, distance in self._known_before(values, slopes):
             row = np.zeros(len(self.unknowns) + 1)
@@ -356,71 +353,3 @@ def with_curvature_of(judge: Objective, point: Point) -> Point:
     seen = point if point.predictions is not None else judge.at(point.q)
     assert isinstance(seen, Point), "the point was simulated before"
     return seen
-
-
-class _Reduction:
-    """Collects rows of [J ρ] and keeps only their triangular factor."""
-
-    def __init__(self, n: int, samples: int) -> None:
-        self._n = n
-        room = max(AT_ONCE // (n + 1), 4 * (n + 2))
-        # the factor so far stands on top of the rows that came since
-        self._rows = np.empty((min(max(samples, n + 2), room), n + 1), order="F")
-        self._used = 0
-        self._upper = np.tri(n + 1, dtype=bool).T
-
-    def add(
-        self,
-        scored: Vector,
-        multiplier: float | Vector,
-        slope: Vector,
-        columns: Sequence[int],
-        extra: int | None,
-        factors: Vector,
-    ) -> None:
-        """Rows of one block: multiplier · slope · factor in the unknowns' columns, and ρ."""
-        begin = 0
-        while begin < len(scored):
-            count = min(len(self._rows) - self._used, len(scored) - begin)
-            part = slice(begin, begin + count)
-            m = multiplier if np.ndim(multiplier) == 0 else multiplier[part]  # type: ignore[index]
-            rows = self._rows[self._used : self._used + count]
-            rows[:] = 0.0
-            rows[:, -1] = scored[part]
-            for j, column in enumerate(columns):
-                np.multiply(slope[part, j], m * factors[column], out=rows[:, column])
-            if extra is not None:
-                rows[:, extra] = m * factors[extra]
-            self._used += count
-            begin += count
-            if self._used == len(self._rows):
-                self._factorise()
-
-    def add_row(self, row: Vector) -> None:
-        """One row of [J ρ]."""
-        if self._used == len(self._rows):
-            self._factorise()
-        self._rows[self._used] = row
-        self._used += 1
-
-    def _factorise(self) -> None:
-        """Put the triangular factor in place of the rows."""
-        if self._used <= self._n:
-            return
-        rows = self._rows[: self._used]
-        whole = rows if self._used == len(self._rows) else np.asfortranarray(rows)
-        factored = lapack.dgeqrf(whole, overwrite_a=1)[0]
-        self._used = self._n + 1
-        self._rows[: self._used] = np.where(self._upper, factored[: self._used], 0.0)
-
-    def result(self) -> tuple[Vector, Vector, float]:
-        """(R, b, Σρ²): the triangular factor of J, and what of ρ lies in its range."""
-        n = self._n
-        self._factorise()
-        factor = np.zeros((n + 1, n + 1))
-        factor[: self._used] = self._rows[: self._used]
-        if self._used <= n:  # fewer rows than unknowns: not triangular yet
-            factor = np.asarray(np.linalg.qr(factor, mode="r"))
-        with np.errstate(over="ignore"):  # told by who needs it
-            square = float(np.sum(factor[:, n] ** 2))
-        return factor[:n, :n], factor[:n, n], square

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,11 +11,13 @@ import numpy as np
 from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import SimulationError
 from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
-from estimica.estimate.objective.noise_level import LevelFormula, NoiseLevel, level_formulas
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.simulate.engine.run import Options
 from estimica.simulate.failure import failure_text
-from estimica.study.record.samples import Record
+from estimica.source.formula import Formula
+from estimica.study.record.noise import SigmaFormula
+from estimica.study.record.samples import MeasuredOutput, Record
+from estimica.study.record.transfer import Transfer
 
 Rows = slice | Indices
 EVERY = slice(None)
@@ -190,3 +192,122 @@ def _stamps(record: Record) -> tuple[Vector, Sequence[Rows]]:
         return own[0], [EVERY] * len(own)
     union = np.unique(np.concatenate(own))
     return union, [np.searchsorted(union, t) for t in own]
+
+
+Moving = tuple[Vector, Vector]  # values and slopes of a variable at the stamps of an output
+
+
+# --- Noise level: σ of every sample by its formula, with derivatives by the unknowns of its case.
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLevel:
+    """σ at the stamps of an output; `slope` as that of its prediction, and by its disturbance."""
+
+    value: Vector  # (N,)
+    slope: Vector  # (N, m)
+    by_disturbance: Vector  # (N,)
+
+
+class LevelFormula:
+    """The formula of one output's σ, bound to the tuners and variables of its case.
+
+    `moving` are the simulated variables in it. A tuner comes before a variable, and both before a
+    column of the same name.
+    """
+
+    def __init__(
+        self, of: MeasuredOutput, sigma: SigmaFormula, links: ParameterMap, varying: Collection[str]
+    ):
+        self._name, self._formula, self._known = of.name, sigma.formula, sigma.known
+        self._tuners, self._fixed = links.tuners, links.fixed
+        simulated = [n for n in self._formula.names if n == of.name or n in varying]
+        self.moving = [n for n in simulated if n not in (*links.tuners, *links.fixed)]
+        own = {*links.tuners, *self.moving}
+        self._partials = {n: self._formula.partial(n) for n in self._formula.names if n in own}
+
+    def at(
+        self, tuners: Vector, variables: Mapping[str, Moving], disturbed: bool
+    ) -> NoiseLevel | str:
+        """The level at values of the tuners and of what is simulated, or why there is none."""
+        like, own_slope = variables[self._name]
+        known: dict[str, float | Vector] = {**self._known, **self._fixed}
+        known |= {n: v for n, (v, _) in variables.items() if n in self.moving}
+        known |= dict(zip(self._tuners, map(float, tuners), strict=True))
+        sigma = _broadcast(self._formula, known, like)
+        wrong = np.flatnonzero(~(np.isfinite(sigma) & (sigma > 0)))
+        if len(wrong):
+            return (
+                f"sigma '{self._formula.text}' of output '{self._name}' is {sigma[wrong[0]]:g} at "
+                f"its sample {wrong[0] + 1}, and must be positive; give its tuners bounds, or "
+                "scale = 'log'"
+            )
+        slope, by_disturbance = np.zeros_like(own_slope), np.zeros_like(like)
+        for name, partial in self._partials.items():
+            change = _broadcast(partial, known, like)
+            if name in self.moving:
+                slope += change[:, None] * variables[name][1]
+                if disturbed and name == self._name:
+                    by_disturbance += change
+            elif slope.shape[1]:  # not where nothing is differentiated
+                slope[:, self._tuners.index(name)] += change
+        return NoiseLevel(sigma, slope, by_disturbance)
+
+
+def level_formulas(
+    record: Record, links: ParameterMap, varying: Collection[str]
+) -> tuple[LevelFormula | None, ...]:
+    """The formulas of σ of a case, none for outputs without one."""
+    return tuple(
+        LevelFormula(m, m.sigma, links, varying) if isinstance(m.sigma, SigmaFormula) else None
+        for m in record.outputs
+    )
+
+
+def _broadcast(formula: Formula, known: Mapping[str, float | Vector], like: Vector) -> Vector:
+    with np.errstate(all="ignore"):
+        value = formula.at({n: known[n] for n in formula.names})
+    return np.broadcast_to(np.asarray(value, np.float64), like.shape).copy()
+
+
+# --- FrequencyPredictor: the frequency responses of one case at the measured frequencies.
+
+
+class FrequencyPredictor(Predictor):
+    """Responses z = c·G(jω; θ) as real and imaginary parts in turn."""
+
+    def __init__(
+        self,
+        model: Model,
+        record: Record,
+        links: ParameterMap,
+        fixed: Mapping[str, float],
+        places: UnknownIndex,
+    ) -> None:
+        super().__init__(record, links, places)
+        self.transfers = transfers_of(record)
+        self.times = np.unique(np.concatenate([t.omega for t in self.transfers]))
+        self._rows = [np.searchsorted(self.times, t.omega) for t in self.transfers]
+        parameters, starts = split(model, fixed)
+        self.response = model.frequency_experiment(
+            self.times,
+            {n: float(s.value[0]) for n, s in record.inputs.items()},
+            parameters,
+            starts,
+            transfers=[(t.output, t.input) for t in self.transfers],
+            wrt=[*links.parameters, *places.starts],
+            operating_point=record.case.operating_point or "steady",
+        )
+
+    def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
+        """Re and Im of transfer `k` in turn, and their slopes."""
+        rows, c = self._rows[k], self.transfers[k].amplitude
+        parts = slice(2 * k, 2 * k + 2)
+        value = run.Y[rows, parts] * c[:, None]
+        slope = run.YS[rows, parts, :] * c[:, None, None]
+        return value.ravel(), slope.reshape(value.size, slope.shape[2])
+
+
+def transfers_of(record: Record) -> list[Transfer]:
+    """The transfers of a frequency case."""
+    return [m.transfer for m in record.outputs if m.transfer is not None]

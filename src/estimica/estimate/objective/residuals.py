@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.estimate.criteria.scoring import Block, Criterion, Unscaled
+from estimica.estimate.criteria.block import Block
+from estimica.estimate.criteria.scoring import Criterion, Unscaled
 from estimica.estimate.objective.predictor import Failure, Prediction, Predictor
 from estimica.estimate.unknowns import Unknowns
 

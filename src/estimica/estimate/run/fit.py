@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 from time import perf_counter
+
+import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.estimate.conclusion.run import conclude
 from estimica.estimate.fit.result import Fit
-from estimica.estimate.objective.cost import Objective, Point
+from estimica.estimate.identify.twins import Twin, allowed, is_apart, symmetry, twins
+from estimica.estimate.objective.cost import Objective, Point, scored
 from estimica.estimate.objective.residuals import ResidualFunction
-from estimica.estimate.run.exchanges import with_twins
-from estimica.estimate.search.methods import METHODS
-from estimica.estimate.search.minimise import led_by_gradients, minimise
-from estimica.estimate.search.robust_scales import with_scales
-from estimica.estimate.search.run import Iteration, Limits, SearchResult
-from estimica.estimate.setup import Setup, prepare
+from estimica.estimate.run.one_start import OnProgress, find
+from estimica.estimate.search.run import Status
+from estimica.estimate.setup import prepare
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.threads import one_thread
-from estimica.study.estimation import Estimation
 from estimica.study.study import Study
 
-
-@dataclass(frozen=True, eq=False)
-class Progress:
-    """What there is to tell while a fit runs."""
-
-    iteration: Iteration
-    names: tuple[str, ...]  # of the unknowns
-    start: int = 0  # which of several starts
-    starts: int = 1
-
-
-OnProgress = Callable[[Progress], None]
+SHARE = 4  # of what the search took, one part is spent: a look costs a quarter of a fit at most
+FEWEST = 12  # evaluations that any fit can afford: all exchanges of three unknowns, adapted
+MOST = 60  # more are not worth it: several starts look farther
+EQUAL = 1e-3  # of what noise allows: nothing more is to be gained
+REFITTED = 8  # steps in which the others adapt: a factor of two each is 256 in all
+GAINED = 0.75  # of what is lost is left after a step that leads somewhere
 
 
 @one_thread()
@@ -63,45 +57,88 @@ def fit(
     return with_twins(found, cases)
 
 
-def find(
-    setup: Setup, cases: ResidualFunction, start: Vector, progress: OnProgress | None = None
-) -> SearchResult:
-    """Search from one start with the study's method and transcription."""
-    estimation = setup.study.estimation
-    names = tuple(u.label for u in cases.unknowns.items)
-
-    def tell(iteration: Iteration, point: Point) -> None:
-        if progress:
-            progress(Progress(iteration, names))
-
-    if estimation.transcription == "multiple-shooting":
-        from estimica.estimate.shooting.run import multiple_shooting
-
-        found = multiple_shooting(setup, cases, start, limits_of(estimation), tell)
-        return led_by_gradients(cases, found, "multiple-shooting")
-    if estimation.transcription == "collocation":
-        from estimica.estimate.collocation.run import collocation
-
-        found = collocation(setup, cases, start, limits_of(estimation), tell)
-        return led_by_gradients(cases, found, "collocation")
-    return shooting(cases, estimation, start, tell)
+# --- Exchanges: a cheap look for twins of an estimate, by exchanging unknowns and changing signs.
 
 
-def shooting(
-    cases: ResidualFunction,
-    estimation: Estimation,
-    start: Vector,
-    tell: Callable[[Iteration, Point], None] | None = None,
-) -> SearchResult:
-    """Search by simulating each case as a whole."""
+def twins_by_exchange(fit: Fit, cases: ResidualFunction) -> tuple[Twin, ...]:
+    """Twins of a fit by exchanging two unknowns or changing signs, the others adapting."""
+    estimation = fit.study.estimation
+    if fit.outcome.status is not Status.CONVERGED or estimation.transcription != "shooting":
+        return ()
+    if fit.rough.reason or not np.isfinite(fit.cost):
+        return ()
+    objective = scored(cases.counted_anew(), fit.scales)
+    spent = fit.evaluations.sensitivities // max(len(cases.predictors), 1)
+    most = min(max(spent // SHARE, FEWEST), MOST)
+    found: list[Twin] = []
+    for values, held in _mapped(fit):
+        left = most - objective.evaluations.sensitivities // max(len(cases.predictors), 1)
+        if left <= 0:
+            break
+        point = _settled(fit, objective, values, held, left)
+        if point is not None and all(_is_new(fit, point, t) for t in found):
+            words = symmetry(fit, point.values)
+            found.append(Twin(fit.unknowns.named(point.values), point.cost, 0, words))
+    return tuple(found)
 
-    def once(objective: Objective, q: Vector, limits: Limits) -> SearchResult:
-        method = METHODS[estimation.method]()
-        return minimise(objective, method, q, limits, tell, persistent=True)
 
-    return with_scales(cases, start, limits_of(estimation), once)
+def _mapped(fit: Fit) -> Iterator[tuple[Vector, tuple[int, ...]]]:
+    """(values, what was exchanged) that the bounds allow and that are another place."""
+    items = fit.unknowns.items
+    tuners = [k for k, u in enumerate(items) if u.kind == "tuner" and fit.accuracy.identifiable[k]]
+    tuners = [k for k in tuners if not fit.at_bound[k]]
+    changes: list[tuple[tuple[int, ...], dict[int, float]]] = [
+        ((i, j), {i: fit.values[j], j: fit.values[i]})
+        for i, j in combinations(tuners, 2)
+        if items[i].unit == items[j].unit and items[i].log == items[j].log
+    ]
+    for count in (1, 2):
+        changes += [(c, {k: -fit.values[k] for k in c}) for c in combinations(tuners, count)]
+    for held, change in changes:
+        if all(items[k].min < v < items[k].max and (v > 0 or not items[k].log)
+               for k, v in change.items()):  # fmt: skip
+            values = fit.values.copy()
+            values[list(change)] = list(change.values())
+            if is_apart(fit, fit.values, values):
+                yield values, held
 
 
-def limits_of(estimation: Estimation) -> Limits:
-    """When the search of a study ends."""
-    return Limits(estimation.tolerance, estimation.max_iterations, estimation.max_seconds)
+def _settled(
+    fit: Fit, objective: Objective, values: Vector, held: tuple[int, ...], most: int
+) -> Point | None:
+    """The point as good as the estimate to which the others adapt; none where there is none."""
+    unknowns, enough = objective.unknowns, allowed(fit)
+    others = [k for k in range(len(values)) if k not in held]
+    q, best = unknowns.coordinates(values), None
+    lost = np.inf
+    for _ in range(min(REFITTED, most)):
+        with np.errstate(all="ignore"):  # far from the data anything may overflow
+            point = objective.at(unknowns.clipped(q))
+        if not isinstance(point, Point) or point.cost - fit.cost > GAINED * lost:
+            break
+        lost = point.cost - fit.cost
+        best = point
+        if not others or lost <= EQUAL * enough:
+            break
+        q = q.copy()
+        step = -np.linalg.lstsq(point.R[:, others], point.b, rcond=1e-10)[0]
+        near = unknowns.near(q)[others]
+        q[others] += np.clip(step, -near, near)
+    is_twin = best is not None and lost <= enough and is_apart(fit, fit.values, best.values)
+    return best if is_twin else None
+
+
+def with_twins(fit: Fit, cases: ResidualFunction) -> Fit:
+    """The fit with its twins: where several starts have led, and what exchanges lead to."""
+    found = list(twins(fit))
+    for one in twins_by_exchange(fit, cases):
+        values = np.array([one.values[u.label] for u in fit.unknowns.items])
+        known = [np.array([t.values[u.label] for u in fit.unknowns.items]) for t in found]
+        if all(is_apart(fit, k, values) for k in known):
+            found.append(one)
+    return replace(fit, twins=tuple(found)) if found else fit
+
+
+def _is_new(fit: Fit, point: Point, twin: Twin) -> bool:
+    known = np.array([twin.values[u.label] for u in fit.unknowns.items])
+    return is_apart(fit, known, point.values)

@@ -7,15 +7,17 @@ by what an undamped step promises there, and by trials along it and along single
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 import numpy as np
 
 from estimica.base.arrays import Flags, Indices, Vector
-from estimica.estimate.objective.cost import Point
+from estimica.estimate.criteria.block import Block
+from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
+from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.bounded_step import least_squares
 from estimica.estimate.unknowns import Unknowns
 
@@ -41,6 +43,16 @@ RCOND = 1e-10
 OF_VALUE, OF_SIZE = (0.01, 0.1, 0.5, 1.0), (0.1, 1.0)
 #: a coordinate is of size one at the start: one that is so large may have run away
 RUNAWAY = 1e3
+#: errors of a whole run over the tolerance of one step: they add up
+GROWN = 10.0
+#: residuals over the signal that are nothing but rounding of the numbers themselves
+ROUNDING = 8 * float(np.finfo(float).eps)
+EXTREME = 1e3  # times the typical size, or less than that part of it
+NAMED = 3  # unknowns of a step that several take part in
+HELP = (
+    "keep the tuners where the model works (min, max, scale = 'log'), start elsewhere "
+    "(starts = 20), or look at the model there"
+)
 
 
 class PointKind(Enum):
@@ -241,3 +253,116 @@ class Neighbourhood:
     def _is_better(self, trial: Point) -> bool:
         least = GAIN_AT_RESOLUTION if self.resolved else GAIN
         return trial.cost < self.point.cost - least * self.point.square
+
+
+# --- Resolution: residuals so small that they may be errors of the simulation.
+
+
+def is_rounding(objective: Objective, point: Point) -> bool:
+    """Whether the model meets all samples to the last digits, so that no other point is better."""
+    predictions = objective.predict(point.values)
+    if isinstance(predictions, Failure) or not _is_all_residuals(objective):
+        return False
+    pairs = zip(objective.blocks, objective.errors(predictions), strict=True)
+    return all(bool(np.linalg.norm(e) <= ROUNDING * np.linalg.norm(_signal(b))) for b, e in pairs)
+
+
+def is_at_resolution(objective: Objective, point: Point) -> bool:
+    """Whether all residuals at a point are within the accuracy of the simulation."""
+    predictions = objective.predict(point.values)
+    if isinstance(predictions, Failure) or not _is_all_residuals(objective):
+        return False
+    return are_at_resolution(objective, objective.residuals(predictions))
+
+
+def are_at_resolution(cases: ResidualFunction, residuals: Sequence[Vector]) -> bool:
+    """Whether residuals of all blocks are within the accuracy of the simulation."""
+    accuracies = [p.accuracy for p in cases.predictors for _ in p.record.outputs]
+    for block, residual, accuracy in zip(cases.blocks, residuals, accuracies, strict=True):
+        signal = block.filtered(_signal(block))
+        # an offset, which a disturbance may be, is not simulated
+        varying = signal - np.mean(signal)
+        if np.linalg.norm(residual) > GROWN * accuracy * np.linalg.norm(varying):
+            return False
+    return True
+
+
+def _is_all_residuals(objective: Objective) -> bool:
+    """Whether small residuals make a small cost: priors and criteria of one's own ask for more."""
+    criterion = objective.criterion
+    own = criterion.may_be_rough or not criterion.has_only_residuals
+    return not own and not any(u.prior for u in objective.unknowns.items)
+
+
+def _signal(block: Block) -> Vector:
+    """What was measured, as it is compared."""
+    m = block.measured
+    return m.value if m.transform is None else m.transform.value(m.value)
+
+
+# --- Failing region: what is said where the cost falls towards simulations that fail.
+
+
+def stopped_at(unknowns: Unknowns, point: Point, blocked: Sequence[FailingStep]) -> str:
+    """Which unknown leads where which simulation fails, why, and what to do about it."""
+    single = [b for b in blocked if b.unknown is not None]
+    first = (single or blocked)[0]
+    ways = [_way(unknowns, point, b) for b in single] or [_step(unknowns, point, first)]
+    return (
+        f"stopped at a region where the simulation fails{_extremes(unknowns, point)}: the cost "
+        f"still falls with {' and with '.join(ways)}, but the simulation of case "
+        f"'{first.failure.case}' fails "
+        f"there: {first.failure.message}; this is not an optimum; {HELP}"
+    )
+
+
+def _extremes(unknowns: Unknowns, point: Point) -> str:
+    """The unknowns that have left their order of magnitude, which may be why simulations fail."""
+    far = unknowns.is_beyond(point.q, EXTREME) | unknowns.is_below(point.q, 1 / EXTREME)
+    named = [f"'{unknowns.items[k].label}' = {point.values[k]:.3g}" for k in np.flatnonzero(far)]
+    return f", with {' and '.join(named)}" if named else ""
+
+
+def among_failures(count: int, last: Failure | None) -> str:
+    """The same where too many simulations have failed to look for a way around them."""
+    assert last is not None
+    where = ", ".join(f"{n} = {v:.6g}" for n, v in last.values.items())
+    return (
+        f"stopped at a region where the simulation fails: {count} simulations failed, the last of "
+        f"case '{last.case}' with {where}: {last.message}; this is not an optimum; {HELP}"
+    )
+
+
+def failing_pieces(message: str) -> str:
+    """The same where cases are simulated in pieces."""
+    return (
+        f"stopped at a region where the simulation fails: {message}; this is not an optimum; {HELP}"
+    )
+
+
+def beside(failure: Failure) -> str:
+    """The same where no gradient says whether the cost still falls towards what fails."""
+    where = ", ".join(f"{n} = {v:.6g}" for n, v in failure.values.items())
+    return (
+        f"stopped at a region where the simulation fails: no neighbour that can be simulated is "
+        f"lower, but the simulation of case '{failure.case}' fails right beside, with {where}: "
+        f"{failure.message}; this need not be an optimum; {HELP}"
+    )
+
+
+def _way(unknowns: Unknowns, point: Point, blocked: FailingStep) -> str:
+    assert blocked.unknown is not None
+    label = unknowns.items[blocked.unknown].label
+    here, there = float(point.values[blocked.unknown]), blocked.failure.values[label]
+    return f"'{label}' {'above' if there > here else 'below'} {here:.9g} (tried: {there:.9g})"
+
+
+def _step(unknowns: Unknowns, point: Point, blocked: FailingStep) -> str:
+    """The unknowns that a step changes most, relative to their size."""
+    there = np.array([blocked.failure.values[u.label] for u in unknowns.items])
+    moved = np.abs(unknowns.coordinates(there) - point.q) / np.maximum(np.abs(point.q), 1e-300)
+    most = [int(k) for k in np.argsort(-moved)[:NAMED] if moved[k] > 0.1 * moved.max()]
+    changed = (
+        f"'{unknowns.items[k].label}' from {point.values[k]:.9g} to {there[k]:.9g}" for k in most
+    )
+    return "a step of " + ", ".join(changed)

@@ -14,7 +14,7 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.search.failing_region import beside
+from estimica.estimate.search.optimality import beside
 from estimica.estimate.search.run import Iteration, Limits, OnIteration, SearchResult, Status
 
 Evaluate = Callable[[Vector], Point | Failure]

@@ -18,16 +18,13 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.estimate.objective.cost import Objective, Point, scored, scored_by
 from estimica.estimate.objective.residuals import ResidualFunction
-from estimica.estimate.search.failing_region import failing_pieces
-from estimica.estimate.search.optimality import DENIED
-from estimica.estimate.search.resolution import are_at_resolution
+from estimica.estimate.search.optimality import DENIED, are_at_resolution, failing_pieces
 from estimica.estimate.search.robust_scales import PASSES, UNSETTLED, ScaleIteration
 from estimica.estimate.search.run import Iteration, Limits, SearchResult, Status
 from estimica.estimate.setup import Setup
 from estimica.estimate.shooting.agreement import TranscriptionResult, final_point, unconverged_point
 from estimica.estimate.shooting.continuity import Linearised, Step, information, step
-from estimica.estimate.shooting.frequency_refusal import equations_of, require_time_cases
-from estimica.estimate.shooting.segments import SegmentedCase
+from estimica.estimate.shooting.segments import SegmentedCase, equations_of, require_time_cases
 from estimica.estimate.shooting.stitching import AllSegments, ScoredSegments, SegmentedStudy
 from estimica.simulate.modelica.model import ModelicaModel
 

@@ -13,7 +13,8 @@ import numpy as np
 from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
-from estimica.estimate.criteria.scoring import Block, Noise
+from estimica.estimate.criteria.block import Block
+from estimica.estimate.criteria.scoring import Noise
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.predictor import Failure, Prediction
 from estimica.infer.bootstrap.inversion import inverse

@@ -10,7 +10,8 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import Freedom, freedom
-from estimica.estimate.criteria.scoring import Block, Scoring
+from estimica.estimate.criteria.block import Block
+from estimica.estimate.criteria.scoring import Scoring
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import BlockInformation, Objective, scored
 from estimica.estimate.objective.predictor import Failure, Prediction

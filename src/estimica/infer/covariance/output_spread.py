@@ -11,7 +11,8 @@ from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.freedom import effective
 from estimica.estimate.conclusion.identifiability import direction_error, null_space
-from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.setup import prepare
 from estimica.infer.covariance.linearisation import LinearisedFit, output_slopes

@@ -22,7 +22,7 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, Point, scored, scored_at
 from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.run.fit import fit as estimate
-from estimica.estimate.run.fit import limits_of
+from estimica.estimate.run.one_start import limits_of
 from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.minimise import minimise
 from estimica.estimate.setup import Setup, prepare

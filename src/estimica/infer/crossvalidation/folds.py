@@ -10,7 +10,7 @@ import numpy as np
 
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
-from estimica.estimate.criteria.scoring import Block
+from estimica.estimate.criteria.block import Block
 from estimica.estimate.objective.cost import (
     Objective,
     Point,

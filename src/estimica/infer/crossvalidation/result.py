@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from estimica.base import view as show
 from estimica.base.arrays import Indices, Vector
-from estimica.estimate.fit.result import Fit, OutputComparison
+from estimica.estimate.fit.outputs import OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.infer.refit import unfinished
 from estimica.study.record.transfer import Transfer
 

@@ -14,7 +14,8 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.prefilter import error_filter
-from estimica.estimate.fit.result import Fit, OutputComparison
+from estimica.estimate.fit.outputs import OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit as estimate
 from estimica.estimate.search.run import Status
 from estimica.execute.outcome import Outcome

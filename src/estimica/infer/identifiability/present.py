@@ -13,7 +13,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.base.text import short
 from estimica.base.view import Curves, Heat, Page, Section, Table, without_empty
 from estimica.estimate.fit.as_json import twin_as_object
-from estimica.estimate.identify.practical import Significance
+from estimica.estimate.identify.accuracy import Significance
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.identifiability.run import Identifiability
 from estimica.infer.sensitivity import present as measures_show

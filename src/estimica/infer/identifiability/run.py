@@ -16,7 +16,7 @@ from estimica.base.errors import FitError
 from estimica.base.text import listed
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.result import Identifiability as FitIdentifiability
-from estimica.estimate.identify.practical import Practical
+from estimica.estimate.identify.accuracy import Practical
 from estimica.estimate.identify.twins import Twin, twin_advice
 from estimica.estimate.run.fit import fit as estimate
 from estimica.estimate.setup import prepare

@@ -11,11 +11,11 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.run import conclude
-from estimica.estimate.criteria.scoring import Block
+from estimica.estimate.criteria.block import Block
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, Point, scored
 from estimica.estimate.objective.predictor import Failure
-from estimica.estimate.run.fit import shooting
+from estimica.estimate.run.one_start import shooting
 from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.estimate.criteria.noise_law import LAWS, LOG_2PI
-from estimica.estimate.criteria.noise_likelihood import residual_limits
-from estimica.estimate.criteria.scoring import Block
+from estimica.estimate.criteria.block import Block
+from estimica.estimate.criteria.noise_likelihood import LAWS, LOG_2PI, residual_limits
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Failure
 from estimica.infer.posterior.chain import Chain

@@ -12,8 +12,8 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.estimate.conclusion.likelihood import information
 from estimica.estimate.objective.cost import Objective, scored
-from estimica.estimate.run.fit import limits_of
 from estimica.estimate.run.multistart import start_points
+from estimica.estimate.run.one_start import limits_of
 from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.run import Status, search
 from estimica.estimate.setup import Setup, prepare

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import gammaincc
 
 from estimica.base.errors import EstimicaError
-from estimica.estimate.fit.result import Fit, OutputComparison
+from estimica.estimate.fit.outputs import OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.infer.residuals.run import residuals
 from estimica.infer.residuals.verdict import errors_in_words, listed
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from estimica.base.arrays import Vector
-from estimica.estimate.fit.result import OutputComparison
+from estimica.estimate.fit.outputs import OutputComparison
 
 
 def quantile_residuals(output: OutputComparison, residual: Vector) -> Vector:

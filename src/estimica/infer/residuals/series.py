@@ -10,7 +10,8 @@ import numpy as np
 
 from estimica.base.arrays import Indices, Vector
 from estimica.base.signals import Signal
-from estimica.estimate.fit.result import CaseFit, Fit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.fit.result import Fit
 from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.output_spread import parameter_spread
 from estimica.infer.covariance.spacing import Spacing, spacing

@@ -6,7 +6,8 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
-from estimica.estimate.fit.result import CaseFit, Fit
+from estimica.estimate.fit.outputs import CaseFit
+from estimica.estimate.fit.result import Fit
 from estimica.infer.covariance.linearisation import LinearisedFit
 from estimica.infer.covariance.output_spread import chain_of, level_of, slopes_of
 from estimica.infer.residuals.quantiles import quantile_residuals

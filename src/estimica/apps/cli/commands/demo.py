@@ -66,7 +66,7 @@ def _fitted(folder: Path, seed: int) -> Fit:
 def comparison(found: Fit) -> Table:
     """Truth beside estimates, the variances of the noise among them."""
     from estimica.base.text import rounded, short
-    from estimica.estimate.fit.tables import estimates
+    from estimica.estimate.fit.present import estimates
 
     rows: list[tuple[object, ...]] = []
     for k, row in enumerate(estimates(found).rows):

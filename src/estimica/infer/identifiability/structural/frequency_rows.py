@@ -8,8 +8,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
-from estimica.estimate.objective.frequency import FrequencyPredictor
-from estimica.estimate.objective.predictor import split
+from estimica.estimate.objective.predictor import FrequencyPredictor, split
 from estimica.estimate.setup import Setup
 
 SAMPLES = 400

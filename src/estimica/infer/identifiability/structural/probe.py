@@ -22,8 +22,7 @@ from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Model
 from estimica.estimate.conclusion.identifiability import sizes
 from estimica.estimate.identify.accuracy import NOTHING
-from estimica.estimate.objective.frequency import FrequencyPredictor
-from estimica.estimate.objective.predictor import Predictor, split
+from estimica.estimate.objective.predictor import FrequencyPredictor, Predictor, split
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.setup import Setup
 from estimica.infer.identifiability.structural.elimination import Elimination

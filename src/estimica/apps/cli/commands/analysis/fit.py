@@ -27,7 +27,7 @@ from estimica.base.view import status_line, text
 if TYPE_CHECKING:
     from estimica.base.problems import Problem
     from estimica.estimate.fit.result import Fit
-    from estimica.estimate.run.fit import Progress
+    from estimica.estimate.run.one_start import Progress
     from estimica.execute.runs.writer import RunWriter
     from estimica.study.study import Study
 
