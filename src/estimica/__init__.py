@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from estimica.experiment import signals
     from estimica.experiment.design_input import design_input
     from estimica.experiment.frequency.run import frequency_estimate
-    from estimica.experiment.guess.bode import bode_guess
-    from estimica.experiment.guess.step_response import first_guess
+    from estimica.experiment.guess.bode.run import bode_guess
+    from estimica.experiment.guess.step.run import first_guess
     from estimica.experiment.simulate import simulate_experiment
     from estimica.infer.backcalculation.result import BackCalculation
     from estimica.infer.backcalculation.run import backcalculate

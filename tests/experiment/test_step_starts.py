@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import estimica as es
 from estimica.apps.cli.commands.app import app
 from estimica.experiment.guess.quantities import Start
-from estimica.experiment.guess.step_starts import StepSetting, step_starts
+from estimica.experiment.guess.step.starts import StepSetting, step_starts
 
 TIMES = np.arange(801) * 0.05
 MODELICA = """

@@ -6,7 +6,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.view import Curve, Curves, Panel, Table
-from estimica.experiment.guess.bode import BodeGuess
+from estimica.experiment.guess.bode.run import BodeGuess
 
 DRAWN = 300  # points of a smooth curve
 

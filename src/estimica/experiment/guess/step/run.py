@@ -10,7 +10,7 @@ from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.data.objects import data_of_object
 from estimica.data.table import Data
-from estimica.experiment.guess.step_construction import (
+from estimica.experiment.guess.step.construction import (
     SecondOrder,
     Tangent,
     Transient,
@@ -19,8 +19,8 @@ from estimica.experiment.guess.step_construction import (
     by_two_points,
     transient,
 )
-from estimica.experiment.guess.step_levels import StepLevels, step_levels
-from estimica.experiment.guess.step_record import StepRecord, step_record
+from estimica.experiment.guess.step.levels import StepLevels, step_levels
+from estimica.experiment.guess.step.record import StepRecord, step_record
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +90,13 @@ class FirstGuess:
 
     def table(self) -> show.Table:
         """A row for each method."""
-        from estimica.experiment.guess.step_present import table
+        from estimica.experiment.guess.step.present import table
 
         return table(self)
 
     def curves(self) -> show.Curves:
         """The data with the construction lines."""
-        from estimica.experiment.guess.step_present import curves
+        from estimica.experiment.guess.step.present import curves
 
         return curves(self)
 

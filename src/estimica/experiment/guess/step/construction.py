@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.experiment.guess.smoothing import Smoothed, smoothed
-from estimica.experiment.guess.step_levels import StepLevels
-from estimica.experiment.guess.step_record import FEWEST, StepRecord
+from estimica.experiment.guess.step.smoothing import Smoothed, smoothed
+from estimica.experiment.guess.step.levels import StepLevels
+from estimica.experiment.guess.step.record import FEWEST, StepRecord
 
 AT_TAU = 1 - np.exp(-1.0)  # 63.2 %
 AT_THIRD = 1 - np.exp(-1 / 3)  # 28.3 %

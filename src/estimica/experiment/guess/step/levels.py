@@ -9,8 +9,8 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
-from estimica.experiment.guess.smoothing import smoothed
-from estimica.experiment.guess.step_record import StepRecord
+from estimica.experiment.guess.step.smoothing import smoothed
+from estimica.experiment.guess.step.record import StepRecord
 
 SLOWEST = 0.85  # ratio of successive thirds from which on nobody can tell where it ends
 

@@ -45,13 +45,13 @@ class BodeGuess:
 
     def table(self) -> show.Table:
         """What was found, in a row."""
-        from estimica.experiment.guess.bode_present import table
+        from estimica.experiment.guess.bode.present import table
 
         return table(self)
 
     def curves(self) -> show.Curves:
         """Amplitude and phase with their asymptotes."""
-        from estimica.experiment.guess.bode_present import curves
+        from estimica.experiment.guess.bode.present import curves
 
         return curves(self)
 

@@ -10,7 +10,7 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError
 from estimica.compiled.model.interface import Model, OperatingPoint
-from estimica.experiment.guess.bode import BodeGuess
+from estimica.experiment.guess.bode.run import BodeGuess
 from estimica.experiment.guess.quantities import (
     FIRST_ORDER,
     MOST,

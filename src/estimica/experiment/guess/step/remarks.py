@@ -8,7 +8,7 @@ import numpy as np
 
 from estimica.base.errors import EstimicaError
 from estimica.data.table import Data
-from estimica.experiment.guess.step_response import FirstGuess, first_guess
+from estimica.experiment.guess.step.run import FirstGuess, first_guess
 
 STILL = 0.02  # of its range, how much another input may move meanwhile
 

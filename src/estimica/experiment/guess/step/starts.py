@@ -25,7 +25,7 @@ from estimica.experiment.guess.quantities import (
     nominal_values,
     starts,
 )
-from estimica.experiment.guess.step_response import FirstGuess
+from estimica.experiment.guess.step.run import FirstGuess
 
 CLOSE = 0.02  # of the rise: how far the answer may be from the exponential
 SAMPLES = 600

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from estimica.base.view import Curve, Curves, Panel, Table, name_with_unit
-from estimica.experiment.guess.step_construction import AT_TAU
-from estimica.experiment.guess.step_response import FirstGuess
+from estimica.experiment.guess.step.construction import AT_TAU
+from estimica.experiment.guess.step.run import FirstGuess
 
 DRAWN = 400  # points of a smooth curve
 

@@ -1,0 +1,1 @@
+"""A first guess from a measured step response."""
