@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import estimica as es
-from estimica.experiment.simulated_data import SimulatedData
+from estimica.experiment.simulate import SimulatedData
 from estimica.experiment.waveforms.base import Waveform
 
 TRUTH = {"m": 0.0125, "r": 5.2, "k": 12e3, "R": 5.0, "Bl": 10.0}

@@ -13,7 +13,7 @@ import estimica as es
 from estimica.apps.cli.commands.app import app
 from estimica.apps.draft import with_first_guesses
 from estimica.data.table import Data
-from estimica.experiment.guess.step.remarks import step_remarks
+from estimica.experiment.guess.step.run import step_remarks
 
 MODEL = """
 model Lag "First order"

@@ -23,8 +23,7 @@ from estimica.experiment.free_input.present import gains
 from estimica.experiment.free_input.problem.criterion import ExperimentCriterion
 from estimica.experiment.free_input.problem.plan import Information
 from estimica.experiment.free_input.problem.search import Scenario, Transcription
-from estimica.experiment.free_input.run import FreeInput, Progress, free_input
-from estimica.experiment.free_input.work import FreeInputDesign
+from estimica.experiment.free_input.run import FreeInput, FreeInputDesign, Progress, free_input
 from estimica.study.tables.input_design import input_design_table
 
 SPEAKER = """

@@ -22,8 +22,7 @@ from estimica.execute.runs.writer import NoRunWriter
 from estimica.optimise.assess.pictures import distributions, maps, parallel, picture, scatter
 from estimica.optimise.assess.present import local_table, sensitivity_table
 from estimica.optimise.batch import point_from_dict, point_to_dict
-from estimica.optimise.criteria.censored import CensoredColumn
-from estimica.optimise.criteria.score import CriterionInCase, DesignPoint
+from estimica.optimise.criteria.score import CensoredColumn, CriterionInCase, DesignPoint
 from estimica.optimise.design import prepare_design
 from estimica.optimise.optimum.present import progress_curves, scenario_table
 from estimica.optimise.robust import combined

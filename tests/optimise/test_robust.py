@@ -11,8 +11,7 @@ from tests.optimise.formula_studies import formula_study
 import estimica as es
 from estimica.optimise.criteria.score import DesignPoint
 from estimica.optimise.design import prepare_design
-from estimica.optimise.robust import tail
-from estimica.optimise.scenarios import in_scenario, prepare_any_design, scenarios_of
+from estimica.optimise.robust import in_scenario, prepare_any_design, scenarios_of, tail
 from estimica.study.tables.optimise import Distribution, RobustTable, optimise_table
 
 MISS = es.Criterion("miss", "(x - a)^2")

@@ -17,9 +17,8 @@ from estimica.base.errors import ExperimentError
 from estimica.base.suggest import did_you_mean
 from estimica.experiment.waveforms.base import Waveform
 from estimica.experiment.waveforms.noise import Noise
-from estimica.experiment.waveforms.prbs import PRBS
 from estimica.experiment.waveforms.sines import Chirp, Multisine, Sine
-from estimica.experiment.waveforms.straight import Square, SquareRamp, Staircase, Step
+from estimica.experiment.waveforms.straight import PRBS, Square, SquareRamp, Staircase, Step
 
 __all__ = [
     "Chirp",

@@ -1,28 +1,40 @@
-"""Simulated experiments: data with noise from a model, for planning and teaching."""
+"""Simulated experiments: data with noise from a model, for planning and teaching.
+
+Noise may be coloured: its samples hang together by an AR coefficient or by a filter in s.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
+from estimica.base import view as show
 from estimica.base.arrays import Vector
-from estimica.base.errors import ExperimentError, SimulationError
+from estimica.base.errors import EstimicaError, ExperimentError, SimulationError
 from estimica.base.signals import Signal, as_signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
-from estimica.experiment.coloured_noise import Colour, coloured, colours
-from estimica.experiment.simulated_data import SimulatedData
+from estimica.data.table import Data
+from estimica.data.writers import write_csv
 from estimica.experiment.waveforms.base import Waveform, stamps
+from estimica.simulate.linear.constructors import transfer_function
 from estimica.simulate.modelica.model import ModelicaModel
 
 _PERCENT = re.compile(r"\s*([0-9.eE+-]+)\s*%\s*$")
 
 #: a standard deviation in the unit of the signal, or a share of its spread such as "2 %"
 Sigma = float | str
+#: how much of the sample before is left in a sample, or a transfer function such as "1/(1 + 2*s)"
+Colour = float | str
+LONGEST = 10_000_000  # samples until a filter has forgotten its start
+FORGOTTEN = 1e-9
 
 
 def simulate_experiment(
@@ -172,3 +184,128 @@ def _require_apart(columns: Mapping[str, Vector], outputs: Sequence[str]) -> Non
 def _random(seed: int, purpose: int, output: str) -> np.random.Generator:
     """A stream for each output, so that noise does not depend on what else is measured."""
     return np.random.default_rng([seed, purpose, crc32(output.encode())])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedData(Data):
+    """A table of data like any other, with the signals before noise in `truth`.
+
+    `noise` holds the standard deviation that was added to each of them, `inputs` the names of the
+    columns that were given to the model.
+    """
+
+    truth: Mapping[str, Vector] = field(default_factory=dict)
+    noise: Mapping[str, float] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values["columns"] = dict(self.columns)
+        return type(self), tuple(values.values())
+
+    def to_csv(self, path: str | PathLike[str]) -> Path:
+        """Write what was measured, one row a sample, units in the headers; the truth stays here."""
+        return write_csv(path, self.columns, units=self.units)
+
+    def curves(self) -> show.Curves:
+        """What there is to draw: inputs, and each output as points with the truth as a line."""
+        first = next(iter(self.columns))
+        stamps = self.columns[first]
+        panels = []
+        for name, values in self.columns.items():
+            unit = self.units.get(name, "")
+            if name in self.truth:
+                lines = (
+                    show.Curve("measured", stamps, values, unit, dotted=True, colour=5),
+                    show.Curve(
+                        "true",
+                        stamps,
+                        self.truth[name],
+                        unit,
+                        stepped=name in self.inputs,
+                        colour=0,
+                    ),
+                )
+                panels.append(show.Panel(show.name_with_unit(name, unit), lines))
+            elif name != first:
+                held = show.Curve(name, stamps, values, unit, stepped=True)
+                panels.append(show.Panel(show.name_with_unit(name, unit), (held,)))
+        label = show.name_with_unit(first, self.units.get(first, ""))
+        return show.Curves(tuple(panels), self.source, label)
+
+    def plot(self) -> object:
+        """A Plotly figure with one panel a column."""
+        return show.figure(self.curves())
+
+
+def colours(given: Colour | Mapping[str, Colour], noisy: Mapping[str, float]) -> dict[str, Colour]:
+    """A colour for each signal that has noise; white where none is given."""
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(noisy, given)
+    for n in given:
+        if n not in noisy:
+            hint = did_you_mean(n, noisy) or f" (noise: {', '.join(noisy) or 'none'})"
+            raise ExperimentError("W025", f"colour of '{n}', which has no noise{hint}")
+    return {n: given.get(n, 0.0) for n in noisy}
+
+
+def coloured(name: str, colour: Colour, grid: Vector, random: np.random.Generator) -> Vector:
+    """Noise of unit standard deviation at the times of `grid`, stationary from the first sample."""
+    if isinstance(colour, str):
+        b, a = _filter(name, colour, _step(name, grid))
+    else:
+        if not (np.isfinite(colour) and -1 < colour < 1):
+            raise ExperimentError(
+                "W026",
+                f"colour of '{name}': an AR coefficient is between -1 and 1, not {colour!r}; "
+                "0 is white",
+            )
+        if colour == 0:
+            return random.standard_normal(len(grid))
+        b, a = np.ones(1), np.array([1.0, -colour])
+    return _drawn(name, b, a, len(grid), random)
+
+
+def _drawn(name: str, b: Vector, a: Vector, count: int, random: np.random.Generator) -> Vector:
+    """White noise through b/a, divided by the root of the sum of its squared impulse response."""
+    from scipy.signal import lfilter
+
+    largest = float(np.abs(np.roots(a)).max(initial=0.0))
+    warm = len(b) + int(np.ceil(np.log(FORGOTTEN) / np.log(max(largest, 0.1))))
+    if warm > LONGEST:
+        raise ExperimentError("W027", f"colour of '{name}': the filter forgets too slowly")
+    impulse = np.zeros(warm)
+    impulse[0] = 1.0
+    norm = float(np.linalg.norm(lfilter(b, a, impulse)))
+    if norm == 0:
+        raise ExperimentError("W027", f"colour of '{name}': the filter lets nothing through")
+    white = random.standard_normal(count)  # first, so that a slower filter has the same source
+    before = random.standard_normal(warm)
+    made = lfilter(b, a, np.concatenate([before, white]))[warm:] / norm
+    return np.asarray(made, np.float64)
+
+
+def _filter(name: str, text: str, step: float) -> tuple[Vector, Vector]:
+    try:
+        model = transfer_function(text)
+        poles = model.poles()
+        sampled = model.discretise(step, "zoh")
+    except EstimicaError as error:
+        raise ExperimentError("W027", f"colour of '{name}': {error.message}") from None
+    if any(np.real(poles) >= 0):
+        raise ExperimentError(
+            "W027", f"colour of '{name}': '{text}' is not stable, so its noise has no end"
+        )
+    b, a = sampled.transfer_function()
+    return np.asarray(b, np.float64), np.asarray(a, np.float64)
+
+
+def _step(name: str, grid: Vector) -> float:
+    gaps = np.diff(grid)
+    if len(gaps) == 0 or np.ptp(gaps) > 1e-6 * gaps[0]:
+        raise ExperimentError(
+            "W028",
+            f"colour of '{name}': a filter needs equal steps of time; give an AR coefficient, "
+            "such as 0.9, instead",
+        )
+    return float(gaps.mean())

@@ -19,8 +19,7 @@ from estimica.execute.workers.executor import Executor
 from estimica.optimise.assess.tuner_distribution import TunerDistribution
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.design import Design
-from estimica.optimise.robust import RobustDesign, combined
-from estimica.optimise.scenarios import prepare_any_design
+from estimica.optimise.robust import RobustDesign, combined, prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable
 

@@ -17,7 +17,7 @@ from estimica.optimise.criteria.score import CriterionInCase
 from estimica.optimise.criteria.trajectory import Experiment, TrajectoryScorer
 from estimica.optimise.design import require_cases
 from estimica.optimise.pareto.run import front_criteria
-from estimica.optimise.scenarios import scenarios_of
+from estimica.optimise.robust import scenarios_of
 from estimica.study.case import Case
 from estimica.study.study import Study
 from estimica.study.tables.optimise import optimise_table

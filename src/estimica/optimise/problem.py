@@ -1,10 +1,10 @@
-"""Programme: what a method minimises: one number of a design, within bounds and limits.
+"""OptimisationProblem: what a method minimises: one number of a design, within bounds and limits.
 
     minimise  A(w(q))   with  w = criterion/demand of those that are made small,
     subject to  c/d - 1 ≤ 0  and  c/d - 1 = 0  of those that are limited, and bounds of q.
 
 A is the largest w, a smooth bound of it, or their sum. A design that cannot be simulated has no
-value; methods are told so and step back.
+value; methods are told so and step back, or get numbers of a FailurePenalty that stand in.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from estimica.study.tables.optimise import Aggregate
 FEASIBLE = 1e-6  # violation of a limit, in units of its demand, that counts as none
 FAR = 1e6  # starts, or a factor on a logarithmic scale, from which on a tuner has run away
 GLANCE = 1e-4  # by which scores at the study's tolerances (1e-6) may mislead, times a hundred
+#: evaluates designs side by side, without slopes
+Many = Callable[[Sequence[Vector]], "list[DesignPoint | FailedDesign]"]
+HEIGHT = 1e3  # of a wall, in units of what stands before it
 
 
 class DesignEvaluator(Protocol):
@@ -80,8 +83,6 @@ class Evaluation:
 
 
 OnDesign = Callable[[int, Evaluation, float], None]
-#: evaluates designs side by side, without slopes
-Many = Callable[[Sequence[Vector]], "list[DesignPoint | FailedDesign]"]
 
 
 @dataclass(eq=False)
@@ -294,3 +295,28 @@ def better(terms: Evaluation, cost: float, best: Evaluation, best_cost: float) -
     """Nearer to feasible first; among feasible designs the lower cost."""
     ours, theirs = max(terms.violation, FEASIBLE), max(best.violation, FEASIBLE)
     return ours < theirs or (ours == theirs and cost < best_cost)
+
+
+class FailurePenalty:
+    """Remembers the last design that could be simulated."""
+
+    def __init__(self, programme: OptimisationProblem) -> None:
+        self.programme = programme
+        self._good: Evaluation | None = None
+
+    def terms(self, q: Vector, *, slopes: bool = False) -> Evaluation | None:
+        """The design at `q`, or None."""
+        found = self.programme.at(q, slopes=slopes)
+        if found is not None:
+            self._good = found
+        return found
+
+    @property
+    def last(self) -> Evaluation:
+        """The last design that could be simulated; the start always can."""
+        assert self._good is not None
+        return self._good
+
+    def height(self, values: Vector) -> Vector:
+        """Values that are far worse than the given ones."""
+        return values + HEIGHT * (1 + np.abs(values))

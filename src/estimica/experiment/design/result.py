@@ -141,7 +141,7 @@ class InputDesign:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: the JSON of `estimica design-input --json`."""
-        from estimica.experiment.design.as_json import as_object
+        from estimica.experiment.design.present import as_object
 
         return as_object(self)
 

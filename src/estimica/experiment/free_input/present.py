@@ -1,4 +1,4 @@
-"""How a free-form input shows itself: words, tables, pictures, a page."""
+"""How a free-form input shows itself: words, tables, pictures, a page, JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from estimica.base.result import finite
 from estimica.base.signals import Hold, Signal
 from estimica.base.text import short
 from estimica.base.view import (
@@ -26,7 +27,7 @@ from estimica.base.view import (
 )
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.experiment.free_input.problem.limits import KEPT
-from estimica.experiment.free_input.result import Attempt, FreeInput
+from estimica.experiment.free_input.result import Attempt, Expected, FreeInput
 from estimica.study.summary import study_summary
 
 STRONG, GREY = 1, 7  # of the palette
@@ -50,6 +51,10 @@ KINDS = {
     "S_min": "the variance in the worst direction (S_min)",
     "R": "the ratio of the greatest and least sensitivity (R)",
 }
+_COURSES = (
+    "The design is drawn over the reference; a shaded band is what the input may do, dashed lines "
+    "are limits of variables."
+)
 
 
 def outcome(found: FreeInput) -> tuple[str, str]:
@@ -251,7 +256,57 @@ def _plain(bars: Bars) -> Bars:
     return replace(bars, title="")
 
 
-_COURSES = (
-    "The design is drawn over the reference; a shaded band is what the input may do, dashed lines "
-    "are limits of variables."
-)
+def as_object(found: FreeInput) -> dict[str, object]:
+    """The design, its reference and all attempts; what is not finite is None."""
+    status, message = found.outcome()
+    counted = [found.names[k] for k in found.counted]
+    plain = finite(
+        {
+            "command": "design-input",
+            "run": found.run,
+            "study": found.study,
+            "outcome": {"status": status, "message": message},
+            "kind": "free",
+            "criterion": found.criterion,
+            "over": "worst" if found.worst else "mean",
+            "input": list(found.designed),
+            "tuners": counted,
+            "values": dict(zip(found.names, map(float, found.values), strict=True)),
+            "best": _expected(found, found.design),
+            "reference": _expected(found, found.reference),
+            "gain_percent": dict(zip(counted, map(float, 100 * found.gain), strict=True)),
+            "scenarios": [dict(s) for s in found.scenarios],
+            "candidates": [
+                {
+                    "label": a.start,
+                    "value": a.criterion,
+                    "iterations": a.iterations,
+                    "ended": a.ended,
+                }
+                for a in found.attempts
+            ],
+            "derivatives": found.way,
+            "difference_percent": 100 * found.difference,
+            "limit_passed_percent": 100 * found.passed,
+            "pieces": {
+                "time": found.stamps.tolist(),
+                **{n: s.at(found.stamps).tolist() for n, s in found.design.signals.items()},
+            },
+            "samples": {
+                "time": found.times.tolist(),
+                **{n: v.tolist() for n, v in found.inputs.items()},
+            },
+            "seconds": found.seconds,
+        }
+    )
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _expected(found: FreeInput, one: Expected) -> dict[str, object]:
+    return {
+        "about": one.text,
+        "value": one.criterion,
+        "stderr": dict(zip(found.names, map(float, one.stderr), strict=True)),
+        "energy": dict(zip(found.designed, map(float, one.energy), strict=True)),
+    }

@@ -153,7 +153,7 @@ class FreeInput:
 
     def to_dict(self) -> dict[str, object]:
         """As plain values: the JSON of `estimica design-input --json`."""
-        from estimica.experiment.free_input.as_json import as_object
+        from estimica.experiment.free_input.present import as_object
 
         return as_object(self)
 

@@ -1,11 +1,17 @@
-"""Starts of a search: the best square wave, which is also what a design is compared with, and
-other signals that move a process in many ways."""
+"""Starts of a search, and the last moves after it.
+
+The best square wave is a start and what a design is compared with; other starts move a process in
+many ways. The best inputs often lie on their bounds most of the time; a search by gradients ends
+at one of many such courses, of which neighbours may be better: single pieces are moved to a bound
+or to a neighbour's value while that is better.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from time import perf_counter
 
 import numpy as np
 
@@ -15,10 +21,10 @@ from estimica.base.signals import Hold, Signal
 from estimica.experiment.design.signal_class import CandidateContext, require_class, signals_of
 from estimica.experiment.free_input.problem.limits import KEPT, Limits, energy_of
 from estimica.experiment.free_input.problem.plan import Plan
+from estimica.experiment.free_input.problem.search import Search
 from estimica.experiment.waveforms.base import Waveform
-from estimica.experiment.waveforms.prbs import PRBS
 from estimica.experiment.waveforms.sines import Chirp, Sine
-from estimica.experiment.waveforms.straight import Square
+from estimica.experiment.waveforms.straight import PRBS, Square
 from estimica.study.tables.input_design import InputDesignTable, values_of
 
 Score = Callable[[Mapping[str, Signal]], float]
@@ -28,6 +34,8 @@ FINE = 13  # and of each closer look
 LOOKS = 3
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the largest amplitude
 FIRST_SHARES = (1.0, 0.5, 0.25)
+SWEEPS = 3
+WORTH = 1e-5  # of the criterion, below which a move is not a gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,3 +274,31 @@ def energies(plan: Plan, signals: Mapping[str, Signal], limits: Limits) -> Vecto
             for k, n in enumerate(plan.designed)
         ]
     )
+
+
+def polished(search: Search, u: Vector, kept: Callable[[Vector], bool], until: float) -> Vector:
+    """`u`, or a better course near it that keeps all limits."""
+    plan, limits = search.plan, search.limits
+    if np.isfinite(limits.rate).any():
+        return u  # one piece alone can hardly move
+    best, value = u, search.value(u)
+    pieces = len(plan.stamps)
+    for _ in range(SWEEPS):
+        before = value
+        for j in range(plan.n):
+            k, piece = divmod(j, pieces)
+            near = [best[j + d] for d in (-1, 1) if 0 <= piece + d < pieces]
+            for level in {*near, limits.lower[k], limits.upper[k]}:
+                if not np.isfinite(level) or abs(level - best[j]) < 1e-3 * limits.reach[k]:
+                    continue
+                if perf_counter() > until:
+                    return best
+                moved = best.copy()
+                moved[j] = level
+                moved = within(plan, limits, moved)
+                found = search.value(moved)
+                if found < value - WORTH and kept(moved):
+                    best, value = moved, found
+        if before - value < 10 * WORTH:
+            break
+    return best

@@ -23,6 +23,10 @@ from estimica.experiment.frequency.run import FrequencyEstimate
 
 MOST = 400  # rows of the table
 FLOOR = 0.05  # of a magnitude: where its ribbon ends below, on a logarithmic axis
+_BODE = (
+    "A Bode plot: gain and phase over frequency. Coherence, where it is drawn, is the share of the "
+    "output's power that the input explains: near 1 the estimate is good."
+)
 
 
 def table(estimate: FrequencyEstimate) -> Table:
@@ -114,12 +118,6 @@ def _answer(estimate: FrequencyEstimate) -> str:
         f"{name_with_unit(f'{gain[top]:.4g}', estimate.unit)}. "
         f"At {clear} of them it is clearly more than its uncertainty."
     )
-
-
-_BODE = (
-    "A Bode plot: gain and phase over frequency. Coherence, where it is drawn, is the share of the "
-    "output's power that the input explains: near 1 the estimate is good."
-)
 
 
 def _line(f: Vector, value: Vector) -> Curve:

@@ -188,12 +188,12 @@ def frequency_estimate(
             "W092", f"settle {settle:g} s must lie within the {len(u) * step:g} s of the record"
         )
     if method == "multisine":
-        from estimica.experiment.frequency.periods import spectra_over_periods
+        from estimica.experiment.frequency.spectra import spectra_over_periods
 
         _without(segment, "segment", "welch")
         found = spectra_over_periods(_sampled(input, u), _sampled(output, y), step, period, settle)
     else:
-        from estimica.experiment.frequency.welch import spectra_by_welch
+        from estimica.experiment.frequency.spectra import spectra_by_welch
 
         _without(period, "period", "multisine")
         found = spectra_by_welch(u, y, step, settle, segment)

@@ -13,8 +13,7 @@ from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
 from estimica.experiment.guess.bode.run import bode_guess
 from estimica.experiment.guess.bode.starts import BodeSetting, bode_starts
-from estimica.experiment.guess.step.remarks import step_guesses
-from estimica.experiment.guess.step.run import FirstGuess
+from estimica.experiment.guess.step.run import FirstGuess, step_guesses
 from estimica.experiment.guess.step.starts import StepSetting, step_starts
 from estimica.study.case import Case, InputColumn, OutputColumn
 from estimica.study.record.frequency import examine_response

@@ -13,6 +13,21 @@ from estimica.optimise.assess.result import Assessment
 
 MOST = 60  # bars of one picture
 SURE = 2.0  # standard errors from which on a rank correlation stands out
+MEANING = {
+    "one-at-a-time": "Changes of criterion/demand while one parameter moves and the others rest.",
+    "grid": "Means over each value of a parameter, against the mean of all: of criterion/demand.",
+    "correlations": "Rank correlations tell direction and strength of a relation that only rises "
+    "or only falls; R² is the share of the scatter that a straight relation with all parameters "
+    "explains.",
+}
+#: what becomes of samples in which a criterion was not reached
+OPEN = {
+    "one-at-a-time": "A criterion that is not reached changes by more than its window shows; one "
+    "that is not reached at the centre has no changes.",
+    "grid": "A criterion that is not reached in some samples has no mean, and no main effect.",
+    "correlations": "For rank correlations what is not reached is larger than all that is; "
+    "regressions leave it out, so that they speak of the samples that reach it.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,25 +160,6 @@ def effects_table(found: Assessment) -> Table:
     if found.open.any():
         told.append(OPEN[_kind(found, own)])
     return Table(columns, tuple(rows), "Effects", " ".join(told))
-
-
-MEANING = {
-    "one-at-a-time": "Changes of criterion/demand while one parameter moves and the others rest.",
-    "grid": "Means over each value of a parameter, against the mean of all: of criterion/demand.",
-    "correlations": "Rank correlations tell direction and strength of a relation that only rises "
-    "or only falls; R² is the share of the scatter that a straight relation with all parameters "
-    "explains.",
-}
-
-
-#: what becomes of samples in which a criterion was not reached
-OPEN = {
-    "one-at-a-time": "A criterion that is not reached changes by more than its window shows; one "
-    "that is not reached at the centre has no changes.",
-    "grid": "A criterion that is not reached in some samples has no mean, and no main effect.",
-    "correlations": "For rank correlations what is not reached is larger than all that is; "
-    "regressions leave it out, so that they speak of the samples that reach it.",
-}
 
 
 def _kind(found: Assessment, own: Effects) -> str:

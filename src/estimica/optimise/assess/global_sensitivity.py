@@ -24,6 +24,14 @@ LEVELS = 4  # of Morris' grid
 TAIL = 0.005  # cut from the unbounded ends of a distribution, for Morris' grid
 RESAMPLES = 200  # behind each confidence interval
 FEWEST_BLOCKS = 4  # base samples or trajectories: below, their resamples are hardly different
+KEYS = {
+    "sobol": (("S1", "first-order index", True), ("ST", "total index", True)),
+    "morris": (
+        ("mu_star", "μ*, mean size of the effect", True),
+        ("mu", "μ, mean effect", False),
+        ("sigma", "σ of the effect", False),
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,16 +201,6 @@ def sensitivity_indices(
         lost=int((~whole).sum()),
         open=tuple(open_),
     )
-
-
-KEYS = {
-    "sobol": (("S1", "first-order index", True), ("ST", "total index", True)),
-    "morris": (
-        ("mu_star", "μ*, mean size of the effect", True),
-        ("mu", "μ, mean effect", False),
-        ("sigma", "σ of the effect", False),
-    ),
-}
 
 
 def _sobol(plan: Plan, n: int, unit: Vector, column: Vector) -> dict[str, Vector]:

@@ -25,7 +25,7 @@ from estimica.base.view import (
 )
 from estimica.optimise.assess.effects import tornado
 from estimica.optimise.assess.result import Assessment
-from estimica.optimise.criteria.censored import CensoredColumn
+from estimica.optimise.criteria.score import CensoredColumn
 
 BLUE, RED, GREEN, ORANGE, GREY = 0, 1, 2, 4, 7
 NOT_REACHED = "not reached: above"

@@ -14,14 +14,14 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Flags, Vector
 from estimica.optimise.assess.global_sensitivity import GlobalSensitivity
-from estimica.optimise.assess.local_sensitivity import LocalSensitivity
 from estimica.optimise.assess.samples import Samples
-from estimica.optimise.criteria.censored import CensoredColumn
-from estimica.optimise.criteria.score import CriterionInCase
+from estimica.optimise.criteria.score import CensoredColumn, CriterionInCase, FailedDesign
+from estimica.optimise.design import Design
 from estimica.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 AT_LEAST = ", at least"  # ends the name of a column of what was not reached
 
@@ -78,7 +78,7 @@ class Assessment:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: what `--json` prints."""
-        from estimica.optimise.assess.as_json import as_object
+        from estimica.optimise.assess.present import as_object
 
         return as_object(self)
 
@@ -249,7 +249,7 @@ class Assessment:
 
     def write(self, path: str | PathLike[str]) -> Path:
         """All samples as CSV, or as Parquet where the path ends so; returns where it is."""
-        from estimica.optimise.assess.as_json import write_samples
+        from estimica.optimise.assess.present import write_samples
 
         return write_samples(self, Path(path))
 
@@ -275,3 +275,42 @@ def _wilson(share: float, count: int) -> tuple[float, float]:
     middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z / (1 + z**2 / count) * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
     return float(middle - half), float(middle + half)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalSensitivity:
+    """Values and derivatives of the criteria at one point of the parameters.
+
+    Both are NaN where a criterion was not reached there.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    point: Vector
+    values: Vector  # (K,)
+    derivatives: Vector  # (K, n)
+    differenced: tuple[str, ...] = ()  # criteria whose derivatives are not exact
+
+    @property
+    def relative(self) -> Vector:
+        """Per cent of the criterion for one per cent of the parameter; NaN where it is zero."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self.derivatives * self.point / self.values[:, None]
+        return np.where(np.isfinite(found), found, np.nan)
+
+
+def local_sensitivity(design: Design, point: Vector) -> LocalSensitivity | None:
+    """The derivatives at `point`; None where it cannot be simulated."""
+    unknowns = design.unknowns
+    q = unknowns.coordinates(point)
+    found = design.at(q, slopes=True)
+    if isinstance(found, FailedDesign) or found.slopes is None:
+        return None
+    return LocalSensitivity(
+        tuple(u.name for u in unknowns.items),
+        tuple(p.label for p in design.places),
+        point,
+        found.values,
+        np.where(found.reached[:, None], found.slopes / unknowns.slopes(q), np.nan),
+        tuple(sorted(design.differenced)),
+    )

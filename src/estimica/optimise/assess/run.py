@@ -20,8 +20,7 @@ from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for
-from estimica.optimise.assess.local_sensitivity import local_sensitivity
-from estimica.optimise.assess.result import Assessment, FailedSample
+from estimica.optimise.assess.result import Assessment, FailedSample, local_sensitivity
 from estimica.optimise.assess.samples import Samples
 from estimica.optimise.criteria.score import FailedDesign
 from estimica.optimise.design import Design, prepare_design
@@ -32,6 +31,8 @@ TRIAL = 0.25  # s of samples that are simulated here first, to see how long one 
 PIECE = 0.5  # s of a piece: little is lost when it ends, and noting it costs little beside it
 SHARES = 4  # pieces of each worker at least, so that all end together
 LARGEST = 2000  # samples of a piece
+#: not "samples", under which older runs noted values without what was not reached
+SAMPLES = "scores of samples "
 
 
 @dataclass(frozen=True)
@@ -167,10 +168,6 @@ class _SampleResults:
                 self.failures[k] = FailedSample(k, one["case"], one["failed"])
         if self._progress:
             self._progress(Progress(int(self.done.sum()), len(self.failures), len(self.done)))
-
-
-#: not "samples", under which older runs noted values without what was not reached
-SAMPLES = "scores of samples "
 
 
 def _key(first: int) -> str:

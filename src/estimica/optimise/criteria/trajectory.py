@@ -14,12 +14,18 @@ from estimica.base.quantities import Quantity
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
 from estimica.estimate.objective.parameter_map import ParameterMap
-from estimica.optimise.criteria.custom_function import TrajectoryFunction, trajectory_function
 from estimica.optimise.criteria.dense_signal import DenseSignal, motion
 from estimica.optimise.criteria.measures import MEASURES, NotReached, Window, band_of, rest
 from estimica.optimise.criteria.panels import FIRST, TO_COEFFICIENTS, Panels
 from estimica.optimise.criteria.score import CriterionInCase, Measure
-from estimica.optimise.criteria.signals import Sampled, SignalFormula, numbers, sampled
+from estimica.optimise.criteria.signals import (
+    Sampled,
+    SignalFormula,
+    TrajectoryFunction,
+    numbers,
+    sampled,
+    trajectory_function,
+)
 from estimica.optimise.criteria.smooth_constraint import (
     BandConstraint,
     ConstraintSource,

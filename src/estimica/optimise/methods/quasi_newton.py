@@ -6,9 +6,8 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from estimica.base.arrays import Vector
-from estimica.optimise.failure_penalty import FailurePenalty
 from estimica.optimise.methods.stop import SearchEnd, Stop, require_no_limits
-from estimica.optimise.problem import OptimisationProblem
+from estimica.optimise.problem import FailurePenalty, OptimisationProblem
 
 
 def quasi_newton(programme: OptimisationProblem, start: Vector, stop: Stop) -> SearchEnd:

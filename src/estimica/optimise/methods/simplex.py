@@ -8,10 +8,9 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from estimica.base.arrays import Vector
-from estimica.optimise.failure_penalty import FailurePenalty
 from estimica.optimise.methods.poll import sizes
 from estimica.optimise.methods.stop import SearchEnd, Stop
-from estimica.optimise.problem import FEASIBLE, Evaluation, OptimisationProblem
+from estimica.optimise.problem import FEASIBLE, Evaluation, FailurePenalty, OptimisationProblem
 
 FIRST_STEP = 0.2  # in coordinates of size one
 POLISH_STEP = 0.05  # relative, as a step of the poll

@@ -1,9 +1,10 @@
-"""Verified: a search goes on until a poll finds nothing better; only then it has converged.
+"""Verification: a search goes on until a poll finds nothing better; only then it has converged.
 
     method → poll → (where criteria jump, or limits are missed) further starts → poll …
 
 A method that says it is done may stand before a kink, on a ledge of a settling time or beside a
-design that cannot be simulated. The poll asks the criteria themselves.
+design that cannot be simulated. The poll asks the criteria themselves. A tuner without a bound
+along which they fall on and on has no best value, and is told so.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from estimica.base.arrays import Vector
-from estimica.optimise.criteria.score import CriterionInCase
+from estimica.base.arrays import Flags, Vector
+from estimica.optimise.criteria.score import CriterionInCase, FailedDesign
 from estimica.optimise.methods.explore import promising, score
 from estimica.optimise.methods.poll import CLOSE, GAIN, LIGHT, Poll, Polling, gain
-from estimica.optimise.methods.runaway import runaway
 from estimica.optimise.methods.simplex import polish
 from estimica.optimise.methods.sqp import sqp
 from estimica.optimise.methods.stop import SearchEnd, Stop
@@ -27,6 +27,8 @@ from estimica.optimise.problem import (
     OptimisationProblem,
     SearchStalled,
     TunerDiverged,
+    away,
+    split,
 )
 
 Search = Callable[[OptimisationProblem, Vector, Stop], SearchEnd]
@@ -43,6 +45,7 @@ FAR_GAIN = 0.01  # relative, for which it is worth looking farther once more
 NEAR = 1.5  # times the best: what the method goes on from after the poll of a further start
 ROUGH = Poll((0.2, 0.05), 1, most=20)  # of a further start
 DONE = ("converged", "stalled", "rested", "away")
+FARTHER = (10.0, 100.0, 1e4, 1e8)  # times as far: a minimum beyond would show
 
 
 @dataclass(frozen=True)
@@ -193,3 +196,39 @@ def missed(best: Evaluation, starts: int) -> str:
         f"the limits were not met from {from_}: '{place.label}' is {by}; ease a demand, or start "
         "elsewhere"
     )
+
+
+def runaway(programme: OptimisationProblem) -> str | None:
+    """Why there is no best design: which tuners have run away, and what to do."""
+    best = programme.best
+    assert best is not None
+    unknowns, q = programme.unknowns, best.point.q
+    gone = away(unknowns, q)
+    if not gone.any():
+        return None
+    programme.leashed = False
+    if not _falls(programme, q, gone):
+        return None
+    names = [u.label for u, some in zip(unknowns.items, gone, strict=True) if some]
+    values = [f"{n} = {unknowns.named(best.point.tuners)[n]:.3g}" for n in names]
+    bounds = " and ".join(", ".join(names).rsplit(", ", 1))
+    return (
+        f"the criteria still fall at {', '.join(values)} and beyond; set bounds on {bounds}, or "
+        "add a criterion that stands against it"
+    )
+
+
+def _falls(programme: OptimisationProblem, q: Vector, gone: Flags) -> bool:
+    """Whether the cost is higher on the way, and falls on where it has a value."""
+    start, cost = programme.unknowns.start, programme.best_cost
+
+    def at(share: float) -> float | None:
+        moved = np.where(gone, start + share * (q - start), q)
+        clipped = np.clip(moved, programme.unknowns.lower, programme.unknowns.upper)
+        programme.evaluations += 1
+        point = programme.designs.at(clipped, slopes=False)  # not to be remembered as the best
+        return None if isinstance(point, FailedDesign) else programme.cost(split(point))
+
+    on_the_way = [cost, *(c for c in map(at, FARTHER) if c is not None)]
+    nearer = at(0.1)
+    return bool((nearer is None or nearer > cost) and (np.diff(on_the_way) <= 0).all())

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base import view as show
+from estimica.base.errors import DesignError
+from estimica.base.files.write import atomic_replacement, write_text
+from estimica.estimate.fit.modelica import extended, require_class_name
+from estimica.estimate.setup import parameter_map_of
 from estimica.estimate.unknowns import Unknown, Unknowns
-from estimica.optimise.criteria.score import DesignPoint, FailedDesign
+from estimica.optimise.criteria.score import DesignPoint, FailedDesign, Score
+from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 #: how a search may end that has found something to use
 GOOD = ("converged", "stalled", "iteration limit", "done")
@@ -172,14 +182,10 @@ class Optimised:
 
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the design as a CSV table: its tuners, then its criteria."""
-        from estimica.optimise.optimum.files import write_design
-
         return write_design(self, path)
 
     def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> Path:
         """Write a Modelica class that extends the model with the best tuners."""
-        from estimica.optimise.optimum.files import write_designed_model
-
         return write_designed_model(self, path, name)
 
     def page(self) -> show.Page:
@@ -194,7 +200,7 @@ class Optimised:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: what `estimica optimise --json` prints."""
-        from estimica.optimise.optimum.as_json import as_object
+        from estimica.optimise.optimum.present import as_object
 
         return as_object(self)
 
@@ -209,3 +215,59 @@ def at_bound(unknown: Unknown, value: float) -> int:
     """-1 at the lower bound, 1 at the upper one, else 0; rounding does not count."""
     near = 1e-9 * max(abs(value), 1e-300)
     return -1 if value <= unknown.min + near else 1 if value >= unknown.max - near else 0
+
+
+def write_design(found: Optimised, path: str | PathLike[str]) -> Path:
+    """What was found, before and after, as CSV."""
+    with atomic_replacement(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(_rows(found))
+    return Path(path)
+
+
+def _rows(found: Optimised) -> Iterator[tuple[object, ...]]:
+    yield ("what", "case", "name", "before", "after", "demand", "unit")
+    for u, value in zip(found.unknowns.items, found.best.tuners, strict=True):
+        yield ("tuner", "", u.name, repr(u.start), repr(float(value)), "", u.unit)
+    for before, after in zip(found.start.scores, found.best.scores, strict=True):
+        p = after.place
+        cells = _cell(before), _cell(after)
+        yield ("criterion", p.case, p.criterion.name, *cells, p.demand, p.criterion.unit)
+
+
+def _cell(score: Score) -> str:
+    """A value with all its digits; > and what it is at least where it was not reached."""
+    return f">{score.at_least!r}" if score.value is None else repr(score.value)
+
+
+def _largest(found: Optimised) -> str:
+    if math.isfinite(found.alpha):
+        return f"largest criterion/demand {found.alpha:.6g}"
+    open_ = [s for s in found.best.scores if not s.reached]
+    return ", ".join(f"{s.place.label} {s.place.open_word}" for s in open_)
+
+
+def write_designed_model(
+    found: Optimised, path: str | PathLike[str], name: str | None = None
+) -> Path:
+    """A Modelica class that extends the model with the best tuners."""
+    model = found.study.bare
+    if not isinstance(model, ModelicaModel):
+        raise DesignError(
+            "O087", f"model '{model.name}' has no Modelica source that can be extended"
+        )
+    if name is not None:
+        require_class_name(name)
+    last = model.name.rpartition(".")[2]
+    chosen = name or f"Tuned{last[:1].upper()}{last[1:]}"
+    links, _, held = parameter_map_of(found.study)
+    values, _ = links.at(found.best.tuners)
+    known = {q.name for q in model.quantities()}
+    own = dict(zip(links.parameters, map(float, values), strict=True))
+    tuned = {n: v for n, v in {**own, **held}.items() if n in known}
+    said = [
+        f"Tuned by estimica {version('estimica')} on {date.today()}: study '{found.study.name}', "
+        f"{_largest(found)}, {found.outcome.status}.",
+        f"Load it together with {model.name}. Values that cases set are left out.",
+    ]
+    text = extended(model, chosen, tuned, "tuned values", said)
+    return write_text(path, text)

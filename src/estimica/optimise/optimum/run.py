@@ -17,14 +17,13 @@ from estimica.optimise.batch import AnyDesign, BatchEvaluator, builder
 from estimica.optimise.criteria.indicators import IndicatorCurves, Indicators
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.methods.box import starts_of
-from estimica.optimise.methods.patience import patience, tolerance
 from estimica.optimise.methods.registry import METHODS
-from estimica.optimise.methods.stop import SearchEnd, Stop
+from estimica.optimise.methods.stop import SearchEnd, Stop, patience, tolerance
 from estimica.optimise.methods.verification import Verification, criteria_kinds, run_search
 from estimica.optimise.optimum.result import Iterate, Optimised, Outcome
 from estimica.optimise.optimum.start_point import StartSource, with_values
 from estimica.optimise.problem import Evaluation, Many, OptimisationProblem, SearchStopped
-from estimica.optimise.scenarios import prepare_any_design
+from estimica.optimise.robust import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable, optimise_table
 

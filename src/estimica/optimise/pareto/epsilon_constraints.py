@@ -20,9 +20,8 @@ from estimica.execute.runs.writer import RunWriter
 from estimica.optimise.batch import AnyDesign, point_from_dict, point_to_dict
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.methods.box import starts_of
-from estimica.optimise.methods.patience import patience, tolerance
 from estimica.optimise.methods.sqp import sqp
-from estimica.optimise.methods.stop import Stop
+from estimica.optimise.methods.stop import Stop, patience, tolerance
 from estimica.optimise.methods.verification import Verification, criteria_kinds, run_search
 from estimica.optimise.pareto.role_view import RoleView, known_by_criterion, largest_by_criterion
 from estimica.optimise.problem import OptimisationProblem, SearchStopped

@@ -144,7 +144,7 @@ class Front:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: what `estimica optimise --pareto --json` prints."""
-        from estimica.optimise.pareto.as_json import as_object
+        from estimica.optimise.pareto.present import as_object
 
         return as_object(self)
 

@@ -1,4 +1,4 @@
-"""Traded: a design seen by a front: some criteria made small, some limited, the rest watched."""
+"""RoleView: a design seen by a front: some criteria made small, some limited, the rest watched."""
 
 from __future__ import annotations
 

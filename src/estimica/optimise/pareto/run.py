@@ -32,9 +32,11 @@ from estimica.optimise.pareto.epsilon_constraints import EpsilonSearch
 from estimica.optimise.pareto.result import Front, FrontDesign, not_dominated, well_spread
 from estimica.optimise.pareto.role_view import RoleView, largest_by_criterion, reaches
 from estimica.optimise.problem import FEASIBLE, Evaluation, Many, OptimisationProblem, SearchStopped
-from estimica.optimise.scenarios import prepare_any_design
+from estimica.optimise.robust import prepare_any_design
 from estimica.study.study import Study
 from estimica.study.tables.optimise import OptimiseTable, ParetoTable
+
+KEPT = 2000  # candidates before the dominated ones are dropped
 
 
 @dataclass(frozen=True)
@@ -209,9 +211,6 @@ class _GeneticFront:
         if self._progress:
             share = min(count / self._most, 1.0)
             self._progress(FrontProgress(count, len(self.found), share))
-
-
-KEPT = 2000  # candidates before the dominated ones are dropped
 
 
 def front_criteria(study: Study, asked: Sequence[str]) -> tuple[str, ...]:

@@ -12,8 +12,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
-from estimica.experiment.free_input.problem.nodes import nodes
-from estimica.experiment.free_input.problem.plan import Plan
+from estimica.experiment.free_input.problem.plan import Plan, nodes
 from estimica.study.tables.input_design import InputDesignTable
 
 KEPT = 1e-6  # of a range, by which a limit may be passed: rounding

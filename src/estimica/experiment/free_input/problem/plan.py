@@ -13,6 +13,9 @@ from estimica.base.errors import SimulationError
 from estimica.base.signals import Hold, Signal
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.experiment.design.problem import DesignProblem
+from estimica.simulate.function.model import FunctionModel
+
+JUST_BEFORE = 1e-7  # of the distance of two nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,3 +191,17 @@ class Information:
         every = np.concatenate([rows @ self._slopes, added], axis=2)
         scaled: Vector = every * self._sizes / self._sigma[:, None]
         return scaled
+
+
+def nodes(plan: Plan, parts: int = 2) -> Vector:
+    """Samples and beginnings of pieces, times between them, and just before each of them.
+
+    A function is known at its samples only.
+    """
+    if isinstance(plan.model, FunctionModel):
+        return plan.times
+    marks = np.unique(np.concatenate([plan.times, plan.stamps, [plan.end]]))
+    width = np.diff(marks)
+    between = marks[:-1, None] + width[:, None] * np.arange(parts) / parts
+    before = marks[1:] - JUST_BEFORE * width
+    return np.unique(np.concatenate([between.ravel(), before]))

@@ -12,8 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.experiment.guess.step.smoothing import Smoothed, smoothed
-from estimica.experiment.guess.step.levels import StepLevels
+from estimica.experiment.guess.step.levels import Smoothed, StepLevels, smoothed
 from estimica.experiment.guess.step.record import FEWEST, StepRecord
 
 AT_TAU = 1 - np.exp(-1.0)  # 63.2 %

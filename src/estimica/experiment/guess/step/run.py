@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from estimica.base import view as show
 from estimica.base.arrays import Vector
+from estimica.base.errors import EstimicaError
 from estimica.data.objects import data_of_object
 from estimica.data.table import Data
 from estimica.experiment.guess.step.construction import (
@@ -21,6 +23,8 @@ from estimica.experiment.guess.step.construction import (
 )
 from estimica.experiment.guess.step.levels import StepLevels, step_levels
 from estimica.experiment.guess.step.record import StepRecord, step_record
+
+STILL = 0.02  # of its range, how much another input may move meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,3 +148,33 @@ def first_guess(
         time_unit=table.units.get(table.time_name(time), "") or "s",
         units={n: table.units.get(n, "") for n in (input or "", output)},
     )
+
+
+def step_remarks(data: Data, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """For each input that steps while the others rest, a sentence for each output that answers."""
+    return [guess.sentence for guess in step_guesses(data, inputs, outputs)]
+
+
+def step_guesses(data: Data, inputs: Sequence[str], outputs: Sequence[str]) -> list[FirstGuess]:
+    """The first guesses for each input that steps while the others rest, and each output."""
+    return [guess for u in inputs for guess in _guesses(data, u, inputs, outputs)]
+
+
+def _guesses(
+    data: Data, stepping: str, inputs: Sequence[str], outputs: Sequence[str]
+) -> Iterator[FirstGuess]:
+    for y in outputs:
+        try:
+            guess = first_guess(data, stepping, y)
+        except EstimicaError:  # no clear step, or no answer to it: nothing to remark
+            continue
+        settled = not any("has not settled" in note for note in guess.notes)
+        if settled and all(_rests(data, other, guess) for other in inputs if other != stepping):
+            yield guess
+
+
+def _rests(data: Data, name: str, guess: FirstGuess) -> bool:
+    time, value = data.time(), data.column(name)
+    inside = (time >= guess.record.at) & (time <= guess.record.time[-1]) & np.isfinite(value)
+    known = value[np.isfinite(value)]
+    return not inside.any() or bool(np.ptp(value[inside]) <= STILL * np.ptp(known))
