@@ -102,7 +102,7 @@ def with_first_guesses(text: str, tables: Sequence[Data]) -> str:
 
 
 def _remarks(case: Mapping[str, object], data: Data) -> Iterator[str]:
-    from estimica.experiment.guess.step_remarks import step_remarks
+    from estimica.experiment.guess.step.run import step_remarks
 
     found = step_remarks(data, _columns(case.get("inputs")), _columns(case.get("outputs")))
     yield from (f"# {' '.join(sentence.split())}" for sentence in found[:MOST])
