@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.apps.web.browser import CHROMIUM, FLAGS, served  # noqa: E402
 
-from estimica.apps.cli.demo.boiler import write_boiler  # noqa: E402
+from estimica.apps.cli.demo.boiler import write_demo  # noqa: E402
 
 OUT = ROOT / "docs" / "assets" / "workbench"
 #: a study that runs code
@@ -35,7 +35,7 @@ def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
-        write_boiler(folder, 1)
+        write_demo(folder, 1)
         text = (folder / "boiler.toml").read_text(encoding="utf-8")
         (folder / "slow.toml").write_text(f"{text}starts = 2000\n", encoding="utf-8")
         (folder / "drum.py").write_text("def level(u, t, K=1.0):\n    return K * u\n")

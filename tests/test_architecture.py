@@ -73,6 +73,9 @@ HOMES = {
 
 EXPORTED = {
     "BackCalculation",
+    "Change",
+    "formula_model",
+    "write_demo",
     "backcalculate",
     "load_model",
     "Model",

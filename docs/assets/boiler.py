@@ -12,7 +12,7 @@ from pathlib import Path
 from drawing import draw
 
 import estimica as es
-from estimica.apps.cli.demo.boiler import write_boiler
+from estimica.apps.cli.demo.boiler import write_demo
 from estimica.base.view import Curve, Curves, Panel, sensitivities
 from estimica.estimate.fit.pictures import picture
 from estimica.estimate.fit.result import Fit
@@ -40,7 +40,7 @@ def derivatives(fit: Fit) -> Curves:
 def main() -> None:
     """Draw both pictures."""
     with tempfile.TemporaryDirectory() as folder:
-        fit = es.fit(es.read_study(write_boiler(folder)))
+        fit = es.fit(es.read_study(write_demo(folder)))
     draw(figure(derivatives(fit)), HERE / "boiler.svg")
     draw(figure(replace(picture(fit, "iterations"), title="")), HERE / "fit.svg", height=560)
 

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.apps.web.browser import CHROMIUM, FLAGS, Address, served
 
-from estimica.apps.cli.demo.boiler import write_boiler
+from estimica.apps.cli.demo.boiler import write_demo
 
 pytestmark = [
     pytest.mark.browser,
@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served")
-    write_boiler(folder, 1)
+    write_demo(folder, 1)
     (folder / "boiler.toml").rename(folder / "ready.toml")
     return folder
 

@@ -16,7 +16,7 @@ from estimica.apps.cli.delivery import (
     require_output_folder,
     require_outputs,
 )
-from estimica.apps.cli.demo.boiler import TRUTH, VARIANCES, write_boiler
+from estimica.apps.cli.demo.boiler import TRUTH, VARIANCES, write_demo
 from estimica.apps.cli.options import AsJson
 from estimica.base.view import Table, text
 from estimica.study.fields.counts import SEED
@@ -58,7 +58,7 @@ def _fitted(folder: Path, seed: int) -> Fit:
     from estimica.estimate.run.fit import fit
     from estimica.study.file.read import read_study
 
-    found = fit(read_study(write_boiler(folder, seed)))
+    found = fit(read_study(write_demo(folder, seed)))
     say(f"Fitted {found.n_free} unknowns to {found.n_samples} samples in {found.seconds:.2f} s.")
     return found
 

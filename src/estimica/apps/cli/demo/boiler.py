@@ -65,7 +65,7 @@ def boiler_data(seed: int = 1) -> dict[str, Vector]:
     }
 
 
-def write_boiler(folder: str | Path, seed: int = 1) -> Path:
+def write_demo(folder: str | Path, seed: int = 1) -> Path:
     """Write model, data and study into a folder; returns the study file."""
     folder = Path(folder)
     make_folder(folder)

@@ -1,0 +1,85 @@
+"""The public names, each with the module that it lives in: written here and nowhere else.
+
+They are imported when they are first asked for.
+"""
+
+from .apps.cli.demo.boiler import write_demo as write_demo
+from .base.errors import CaseError as CaseError
+from .base.errors import DataError as DataError
+from .base.errors import DesignError as DesignError
+from .base.errors import EstimicaError as EstimicaError
+from .base.errors import ExperimentError as ExperimentError
+from .base.errors import FitError as FitError
+from .base.errors import InferError as InferError
+from .base.errors import ModelError as ModelError
+from .base.errors import SimulationError as SimulationError
+from .base.errors import SourceError as SourceError
+from .base.errors import StructureError as StructureError
+from .base.errors import StudyError as StudyError
+from .base.errors import TunerError as TunerError
+from .base.errors import UnsupportedError as UnsupportedError
+from .base.signals import Signal as Signal
+from .compiled.model.interface import Model as Model
+from .data.readers import read_data as read_data
+from .estimate.by_hand import by_hand as by_hand
+from .estimate.fit.result import Fit as Fit
+from .estimate.fit.weighting import prefilter_weighting as prefilter_weighting
+from .estimate.run.fit import fit as fit
+from .experiment import signals as signals
+from .experiment.design_input import design_input as design_input
+from .experiment.frequency.run import frequency_estimate as frequency_estimate
+from .experiment.guess.bode.run import bode_guess as bode_guess
+from .experiment.guess.step.run import first_guess as first_guess
+from .experiment.simulate import simulate_experiment as simulate_experiment
+from .infer.backcalculation.result import BackCalculation as BackCalculation
+from .infer.backcalculation.run import backcalculate as backcalculate
+from .infer.bands import bands as bands
+from .infer.bootstrap.run import bootstrap as bootstrap
+from .infer.covariance.run import covariance as covariance
+from .infer.criterion_map.run import criterion_map as criterion_map
+from .infer.crossvalidation.run import crossvalidate as crossvalidate
+from .infer.identifiability.run import identifiability as identifiability
+from .infer.likelihood_ratio.run import likelihood_ratio as likelihood_ratio
+from .infer.posterior.result import Posterior as Posterior
+from .infer.posterior.run import sample as sample
+from .infer.profile.run import profile as profile
+from .infer.region import region as region
+from .infer.release.run import release as release
+from .infer.residuals.run import residuals as residuals
+from .infer.second_model.run import second_model as second_model
+from .infer.sensitivity.run import measures as measures
+from .optimise.assess.montecarlo import montecarlo as montecarlo
+from .optimise.assess.result import Assessment as Assessment
+from .optimise.assess.sweep import sweep as sweep
+from .optimise.optimum.result import Optimised as Optimised
+from .optimise.optimum.run import optimise as optimise
+from .optimise.pareto.result import Front as Front
+from .optimise.pareto.run import pareto as pareto
+from .simulate.engine.run import Options as Options
+from .simulate.formula import formula_model as formula_model
+from .simulate.function.model import function_model as function_model
+from .simulate.linear.constructors import state_space as state_space
+from .simulate.linear.constructors import transfer_function as transfer_function
+from .simulate.linear.frequency_function import frequency_function as frequency_function
+from .simulate.load import load_model as load_model
+from .simulate.modelica.linearisation import Linearisation as Linearisation
+from .simulate.modelica.model import ModelicaModel as ModelicaModel
+from .simulate.response import Response as Response
+from .simulate.trajectory import Sensitivities as Sensitivities
+from .simulate.trajectory import Trajectory as Trajectory
+from .study.case import Case as Case
+from .study.case import InputColumn as InputColumn
+from .study.case import OutputColumn as OutputColumn
+from .study.case import StartValue as StartValue
+from .study.criterion import Criterion as Criterion
+from .study.estimation import Estimation as Estimation
+from .study.estimation import Solver as Solver
+from .study.file.read import read_study as read_study
+from .study.indicator import Indicator as Indicator
+from .study.petab.export import write_petab as write_petab
+from .study.stages import Change as Change
+from .study.study import Study as Study
+from .study.tuner import Prior as Prior
+from .study.tuner import Tuner as Tuner
+
+__version__: str
