@@ -19,9 +19,8 @@ from estimica.estimate.fit.outputs import OutputComparison
 from estimica.infer.bootstrap.resampling import resampler
 from estimica.infer.covariance.linearisation import linearise_fit
 from estimica.infer.refit import fit_context_of
-from estimica.infer.residuals.lack_of_fit import lack_of_fit
-from estimica.infer.residuals.quantiles import quantile_residuals
-from estimica.infer.residuals.series import series_of
+from estimica.infer.residuals.hypothesis_tests import lack_of_fit
+from estimica.infer.residuals.series import quantile_residuals, series_of
 
 X = np.repeat(np.linspace(1, 5, 8), 3)
 

@@ -18,9 +18,8 @@ import estimica as es
 from estimica.apps.cli.commands.app import app
 from estimica.base.errors import InferError
 from estimica.execute.runs.store import Store
-from estimica.infer.posterior.density import Density, density_around
+from estimica.infer.posterior.density import Density, Unbounded, density_around
 from estimica.infer.posterior.diagnosis import Spread
-from estimica.infer.posterior.unbounded import Unbounded
 from estimica.infer.refit import fit_context_of
 from estimica.simulate.formula import formula_model
 from estimica.study.limits import DetectionLimits

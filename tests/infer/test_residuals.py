@@ -16,13 +16,12 @@ from typer.testing import CliRunner
 
 import estimica as es
 from estimica.apps.cli.commands.app import app
-from estimica.infer.covariance.spacing import spacing
+from estimica.infer.covariance.grid import spacing
 from estimica.infer.residuals import hypothesis_tests as tests
-from estimica.infer.residuals.autocorrelation import autocorrelation
-from estimica.infer.residuals.crosscorrelation import crosscorrelations
+from estimica.infer.residuals.correlation import autocorrelation, crosscorrelations
+from estimica.infer.residuals.hypothesis_tests import two_levels
 from estimica.infer.residuals.output import run_tests
 from estimica.infer.residuals.series import DELAYS, Series
-from estimica.infer.residuals.shape import two_levels
 from estimica.simulate.formula import formula_model
 
 ROOT = Path(__file__).resolve().parents[2]

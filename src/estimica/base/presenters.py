@@ -51,7 +51,7 @@ FIGURE_WRITER = "estimica.report.matplotlib.files:write_figures"
 
 #: what rooms further down say on the page of a result, and beside its own words
 SECTIONS = {"fit": ("estimica.infer.residuals.present:fit_section",)}
-REMARKS = {"fit": ("estimica.infer.residuals.fit_remark:colour_remark",)}
+REMARKS = {"fit": ("estimica.infer.residuals.run:colour_remark",)}
 
 
 def presenter(name: str) -> Callable[..., Any]:

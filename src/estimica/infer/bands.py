@@ -31,7 +31,7 @@ from estimica.infer.covariance.output_spread import (
     unbounded,
 )
 from estimica.infer.covariance.run import require_kind
-from estimica.infer.input_errors import refuse_input_errors
+from estimica.infer.refit import refuse_input_errors
 from estimica.study.summary import study_summary
 
 

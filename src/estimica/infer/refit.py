@@ -28,6 +28,7 @@ from estimica.estimate.search.minimise import minimise
 from estimica.estimate.search.robust_scales import with_scales
 from estimica.estimate.search.run import Limits, OnIteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
+from estimica.study.case import InputColumn
 from estimica.study.study import Study
 
 #: damping of a search that begins near its end, relative to the Jacobian's largest column
@@ -216,3 +217,19 @@ def bounds_reached(place: FitContext, q: Vector) -> list[bool]:
     near = 1e-9 * np.maximum(1.0, np.abs(q))
     reached = (q <= unknowns.lower + near) | (q >= unknowns.upper - near)
     return [bool(r) for r in reached]
+
+
+# --- input errors --------------------------------------------------------------------------------
+# Errors in the inputs: what cannot be asked of a fit that estimates them along.
+
+
+def refuse_input_errors(study: Study, what: str, instead: str) -> None:
+    """Refuse a study in which an input has a sigma; `instead` says what serves."""
+    for case in study.active_cases:
+        for name, given in case.columns_of_inputs.items():
+            if isinstance(given, InputColumn) and given.sigma is not None:
+                raise InferError(
+                    "I350",
+                    f"{what}: study '{study.name}' estimates errors of input '{name}', whose "
+                    f"residuals belong to those of the outputs point by point; {instead}",
+                )

@@ -17,8 +17,11 @@ from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.conclusion.freedom import Freedom
 from estimica.estimate.fit.result import Fit
+from estimica.estimate.objective.cost import Point
+from estimica.estimate.run.one_start import limits_of
+from estimica.estimate.search.methods import LevenbergMarquardt
+from estimica.estimate.search.run import search
 from estimica.execute.reproduction import with_reproduction
-from estimica.infer.contour import Contour, Plane, directions, trace
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
 from estimica.study.summary import study_summary
 
@@ -247,3 +250,141 @@ def _rise(told: Freedom, places: tuple[int, int], steps: Vector) -> float:
     both = np.ix_(list(places), list(places))
     follow = told.inverse[:, list(places)] @ np.linalg.inv(told.inverse[both])
     return float(np.mean(told.rise(follow @ steps.T)))
+
+
+# --- contour -------------------------------------------------------------------------------------
+# Contour: follows the cost from the estimate outwards in many directions to its threshold.
+
+
+FARTHEST = 20.0  # times the ellipse, beyond which a valley counts as open
+CLOSE = 1e-9  # relative, of the distance at which the threshold is met
+TRIES = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Two unknowns around the estimate; `follows` says whether the others are fitted anew."""
+
+    around: LinearisedFit
+    places: tuple[int, int]
+    metric: Vector  # (2, 2): the covariance of the two, in coordinates
+    follows: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Contour:
+    """Points of the ellipse and of the contour, in physical units, direction by direction."""
+
+    ellipse: Vector
+    contour: Vector
+    failed: int
+    open: int
+
+
+def trace(fit: Fit, plane: Plane, radius: float, threshold: float, points: int) -> Contour:
+    """Both curves. Directions are equally spaced where the ellipse is a circle."""
+    steps = directions(plane, radius, points)
+    walker = _Walker(fit, plane, threshold)
+    ends = [walker.end(step) for step in steps]
+    contour = np.array(
+        [_physical(plane, step * end) for step, end in zip(steps, ends, strict=True)]
+    )
+    contour = np.where(np.isfinite(ends)[:, None], contour, np.nan)
+    ellipse = np.array([_linear(plane, step) for step in steps])
+    lost = sum(math.isnan(e) for e in ends)
+    return Contour(ellipse, contour, lost, sum(math.isinf(e) for e in ends))
+
+
+def directions(plane: Plane, radius: float, points: int) -> Vector:
+    """(points, 2): steps from the estimate to the ellipse, in coordinates."""
+    angles = 2 * np.pi * np.arange(points) / points
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return np.asarray(radius * circle @ np.linalg.cholesky(plane.metric).T)
+
+
+class _Walker:
+    """Finds how far the cost stays below its threshold; remembers where the others stood."""
+
+    def __init__(self, fit: Fit, plane: Plane, threshold: float) -> None:
+        self._plane = plane
+        self._threshold = threshold
+        self._objective = plane.around.objective
+        self._limits = limits_of(fit.study.estimation)
+        self._held = plane.around.held.copy()
+        self._held[list(plane.places)] = True
+        at = self._objective.at(plane.around.q)
+        self._base = at.cost if isinstance(at, Point) else fit.cost
+        self._last: Vector = plane.around.q
+
+    def end(self, step: Vector) -> float:
+        """The multiple of `step` at the threshold; infinite without one, NaN where it fails.
+
+        √(rise) is all but linear in the distance, so that the secant finds it in a few steps.
+        """
+        self._last = self._plane.around.q
+        low, high = (0.0, -1.0), (math.inf, math.inf)
+        at = 1.0
+        for _ in range(TRIES):
+            rise = self._rise(at * step)
+            if rise is None:
+                return math.nan
+            value = math.sqrt(max(rise, 0.0) / self._threshold) - 1
+            if value < 0:
+                if not self._inside(at * step) or at >= FARTHEST:
+                    return math.inf
+                low = at, value
+            else:
+                high = at, value
+            if abs(value) <= CLOSE:
+                return at
+            at = _next(low, high)
+            if high[0] - low[0] <= CLOSE * at:
+                return at
+        return at
+
+    def _inside(self, step: Vector) -> bool:
+        unknowns = self._objective.unknowns
+        q = self._plane.around.q.copy()
+        q[list(self._plane.places)] += step
+        return bool(np.array_equal(unknowns.clipped(q), q))
+
+    def _rise(self, step: Vector) -> float | None:
+        """How much the cost is above its least, or None where it cannot be evaluated."""
+        plane = self._plane
+        q = (self._last if plane.follows else plane.around.q).copy()
+        q[list(plane.places)] = plane.around.q[list(plane.places)] + step
+        q = self._objective.unknowns.clipped(q)
+        if self._held.all() or not plane.follows:
+            point = self._objective.at(q)
+            return point.cost - self._base if isinstance(point, Point) else None
+        held = self._held
+        done = search(self._objective, LevenbergMarquardt(), q, self._limits, held=held)
+        if done.point is None:
+            return None
+        self._last = done.point.q
+        return done.point.cost - self._base
+
+
+def _next(low: tuple[float, float], high: tuple[float, float]) -> float:
+    """The next distance: outwards while all is below, then the secant within the bracket."""
+    (a, u), (b, v) = low, high
+    if not math.isfinite(b):
+        # √rise grows like the distance: aim a little beyond where it would meet the threshold
+        return float(min(FARTHEST, a * min(max(1.0001 / (1 + u), 1.0001), 4.0)))
+    at = a + (b - a) * (-u) / (v - u)
+    margin = 1e-3 * (b - a)
+    inner = min(max(at, a + margin), b - margin)
+    return float(at if abs(v) < 0.05 and abs(u) < 0.05 else inner)
+
+
+def _physical(plane: Plane, step: Vector) -> Vector:
+    q = plane.around.q.copy()
+    q[list(plane.places)] += np.where(np.isfinite(step), step, 0.0)
+    return np.asarray(plane.around.objective.unknowns.values(q)[list(plane.places)])
+
+
+def _linear(plane: Plane, step: Vector) -> Vector:
+    """The ellipse in physical units, as the covariance has it: not a contour on a log scale."""
+    unknowns, q = plane.around.objective.unknowns, plane.around.q
+    centre, slopes = unknowns.values(q), unknowns.slopes(q)
+    return np.asarray(centre[list(plane.places)] + slopes[list(plane.places)] * step)

@@ -115,7 +115,7 @@ class BackCalculation:
 
         `axes` are "linear", "lin-log" (the vertical one logarithmic), "log-lin" or "log-log".
         """
-        from estimica.infer.backcalculation.pictures import picture
+        from estimica.infer.backcalculation.present import picture
 
         return show.figure(picture(self, name, against, axes))
 
@@ -143,7 +143,7 @@ class BackCalculation:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: the JSON of `estimica backcalculate --json`."""
-        from estimica.infer.backcalculation.as_json import as_object
+        from estimica.infer.backcalculation.present import as_object
 
         return as_object(self)
 

@@ -27,7 +27,7 @@ from estimica.execute.seeds import seeds
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for
-from estimica.infer.bootstrap.influence import accelerations
+from estimica.infer.bootstrap.intervals import accelerations
 from estimica.infer.bootstrap.resampling import (
     Gaussian,
     Kind,
@@ -37,7 +37,6 @@ from estimica.infer.bootstrap.resampling import (
     resampler,
 )
 from estimica.infer.bootstrap.result import Bootstrap, FailedReplicate
-from estimica.infer.input_errors import refuse_input_errors
 from estimica.infer.refit import (
     Estimate,
     FitContext,
@@ -47,6 +46,7 @@ from estimica.infer.refit import (
     fit_context_of,
     noise_freedom_at,
     refit,
+    refuse_input_errors,
     require_estimate,
     shortfall,
 )

@@ -26,7 +26,7 @@ from estimica.infer.covariance.score import (
     heteroscedastic_score_covariance,
     white_score_covariance,
 )
-from estimica.infer.input_errors import refuse_input_errors
+from estimica.infer.refit import refuse_input_errors
 from estimica.study.summary import study_summary
 
 #: memories that a record must hold for intervals of kind "hac" to cover by 92 % and more: with four

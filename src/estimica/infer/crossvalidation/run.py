@@ -26,13 +26,13 @@ from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor as hired
 from estimica.infer.crossvalidation.folds import Fold, folds_of, run_fold
 from estimica.infer.crossvalidation.result import CrossValidation, FoldResult
-from estimica.infer.input_errors import refuse_input_errors
 from estimica.infer.refit import (
     Estimate,
     FitContext,
     estimate_of,
     fit_context,
     fit_context_of,
+    refuse_input_errors,
     require_estimate,
 )
 from estimica.study.record.samples import MeasuredOutput

@@ -14,14 +14,20 @@ from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.base.text import listed
+from estimica.estimate.conclusion.identifiability import count
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.result import Identifiability as FitIdentifiability
 from estimica.estimate.identify.accuracy import Practical
+from estimica.estimate.identify.invariants import Group
 from estimica.estimate.identify.twins import Twin, twin_advice
 from estimica.estimate.run.fit import fit as estimate
 from estimica.estimate.setup import prepare
-from estimica.infer.identifiability.prospect import prospect
-from estimica.infer.identifiability.structural.run import Structural, judge
+from estimica.infer.identifiability.structural.run import (
+    NUMERICAL,
+    Structural,
+    judge,
+    lost_in_words,
+)
 from estimica.infer.second_model.result import SecondModel
 from estimica.infer.second_model.run import second_model
 from estimica.infer.sensitivity.run import Quiet, SensitivityMeasures, measures, moving
@@ -262,3 +268,40 @@ def _inflation(fit: Fit, sensed: SensitivityMeasures) -> Vector:
     found = np.full(len(fit.values), np.nan)
     found[moving(fit)] = sensed.measures.R_i**2
     return found
+
+
+# --- prospect ------------------------------------------------------------------------------------
+# Prospect: what better data could make of the directions that these data leave open.
+
+
+HELP = "excite the inputs more, or at other speeds, start elsewhere, or measure longer"
+SAME = "of the same inputs and outputs"
+
+
+def prospect(found: Structural | None, group: Group) -> str:
+    """How many of a group's open directions better data could determine, in words."""
+    if found is None:
+        return "whether better data could help was not asked"
+    touching = [g for g in found.groups if set(g.names) & set(group.names)]
+    if not touching:
+        return f"better data can help: the model's structure allows it, so {HELP}"
+    lost = min(found.open_among(group.names), group.free)
+    if lost == group.free:
+        can = "can help" if found.exact else f"seem to help ({NUMERICAL})"
+        return f"no better data {SAME} {can}{_measured(found)}"
+    words = "; ".join(lost_in_words(g) for g in touching)
+    words = words if found.exact else f"{NUMERICAL}, {words}"
+    if not lost:
+        return f"better data can help in part, so {HELP}; {words}{_measured(found)}"
+    return (
+        f"of these {count(group.free)} open directions better data can determine "
+        f"{count(group.free - lost)}, so {HELP}; {count(lost)} cannot be determined: {words}"
+        f"{_measured(found)}"
+    )
+
+
+def _measured(found: Structural) -> str:
+    """What else would help if it were measured."""
+    whole = [f"'{n}'" for n, rank in found.helpful.items() if rank == found.n]
+    helpful = whole or [f"'{n}'" for n in found.helpful]
+    return f", but measuring {' or '.join(helpful)} too would" if helpful else ""

@@ -12,8 +12,7 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective, scored
 from estimica.estimate.objective.predictor import Failure, split
 from estimica.estimate.unknowns import Unknown
-from estimica.infer.likelihood_ratio.held_noise import with_noise
-from estimica.infer.likelihood_ratio.partial_fit import noise_label
+from estimica.infer.likelihood_ratio.partial_fit import noise_label, with_noise
 
 CLOSE = 1e-5  # of the null model's Σρ²: how far two simulations of the same model may lie apart
 

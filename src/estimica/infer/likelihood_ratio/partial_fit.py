@@ -1,4 +1,4 @@
-"""State: which unknowns of a study are free, and the values of all of them."""
+"""State: which unknowns of a study are free, the values of all, and noise that is held."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from estimica.estimate.run.one_start import shooting
 from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown
-from estimica.infer.likelihood_ratio.held_noise import noise_names
 from estimica.study.case import Case, OutputColumn, Sigma, StartValue
+from estimica.study.record.noise import SigmaFormula
 from estimica.study.response_columns import ResponseColumns
 from estimica.study.study import Study
 
@@ -182,3 +182,35 @@ def _without_disturbance(case: Case, name: str, column: OutputColumn, value: flo
 def _within(unknown: Unknown, value: float) -> float:
     """The value within the bounds, from which rounding may have moved it."""
     return min(max(float(value), unknown.min), unknown.max)
+
+
+# --- held noise ----------------------------------------------------------------------------------
+# Noise levels that are held at given variances instead of being estimated.
+
+
+def noise_names(objective: Objective) -> tuple[str, ...]:
+    """Outputs whose noise variance the criterion estimates."""
+    if objective.criterion.name != "ml":
+        return ()
+    free = [b for b in objective.blocks if not isinstance(b.sigma, (float, SigmaFormula))]
+    shared = [b for b in free if b.level != b.name]
+    if shared:
+        raise InferError(
+            "I113",
+            f"output '{shared[0].name}' has a noise level that is {shared[0].level}, and a release "
+            "frees that of one output at a time; give each its own sigma",
+        )
+    return tuple(dict.fromkeys(b.name for b in free))
+
+
+def with_noise(objective: Objective, variances: Mapping[str, float]) -> Objective:
+    """The same objective with the noise variances of some outputs held; nothing is compiled."""
+    if not variances:
+        return objective
+    blocks = [
+        b
+        if isinstance(b.sigma, (float, SigmaFormula)) or b.name not in variances
+        else replace(b, sigma=math.sqrt(variances[b.name]))
+        for b in objective.blocks
+    ]
+    return Objective(objective.with_blocks(blocks), objective.criterion.of(blocks))

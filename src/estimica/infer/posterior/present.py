@@ -1,15 +1,20 @@
-"""How a posterior shows itself: a table, pictures, a page."""
+"""How a posterior shows itself: a table, pictures, a page, JSON, the draws in ArviZ's form."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import combinations
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from estimica.base.errors import InferError
+from estimica.base.files.write import atomic_replacement
+from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import percent, rounded, short
 from estimica.base.view import (
@@ -28,9 +33,10 @@ from estimica.base.view import (
 from estimica.estimate.fit.frequency_pictures import across
 from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.posterior.diagnosis import DOUBTFUL, Spread
+from estimica.infer.posterior.libraries import arviz
 from estimica.infer.posterior.predictive import PredictedOutput
 from estimica.infer.posterior.result import Posterior
-from estimica.infer.posterior.verdict import outcome
+from estimica.infer.posterior.verdict import outcome, troubles
 from estimica.study.summary import study_summary
 
 PICTURES = ("pairs", "distribution", "chains", "predictive")
@@ -295,3 +301,107 @@ _LOO = (
     "differ by several standard errors."
 )
 _CHAINS = "Chains that agree look like one band without steps or drifts."
+
+
+# --- as JSON -------------------------------------------------------------------------------------
+
+
+def as_object(found: Posterior) -> dict[str, object]:
+    """Everything about a posterior but the single draws; what is not finite is None."""
+    status, message = found.outcome()
+    tuners: dict[str, object] = {}
+    by_case: dict[str, dict[str, dict[str, object]]] = {"start": {}, "disturbance": {}}
+    spreads = found.spreads if found.chains else ()
+    for k, s in enumerate(spreads):
+        u = found.fit.unknowns.items[k]
+        told = {"value": float(found.fit.values[k]), **_spread(s), "unit": u.unit}
+        if u.kind == "tuner":
+            tuners[u.name] = told
+        else:
+            by_case[u.kind].setdefault(u.case, {})[u.name] = told
+    plain = finite(
+        {
+            "command": "sample",
+            "run": found.run,
+            "study": found.fit.study.name,
+            "outcome": {"status": status, "message": message},
+            "method": found.method,
+            "seed": found.seed,
+            "requested": found.requested,
+            "chains": len(found.chains),
+            "draws": found.draws,
+            "warmup": found.warmup,
+            "divergences": found.divergences,
+            "impossible": sum(c.impossible for c in found.chains),
+            "evaluations": sum(c.evaluations for c in found.chains),
+            "acceptance": [c.acceptance for c in found.chains],
+            "troubles": troubles(found) if found.chains else [],
+            "failures": [{"chain": f.number, "message": f.message} for f in found.failures],
+            "parameters": tuners,
+            "start_values": by_case["start"],
+            "disturbances": by_case["disturbance"],
+            "noise": {n: _spread(s) for n, s in found.noise_spreads.items()},
+            "covariance": found.covariance.tolist() if found.chains else None,
+            "comparison": asdict(found.comparison) if found.comparison else None,
+            "predictive": _predictive_object(found),
+            "seconds": found.seconds,
+        }
+    )
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _spread(s: Spread) -> dict[str, object]:
+    told = asdict(s)
+    return {"ci95": list(told.pop("interval")), **told}
+
+
+def _predictive_object(found: Posterior) -> list[dict[str, object]]:
+    if found.predictive is None:
+        return []
+    return [
+        {
+            "case": o.case,
+            "output": o.name,
+            "time": o.time.tolist(),
+            "median": o.middle.tolist(),
+            "mean": [end.tolist() for end in o.mean],
+            "prediction": [end.tolist() for end in o.prediction],
+            "inside": o.inside,
+        }
+        for o in found.predictive.outputs
+    ]
+
+
+# --- inference data ------------------------------------------------------------------------------
+# The draws in ArviZ's form, with which its plots and comparisons work.
+
+
+def inference_data(found: Posterior) -> Any:
+    """Groups posterior, sample_stats, posterior_predictive, log_likelihood and observed_data.
+
+    Outputs are named "case: output"; predictive and likelihood hold some of the draws only.
+    """
+    if found.predictive is None:
+        raise InferError("I717", "sample: there is no finished chain to hand on")
+    posterior = {u.label: found.values[:, :, k] for k, u in enumerate(found.fit.unknowns.items)}
+    posterior |= {f"variance of {n}": v for n, v in found.noise.items()}
+    names = [f"{o.case}: {o.name}" for o in found.predictive.outputs]
+    ends = np.cumsum([len(o.measured) for o in found.predictive.outputs])[:-1]
+    likely = np.split(found.predictive.log_likelihood, ends, axis=2)
+    return arviz().from_dict(
+        posterior=posterior,
+        sample_stats={"lp": np.stack([c.log_density for c in found.chains])},
+        posterior_predictive=dict(zip(names, found.predictive.replicated, strict=True)),
+        log_likelihood=dict(zip(names, likely, strict=True)),
+        observed_data={n: o.measured for n, o in zip(names, found.predictive.outputs, strict=True)},
+        attrs={"study": found.fit.study.name, "seed": found.seed, "method": found.method},
+    )
+
+
+def write(found: Posterior, path: str | PathLike[str]) -> Path:
+    """Write the draws as netCDF."""
+    data = inference_data(found)
+    with atomic_replacement(path) as draft:
+        data.to_netcdf(str(draft))
+    return Path(path)

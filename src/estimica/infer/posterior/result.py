@@ -100,13 +100,13 @@ class Posterior:
 
     def inference_data(self) -> Any:
         """The draws as ArviZ `InferenceData`: posterior, sample_stats, predictive, likelihood."""
-        from estimica.infer.posterior.inference_data import inference_data
+        from estimica.infer.posterior.present import inference_data
 
         return inference_data(self)
 
     def write(self, path: str | PathLike[str]) -> Path:
         """Write the draws as a netCDF file that ArviZ reads; returns where it is."""
-        from estimica.infer.posterior.inference_data import write
+        from estimica.infer.posterior.present import write
 
         return write(self, path)
 
@@ -145,7 +145,7 @@ class Posterior:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: the JSON of `estimica sample --json`."""
-        from estimica.infer.posterior.as_json import as_object
+        from estimica.infer.posterior.present import as_object
 
         return as_object(self)
 

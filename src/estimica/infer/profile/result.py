@@ -20,8 +20,7 @@ from estimica.estimate.objective.cost import Point
 from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.infer.profile.branch import Branch, Ending, Stop
 from estimica.infer.profile.rounds import BetterPoint
-from estimica.infer.profile.terms import SAME
-from estimica.infer.profile.threshold import Thresholds
+from estimica.infer.profile.threshold import SAME, Thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +152,7 @@ class Profile:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: the JSON of `estimica profile --json`."""
-        from estimica.infer.profile.as_json import as_object
+        from estimica.infer.profile.present import as_object
 
         return as_object(self)
 

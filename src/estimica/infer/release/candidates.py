@@ -11,8 +11,7 @@ from estimica.base.arrays import Vector
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.setup import Setup
 from estimica.infer.likelihood_ratio.distribution import ratio_distribution
-from estimica.infer.likelihood_ratio.held_noise import with_noise
-from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of
+from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of, with_noise
 from estimica.infer.likelihood_ratio.run import chi2_risk, f_risk
 from estimica.infer.release.order import Group
 from estimica.infer.release.result import Candidate, SearchEnd, Step

@@ -1,15 +1,19 @@
-"""The page of a release: every step with its table and plots, and the fit at the end."""
+"""How a release shows itself: tables and pictures of its steps, a page, JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from estimica.base.view import Bars, Curves, Page, Section, Table
+from estimica.base.errors import InferError
+from estimica.base.result import finite
+from estimica.base.suggest import did_you_mean
+from estimica.base.view import Bar, Bars, Curves, Page, Rounded, Section, Table
+from estimica.estimate.fit.pictures import picture as fit_picture
 from estimica.execute.reproduction import ANSWER, with_reproduction
-from estimica.infer.release.pictures import picture
-from estimica.infer.release.result import Release, Step
-from estimica.infer.release.tables import overview, step_table
+from estimica.infer.release.result import Candidate, Release, SearchEnd, Step
+from estimica.infer.release.search import alike
 from estimica.study.summary import study_summary
 
 _ABOUT = (
@@ -52,7 +56,7 @@ def _sections(release: Release) -> Iterator[Section]:
         shown.append(replace(picture(release), title=""))
     yield Section("Steps", text, tuple(shown))
     for step in release.steps:
-        yield Section(f"Step {step.number}", _words(step), tuple(_step(release, step)))
+        yield Section(f"Step {step.number}", _words(step), tuple(_step_items(release, step)))
     yield Section(
         "Estimates", "Of what was released; everything else is held.", tuple(_end(release))
     )
@@ -70,7 +74,7 @@ def _words(step: Step) -> str:
     return f"{text} Released: {step.choice.name}."
 
 
-def _step(release: Release, step: Step) -> Iterator[Curves | Table | Bars]:
+def _step_items(release: Release, step: Step) -> Iterator[Curves | Table | Bars]:
     yield replace(step_table(step), title="")
     if step.choice is not None:
         for kind in ("fit", "residuals"):
@@ -80,3 +84,243 @@ def _step(release: Release, step: Step) -> Iterator[Curves | Table | Bars]:
 def _end(release: Release) -> Iterator[Table]:
     yield replace(release.fit.table(), title="", note="")
     yield replace(release.fit.quality(), title="")
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+#: the smallest risk that is told as a number
+TINY = 5e-4
+
+
+def step_table(step: Step) -> Table:
+    """The candidates of one step with cost, cost reduction and risk."""
+    n = len(step.candidates)
+    several = ("risk of the best",) if n > 1 else ()
+    columns = (
+        "released",
+        "p",
+        "cost",
+        "cost reduction",
+        "risk",
+        *several,
+        "AIC",
+        "AICc",
+        "BIC",
+        "verdict",
+    )
+    rows = []
+    for k, c in enumerate(step.candidates):
+        risks = (risk(c.risk), *((risk(c.risk_multiple),) if several else ()))
+        rows.append(
+            (
+                c.name,
+                c.freedom,
+                number(c.cost),
+                number(c.cost_reduction),
+                *risks,
+                number(c.aic),
+                number(c.aicc),
+                number(c.bic),
+                verdict(step, k),
+            )
+        )
+    free = ", ".join(step.free) or "nothing"
+    title = f"Step {step.number}: null model with {free} free, cost {number(step.cost)}"
+    note = f"risk of the best: 1 − (1 − risk)^{n}, for the best of {n}" if several else ""
+    return Table(columns, tuple(rows), title, note)
+
+
+def verdict(step: Step, k: int) -> str:
+    """What became of a candidate, in a few words."""
+    c = step.candidates[k]
+    if k == step.chosen:
+        return "released" if k == step.proposed else "released, as chosen"
+    if not math.isfinite(c.cost):
+        return "failed"
+    if c.advice:
+        return "not determined by these data"
+    if not c.acceptable:
+        return "gains too little" if step.criterion == "oe" else "risk too high"
+    if step.choice is None:
+        return "worth releasing"
+    near = alike(step.criterion, step.cost)
+    same = abs(c.cost_reduction - step.choice.cost_reduction) <= near
+    return "gains as much" if same else "gains less"
+
+
+def overview(release: Release) -> Table:
+    """A row for each step."""
+    rows: list[tuple[object, ...]] = []
+    if release.steps:
+        first = release.steps[0]
+        rows.append((0, "(null model)", number(first.cost), None, None, number(first.aic), ""))
+    for step in release.steps:
+        c = step.choice or _nearest(step)
+        if c is None:
+            continue
+        name = c.name if step.choice else f"none; nearest: {c.name}"
+        said = "released" if step.choice else verdict(step, step.candidates.index(c))
+        rows.append(
+            (
+                step.number,
+                name,
+                number(c.cost),
+                number(c.cost_reduction),
+                risk(c.risk_multiple),
+                number(c.aic),
+                said,
+            )
+        )
+    columns = ("step", "released", "cost", "cost reduction", "risk", "AIC", "verdict")
+    title = (
+        f"{release.study.name}: release by {release.criterion}, {release.n_samples} samples, "
+        f"risk at most {release.settings.risk:g}"
+    )
+    return Table(
+        columns, tuple(rows), title, f"{release.outcome.status}: {release.outcome.message}"
+    )
+
+
+def number(value: float) -> float | None:
+    """A cost: three decimals where it is of the size of a likelihood, else six digits."""
+    if not math.isfinite(value):
+        return None
+    if value == 0 or 0.5 <= abs(value) < 1e7 or (abs(value) < 1e-6):
+        return Rounded(value + 0.0, 3)
+    return float(f"{value:.6g}")
+
+
+def risk(value: float) -> float | str:
+    """A risk with two or three decimals."""
+    return "< 0.001" if value < TINY else Rounded(value, 2 if value >= 0.1 else 3)
+
+
+def _nearest(step: Step) -> Candidate | None:
+    done = [c for c in step.candidates if math.isfinite(c.cost)]
+    return min(done, key=lambda c: c.risk, default=None)
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+KINDS = ("reductions", "fit", "residuals")
+WIDE = 50  # ratio of cost reductions from which on their axis is logarithmic
+
+
+def picture(release: Release, kind: str = "reductions", step: int | None = None) -> Curves | Bars:
+    """What there is to see of one kind, of one step or, for reductions, of all."""
+    if kind not in KINDS:
+        raise InferError(
+            "I111", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} ({', '.join(KINDS)})"
+        )
+    if kind == "reductions":
+        chosen = release.steps if step is None else (_step_number(release, step),)
+        groups = tuple((f"step {s.number}", _bars(s)) for s in chosen)
+        title = f"{release.study.name}: cost reductions"
+        return Bars(groups, "cost reduction", title, log=_wide(chosen))
+    number = len(release.steps) if step is None else step
+    made = fit_picture(release.fit if step is None else release.model(number), kind)
+    return replace(made, title=f"{release.study.name} after step {number}: {_said(kind)}")
+
+
+def _said(kind: str) -> str:
+    return "measured and simulated" if kind == "fit" else "residuals"
+
+
+def _step_number(release: Release, number: int) -> Step:
+    if not 1 <= number <= len(release.steps):
+        raise InferError(
+            "I110", f"there is no step {number}: the release has {len(release.steps)} steps"
+        )
+    return release.steps[number - 1]
+
+
+def _bars(step: Step) -> tuple[Bar, ...]:
+    return tuple(
+        Bar(
+            c.name,
+            c.cost_reduction if math.isfinite(c.cost_reduction) else 0.0,
+            f"risk {c.risk:.3g}, of the best {c.risk_multiple:.3g}",
+            k == step.chosen,
+        )
+        for k, c in enumerate(step.candidates)
+    )
+
+
+def _wide(steps: Sequence[Step]) -> bool:
+    gains = [c.cost_reduction for s in steps for c in s.candidates if c.acceptable]
+    return len(gains) > 1 and max(gains) > WIDE * min(gains)
+
+
+# --- as JSON -------------------------------------------------------------------------------------
+
+
+def as_object(release: Release) -> dict[str, object]:
+    """Everything about a release but its trajectories; what is not finite is None."""
+    found = {
+        "command": "release",
+        "run": release.run,
+        "study": release.study.name,
+        "outcome": {"status": str(release.outcome.status), "message": release.outcome.message},
+        "criterion": release.criterion,
+        "cost": release.fit.cost,
+        "risk": release.settings.risk,
+        "seed": release.seed,
+        "n_samples": release.n_samples,
+        "steps": [_step_object(s) for s in release.steps],
+        "released": list(release.released),
+        "held": list(release.held),
+        "advice": list(release.advice),
+        "fit": release.fit.to_dict(),
+        "seconds": release.seconds,
+    }
+    plain = finite(found)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _step_object(step: Step) -> dict[str, object]:
+    return {
+        "number": step.number,
+        "null": {
+            "free": list(step.free),
+            "cost": step.cost,
+            "aic": step.aic,
+            "aicc": step.aicc,
+            "bic": step.bic,
+            "values": dict(step.values),
+            "noise": dict(step.noise),
+        },
+        "candidates": [_candidate(c) for c in step.candidates],
+        "proposed": _name(step, step.proposed),
+        "chosen": _name(step, step.chosen),
+    }
+
+
+def _name(step: Step, k: int | None) -> list[str] | None:
+    return None if k is None else list(step.candidates[k].released)
+
+
+def _candidate(c: Candidate) -> dict[str, object]:
+    return {
+        "released": list(c.released),
+        "freedom": c.freedom,
+        "cost": c.cost,
+        "cost_reduction": c.cost_reduction,
+        "risk": c.risk,
+        "risk_multiple": c.risk_multiple,
+        "aic": c.aic,
+        "aicc": c.aicc,
+        "bic": c.bic,
+        "acceptable": c.acceptable,
+        "outcome": {"status": c.outcome.status, "message": c.outcome.message},
+        "values": dict(c.values),
+        "noise": dict(c.noise),
+        "starts": [_start(s) for s in c.starts],
+        "advice": list(c.advice),
+    }
+
+
+def _start(s: SearchEnd) -> dict[str, object]:
+    return {"cost": s.cost, "status": s.status, "message": s.message}

@@ -102,7 +102,7 @@ class Step:
 
     def table(self) -> show.Table:
         """The candidates with cost, cost reduction and risk."""
-        from estimica.infer.release.tables import step_table
+        from estimica.infer.release.present import step_table
 
         return step_table(self)
 
@@ -167,7 +167,7 @@ class Release:
 
     def table(self) -> show.Table:
         """A row for each step: what was released, what it gained, at which risk."""
-        from estimica.infer.release.tables import overview
+        from estimica.infer.release.present import overview
 
         return overview(self)
 
@@ -177,7 +177,7 @@ class Release:
         `kind` is "reductions" (bars of the cost reductions), "fit" or "residuals" of the model
         after `step`, by default the last one.
         """
-        from estimica.infer.release.pictures import picture
+        from estimica.infer.release.present import picture
 
         return show.figure(picture(self, kind, step))
 
@@ -193,7 +193,7 @@ class Release:
 
     def to_dict(self) -> dict[str, object]:
         """The release as plain values: the JSON of `estimica release --json`."""
-        from estimica.infer.release.as_json import as_object
+        from estimica.infer.release.present import as_object
 
         return as_object(self)
 

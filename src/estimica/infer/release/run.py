@@ -29,8 +29,7 @@ from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
 from estimica.execute.workers.executor import executor as hired
-from estimica.infer.likelihood_ratio.held_noise import noise_names
-from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of
+from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of, noise_names
 from estimica.infer.release.candidates import Weighing
 from estimica.infer.release.order import Group, stages_of
 from estimica.infer.release.result import Ending, Outcome, Release, Step

@@ -18,8 +18,7 @@ from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.run import Status, search
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
-from estimica.infer.likelihood_ratio.held_noise import with_noise
-from estimica.infer.likelihood_ratio.partial_fit import FreeState
+from estimica.infer.likelihood_ratio.partial_fit import FreeState, with_noise
 from estimica.infer.release.order import Group
 from estimica.study.study import Study
 

@@ -12,12 +12,20 @@ from scipy.special import ndtri
 from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.infer.residuals import hypothesis_tests as tests
-from estimica.infer.residuals.autocorrelation import Autocorrelation, autocorrelation
-from estimica.infer.residuals.crosscorrelation import CrossCorrelation, crosscorrelations
-from estimica.infer.residuals.hypothesis_tests import Test
-from estimica.infer.residuals.lack_of_fit import lack_of_fit
+from estimica.infer.residuals.correlation import (
+    Autocorrelation,
+    CrossCorrelation,
+    autocorrelation,
+    crosscorrelations,
+)
+from estimica.infer.residuals.hypothesis_tests import (
+    Test,
+    TwoLevels,
+    lack_of_fit,
+    moments,
+    two_levels,
+)
 from estimica.infer.residuals.series import Series
-from estimica.infer.residuals.shape import TwoLevels, moments, two_levels
 
 COLOURED_SAMPLES = 24  # independent ones, below which coloured residuals are not asked for shape
 

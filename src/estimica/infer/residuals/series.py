@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from zlib import crc32
 
 import numpy as np
+from scipy.special import log_ndtr, ndtri_exp
 
 from estimica.base.arrays import Indices, Vector
+from estimica.base.errors import EstimicaError
 from estimica.base.signals import Signal
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.fit.result import Fit
+from estimica.infer.covariance.grid import Spacing, spacing
 from estimica.infer.covariance.linearisation import LinearisedFit
-from estimica.infer.covariance.output_spread import parameter_spread
-from estimica.infer.covariance.spacing import Spacing, spacing
-from estimica.infer.residuals.quantiles import quantile_residuals
-from estimica.infer.residuals.validation import Rest, validation_residuals
+from estimica.infer.covariance.output_spread import chain_of, level_of, parameter_spread, slopes_of
 from estimica.study.record.samples import Record
 from estimica.study.record.transfer import Transfer
 from estimica.study.record.transform import transform_of
@@ -249,3 +250,91 @@ def _metrics(around: LinearisedFit) -> dict[tuple[str, str], Vector]:
     return {
         (one.case, one.output): 2 * inverse - middle / variance[one.output] for one in around.rows
     }
+
+
+# --- validation ----------------------------------------------------------------------------------
+# Validating residuals: what is left when the uncertainty of the tuners is taken into account.
+
+
+Rest = tuple[Vector, Vector, Vector]  # residuals, Jacobian, metric
+
+
+def validation_residuals(
+    fit: Fit, case: CaseFit, around: LinearisedFit, spread: Vector
+) -> list[Rest]:
+    """Residuals of a validating case less what an error of the tuners within their covariance V
+    explains best, with what this has taken from white noise.
+
+    Residuals e = v + Sδ with δ of covariance V have the best δ = A Sᵀe/σ², A⁻¹ = SᵀS/σ² + V⁻¹;
+    without it their covariance is σ²(I − S A Sᵀ/σ²), as if the tuners had been fitted.
+    """
+    compared = [quantile_residuals(o, o.compared) for o in case.outputs]
+    plain = [(v, np.zeros((len(v), 1)), np.zeros((1, 1))) for v in compared]
+    try:
+        parts = slopes_of(fit, case, around, spread)
+    except EstimicaError:
+        return plain
+    weights = [chain_of(fit, case, o) / level_of(fit, case, o)[0] for o in case.outputs]
+    scaled = [[w[:, None] * s for s, _ in own] for w, own in zip(weights, parts, strict=True)]
+    common = np.vstack([own[0] for own in scaled])
+    inner = _posterior(parts[0][0][1], common.T @ common)
+    if not np.isfinite(inner).all():
+        return plain
+    # one level for all samples, also where each has its own
+    levels = [float(np.sqrt(np.mean(np.square(level_of(fit, case, o)[0])))) for o in case.outputs]
+    residual = [v / s for v, s in zip(compared, levels, strict=True)]
+    error = inner @ (common.T @ np.concatenate(residual))
+    found = []
+    for own, e, level in zip(scaled, residual, levels, strict=True):
+        metric = inner if len(own) == 1 else _joined(inner, parts[0][1][1])
+        rest = (e - own[0] @ error) * level
+        found.append((rest, np.hstack(own), metric))
+    return found
+
+
+def _posterior(prior: Vector, information: Vector) -> Vector:
+    """(information + prior⁻¹)⁻¹, also where the prior leaves some tuners no room."""
+    values, vectors = np.linalg.eigh((prior + prior.T) / 2)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    middle = np.eye(len(prior)) + root.T @ information @ root
+    return np.asarray(root @ np.linalg.solve(middle, root.T))
+
+
+def _joined(first: Vector, second: Vector) -> Vector:
+    n, m = len(first), len(second)
+    found = np.zeros((n + m, n + m))
+    found[:n, :n], found[n:, n:] = first, second
+    return found
+
+
+# --- quantiles -----------------------------------------------------------------------------------
+# Quantile residuals: residuals as normal noise of one level would have left them.
+#
+# Dunn and Smyth, Randomized quantile residuals, Journal of Computational and Graphical Statistics 5
+# (1996): a residual is brought to the normal quantile of its probability; one of which only a limit
+# is known is drawn from what lies beyond.
+
+
+def quantile_residuals(output: OutputComparison, residual: Vector) -> Vector:
+    """Residuals whose samples have their own σ, limits or another law, as of one normal level.
+
+    Where all samples are alike they stay as they are.
+    """
+    sigma = output.sigma
+    if sigma is None:
+        return residual
+    z = residual / sigma
+    if output.distribution == "laplace":
+        size = np.sqrt(2) * np.abs(z)
+        # log of the lesser tail, exp(−|v|/b)/2
+        z = np.sign(z) * -ndtri_exp(-size - np.log(2))
+    if output.beyond is not None:
+        # drawn alike whenever the data are, and independently of those of other experiments
+        seed = crc32(np.ascontiguousarray(output.measured).tobytes())
+        drawn = np.log(np.random.default_rng(seed).uniform(size=len(z)))
+        for side in (-1, 1):
+            chosen = output.beyond == side
+            # measured below the limit: simulated − measured is at least the residual there
+            tail = log_ndtr(side * z[chosen])
+            z[chosen] = side * ndtri_exp(drawn[chosen] + tail)
+    return np.asarray(z * np.sqrt(np.mean(sigma**2)))

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from estimica.infer.residuals import hypothesis_tests as tests
+from estimica.infer.residuals.hypothesis_tests import in_words
 from estimica.infer.residuals.output import OutputResiduals
-from estimica.infer.residuals.shape import in_words
 
 STRONG = 0.7  # autocorrelation at the first lag from which on it is strong
 #: independent samples for each tuner, below which the factor is only a rough guess: above, 90 % of

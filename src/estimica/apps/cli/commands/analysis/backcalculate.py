@@ -56,7 +56,7 @@ def backcalculate(
 ) -> None:
     """Leave a relation out, let data drive the rest, and see what it hides and which law it is."""
     with reported("backcalculate", as_json):
-        from estimica.infer.backcalculation.pictures import require_axes
+        from estimica.infer.backcalculation.present import require_axes
         from estimica.infer.backcalculation.run import backcalculate as calculate
         from estimica.study.file.read import read_study
         from estimica.study.tables.backcalculate import backcalculate_table
