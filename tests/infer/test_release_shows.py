@@ -78,7 +78,7 @@ def test_what_is_no_likelihood_is_refused(estimation: es.Estimation, message: st
 
 def test_candidate_that_fails_is_shown_and_cannot_be_chosen(monkeypatch: pytest.MonkeyPatch):
     module = importlib.import_module("estimica.infer.release.run")
-    original = module.do
+    original = module.run_search
 
     def failing(place: object, job: Job) -> object:
         if job.candidate == 1:
