@@ -10,7 +10,7 @@ import numpy as np
 
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import InferError
-from estimica.base.result import finite
+from estimica.base.result import Outcome, finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import short
 from estimica.base.view import (
@@ -33,8 +33,8 @@ MOST_POINTS = 30  # rows of a table
 MOST_FAILED = 8
 
 
-def outcome(found: BackCalculation) -> tuple[str, str]:
-    """(status, message): how it went."""
+def outcome(found: BackCalculation) -> Outcome:
+    """How it went."""
     told = [laws.verdict for laws in found.laws.values()]
     told += [f"no laws: {why}" for why in found.without_laws.values()]
     failed = found.failed
@@ -48,17 +48,17 @@ def outcome(found: BackCalculation) -> tuple[str, str]:
             f"({failed[0].message})",
         )
     if len(failed) == found.n_points:
-        return "failed", told[0]
-    return "done", "; ".join(told) or f"{found.n_points} {found.stamp}s computed"
+        return Outcome("failed", told[0], ok=False)
+    return Outcome("done", "; ".join(told) or f"{found.n_points} {found.stamp}s computed")
 
 
 def _numbered(found: BackCalculation, case: str, point: float) -> str:
     return f"{point:g}" if len(found.cases) == 1 else f"{case} {point:g}"
 
 
-def tables(found: BackCalculation) -> list[Table]:
+def tables(found: BackCalculation) -> tuple[Table, ...]:
     """The points, then the laws of each computed variable."""
-    return [points(found), *(laws.table() for laws in found.laws.values())]
+    return points(found), *(laws.table() for laws in found.laws.values())
 
 
 def points(found: BackCalculation) -> Table:
@@ -314,7 +314,7 @@ def _adjusted(
 
 def as_object(found: BackCalculation) -> dict[str, object]:
     """The points and the ranked laws; what is not finite is None."""
-    status, message = found.outcome()
+    status, message = found.outcome
     names = found.names
     columns = [found.column(n).tolist() for n in names]
     stamps = [s for c in found.cases for s in c.stamps.tolist()]

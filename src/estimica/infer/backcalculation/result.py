@@ -14,6 +14,7 @@ import numpy.typing as npt
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.result import Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.infer.backcalculation.points import CasePoints, FailedPoint
 from estimica.infer.backcalculation.ranking import Laws
@@ -41,9 +42,11 @@ class NamedLaws(dict[str, Laws]):
         raise InferError("I620", f"'{name}' was not computed, so that it has no laws{hint}")
 
 
-@dataclass(frozen=True, eq=False)
-class BackCalculation:
+@dataclass(frozen=True, eq=False, repr=False)
+class BackCalculation(Result):
     """Points of all cases with what was computed, and ranked laws for each computed variable."""
+
+    presenter = "estimica.infer.backcalculation.present"
 
     study: str
     compute: tuple[str, ...]
@@ -85,7 +88,7 @@ class BackCalculation:
         parts = [c.values.get(name, np.full(len(c.stamps), np.nan)) for c in self.cases]
         return np.concatenate(parts)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:  # there may be many points
         """A row for each point: case, number or time, what was computed, against what, inputs."""
         import pandas as pd
 
@@ -102,28 +105,26 @@ class BackCalculation:
         """What the points are counted by."""
         return "time" if self.has_time else "point"
 
-    def outcome(self) -> tuple[str, str]:
-        """(status, message): how it went."""
+    @property
+    def outcome(self) -> Outcome:
+        """How it went."""
         from estimica.infer.backcalculation.present import outcome
 
         return outcome(self)
 
-    def plot(
+    def plot(  # type: ignore[override]  # one variable against another
         self, name: str | None = None, *, against: str | None = None, axes: str = "linear"
     ) -> Any:
         """A Plotly figure of a computed variable against another, with the laws in that one.
 
         `axes` are "linear", "lin-log" (the vertical one logarithmic), "log-lin" or "log-log".
         """
-        from estimica.infer.backcalculation.present import picture
-
-        return show.figure(picture(self, name, against, axes))
+        return show.figure(self._present().picture(self, name, against, axes))
 
     def page(self, *, axes: str | None = None) -> show.Page:
         """All of it as a page, with all axes or only these."""
-        from estimica.infer.backcalculation.present import page
-
-        return page(self, axes)
+        page: show.Page = self._present().page(self, axes)
+        return page
 
     def report(self, path: str | PathLike[str], *, axes: str | None = None) -> Path:
         """Write a self-contained HTML page, with all axes or only these; returns where it is."""
@@ -141,18 +142,5 @@ class BackCalculation:
         several = len(self.cases) > 1
         return write_table(path, columns, units=self.units, texts=texts if several else {})
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: the JSON of `estimica backcalculate --json`."""
-        from estimica.infer.backcalculation.present import as_object
-
-        return as_object(self)
-
     def __repr__(self) -> str:
-        from estimica.infer.backcalculation.present import tables
-
-        return "\n".join(show.text(t) for t in tables(self))
-
-    def _repr_html_(self) -> str:
-        from estimica.infer.backcalculation.present import tables
-
-        return "".join(show.html(t) for t in tables(self))
+        return "\n".join(show.text(t) for t in self.tables())

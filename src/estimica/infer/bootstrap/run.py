@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from estimica.base.errors import InferError
+from estimica.base.result import Progress
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
 from estimica.estimate.search.run import Status
@@ -51,16 +52,6 @@ from estimica.infer.refit import (
     shortfall,
 )
 from estimica.study.study import Study
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What there is to tell while a bootstrap runs."""
-
-    done: int
-    failed: int
-    count: int
-
 
 OnProgress = Callable[[Progress], None]
 
@@ -109,7 +100,7 @@ def bootstrap(
     def note(number: int, outcome: Outcome[Any]) -> None:
         found[number] = outcome
         if progress:
-            progress(Progress(len(found), sum(map(_has_failed, found.values())), replicates))
+            progress(Progress(len(found), replicates, sum(map(_has_failed, found.values()))))
 
     interrupted = False
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,7 +22,12 @@ MOST_HOLES = 20
 MARK, LINE, HOLE = 1, 3, 7  # of the palette
 
 
-def table(found: CriterionMap) -> Table:
+def tables(found: CriterionMap) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (eigen_analysis(found),)
+
+
+def eigen_analysis(found: CriterionMap) -> Table:
     """Eigenvalues and eigenvectors of the Hessian."""
     first, second = found.names
     rows = tuple(
@@ -38,7 +44,7 @@ def table(found: CriterionMap) -> Table:
     return Table(("eigenvalue", first, second), rows, title, note)
 
 
-def picture(found: CriterionMap, kind: str = "map") -> Heat:
+def picture(found: CriterionMap, kind: str = "map", names: Sequence[str] = ()) -> Heat:
     """Contours of the rise above the lowest cost on a logarithmic scale."""
     if kind not in KINDS:
         raise FitError("F087", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} (map)")
@@ -95,7 +101,7 @@ def page(found: CriterionMap) -> Page:
     answer = Section(ANSWER, found.text[:1].upper() + found.text[1:] + ".")
     sections = [
         Section("Map", _MAP, (picture(found),)),
-        Section("Eigen-analysis", _EIGEN, (table(found),)),
+        Section("Eigen-analysis", _EIGEN, (eigen_analysis(found),)),
     ]
     if found.holes:
         rows = tuple((h.first, h.second, h.message) for h in found.holes[:MOST_HOLES])
@@ -125,7 +131,7 @@ def as_object(found: CriterionMap) -> dict[str, object]:
         {
             "command": "map",
             "run": found.run,
-            "outcome": dict(zip(("status", "message"), found.outcome(), strict=True)),
+            "outcome": dict(zip(("status", "message"), found.outcome, strict=True)),
             "study": found.study,
             "tuners": {first: found.x.tolist(), second: found.y.tolist()},
             "cost": found.cost.tolist(),

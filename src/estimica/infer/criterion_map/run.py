@@ -7,15 +7,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
+from estimica.base.result import Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.fit.result import Fit
@@ -27,7 +25,7 @@ from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.minimise import minimise
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown, Unknowns
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import Outcome as PieceOutcome
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor as executor_of
 from estimica.infer.criterion_map.hessian import Kind, curvature, unsimulated
@@ -48,9 +46,11 @@ class FailedMapPoint:
     message: str
 
 
-@dataclass(frozen=True, eq=False)
-class CriterionMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class CriterionMap(Result):
     """Costs over a grid of two tuners; `cost[i, j]` is at (`x[j]`, `y[i]`), NaN where it failed."""
+
+    presenter = "estimica.infer.criterion_map.present"
 
     study: str
     names: tuple[str, str]
@@ -123,11 +123,12 @@ class CriterionMap:
             f"(ratio {self.ratio:.2g})"
         )
 
-    def outcome(self) -> tuple[str, str]:
+    @property
+    def outcome(self) -> Outcome:
         """How it ended."""
         if np.isnan(self.cost).all():
-            return "failed", "no point of the map could be simulated"
-        return "done", self.text
+            return Outcome("failed", "no point of the map could be simulated", ok=False)
+        return Outcome("done", self.text)
 
     def _size(self) -> Vector:
         spans = np.array([np.ptp(self.x), np.ptp(self.y)])
@@ -141,39 +142,12 @@ class CriterionMap:
 
     # -- how it shows itself ---------------------------------------------------------------------
 
-    def table(self) -> show.Table:
-        """The eigen-analysis."""
-        from estimica.infer.criterion_map.present import table
-
-        return table(self)
-
-    def plot(self, kind: str = "map") -> Any:
+    def plot(self, kind: str = "map", *names: str) -> Any:
         """A Plotly figure: contours over the two tuners, the optimum, the valley, and holes."""
-        from estimica.infer.criterion_map.present import picture
-
-        return show.figure(picture(self, kind))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.infer.criterion_map.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of `estimica map --json`."""
-        from estimica.infer.criterion_map.present import as_object
-
-        return as_object(self)
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
+        return super().plot(kind, *names)
 
     def __repr__(self) -> str:
-        return f"{show.text(self.table())}\n{self.text}"
+        return f"{super().__repr__()}\n{self.text}"
 
 
 def criterion_map(
@@ -314,7 +288,7 @@ def _rows(
     build = partial(_task, task.setup.study, scales, task.start, task.places, task.x, task.refit)
     count = itertools.count(1)
 
-    def tell(index: int, outcome: Outcome[Row]) -> None:
+    def tell(index: int, outcome: PieceOutcome[Row]) -> None:
         if progress:
             progress(next(count), len(y))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +28,11 @@ from estimica.infer.crossvalidation.result import CrossValidation, FoldResult, P
 from estimica.study.summary import study_summary
 
 KINDS = ("predictions", "tuners")
+
+
+def tables(found: CrossValidation) -> tuple[Table, ...]:
+    """All there is to read."""
+    return errors(found), scatter(found)
 
 
 def errors(found: CrossValidation) -> Table:
@@ -106,7 +111,7 @@ def _kept(found: CrossValidation) -> list[str]:
     return list(dict.fromkeys(name for fold in found.folds for name in fold.kept))
 
 
-def picture(found: CrossValidation, kind: str) -> Curves:
+def picture(found: CrossValidation, kind: str, names: Sequence[str] = ()) -> Curves:
     """The curves of one kind."""
     if kind not in KINDS:
         raise InferError(
@@ -183,7 +188,7 @@ def _tuners(found: CrossValidation) -> Curves:
 def page(found: CrossValidation) -> Page:
     """Everything about a cross-validation on one page."""
     study = found.fit.study
-    told = Page(f"Cross-validation: {study.name}", tuple(_sections(found)), found.outcome()[1])
+    told = Page(f"Cross-validation: {study.name}", tuple(_sections(found)), found.outcome.message)
     answer = Section(ANSWER, f"{found.verdict[:1].upper()}{found.verdict[1:]}.")
     first = (study_summary(study, "crossvalidate"), answer)
     return with_reproduction(told, "crossvalidate", study, first=first, run=found.run)
@@ -207,7 +212,7 @@ _TUNERS = "How much the tuners depend on which part of the data is left out."
 
 def as_object(found: CrossValidation) -> dict[str, object]:
     """Everything but the trajectories; what is not finite is None."""
-    status, message = found.outcome()
+    status, message = found.outcome
     values, jackknife = found.values, found.stderr
     told: dict[str, object] = {
         "command": "crossvalidate",

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +13,7 @@ import numpy.typing as npt
 
 from estimica.base import view as show
 from estimica.base.arrays import Indices, Vector
+from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.outputs import OutputComparison
 from estimica.estimate.fit.result import Fit
 from estimica.infer.refit import unfinished
@@ -59,9 +58,11 @@ class Prediction:
         return self.left_out.rmse / self.fitted.rmse
 
 
-@dataclass(frozen=True, eq=False)
-class CrossValidation:
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation(Result):
     """How well the fits without a part predict that part, and how far their tuners scatter."""
+
+    presenter = "estimica.infer.crossvalidation.present"
 
     fit: Fit = field(repr=False)
     by: str
@@ -123,58 +124,29 @@ class CrossValidation:
             return f"of the {len(self.folds)} of {self.count} folds that were done: {said}"
         return said
 
-    def outcome(self) -> tuple[str, str]:
+    @property
+    def outcome(self) -> Outcome:
         """How it ended: "done", "interrupted" or "failed", and in words."""
         if self.interrupted:
             done = f"stopped after {len(self.folds)} of {self.count} folds"
-            return "interrupted", f"{done}{unfinished(self.fit)}"
+            return Outcome("interrupted", f"{done}{unfinished(self.fit)}", ok=False)
         if all(f.failed for f in self.folds):
-            return "failed", "no fold could be fitted and predicted"
+            return Outcome("failed", "no fold could be fitted and predicted", ok=False)
         failed = f"; {self.failed} of {self.count} folds failed" if self.failed else ""
-        return "done", f"{self.verdict}{failed}{unfinished(self.fit)}"
+        return Outcome("done", f"{self.verdict}{failed}{unfinished(self.fit)}")
 
     # -- how it shows itself --------------------------------------------------------------------
 
-    def table(self) -> show.Table:
-        """A row for each output: errors of the fit and of the predictions."""
-        from estimica.infer.crossvalidation.present import errors
-
-        return errors(self)
-
     def tuner_table(self) -> show.Table:
         """A row for each tuner: how far it scatters over the folds."""
-        from estimica.infer.crossvalidation.present import scatter
+        return self.tables()[1]
 
-        return scatter(self)
-
-    def plot(self, kind: str = "predictions") -> Any:
+    def plot(self, kind: str = "predictions", *names: str) -> Any:
         """A Plotly figure: "predictions" over the data, or "tuners" over the folds."""
-        from estimica.infer.crossvalidation.present import picture
-
-        return show.figure(picture(self, kind))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.infer.crossvalidation.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page with tables and plots; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """The results as plain values: the JSON of `estimica crossvalidate --json`."""
-        from estimica.infer.crossvalidation.present import as_object
-
-        return as_object(self)
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table()) + show.html(self.tuner_table())
+        return super().plot(kind, *names)
 
     def __repr__(self) -> str:
-        tables = f"{show.text(self.table())}\n\n{show.text(self.tuner_table())}"
-        return f"{tables}\n\n{self.outcome()[1]}."
+        return f"{super().__repr__()}\n\n{self.outcome.message}."
 
     def _pooled(self, case: str, output: OutputComparison) -> OutputComparison | None:
         parts = [o for f in self.folds for c, o in f.outputs if (c, o.name) == (case, output.name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.prefilter import error_filter
 from estimica.estimate.fit.outputs import OutputComparison
@@ -39,15 +40,6 @@ from estimica.study.record.samples import MeasuredOutput
 from estimica.study.study import Study
 
 WAYS = ("case", "time")
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What there is to tell while folds are fitted."""
-
-    done: int
-    failed: int
-    count: int
 
 
 def crossvalidate(
@@ -87,7 +79,7 @@ def crossvalidate(
         found[number] = outcome
         if progress:
             failed = sum(_result(full, plan[k], k, o).failed for k, o in found.items())
-            progress(Progress(len(found), failed, len(plan)))
+            progress(Progress(len(found), len(plan), failed))
 
     interrupted = False
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +23,12 @@ KINDS = ("correlation", "ellipses")
 MOST_ELLIPSES = 5  # unknowns up to which the page has ellipses
 
 
-def table(found: Identifiability) -> Table:
+def tables(found: Identifiability) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (unknowns(found),)
+
+
+def unknowns(found: Identifiability) -> Table:
     """A row for each unknown: determined by these data, by any data, and how clearly."""
     rows = []
     for k, name in enumerate(found.names):
@@ -70,7 +75,9 @@ def _partner(found: Identifiability, k: int) -> tuple[float | None, str]:
     return short(float(found.correlation[k, j])), found.names[j]
 
 
-def picture(found: Identifiability, kind: str = "correlation") -> Heat | Curves:
+def picture(
+    found: Identifiability, kind: str = "correlation", names: Sequence[str] = ()
+) -> Heat | Curves:
     """Correlations as colours, or the sensitivity ellipses."""
     if kind not in KINDS:
         raise FitError(
@@ -96,7 +103,7 @@ def page(found: Identifiability) -> Page:
 
 
 def _sections(found: Identifiability) -> Iterator[Section]:
-    shown = replace(table(found), title="", note="")
+    shown = replace(unknowns(found), title="", note="")
     yield Section("Verdict on each unknown", _UNKNOWNS, (shown,))
     if found.null_directions:
         rows = tuple(
@@ -122,7 +129,7 @@ def _sections(found: Identifiability) -> Iterator[Section]:
         yield Section(
             "Correlation", _CORRELATION, (replace(picture(found, "correlation"), title=""),)
         )
-    yield Section("Sensitivity measures", _MEASURES, (measures_show.table(found.measures),))
+    yield Section("Sensitivity measures", _MEASURES, (measures_show.unknowns(found.measures),))
     if 2 <= len(found.measures.measures.names) <= MOST_ELLIPSES:
         yield Section("Sensitivity ellipses", _ELLIPSES, (measures_show.picture(found.measures),))
 

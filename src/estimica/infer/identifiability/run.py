@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
+from estimica.base.result import Outcome, Result
 from estimica.base.text import listed
 from estimica.estimate.conclusion.identifiability import count
 from estimica.estimate.fit.result import Fit
@@ -55,9 +53,11 @@ class Correlated:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Identifiability:
+@dataclass(frozen=True, eq=False, repr=False)
+class Identifiability(Result):
     """What a study says about its unknowns: rank, invariants, correlations, structure."""
+
+    presenter = "estimica.infer.identifiability.present"
 
     study: str
     names: tuple[str, ...]
@@ -130,9 +130,10 @@ class Identifiability:
             f"determined, though the data seem to determine {self.rank}: {found.text}"
         ]
 
-    def outcome(self) -> tuple[str, str]:
+    @property
+    def outcome(self) -> Outcome:
         """How it ended."""
-        return "done", self.text
+        return Outcome("done", self.text)
 
     @property
     def text(self) -> str:
@@ -147,39 +148,12 @@ class Identifiability:
 
     # -- how it shows itself ---------------------------------------------------------------------
 
-    def table(self) -> show.Table:
-        """A row for each unknown."""
-        from estimica.infer.identifiability.present import table
-
-        return table(self)
-
-    def plot(self, kind: str = "correlation") -> Any:
+    def plot(self, kind: str = "correlation", *names: str) -> Any:
         """A Plotly figure: "correlation" of the unknowns, or "ellipses" of sensitivity."""
-        from estimica.infer.identifiability.present import picture
-
-        return show.figure(picture(self, kind))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.infer.identifiability.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of `estimica identifiability --json`."""
-        from estimica.infer.identifiability.present import as_object
-
-        return as_object(self)
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
+        return super().plot(kind, *names)
 
     def __repr__(self) -> str:
-        return "\n".join([show.text(self.table()), *self.advice])
+        return "\n".join([super().__repr__(), *self.advice])
 
 
 def identifiability(

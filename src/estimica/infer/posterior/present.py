@@ -47,6 +47,11 @@ DRAWN = 1000
 GREY, STRONG = 7, 1  # of the palette
 
 
+def tables(found: Posterior) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (estimates(found),)
+
+
 def estimates(found: Posterior) -> Table:
     """A row for each unknown and each noise variance."""
     columns = (
@@ -308,7 +313,7 @@ _CHAINS = "Chains that agree look like one band without steps or drifts."
 
 def as_object(found: Posterior) -> dict[str, object]:
     """Everything about a posterior but the single draws; what is not finite is None."""
-    status, message = found.outcome()
+    status, message = found.outcome
     tuners: dict[str, object] = {}
     by_case: dict[str, dict[str, dict[str, object]]] = {"start": {}, "disturbance": {}}
     spreads = found.spreads if found.chains else ()

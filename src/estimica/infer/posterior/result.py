@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimica.base import view as show
 from estimica.base.arrays import Vector
+from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.result import Fit
 from estimica.infer.posterior.chain import Chain
 from estimica.infer.posterior.diagnosis import Comparison, Spread, comparison, spread
@@ -29,9 +29,11 @@ class FailedChain:
     message: str
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior(Result):
     """Draws of the chains that were finished, in the order of their numbers."""
+
+    presenter = "estimica.infer.posterior.present"
 
     fit: Fit
     method: str
@@ -110,17 +112,12 @@ class Posterior:
 
         return write(self, path)
 
-    def outcome(self) -> tuple[str, str]:
-        """(status, message): how it went."""
+    @property
+    def outcome(self) -> Outcome:
+        """How it went."""
         from estimica.infer.posterior.verdict import outcome
 
         return outcome(self)
-
-    def table(self) -> show.Table:
-        """Every unknown with mean, standard deviation, interval and diagnostics."""
-        from estimica.infer.posterior.present import estimates
-
-        return estimates(self)
 
     def plot(self, kind: str = "pairs", *names: str) -> Any:
         """A Plotly figure.
@@ -129,28 +126,4 @@ class Posterior:
         `names`), "distribution" (how often each value was drawn), "chains" (draws in their order)
         or "predictive" (outputs with the bands of the draws).
         """
-        from estimica.infer.posterior.present import picture
-
-        return show.figure(picture(self, kind, names))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.infer.posterior.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: the JSON of `estimica sample --json`."""
-        from estimica.infer.posterior.present import as_object
-
-        return as_object(self)
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
+        return super().plot(kind, *names)

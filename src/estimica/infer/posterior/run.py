@@ -13,6 +13,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.result import Progress
 from estimica.base.suggest import did_you_mean
 from estimica.base.text import listed
 from estimica.estimate.criteria.scoring import MaximumLikelihood
@@ -57,15 +58,6 @@ class Sampling:
     acceptance: float
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What there is to tell while chains are drawn."""
-
-    done: int
-    failed: int
-    count: int
-
-
 OnProgress = Callable[[Progress], None]
 
 
@@ -108,7 +100,7 @@ def sample(
         found[number] = outcome
         if progress:
             failed = sum(not o.done for o in found.values())
-            progress(Progress(len(found), failed, chains))
+            progress(Progress(len(found), chains, failed))
 
     interrupted = False
     try:

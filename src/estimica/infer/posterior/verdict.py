@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from estimica.base.result import Outcome
 from estimica.base.text import listed
 from estimica.infer.posterior.diagnosis import AGREED, EFFECTIVE, Spread
 from estimica.infer.posterior.result import Posterior
@@ -14,24 +15,24 @@ NEARLY = 1.05
 MOST = 4
 
 
-def outcome(found: Posterior) -> tuple[str, str]:
-    """(status, message): `done` only where nothing speaks against the draws."""
+def outcome(found: Posterior) -> Outcome:
+    """How it went: `done` only where nothing speaks against the draws."""
     done = len(found.numbers)
     said = f"{done} of {found.requested} chains with {found.draws} draws each"
     if found.failures:
         said += f"; {len(found.failures)} failed ({found.failures[0].message})"
     if not done:
         status = "interrupted" if found.interrupted else "failed"
-        return status, said + "; there is nothing to tell"
+        return Outcome(status, said + "; there is nothing to tell", ok=False)
     trouble = troubles(found)
     said += "".join(f"; {t}" for t in trouble) + doubts(found.fit)
     if not trouble:
         said += "; the chains agree"
     if found.interrupted:
-        return "interrupted", f"interrupted after {said}"
+        return Outcome("interrupted", f"interrupted after {said}", ok=False)
     if found.failures:
-        return "failed", said
-    return ("not_converged" if trouble else "done"), said
+        return Outcome("failed", said, ok=False)
+    return Outcome("not_converged" if trouble else "done", said, ok=not trouble)
 
 
 def troubles(found: Posterior) -> list[str]:

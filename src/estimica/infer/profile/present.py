@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from estimica.base.result import finite
+from estimica.base.result import Outcome, finite
 from estimica.base.text import rounded, short
 from estimica.base.view import (
     Curve,
@@ -32,8 +32,8 @@ GREY, STRONG = 7, 1  # of the palette
 CUT = (Ending.INTERRUPTED, Ending.FAILED)  # the curve ends there, the profile does not
 
 
-def outcome(found: Profile) -> tuple[str, str]:
-    """(status, message): how it went."""
+def outcome(found: Profile) -> Outcome:
+    """How it went."""
     said = []
     if found.better is not None:
         said.append(better_in_words(found))
@@ -48,11 +48,11 @@ def outcome(found: Profile) -> tuple[str, str]:
     doubted = doubts(found.fit)
     if found.interrupted:
         message = "; ".join([walked_in_words(found), *said])
-        return "interrupted", f"interrupted; {message}{doubted}"
+        return Outcome("interrupted", f"interrupted; {message}{doubted}", ok=False)
     message = ("; ".join(said) or "every profile was followed to its ends") + doubted
     if failed and len(failed) == len(found.curves):
-        return "failed", message
-    return "done", message
+        return Outcome("failed", message, ok=False)
+    return Outcome("done", message)
 
 
 def walked_in_words(found: Profile) -> str:
@@ -80,6 +80,11 @@ def better_in_words(found: Profile) -> str:
         f"a better optimum exists at {values} with cost {found.better.cost:.8g} instead of "
         f"{found.cost:.8g}: the fit is not at the global optimum; start it there; {ends}"
     )
+
+
+def tables(found: Profile) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (intervals(found),)
 
 
 def intervals(found: Profile) -> Table:
@@ -222,7 +227,7 @@ _FAILED = "No interval ends at such a point: the walk went on with shorter steps
 
 def as_object(found: Profile) -> dict[str, object]:
     """Intervals and curves of all profiles; an open end is None, as all that is not finite."""
-    status, message = found.outcome()
+    status, message = found.outcome
     told: dict[str, dict[str, object]] = {"tuner": {}, "start": {}, "disturbance": {}}
     for curve in found.curves:
         u = curve.unknown

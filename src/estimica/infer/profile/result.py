@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import numpy as np
 from estimica.base import view as show
 from estimica.base.arrays import Vector
 from estimica.base.errors import InferError
+from estimica.base.result import Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point
@@ -70,9 +69,11 @@ class BetterOptimum:
     unknown: str  # whose profile led there
 
 
-@dataclass(frozen=True, eq=False)
-class Profile:
+@dataclass(frozen=True, eq=False, repr=False)
+class Profile(Result):
     """Profiles of several unknowns."""
+
+    presenter = "estimica.infer.profile.present"
 
     fit: Fit
     level: float
@@ -122,45 +123,16 @@ class Profile:
         labels = [c.unknown.label for c in self.curves]
         return pd.DataFrame(rows, index=pd.Index(labels, name="unknown", dtype=object))
 
-    def outcome(self) -> tuple[str, str]:
-        """(status, message): how it went."""
+    @property
+    def outcome(self) -> Outcome:
+        """How it went."""
         from estimica.infer.profile.present import outcome
 
         return outcome(self)
 
-    def table(self) -> show.Table:
-        """Every unknown with its interval and what is to be said of it."""
-        from estimica.infer.profile.present import intervals
-
-        return intervals(self)
-
-    def plot(self, *names: str) -> Any:
+    def plot(self, *names: str) -> Any:  # there is one kind
         """A Plotly figure of the profiles, with thresholds and what a linear model would show."""
-        from estimica.infer.profile.present import picture
-
-        return show.figure(picture(self, names))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.infer.profile.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: the JSON of `estimica profile --json`."""
-        from estimica.infer.profile.present import as_object
-
-        return as_object(self)
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
+        return show.figure(self._present().picture(self, names))
 
 
 def concluded(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from estimica.base.arrays import Flags, Vector
+from estimica.base.result import Progress
 from estimica.estimate.fit.result import StartResult
 from estimica.estimate.run.multistart import start_points
 from estimica.estimate.search.run import Status
@@ -32,16 +33,14 @@ from estimica.infer.refit import FitContext, refit_held
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What there is to tell while profiles are walked."""
+@dataclass(frozen=True, kw_only=True)
+class ProfileProgress(Progress):
+    """How many sides of how many profiles have come to their ends, and after how many stops."""
 
-    ended: int  # sides
-    count: int
     stops: int
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[ProfileProgress], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,7 @@ class Rounds:
         if self.progress:
             all_ = self.branches.values()
             ended = sum(not b.is_open for b in all_)
-            self.progress(Progress(ended, len(all_), sum(len(b.stops) for b in all_)))
+            self.progress(ProfileProgress(ended, len(all_), stops=sum(len(b.stops) for b in all_)))
 
     def _measure_anew(self) -> None:
         """By a cost that is lower than all before, if one was met.

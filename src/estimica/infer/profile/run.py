@@ -22,11 +22,11 @@ from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for
 from estimica.infer.profile.result import Profile, concluded
-from estimica.infer.profile.rounds import OnProgress, ProfileTask, Progress, Rounds
+from estimica.infer.profile.rounds import OnProgress, ProfileProgress, ProfileTask, Rounds
 from estimica.infer.profile.threshold import thresholds
 from estimica.infer.refit import estimate_of, fit_context, fit_context_of, require_estimate
 
-__all__ = ["OnProgress", "Progress", "profile"]
+__all__ = ["OnProgress", "ProfileProgress", "profile"]
 
 
 def profile(

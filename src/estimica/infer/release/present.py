@@ -93,6 +93,11 @@ def _end(release: Release) -> Iterator[Table]:
 TINY = 5e-4
 
 
+def tables(release: Release) -> tuple[Table, ...]:
+    """All there is to read: the steps, and the fit at their end."""
+    return overview(release), release.fit.table()
+
+
 def step_table(step: Step) -> Table:
     """The candidates of one step with cost, cost reduction and risk."""
     n = len(step.candidates)

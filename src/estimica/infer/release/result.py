@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from estimica.base import view as show
 from estimica.base.errors import InferError
+from estimica.base.result import Outcome, Result
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.setup import Setup
@@ -26,19 +25,6 @@ class Ending(StrEnum):
     DONE = "done"
     STEPS = "step limit"
     INTERRUPTED = "interrupted"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How it ended, in words too."""
-
-    status: Ending
-    message: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether it came to its own end."""
-        return self.status is not Ending.INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -113,9 +99,11 @@ class Step:
         return show.text(self.table())
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Result):
     """The way from the null model to the fit that the data ask for."""
+
+    presenter = "estimica.infer.release.present"
 
     study: Study
     outcome: Outcome
@@ -165,40 +153,12 @@ class Release:
 
     # -- how it shows itself --------------------------------------------------------------------
 
-    def table(self) -> show.Table:
-        """A row for each step: what was released, what it gained, at which risk."""
-        from estimica.infer.release.present import overview
-
-        return overview(self)
-
-    def plot(self, kind: str = "reductions", *, step: int | None = None) -> Any:
+    def plot(  # type: ignore[override]  # of a step, not of unknowns
+        self, kind: str = "reductions", *, step: int | None = None
+    ) -> Any:
         """A Plotly figure.
 
         `kind` is "reductions" (bars of the cost reductions), "fit" or "residuals" of the model
         after `step`, by default the last one.
         """
-        from estimica.infer.release.present import picture
-
-        return show.figure(picture(self, kind, step))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.infer.release.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page with a table and plots for each step."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """The release as plain values: the JSON of `estimica release --json`."""
-        from estimica.infer.release.present import as_object
-
-        return as_object(self)
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table()) + show.html(self.fit.table())
-
-    def __repr__(self) -> str:
-        return f"{show.text(self.table())}\n\n{show.text(self.fit.table())}"
+        return show.figure(self._present().picture(self, kind, step))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from estimica.base.errors import InferError
+from estimica.base.result import Outcome, Progress
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.search.run import Status
@@ -32,7 +33,7 @@ from estimica.execute.workers.executor import executor as hired
 from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of, noise_names
 from estimica.infer.release.candidates import Weighing
 from estimica.infer.release.order import Group, stages_of
-from estimica.infer.release.result import Ending, Outcome, Release, Step
+from estimica.infer.release.result import Ending, Release, Step
 from estimica.infer.release.search import (
     Job,
     SearchContext,
@@ -49,20 +50,18 @@ from estimica.study.tables.release import ReleaseTable, release_table
 BEGUN = "000/begun"  # the checkpoint that says what was asked
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What there is to tell while a release runs."""
+@dataclass(frozen=True, kw_only=True)
+class ReleaseProgress(Progress):
+    """How many searches of a step are done, and what the step is about."""
 
     step: int
-    done: int  # searches of this step
-    count: int
     candidates: int
     cost: float  # of the null model
     chosen: Step | None = None  # once the step has ended
 
 
 Choose = Callable[[Step], int | None]
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[ReleaseProgress], None]
 
 
 def release(
@@ -174,7 +173,7 @@ class _Work:
             outcome = self._stages(crew, context, stages, first)
         except KeyboardInterrupt:
             said = f"stopped after {_plural(len(self.steps), 'complete step')}"
-            outcome = Outcome(Ending.INTERRUPTED, said)
+            outcome = Outcome(Ending.INTERRUPTED, said, ok=False)
         return tuple(self.steps), self.state, outcome
 
     def _require_same(self, null: SearchEnding, stages: object) -> None:
@@ -289,7 +288,16 @@ class _Work:
     def _tell(self, done: int, count: int, candidates: int, step: Step | None) -> None:
         if self.told:
             number = len(self.steps) + (step is None)
-            self.told(Progress(number, done, count, candidates, self.state.cost, step))
+            self.told(
+                ReleaseProgress(
+                    done,
+                    count,
+                    step=number,
+                    candidates=candidates,
+                    cost=self.state.cost,
+                    chosen=step,
+                )
+            )
 
 
 def _key(step: int, job: Job) -> str:

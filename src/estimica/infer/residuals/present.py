@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -137,6 +137,11 @@ COLUMNS = {
 }
 
 
+def tables(analysis: ResidualAnalysis) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (overview(analysis),)
+
+
 def overview(analysis: ResidualAnalysis) -> Table:
     """A row for each output: p-values of all tests, and how many samples they are worth."""
     every = {t.name for o in analysis.outputs for t in o.tests}
@@ -267,7 +272,7 @@ HEIGHT = 220
 GAUSSIAN = 7  # of the palette
 
 
-def picture(analysis: ResidualAnalysis, kind: str) -> Curves:
+def picture(analysis: ResidualAnalysis, kind: str, names: Sequence[str] = ()) -> Curves:
     """The curves of one kind."""
     if kind not in KINDS:
         raise InferError(

@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaincc
 
-from estimica.base import view as show
 from estimica.base.errors import EstimicaError, InferError
+from estimica.base.result import Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.outputs import OutputComparison
 from estimica.estimate.fit.result import Fit
@@ -27,9 +25,11 @@ from estimica.infer.residuals.verdict import errors_in_words, listed, overall, v
 LEVEL = 0.05  # chance of any complaint about white Gaussian residuals
 
 
-@dataclass(frozen=True, eq=False)
-class ResidualAnalysis:
+@dataclass(frozen=True, eq=False, repr=False)
+class ResidualAnalysis(Result):
     """Tests, correlations and a verdict for every output of every case."""
+
+    presenter = "estimica.infer.residuals.present"
 
     fit: Fit = field(repr=False)
     level: float  # chance of any complaint about white Gaussian residuals
@@ -71,49 +71,23 @@ class ResidualAnalysis:
         """The verdict on each output, by case and name."""
         return {(one.case, one.name): verdict(one) for one in self.outputs}
 
-    def outcome(self) -> tuple[str, str]:
+    @property
+    def outcome(self) -> Outcome:
         """How it ended."""
-        return "done", self.verdict
+        return Outcome("done", self.verdict)
 
     # -- how it shows itself --------------------------------------------------------------------
 
-    def table(self) -> show.Table:
-        """A row for each output: size, worth, p-values."""
-        from estimica.infer.residuals.present import overview
-
-        return overview(self)
-
-    def plot(self, kind: str = "autocorrelation") -> Any:
+    def plot(self, kind: str = "autocorrelation", *names: str) -> Any:
         """A Plotly figure.
 
         `kind` is "autocorrelation", "cross-correlation" (with inputs), "histogram", "qq" (against
         Gaussian quantiles) or "residuals" (over time, outliers marked).
         """
-        from estimica.infer.residuals.present import picture
-
-        return show.figure(picture(self, kind))
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        from estimica.infer.residuals.present import page
-
-        return page(self)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page with tables and plots; returns where it is."""
-        return show.write(self.page(), path)
-
-    def to_dict(self) -> dict[str, object]:
-        """The analysis as plain values: the JSON of `estimica residuals --json`."""
-        from estimica.infer.residuals.present import as_object
-
-        return as_object(self)
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
+        return super().plot(kind, *names)
 
     def __repr__(self) -> str:
-        return f"{show.text(self.table())}\n\n{self.verdict}."
+        return f"{super().__repr__()}\n\n{self.verdict}."
 
 
 def residuals(fit: Fit, *, level: float = LEVEL) -> ResidualAnalysis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +18,12 @@ MOST_PAIRS = 10
 KINDS = ("ellipses",)
 
 
-def table(found: SensitivityMeasures) -> Table:
+def tables(found: SensitivityMeasures) -> tuple[Table, ...]:
+    """All there is to read."""
+    return (unknowns(found),)
+
+
+def unknowns(found: SensitivityMeasures) -> Table:
     """A row for each unknown, with what noise and undermodelling do to it."""
     m = found.measures
     known = found.noise is not None
@@ -51,7 +57,9 @@ def remark(smallest: float, ratio: float) -> str:
     return "correlated with others" if ratio > CORRELATED else ""
 
 
-def picture(found: SensitivityMeasures, kind: str = "ellipses") -> Curves:
+def picture(
+    found: SensitivityMeasures, kind: str = "ellipses", names: Sequence[str] = ()
+) -> Curves:
     """Ellipses of all pairs of unknowns, both axes of one scale; the others held or adapted."""
     if kind not in KINDS:
         raise FitError("F076", f"there is no plot '{kind}'{did_you_mean(kind, KINDS)} (ellipses)")
@@ -82,3 +90,25 @@ def picture(found: SensitivityMeasures, kind: str = "ellipses") -> Curves:
         )
     title = f"{found.study}: sensitivity ellipses, to first order the outputs change by their RMS"
     return Curves(tuple(panels), title, "", 320)
+
+
+def as_object(found: SensitivityMeasures) -> dict[str, object]:
+    """As plain values; the JSON of `estimica identifiability` has them as `measures`."""
+    plain = found.measures.to_dict()
+    unknowns = plain.pop("unknowns")
+    assert isinstance(unknowns, dict)
+    for k, name in enumerate(found.measures.names):
+        unknowns[name] |= {
+            "spread_percent": 100 * float(found.spread[k]),
+            "equivalent_error_percent": 100 * float(found.equivalent_error[k]),
+            "uncertainty_percent": 100 * float(found.uncertainty[k]),
+        }
+    undermodelling = found.undermodelling
+    return {
+        **plain,
+        "unknowns": unknowns,
+        "errn_percent": {n: 100 * e for n, e in found.errn.items()},
+        "error_percent": 100 * found.error,
+        "noise_percent": None if found.noise is None else 100 * found.noise,
+        "undermodelling_percent": None if undermodelling is None else 100 * undermodelling,
+    }

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from estimica.base import view as show
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import FitError
+from estimica.base.result import DONE, Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.accuracy import SHARE
@@ -142,9 +142,11 @@ def of_factor(A: Vector, names: Sequence[str], threshold: float) -> Measures:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class SensitivityMeasures:
+@dataclass(frozen=True, eq=False, repr=False)
+class SensitivityMeasures(Result):
     """The measures of a fit, and how accurate they make its unknowns; fractions, not percent."""
+
+    presenter = "estimica.infer.sensitivity.present"
 
     study: str
     measures: Measures
@@ -185,47 +187,14 @@ class SensitivityMeasures:
             )
         return found
 
-    # -- how it shows itself ---------------------------------------------------------------------
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended: there are measures, whatever they say."""
+        return DONE
 
-    def table(self) -> show.Table:
-        """A row for each unknown."""
-        from estimica.infer.sensitivity.present import table
-
-        return table(self)
-
-    def plot(self, kind: str = "ellipses") -> Any:
+    def plot(self, kind: str = "ellipses", *names: str) -> Any:
         """A Plotly figure of the sensitivity ellipses of all pairs."""
-        from estimica.infer.sensitivity.present import picture
-
-        return show.figure(picture(self, kind))
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values; the JSON of `estimica identifiability` has them as `measures`."""
-        m = self.measures.to_dict()
-        unknowns = m.pop("unknowns")
-        assert isinstance(unknowns, dict)
-        for k, name in enumerate(self.measures.names):
-            unknowns[name] |= {
-                "spread_percent": 100 * float(self.spread[k]),
-                "equivalent_error_percent": 100 * float(self.equivalent_error[k]),
-                "uncertainty_percent": 100 * float(self.uncertainty[k]),
-            }
-        return {
-            **m,
-            "unknowns": unknowns,
-            "errn_percent": {n: 100 * e for n, e in self.errn.items()},
-            "error_percent": 100 * self.error,
-            "noise_percent": None if self.noise is None else 100 * self.noise,
-            "undermodelling_percent": None
-            if self.undermodelling is None
-            else 100 * self.undermodelling,
-        }
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
+        return super().plot(kind, *names)
 
 
 def measures(fit: Fit, *, quiet: Quiet | None = None) -> SensitivityMeasures:

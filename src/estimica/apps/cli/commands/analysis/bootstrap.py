@@ -32,7 +32,7 @@ from estimica.apps.cli.session import (
 from estimica.base.view import text
 
 if TYPE_CHECKING:
-    from estimica.infer.bootstrap.run import Progress
+    from estimica.base.result import Progress
 
 
 def bootstrap(

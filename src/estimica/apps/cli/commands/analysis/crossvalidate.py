@@ -31,7 +31,7 @@ from estimica.apps.cli.session import (
 )
 
 if TYPE_CHECKING:
-    from estimica.infer.crossvalidation.run import Progress
+    from estimica.base.result import Progress
 
 
 def crossvalidate(

@@ -32,7 +32,7 @@ from estimica.apps.cli.session import (
 from estimica.base.view import text
 
 if TYPE_CHECKING:
-    from estimica.infer.profile.run import Progress
+    from estimica.infer.profile.run import ProfileProgress
 
 
 def profile(
@@ -81,9 +81,9 @@ def profile(
         with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
             fit = checkpointed_fit(asked, writer, workers)
 
-            def tell(p: Progress) -> None:
-                told = f"{p.ended} of {p.count} sides  {p.stops} refits"
-                line.tell(told, p.ended / p.count)
+            def tell(p: ProfileProgress) -> None:
+                told = f"{p.done} of {p.count} sides  {p.stops} refits"
+                line.tell(told, p.done / p.count)
 
             found = walk(
                 fit,

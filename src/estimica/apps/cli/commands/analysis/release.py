@@ -36,7 +36,7 @@ from estimica.base.view import status_line, text
 if TYPE_CHECKING:
     from estimica.execute.runs.writer import RunWriter
     from estimica.infer.release.result import Release, Step
-    from estimica.infer.release.run import Progress
+    from estimica.infer.release.run import ReleaseProgress
     from estimica.study.study import Study
 
 
@@ -193,7 +193,7 @@ class _Line:
     ) -> None:
         self._renewed.stop()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: ReleaseProgress) -> None:
         """Tell of a search, or of a step that has ended."""
         step = progress.chosen
         if step is not None:

@@ -33,7 +33,7 @@ from estimica.apps.cli.session import (
 from estimica.base.view import text
 
 if TYPE_CHECKING:
-    from estimica.infer.posterior.run import Progress
+    from estimica.base.result import Progress
 
 
 def sample(
