@@ -14,11 +14,10 @@ from typer.testing import CliRunner
 
 from estimica.apps.cli.commands.app import app
 from estimica.execute.workers import executor as room
-from estimica.execute.workers import growing
+from estimica.execute.workers import serial
 from estimica.execute.workers.context import NO_CONTEXT
 from estimica.execute.workers.executor import executor
-from estimica.execute.workers.growing import GrowingExecutor
-from estimica.execute.workers.serial import SerialExecutor
+from estimica.execute.workers.serial import GrowingExecutor, SerialExecutor
 from estimica.optimise.assess import run as assess
 
 HERE = Path(__file__).resolve().parent
@@ -114,8 +113,8 @@ def run(study: Path, command: str, *options: str) -> Any:
 def test_a_command_hires_one_worker_for_each_processor(
     study: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(growing, "LocalProcesses", Counted)
-    monkeypatch.setattr(growing, "WORTH", 0.0)
+    monkeypatch.setattr(serial, "LocalProcesses", Counted)
+    monkeypatch.setattr(serial, "WORTH", 0.0)
     monkeypatch.setattr(assess, "TRIAL", 0.0)  # a quick computer would be done after the trial
     monkeypatch.setattr(room, "processors", lambda: 5)
     Counted.asked = []
@@ -139,7 +138,7 @@ def test_short_work_starts_nobody_and_long_work_goes_to_workers(
     with GrowingExecutor(2) as crew:
         found = crew.map(tasks.worker, range(5), context=NO_CONTEXT)
         assert {o.result() for o in found} == {os.getpid()}
-        monkeypatch.setattr(growing, "WORTH", crew._spent + 0.05)  # s; an item takes 0.02
+        monkeypatch.setattr(serial, "WORTH", crew._spent + 0.05)  # s; an item takes 0.02
         found = crew.map(
             tasks.worker,
             range(60),
@@ -161,7 +160,7 @@ def test_short_work_starts_nobody_and_long_work_goes_to_workers(
 def test_results_do_not_depend_on_the_number_of_workers(
     study: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(growing, "WORTH", 0.0)
+    monkeypatch.setattr(serial, "WORTH", 0.0)
     monkeypatch.setattr(room, "processors", lambda: 3)
     ends = [run(study, command, *o) for o in ((), ("--workers", "1"), ("--workers", "2"))]
     first, second, third = (json.dumps(without_times(end)) for end in ends)

@@ -26,8 +26,7 @@ from estimica.estimate.criteria.noise_likelihood import ResidualLimits, normal
 from estimica.estimate.fit.present import quality
 from estimica.estimate.objective.cost import Point, scored
 from estimica.estimate.setup import prepare
-from estimica.study.limits import DetectionLimits
-from estimica.study.noise import Sigma
+from estimica.study.noise import DetectionLimits, Sigma
 
 LOG_2PI = math.log(2 * math.pi)
 

@@ -17,10 +17,9 @@ from estimica.estimate.setup import prepare
 from estimica.simulate.load import load_model
 from estimica.study.case import Case, OutputColumn
 from estimica.study.file.read import read_study
-from estimica.study.petab.convert import open_problem
+from estimica.study.petab.convert import open_problem, write_petab_study
 from estimica.study.petab.export import write_petab
 from estimica.study.petab.likelihood import jacobian_of
-from estimica.study.petab.write import write_petab_study
 from estimica.study.study import Study
 from estimica.study.tuner import Prior, Tuner
 

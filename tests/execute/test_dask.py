@@ -14,7 +14,7 @@ pytest.importorskip("distributed")
 
 from estimica.base.errors import ExecuteError
 from estimica.execute.outcome import Kind, Outcome
-from estimica.execute.seeds import seeds
+from estimica.execute.pieces import seeds
 from estimica.execute.workers import executor as room
 from estimica.execute.workers.context import NO_CONTEXT, Context
 from estimica.execute.workers.executor import Executor, executor

@@ -20,7 +20,7 @@ pytest.importorskip("distributed")
 from estimica.base.errors import ExecuteError, LostWorkersError
 from estimica.execute.outcome import Outcome
 from estimica.execute.workers.context import NO_CONTEXT
-from estimica.execute.workers.dask_presence import SECONDS, patience
+from estimica.execute.workers.dask_cluster import SECONDS, patience
 from estimica.execute.workers.executor import executor
 
 HERE = Path(__file__).resolve().parent

@@ -17,7 +17,7 @@ import pytest
 
 from estimica.base.errors import ExecuteError, SimulationError
 from estimica.execute.outcome import Kind, Outcome
-from estimica.execute.seeds import seeds
+from estimica.execute.pieces import seeds
 from estimica.execute.workers.context import NO_CONTEXT, Context
 from estimica.execute.workers.executor import Executor, executor, processors
 from estimica.execute.workers.local import DEATHS, LocalProcesses

@@ -18,10 +18,9 @@ import pytest
 
 from estimica.base.errors import SimulationError, StoreError
 from estimica.execute.runs import store as store_module
-from estimica.execute.runs.environment import environment
-from estimica.execute.runs.identifier import is_run_id, new_run_id
 from estimica.execute.runs.process_identity import ProcessIdentity, this_process
-from estimica.execute.runs.record import Status
+from estimica.execute.runs.provenance import environment
+from estimica.execute.runs.record import Status, is_run_id, new_run_id
 from estimica.execute.runs.store import Store
 from estimica.execute.runs.writer import RunWriter
 

@@ -24,7 +24,7 @@ import pandas as pd
 
 import estimica as es
 from estimica.execute.outcome import Outcome
-from estimica.execute.seeds import seeds
+from estimica.execute.pieces import seeds
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor
 

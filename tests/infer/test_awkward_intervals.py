@@ -284,7 +284,7 @@ def test_monte_carlo_from_a_fit_stays_within_bounds_and_says_what_they_do() -> N
     found = decay(max=decay()["b"] * 0.999)
     study = found.study.with_(criteria=[])
     from estimica.optimise.assess.tuner_distribution import tuner_distribution
-    from estimica.study.tables.montecarlo import montecarlo_table
+    from estimica.study.tables.optimisation import montecarlo_table
 
     source = tuner_distribution(study, found)
     drawn = source.drawn(montecarlo_table({"samples": 200, "source": "fit"}, {}))

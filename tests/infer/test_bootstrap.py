@@ -11,8 +11,8 @@ from scipy import stats
 from tests.infer.interval_problems import boiler, curve, line, puromycin
 
 import estimica as es
+from estimica.execute.pieces import seeds
 from estimica.execute.runs.store import Store
-from estimica.execute.seeds import seeds
 from estimica.execute.workers.executor import executor
 from estimica.execute.workers.local import LocalProcesses
 from estimica.infer.bootstrap.intervals import bca_interval, percentile_interval

@@ -26,7 +26,7 @@ from estimica.optimise.criteria.score import CensoredColumn, CriterionInCase, De
 from estimica.optimise.design import prepare_design
 from estimica.optimise.optimum.present import progress_curves, scenario_table
 from estimica.optimise.robust import combined
-from estimica.study.tables.optimise import RobustTable
+from estimica.study.tables.optimisation import RobustTable
 
 LAG = """model Lag
   parameter Real k = 2;

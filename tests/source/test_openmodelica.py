@@ -16,7 +16,7 @@ from estimica.base.code.consent import NamedCode, code_guard
 from estimica.base.errors import SourceError
 from estimica.source.load import load_flat
 from estimica.source.openmodelica import call as openmodelica
-from estimica.study.file.named_code import code_of
+from estimica.study.file.trust import code_of
 
 FOLDER = Path(__file__).with_name("base_modelica")
 DECAY = (FOLDER / "decay.mo").read_text()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from estimica.study.form.fields import text_from_value, value_from_text
 from estimica.study.form.tables import form_of
-from estimica.study.form.values import text_from_value, value_from_text
 
 START = ("tune", "*", "start")
 SHOW = ("indicator", "*", "show")

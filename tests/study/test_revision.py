@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import StudyError
-from estimica.study.file.revision import MOST, Revision
+from estimica.study.file.edit import MOST, Revision
 from estimica.study.file.save import fingerprint, read_text, write_text_if_unchanged
 
 

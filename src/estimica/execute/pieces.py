@@ -1,10 +1,12 @@
 """Pieces of a run: each is done once, noted in the store as soon as it is done, and found there
-when the run is taken up again."""
+when the run is taken up again; their random numbers do not depend on who draws them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
 
 from estimica.execute.outcome import Kind, Outcome
 from estimica.execute.runs.payload import from_text, to_text
@@ -62,3 +64,11 @@ def _outcome(payload: Mapping[str, Any]) -> Outcome[Any]:
     if "value" in payload:
         return Outcome(payload["value"])
     return Outcome(None, payload["error"], payload["code"], Kind.FAILED)
+
+
+def seeds(seed: int, n: int) -> list[np.random.SeedSequence]:
+    """One independent seed for each of `n` items: `np.random.default_rng(seeds(1, n)[k])`.
+
+    The first k are the same whatever `n` is, so that a run can be taken up again or extended.
+    """
+    return np.random.SeedSequence(seed).spawn(n)

@@ -13,7 +13,7 @@ from pathlib import Path
 from estimica.base.files.read import open_file, read_text
 from estimica.base.view import Listing, Page, Section, Table, ViewElement
 from estimica.data.table import Data
-from estimica.execute.runs.environment import environment
+from estimica.execute.runs.provenance import environment
 from estimica.study.study import Study
 
 HEADING = "To repeat this"

@@ -21,7 +21,7 @@ from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.design import Design
 from estimica.optimise.robust import RobustDesign, combined, prepare_any_design
 from estimica.study.study import Study
-from estimica.study.tables.optimise import OptimiseTable
+from estimica.study.tables.optimisation import OptimiseTable
 
 AnyDesign = Design | RobustDesign
 SAME = 1e-12  # between coordinates that are noted and asked for

@@ -20,7 +20,7 @@ from estimica.optimise.pareto.run import front_criteria
 from estimica.optimise.robust import scenarios_of
 from estimica.study.case import Case
 from estimica.study.study import Study
-from estimica.study.tables.optimise import optimise_table
+from estimica.study.tables.optimisation import optimise_table
 
 
 def check_design(study: Study) -> list[Problem]:

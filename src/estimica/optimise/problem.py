@@ -21,7 +21,7 @@ from estimica.base.arrays import Flags, Vector
 from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.study.criterion import Role
-from estimica.study.tables.optimise import Aggregate
+from estimica.study.tables.optimisation import Aggregate
 
 FEASIBLE = 1e-6  # violation of a limit, in units of its demand, that counts as none
 FAR = 1e6  # starts, or a factor on a logarithmic scale, from which on a tuner has run away

@@ -17,33 +17,36 @@ from estimica.study.fields.counts import CHANGES
 from estimica.study.fields.kinds import (
     LIST,
     NUMBER,
+    SECONDS,
     STRICT,
     TABLE,
     TEXT,
     TRUTH,
+    ColumnName,
     Finite,
+    InputName,
     Number,
+    Offer,
+    OutputName,
+    ParameterName,
     Positive,
+    StateName,
     Truth,
     display_name,
     field_error,
     one_of_kinds,
     with_own_errors,
 )
-from estimica.study.fields.offer import (
-    SECONDS,
-    ColumnName,
-    InputName,
-    Offer,
-    OutputName,
-    ParameterName,
-    StateName,
-)
-from estimica.study.frequency_case import require_frequency, require_time
-from estimica.study.limits import DetectionLimits as DetectionLimits
+from estimica.study.noise import DetectionLimits as DetectionLimits
 from estimica.study.noise import Sigma as Sigma
 from estimica.study.prefilter import PrefilterField
-from estimica.study.response_columns import RESPONSE, ResponseColumns, kind_of_output
+from estimica.study.response_columns import (
+    RESPONSE,
+    ResponseColumns,
+    kind_of_output,
+    require_frequency,
+    require_time,
+)
 from estimica.study.stages import Begin, Beginning, Change, Fixed, staging_of
 from estimica.study.tuner import Prior
 

@@ -1,4 +1,5 @@
-"""Criterion: one number that says how good a design is in one case; smaller is better."""
+"""Criterion: one number that says how good a design is in one case; smaller is better. Indicator: a
+named plot of trajectories, drawn for every design."""
 
 from __future__ import annotations
 
@@ -13,15 +14,16 @@ from estimica.study.fields.kinds import (
     STRICT,
     TABLE,
     TEXT,
+    CaseName,
     Finite,
     Positive,
     Truth,
+    VariableName,
     display_name,
     field_error,
     one_of_kinds,
     with_own_errors,
 )
-from estimica.study.fields.offer import CaseName, VariableName
 
 Kind = Literal[
     "overshoot",
@@ -135,3 +137,23 @@ class Criterion:
         if isinstance(self.demand, dict):
             return self.demand.get(case, 1.0)
         return self.demand
+
+
+@with_own_errors(DesignError, "O001", display_name("indicator", "name"))
+@dataclass(frozen=True, config=STRICT)
+class Indicator:
+    """What a person looks at to compare two designs."""
+
+    name: Annotated[str, Field(min_length=1, description="The title of the plot.")]
+    show: Annotated[
+        tuple[VariableName, ...], Field(description="Variables or expressions, drawn in one panel.")
+    ] = ()
+    cases: Annotated[
+        tuple[CaseName, ...], Field(description="Cases that it is drawn for; by default all.")
+    ] = ()
+    from_: Annotated[Finite | None, Field(alias="from", description="Where it begins.")] = None
+    to: Annotated[Finite | None, Field(description="Where it ends.")] = None
+
+    def __post_init__(self) -> None:
+        if not self.show:
+            raise field_error("O007", "show is empty; name what is drawn")

@@ -10,8 +10,15 @@ from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import StudyError
 from estimica.study.fields.counts import ELEMENTS, ITERATIONS, SEED, SEGMENTS, SOLVER_STEPS, STARTS
-from estimica.study.fields.kinds import REAL, STRICT, WHOLE, Positive, display_name, with_own_errors
-from estimica.study.fields.offer import SECONDS
+from estimica.study.fields.kinds import (
+    REAL,
+    SECONDS,
+    STRICT,
+    WHOLE,
+    Positive,
+    display_name,
+    with_own_errors,
+)
 
 if TYPE_CHECKING:
     from estimica.simulate.engine.run import Options

@@ -1,14 +1,21 @@
-"""Formulas of outputs: what is wrong with them before any model is made of them."""
+"""Formulas of a study: what is wrong with those of outputs before any model is made of them, and
+which names those of sigma bring along."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from estimica.base.errors import EstimicaError
 from estimica.base.problems import Problem
 from estimica.compiled.model.interface import Model
 from estimica.source.formula import parse_formula
-from estimica.study.case import Case
+from estimica.study.case import Case, Output, OutputColumn
+from estimica.study.tuner import Tuner
+
+if TYPE_CHECKING:  # which is made with the help of this module
+    from estimica.study.study import Study
 
 TABLE = "[outputs]"
 
@@ -72,3 +79,54 @@ def _unreadable(
             if other in every:
                 message = f"output '{name}': '{other}' in '{text}' is a formula itself"
                 yield Problem("C062", where, message, "write it out in model variables")
+
+
+def sigma_texts(case: Case) -> dict[str, str]:
+    """The formulas of sigma of a case, by output."""
+    columns = case.columns_of_outputs.items()
+    return {name: column.sigma for name, column in columns if isinstance(column.sigma, str)}
+
+
+def names_in_sigmas(cases: Iterable[Case]) -> frozenset[str]:
+    """All names in formulas of sigma that can be read."""
+    found: set[str] = set()
+    for case in cases:
+        for text in sigma_texts(case).values():
+            try:
+                found |= set(parse_formula(text, "sigma").names)
+            except EstimicaError:  # told where the case is checked
+                continue
+    return frozenset(found)
+
+
+def noise_tuners(
+    tuners: Iterable[Tuner], used: Collection[str], known: Collection[str]
+) -> frozenset[str]:
+    """Tuners that only formulas of sigma speak of; `known` are the names of the model."""
+    return frozenset(
+        t.name for t in tuners if not t.drives and t.name in used and t.name not in known
+    )
+
+
+def tuners_of_noise(study: Study) -> frozenset[str]:
+    """The tuners that only formulas of sigma speak of: no output moves with them."""
+    if not study.noise_names:
+        return frozenset()
+    known = {*study.formula_names, *(q.name for q in study.model.quantities())}
+    return noise_tuners(study.tuners, study.noise_names, known)
+
+
+def without_noise_tuners(study: Study) -> Study:
+    """The same without formulas of sigma and their tuners, for questions about outputs alone."""
+    of_noise = tuners_of_noise(study)
+    if not study.noise_names:
+        return study
+    cases = [replace(c, outputs=dict(_plain_outputs(c))) for c in study.cases]
+    return study.with_(tuners=[t for t in study.tuners if t.name not in of_noise], cases=cases)
+
+
+def _plain_outputs(case: Case) -> Iterator[tuple[str, Output]]:
+    for name, column in case.outputs.items():
+        if isinstance(column, OutputColumn) and isinstance(column.sigma, str):
+            column = replace(column, sigma=None, limits=None, distribution="normal")
+        yield name, column

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from estimica.base.errors import CaseError
 from estimica.study.fields.kinds import (
+    HERTZ,
     STRICT,
     WHOLE,
     Positive,
@@ -20,7 +21,6 @@ from estimica.study.fields.kinds import (
     field_error,
     with_own_errors,
 )
-from estimica.study.fields.offer import HERTZ
 
 MOST = 8  # order of a Butterworth filter
 KINDS = ("band", "lowpass", "highpass", "transfer")

@@ -1,8 +1,9 @@
-"""ResponseColumns: the columns of a measured frequency response, and how much it counts."""
+"""ResponseColumns: the columns of a measured frequency response, and how much it counts; with what
+may and what may not stand in a case whose data are frequency responses."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 from pydantic.dataclasses import dataclass
@@ -13,7 +14,9 @@ from estimica.study.fields.kinds import (
     STRICT,
     TABLE,
     TEXT,
+    ColumnName,
     Finite,
+    InputName,
     Positive,
     display_name,
     field_error,
@@ -21,8 +24,10 @@ from estimica.study.fields.kinds import (
     one_of_kinds,
     with_own_errors,
 )
-from estimica.study.fields.offer import ColumnName, InputName
 from estimica.study.noise import Sigma
+
+if TYPE_CHECKING:
+    from estimica.study.case import Case
 
 RESPONSE = "<response>"
 RESPONSE_KEYS = ("real", "imag", "magnitude", "phase")
@@ -113,3 +118,52 @@ def kind_of_output(value: object) -> str:
     if isinstance(value, dict) and any(k in value for k in RESPONSE_KEYS):
         return RESPONSE
     return kind_of(value)
+
+
+def require_frequency(case: Case) -> None:
+    """Refuse what has no meaning in a frequency response."""
+    if case.frequency is not None and case.angular_frequency is not None:
+        raise field_error("C041", "give frequency (Hz) or angular_frequency (rad/s), not both")
+    timely = {"time": case.time, "time_scale": case.time_scale, "begin": case.begin}
+    for key, given in timely.items():
+        if given is not None:
+            raise field_error("C042", f"{key} has no meaning in a frequency response; leave it out")
+    if case.prefilter is not None:
+        raise field_error(
+            "C093",
+            "a prefilter works on errors over time; in a frequency response choose the frequencies "
+            "by a weighting, or leave rows out",
+        )
+    for name, column in case.inputs.items():
+        if not isinstance(column, (int, float)):
+            raise field_error(
+                "C043",
+                f"input '{name}': in a frequency response inputs are numbers, the operating "
+                f"point; write {name} = 0.0",
+            )
+    for name, output in case.outputs.items():
+        if not isinstance(output, (str, ResponseColumns)):
+            raise field_error(
+                "C044",
+                f"output '{name}': a frequency response has two columns; write "
+                f'{name} = {{ real = "…", imag = "…" }} or {{ magnitude = "…", phase = "…" }}',
+            )
+    if case.free_start and case.operating_point != "start":
+        raise field_error(
+            "C045",
+            "the steady state does not depend on start values; leave free_start out, or write "
+            'operating_point = "start"',
+        )
+
+
+def require_time(case: Case) -> None:
+    """Refuse what has a meaning in a frequency response only."""
+    responses = [n for n, o in case.outputs.items() if isinstance(o, ResponseColumns)]
+    if responses:
+        raise field_error(
+            "C046",
+            f"output '{responses[0]}' is a frequency response; say which column holds the "
+            'frequency, as in frequency = "f" (Hz) or angular_frequency = "w" (rad/s)',
+        )
+    if case.operating_point is not None:
+        raise field_error("C047", "operating_point needs a frequency response; leave it out")

@@ -11,15 +11,18 @@ from estimica.base.errors import CaseError
 from estimica.simulate.staged.plan import Stage, StagePlan, SteadyStart, value_pairs
 from estimica.study.fields.kinds import (
     NUMBER,
+    SECONDS,
     STRICT,
     TABLE,
     TEXT,
     Finite,
+    InputName,
+    ParameterName,
+    VariableName,
     display_name,
     one_of_kinds,
     with_own_errors,
 )
-from estimica.study.fields.offer import SECONDS, InputName, ParameterName, VariableName
 
 Fixed = Annotated[
     Annotated[Finite, Tag(NUMBER)] | Annotated[str, Tag(TEXT)],

@@ -14,11 +14,9 @@ from estimica.base.problems import Problem, raise_all
 from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import Observations
 from estimica.study.case import Case
-from estimica.study.criterion import Criterion
+from estimica.study.criterion import Criterion, Indicator
 from estimica.study.estimation import Estimation, Solver
-from estimica.study.formulas import names_in_cases, unreadable_formulas
-from estimica.study.indicator import Indicator
-from estimica.study.noise_tuners import names_in_sigmas
+from estimica.study.formulas import names_in_cases, names_in_sigmas, unreadable_formulas
 from estimica.study.tuner import Tuner
 
 FIXED = ("parameter", "constant")

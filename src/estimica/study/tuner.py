@@ -17,6 +17,7 @@ from estimica.study.fields.kinds import (
     TEXT,
     Finite,
     Number,
+    ParameterName,
     Positive,
     Truth,
     display_name,
@@ -24,7 +25,6 @@ from estimica.study.fields.kinds import (
     one_of_kinds,
     with_own_errors,
 )
-from estimica.study.fields.offer import ParameterName
 
 Scale = Annotated[
     Annotated[Literal["auto", "log"], Tag(TEXT)] | Annotated[Positive, Tag(NUMBER)],

@@ -17,7 +17,7 @@ import numpy as np
 
 from estimica.base import view as show
 from estimica.base.view_json import _KINDS, page_to_json
-from estimica.execute.runs.identifier import new_run_id
+from estimica.execute.runs.record import new_run_id
 from estimica.execute.runs.store import Store
 from estimica.study.tables.schema import study_schema
 

@@ -66,7 +66,7 @@ def begin_run(
 
     `given` is what stands on the command line: it must agree with a run that is taken up.
     """
-    from estimica.execute.runs.fingerprint import fingerprint, require_unchanged
+    from estimica.execute.runs.provenance import fingerprint, require_unchanged
     from estimica.execute.runs.store import Store
     from estimica.execute.runs.writer import NoRunWriter
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from estimica.base.errors import StoreError
 from estimica.base.visible import visible
-from estimica.execute.runs.identifier import is_run_id
+from estimica.execute.runs.record import is_run_id
 
 APPLICATION = 0x45737469  # "Esti": what kind of SQLite file this is
 VERSION = 3

@@ -13,7 +13,6 @@ from typing import Any
 from estimica.base.errors import StoreError
 from estimica.base.suggest import did_you_mean
 from estimica.base.visible import visible
-from estimica.execute.runs.checkpoints import read_checkpoints
 from estimica.execute.runs.database import (
     open_to_read,
     open_to_write,
@@ -22,8 +21,6 @@ from estimica.execute.runs.database import (
     transaction,
     version_of,
 )
-from estimica.execute.runs.environment import environment as this_environment
-from estimica.execute.runs.identifier import new_run_id
 from estimica.execute.runs.payload import (
     NEXT,
     from_text,
@@ -33,14 +30,16 @@ from estimica.execute.runs.payload import (
     to_text,
 )
 from estimica.execute.runs.process_identity import ProcessIdentity, this_process
+from estimica.execute.runs.provenance import environment as this_environment
 from estimica.execute.runs.record import (
     RunSummary,
     Status,
     StoredIteration,
     StoredProgress,
     StoredRun,
+    new_run_id,
 )
-from estimica.execute.runs.writer import NoRunWriter, RunWriter, StoreRunWriter
+from estimica.execute.runs.writer import NoRunWriter, RunWriter, StoreRunWriter, read_checkpoints
 
 FOLDER = ".estimica"
 FILE = "runs.sqlite"

@@ -1,21 +1,23 @@
-"""The pen of one run: iterations, checkpoints and the result, written while the work goes on."""
+"""The pen of one run: iterations, checkpoints and the result, written while the work goes on. Each
+checkpoint has a checksum, so that a damaged one is noticed, not used."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from estimica.base.errors import EstimicaError, StoreError
 from estimica.execute.outcome import error_text
-from estimica.execute.runs.checkpoints import checkpoint_row, read_checkpoints
-from estimica.execute.runs.database import sqlite_errors, transaction
+from estimica.execute.runs.database import CHECKSUMS, sqlite_errors, transaction, version_of
 from estimica.execute.runs.payload import from_text, storable_text, to_text
 from estimica.execute.runs.record import Status
 
@@ -241,3 +243,52 @@ class StoreRunWriter(RunWriter):
 
 
 _END = "UPDATE run SET status = ?, message = ?, cost = ?, ended = ?, result = ? WHERE id = ?"
+
+
+Row = tuple[str, str, float, str, str]
+
+#: as bytes: a damaged text may not be UTF-8, and SQLite would refuse all rows for it
+_QUESTION = """SELECT CAST(key AS BLOB) AS key, CAST(payload AS BLOB) AS payload, {} AS checksum
+    FROM checkpoint WHERE run = ? ORDER BY key"""
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Parts of a run that need not be done again, and the keys of those that are damaged."""
+
+    whole: dict[str, Any]
+    damaged: tuple[str, ...] = ()
+
+
+def checkpoint_row(run: str, key: str, at: float, payload: object) -> Row:
+    """A checkpoint as the table has it."""
+    text = to_text(payload)
+    return run, key, at, text, _checksum(run, key.encode(), text.encode())
+
+
+def read_checkpoints(connection: sqlite3.Connection, run: str) -> Checkpoints:
+    """All checkpoints of a run, in the order of their keys."""
+    checked = version_of(connection) >= CHECKSUMS
+    question = _QUESTION.format("CAST(checksum AS BLOB)" if checked else "NULL")
+    whole: dict[str, Any] = {}
+    damaged: list[str] = []
+    for key, payload, checksum in connection.execute(question, (run,)):
+        name = key.decode(errors="replace")
+        # rows of stores before there were checksums have none
+        if checksum is not None and checksum != _checksum(run, key, payload).encode():
+            damaged.append(name)
+            continue
+        try:
+            whole[name] = from_text(payload.decode())
+        except (ValueError, StoreError):
+            damaged.append(name)
+    return Checkpoints(whole, tuple(damaged))
+
+
+def _checksum(run: str, key: bytes, payload: bytes) -> str:
+    """Of the row as a whole: a payload under the wrong key is damage too."""
+    digest = hashlib.sha256()
+    for part in (run.encode(), key, payload):
+        digest.update(len(part).to_bytes(8, "big"))  # where one ends and the next begins
+        digest.update(part)
+    return digest.hexdigest()

@@ -1,4 +1,5 @@
-"""The inside of a worker process: it prepares once, then does items until it is told to stop."""
+"""The inside of a worker process: it prepares once, then does items until it is told to stop; and
+the parcels of bytes that travel to it and back, with troubles of theirs in the user's words."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Any
 
 from estimica.base.errors import EstimicaError, ExecuteError
 from estimica.base.process import Variables, set_variables
-from estimica.execute.outcome import Outcome, error_text, failed_outcome
+from estimica.execute.outcome import Kind, Outcome, error_text, failed_outcome
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import build_context
 
@@ -125,3 +126,25 @@ def pickled_outcome(task: Callable[[Any, Any], object], context: Any, item: byte
     except Exception as error:
         text = f"the result cannot be sent back from a worker process: {error_text(error)}"
         return pickle.dumps(failed_outcome(ExecuteError("X005", text)))
+
+
+def pickled(value: object, what: str) -> bytes:
+    """A value on its way to a worker; `what` is its name where it cannot travel."""
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        raise ExecuteError(
+            "X002",
+            f"{what} cannot be sent to a worker process: {error_text(error)}; define functions at "
+            "the top of a module, or use 1 worker",
+        ) from error
+
+
+def outcome_of(content: bytes) -> Outcome[Any]:
+    """What a worker has sent back."""
+    try:
+        outcome: Outcome[Any] = pickle.loads(content)
+    except Exception as error:
+        text = f"the result of a worker process cannot be read: {error_text(error)}"
+        return Outcome(None, text, "X014", Kind.FAILED)
+    return outcome

@@ -75,9 +75,8 @@ def executor(name: str = "local", workers: int | None = None) -> Executor:
     there. One local worker, or a worker's own work, is serial.
     """
     from estimica.execute.workers import child as worker
-    from estimica.execute.workers.growing import GrowingExecutor
     from estimica.execute.workers.local import LocalProcesses
-    from estimica.execute.workers.serial import SerialExecutor
+    from estimica.execute.workers.serial import GrowingExecutor, SerialExecutor
 
     kind, _, address = name.partition("=")
     if kind not in NAMES or (address and kind != "dask"):

@@ -9,10 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from estimica.base.errors import ExecuteError
 from estimica.execute.outcome import Kind, Outcome
-from estimica.execute.workers.child import NOT_GUARDED, PREPARED
+from estimica.execute.workers.child import NOT_GUARDED, PREPARED, outcome_of, pickled
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
-from estimica.execute.workers.parcel import outcome_of, pickled
 from estimica.execute.workers.process import WorkerProcess, exit_description
 
 C = TypeVar("C")

@@ -22,7 +22,7 @@ from estimica.experiment.signals import make
 from estimica.experiment.signals import times as stamps
 from estimica.simulate.engine.run import Options
 from estimica.study.case import Case
-from estimica.study.noise_free import tuners_of_noise, without_noise_tuners
+from estimica.study.formulas import tuners_of_noise, without_noise_tuners
 from estimica.study.record.samples import Record
 from estimica.study.study import Study
 from estimica.study.tables.input_design import InputDesignTable, names_of

@@ -20,7 +20,7 @@ from estimica.study.case import Case
 from estimica.study.check.names import known_names, start_of
 from estimica.study.file.read import read_study
 from estimica.study.study import Study
-from estimica.study.tables.backcalculate import BackcalculateTable, backcalculate_table
+from estimica.study.tables.inference import BackcalculateTable, backcalculate_table
 
 MOST_AGAINST = 4  # inputs that are taken where the user names none
 

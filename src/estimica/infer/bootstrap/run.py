@@ -22,9 +22,8 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
 from estimica.estimate.search.run import Status
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import map_with_checkpoints
+from estimica.execute.pieces import map_with_checkpoints, seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
-from estimica.execute.seeds import seeds
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for

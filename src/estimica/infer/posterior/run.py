@@ -21,9 +21,8 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Failure
 from estimica.execute.outcome import Outcome
-from estimica.execute.pieces import map_with_checkpoints
+from estimica.execute.pieces import map_with_checkpoints, seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
-from estimica.execute.seeds import seeds
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor, executor_for

@@ -16,7 +16,7 @@ from estimica.infer.likelihood_ratio.run import chi2_risk, f_risk
 from estimica.infer.release.order import Group
 from estimica.infer.release.result import Candidate, SearchEnd, Step
 from estimica.infer.release.search import SearchEnding, alike, best
-from estimica.study.tables.release import ReleaseTable
+from estimica.study.tables.inference import ReleaseTable
 
 RANK = 1e-8  # relative size below which a direction counts as without effect
 SUSPECT = 1e-4  # smallest over largest singular value from which on the rank is looked at closely

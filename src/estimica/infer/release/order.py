@@ -9,7 +9,7 @@ from estimica.base.errors import InferError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.unknowns import Unknown
 from estimica.infer.likelihood_ratio.partial_fit import FreeState, noise_label
-from estimica.study.tables.release import ReleaseTable
+from estimica.study.tables.inference import ReleaseTable
 
 STARTS, DISTURBANCES, NOISE, TUNERS = "start values", "disturbances", "noise", "tuners"
 

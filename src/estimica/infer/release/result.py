@@ -16,7 +16,7 @@ from estimica.estimate.objective.cost import Objective
 from estimica.estimate.setup import Setup
 from estimica.infer.likelihood_ratio.partial_fit import FreeState, fit_of
 from estimica.study.study import Study
-from estimica.study.tables.release import ReleaseTable
+from estimica.study.tables.inference import ReleaseTable
 
 
 class Ending(StrEnum):

@@ -45,7 +45,7 @@ from estimica.infer.release.search import (
     search_ending,
 )
 from estimica.study.study import Study
-from estimica.study.tables.release import ReleaseTable, release_table
+from estimica.study.tables.inference import ReleaseTable, release_table
 
 BEGUN = "000/begun"  # the checkpoint that says what was asked
 

@@ -16,7 +16,7 @@ from estimica.base.arrays import Flags, Indices, Vector
 from estimica.base.errors import DesignError
 from estimica.base.suggest import did_you_mean
 from estimica.optimise.assess.samples import Samples, shape
-from estimica.study.tables.optimise import Distribution
+from estimica.study.tables.optimisation import Distribution
 
 FEWEST = 16  # base samples of Sobol's indices that mean anything
 TRAJECTORIES = 10, 100  # of Morris' screening: fewest and most

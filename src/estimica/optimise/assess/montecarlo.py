@@ -26,8 +26,7 @@ from estimica.optimise.assess.run import OnProgress, assess, nominal, require_pa
 from estimica.optimise.assess.samples import Samples, drawn, shape
 from estimica.optimise.assess.tuner_distribution import TunerDistribution, tuner_distribution
 from estimica.study.study import Study
-from estimica.study.tables.montecarlo import MontecarloTable, montecarlo_table
-from estimica.study.tables.optimise import Distribution
+from estimica.study.tables.optimisation import Distribution, MontecarloTable, montecarlo_table
 
 
 def montecarlo(

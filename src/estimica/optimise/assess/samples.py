@@ -15,7 +15,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError
 from estimica.study.fields.counts import COMBINATIONS
 from estimica.study.tables.input_design import Span
-from estimica.study.tables.optimise import Distribution
+from estimica.study.tables.optimisation import Distribution
 
 Draw = str  # random, latin-hypercube, sobol
 MOST = COMBINATIONS

@@ -23,7 +23,7 @@ from estimica.optimise.assess.samples import (
 )
 from estimica.study.study import Study
 from estimica.study.tables.input_design import Span
-from estimica.study.tables.sweep import SweepTable, sweep_table
+from estimica.study.tables.optimisation import SweepTable, sweep_table
 
 STEPS = 11  # of a tuner that is swept between its bounds
 

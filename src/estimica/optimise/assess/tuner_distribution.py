@@ -25,9 +25,8 @@ from estimica.infer.posterior.result import Posterior
 from estimica.infer.posterior.run import sample
 from estimica.optimise.assess.samples import Samples, drawn_jointly
 from estimica.study.study import Study
-from estimica.study.tables.bootstrap import bootstrap_table
-from estimica.study.tables.montecarlo import MontecarloTable
-from estimica.study.tables.sample import sample_table
+from estimica.study.tables.inference import bootstrap_table, sample_table
+from estimica.study.tables.optimisation import MontecarloTable
 from estimica.study.tuner import Tuner
 
 FIT, BOOTSTRAP, SAMPLE = "fit", "bootstrap", "sample"

@@ -18,7 +18,7 @@ from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.signals import SignalFormula, numbers, sampled
 from estimica.optimise.criteria.trajectory import Experiment
 from estimica.simulate.engine.run import Options
-from estimica.study.indicator import Indicator
+from estimica.study.criterion import Indicator
 from estimica.study.study import Study
 
 SAMPLES = 601  # of a curve

@@ -8,7 +8,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.estimate.unknowns import Unknowns
-from estimica.study.tables.optimise import OptimiseTable
+from estimica.study.tables.optimisation import OptimiseTable
 
 EDGE = 1e-3  # of the box
 REACH = 10.0  # how far to look where there is no bound, in coordinates of size one

@@ -18,7 +18,7 @@ from estimica.optimise.methods.simplex import simplex
 from estimica.optimise.methods.sqp import sqp
 from estimica.optimise.methods.stop import SearchEnd, Stop
 from estimica.optimise.problem import OptimisationProblem
-from estimica.study.tables.optimise import DesignMethod
+from estimica.study.tables.optimisation import DesignMethod
 
 Search = Callable[[OptimisationProblem, Vector, Stop], SearchEnd]
 

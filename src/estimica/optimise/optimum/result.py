@@ -21,7 +21,7 @@ from estimica.estimate.unknowns import Unknown, Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign, Score
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.study import Study
-from estimica.study.tables.optimise import OptimiseTable
+from estimica.study.tables.optimisation import OptimiseTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,7 +25,7 @@ from estimica.optimise.optimum.start_point import StartSource, with_values
 from estimica.optimise.problem import Evaluation, Many, OptimisationProblem, SearchStopped
 from estimica.optimise.robust import prepare_any_design
 from estimica.study.study import Study
-from estimica.study.tables.optimise import OptimiseTable, optimise_table
+from estimica.study.tables.optimisation import OptimiseTable, optimise_table
 
 LIMIT = 1e-4  # of a demand: by how much a limit may be missed
 

@@ -26,7 +26,7 @@ from estimica.optimise.methods.verification import Verification, criteria_kinds,
 from estimica.optimise.pareto.role_view import RoleView, known_by_criterion, largest_by_criterion
 from estimica.optimise.problem import OptimisationProblem, SearchStopped
 from estimica.optimise.robust import RobustDesign, combined
-from estimica.study.tables.optimise import OptimiseTable
+from estimica.study.tables.optimisation import OptimiseTable
 
 MISSED = 1e-4  # of a limit: such designs are not on the front
 BESIDE = 1e-3  # of its range, that a criterion may give away at its end of the front

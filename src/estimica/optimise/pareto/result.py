@@ -16,7 +16,7 @@ from estimica.estimate.unknowns import Unknowns
 from estimica.optimise.criteria.score import DesignPoint, FailedDesign
 from estimica.optimise.optimum.result import Outcome
 from estimica.study.study import Study
-from estimica.study.tables.optimise import OptimiseTable
+from estimica.study.tables.optimisation import OptimiseTable
 
 if TYPE_CHECKING:
     import pandas as pd

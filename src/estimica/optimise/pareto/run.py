@@ -34,7 +34,7 @@ from estimica.optimise.pareto.role_view import RoleView, largest_by_criterion, r
 from estimica.optimise.problem import FEASIBLE, Evaluation, Many, OptimisationProblem, SearchStopped
 from estimica.optimise.robust import prepare_any_design
 from estimica.study.study import Study
-from estimica.study.tables.optimise import OptimiseTable, ParetoTable
+from estimica.study.tables.optimisation import OptimiseTable, ParetoTable
 
 KEPT = 2000  # candidates before the dominated ones are dropped
 

@@ -14,7 +14,7 @@ from estimica.compiled.model.interface import ModelResponse
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.check.names import FIXED, start_of
-from estimica.study.noise_tuners import noise_tuners
+from estimica.study.formulas import noise_tuners
 from estimica.study.record.samples import Record
 from estimica.study.study import Study
 

@@ -16,7 +16,7 @@ from estimica.simulate.linear.frequency_function import FrequencyFunction
 from estimica.simulate.linear.model import LinearModel
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
-from estimica.study.noise_tuners import noise_tuners
+from estimica.study.formulas import noise_tuners
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 

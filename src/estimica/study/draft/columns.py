@@ -1,19 +1,22 @@
-"""Columns of a draft: which of a table are its time, its inputs and its outputs."""
+"""Columns of a draft: which of a table are its time or frequency, its inputs and its outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from estimica.base.errors import EstimicaError
+from estimica.base.quantities import Quantity
+from estimica.base.suggest import close_names
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn
-from estimica.study.draft.frequency import Spectrum, spectrum_case, spectrum_of
-from estimica.study.draft.matching import Match, match_columns
+from estimica.study.draft.text import toml_key, toml_text
 from estimica.study.response_columns import ResponseColumns
-from estimica.study.units import UnknownUnit, conversion
+from estimica.study.units import Conversion, UnknownUnit, conversion
 
 _TIMES = ("time", "date", "zeit", "second", "minute", "hour")
 _TIME_UNITS = ("s", "ms", "min", "h", "d")
@@ -114,3 +117,174 @@ def time_scale_of(data: Data) -> float | None:
     except UnknownUnit:
         return None
     return None if change is None or change.is_nothing else change.scale
+
+
+_SAME = Conversion(1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A column that belongs to a variable, and how its unit is changed."""
+
+    column: str
+    change: Conversion = _SAME
+
+
+def match_columns(data: Data, wanted: Sequence[Quantity], taken: set[str]) -> dict[str, Match]:
+    """Columns for `wanted` by name: the same, the same but for letter case, or the last part.
+
+    A column of another quantity, or one that could mean several variables, is left alone; what is
+    found is added to `taken`.
+    """
+    found: dict[str, Match] = {}
+    for alike in (_equal, _equal_but_for_case, _equal_last_part):
+        for q in wanted:
+            if q.name in found:
+                continue
+            near = [c for c in data.names if c not in taken and alike(c, q.name)]
+            rivals = [r for r in wanted if r.name not in found and near and alike(near[0], r.name)]
+            if len(near) != 1 or len(rivals) != 1:
+                continue
+            change = _change(data.units.get(near[0], ""), q.unit)
+            if change is not None:
+                found[q.name] = Match(near[0], change)
+                taken.add(near[0])
+    return {q.name: found[q.name] for q in wanted if q.name in found}
+
+
+def proposals(data: Data, q: Quantity, taken: set[str]) -> list[Match]:
+    """Columns that are left and may belong to `q`, by a close name or words of its description."""
+    changes = {c: _change(data.units.get(c, ""), q.unit) for c in data.names if c not in taken}
+    left = {c: change for c, change in changes.items() if change}
+    words = {w for w in re.findall(r"[a-z]+", q.description.lower()) if len(w) > 3}
+    shared = {c: sum(_related(w, _plain(c)) for w in words) for c in left}
+    described = sorted((c for c in left if shared[c]), key=lambda c: -shared[c])
+    near = list(dict.fromkeys([*close_names(q.name, left), *described]))[:3]
+    return [Match(c, left[c]) for c in near]
+
+
+def _change(unit: str, wanted: str) -> Conversion | None:
+    """How one unit becomes the other; nothing where one is not known, None where they differ."""
+    if not unit or not wanted:
+        return _SAME
+    try:
+        return conversion(unit, wanted)
+    except UnknownUnit:
+        return _SAME
+
+
+def _equal(column: str, name: str) -> bool:
+    return column == name
+
+
+def _equal_but_for_case(column: str, name: str) -> bool:
+    return _plain(column) == _plain(name)
+
+
+def _equal_last_part(column: str, name: str) -> bool:
+    return _plain(_last(column)) == _plain(_last(name))
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _related(word: str, column: str) -> bool:
+    return word in column or (len(column) > 3 and SequenceMatcher(None, word, column).ratio() > 0.8)
+
+
+_HERTZ = re.compile(r"f|freq|frequency|frequenz|f_hz|freq_hz", re.IGNORECASE)
+_ANGULAR = re.compile(r"w|omega|ω|angular.?frequency", re.IGNORECASE)
+_REAL = re.compile(r"re|real|z'|z_?re(al)?|.*[_ .]re(al)?|(re|real)[_ .].*|re\(.*\)", re.IGNORECASE)
+_IMAG = re.compile(
+    r"im|imag|z''|z_?im(ag)?|.*[_ .]im(ag)?|(im|imag)[_ .].*|im\(.*\)", re.IGNORECASE
+)
+_SIZE = re.compile(r"gain|mag|magnitude|amplitude|\|.*\||.*[_ .]mag(nitude)?", re.IGNORECASE)
+_PHASE = re.compile(r"phase|ph|phi|angle|phase\(.*\)|.*[_ .]phase", re.IGNORECASE)
+_PAIRS = ((("real", _REAL), ("imag", _IMAG)), (("magnitude", _SIZE), ("phase", _PHASE)))
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The columns of a frequency response, as a study file names them."""
+
+    key: str  # frequency, or angular_frequency
+    column: str
+    parts: tuple[tuple[str, str], ...]  # as (("real", "Re(Z)"), ("imag", "Im(Z)"))
+
+
+def spectrum_of(data: Data) -> Spectrum | None:
+    """The frequency response that a table holds, if its columns look like one."""
+    for key, pattern in (("frequency", _HERTZ), ("angular_frequency", _ANGULAR)):
+        column = _first(data.names, pattern)
+        if column is None:
+            continue
+        unit = data.units.get(column, "").replace(" ", "")
+        if unit.startswith("rad"):
+            key = "angular_frequency"
+        elif unit.endswith("Hz"):
+            key = "frequency"
+        rest = [n for n in data.names if n != column]
+        for names in _PAIRS:
+            found = [(part, _first(rest, p)) for part, p in names]
+            if all(c is not None for _, c in found):
+                return Spectrum(key, column, tuple((p, c) for p, c in found if c is not None))
+    return None
+
+
+def spectrum_lines(model: Model, data: Data, spectrum: Spectrum) -> Iterator[str]:
+    """The lines of a case below its name and file."""
+    yield f"{spectrum.key} = {toml_text(spectrum.column)}"
+    yield '# role = "validate"   # only to try the fitted model on'
+    inputs = [q.name for q in model.quantities() if q.role == "input"]
+    if inputs:
+        point = ", ".join(f"{toml_key(n)} = 0.0" for n in inputs[:8])
+        yield f"# inputs = {{ {point} }}   # the operating point, where the model is not linear"
+    columns = _columns(inputs, data, spectrum)
+    details = ", ".join(f"{key} = {toml_text(value)}" for key, value in columns.items())
+    yield "[case.outputs]"
+    for k, name in enumerate(_outputs(model)[:8]):
+        before = "" if k == 0 else "# "
+        yield f"{before}{toml_key(name)} = {{ {details} }}"
+    if "sigma" not in columns:
+        yield '# add weighting = "relative" to count errors relative to the magnitude'
+    yield ""
+
+
+def spectrum_case(model: Model, name: str, data: Data, spectrum: Spectrum) -> Case:
+    """The case that the study will have."""
+    inputs = [q.name for q in model.quantities() if q.role == "input"]
+    columns = ResponseColumns(**_columns(inputs, data, spectrum))  # type: ignore[arg-type]
+    return Case(
+        name,
+        data,
+        outputs=dict.fromkeys(_outputs(model)[:1], columns),
+        **{spectrum.key: spectrum.column},  # type: ignore[arg-type]
+    )
+
+
+def _outputs(model: Model) -> list[str]:
+    states = [q.name for q in model.quantities() if q.role == "state"]
+    return list(model.output_names()) or states
+
+
+def _columns(inputs: Sequence[str], data: Data, spectrum: Spectrum) -> dict[str, str]:
+    """The keys of a response, as a study file has them."""
+    found = dict(spectrum.parts)
+    if "magnitude" in found:
+        decibel = data.units.get(found["magnitude"], "").lower() == "db"
+        radian = data.units.get(found["phase"], "") == "rad"
+        found |= {"magnitude_unit": "dB"} if decibel else {}
+        found |= {"phase_unit": "rad"} if radian else {}
+    spread = next((n for n in data.names if n.lower() == "sigma"), None)
+    found |= {"sigma": spread} if spread is not None else {}
+    found |= {"input": inputs[0]} if len(inputs) > 1 else {}
+    return found
+
+
+def _first(names: Sequence[str], pattern: re.Pattern[str]) -> str | None:
+    return next((n for n in names if pattern.fullmatch(n)), None)

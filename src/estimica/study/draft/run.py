@@ -20,15 +20,16 @@ from estimica.study.check.effects import NO_EFFECT, check_effects
 from estimica.study.check.names import known_names
 from estimica.study.draft.columns import (
     Columns,
+    Match,
     Table,
     as_case,
     case_names,
     matched_columns,
+    proposals,
+    spectrum_lines,
     time_column,
     time_scale_of,
 )
-from estimica.study.draft.frequency import spectrum_lines
-from estimica.study.draft.matching import Match, proposals
 from estimica.study.draft.text import (
     columns_listed,
     comment_of,

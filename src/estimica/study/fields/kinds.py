@@ -1,18 +1,22 @@
-"""What the parts of a study share: kinds of fields, how strictly they are read, complaints."""
+"""What the parts of a study share: kinds of fields, how strictly they are read, complaints, what a
+form offers for a text, and settings of a command: those of its table, and over them the given ones.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from numbers import Integral
-from typing import Annotated, Any, SupportsFloat, TypeVar
+from typing import Annotated, Any, Literal, SupportsFloat, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from estimica.base import magnitude
 from estimica.base.errors import EstimicaError
+from estimica.base.problems import Problem, raise_all
 from estimica.study.fields.messages import short_value, validation_messages
 
 #: unknown keys are errors, values are not bent into another kind
@@ -141,3 +145,47 @@ def with_own_errors(
 def display_name(word: str, key: str = "name") -> Callable[[dict[str, Any]], str]:
     """`tuner 'T_D'`, or the word alone where there is no name."""
     return lambda given: f"{word} '{given[key]}'" if isinstance(given.get(key), str) else word
+
+
+OfferKind = Literal["text", "column", "variable", "parameter", "path"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Names to choose from: columns of the data, names of the model, files of the folder."""
+
+    kind: OfferKind
+    of: str = ""  # narrower: "input", "state", "tuner", "case", "criterion", "model", "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit that a number is in, whatever the model is."""
+
+    symbol: str
+
+
+ColumnName = Annotated[str, Offer("column")]
+VariableName = Annotated[str, Offer("variable")]
+InputName = Annotated[str, Offer("variable", "input")]
+OutputName = Annotated[str, Offer("variable", "output")]
+StateName = Annotated[str, Offer("variable", "state")]
+ParameterName = Annotated[str, Offer("parameter")]
+TunerName = Annotated[str, Offer("text", "tuner")]
+CaseName = Annotated[str, Offer("text", "case")]
+CriterionName = Annotated[str, Offer("text", "criterion")]
+SECONDS, HERTZ = Unit("s"), Unit("Hz")
+
+
+def settings(kind: type[T], where: str, tables: Sequence[Mapping[str, Any]]) -> T:
+    """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
+    merged: dict[str, Any] = {}
+    for table in tables:
+        merged |= table
+    try:
+        return TypeAdapter(kind).validate_python(merged)
+    except ValidationError as error:
+        raise_all(
+            [Problem(c.code or "Q002", where, c.text) for c in validation_messages(error, kind)]
+        )
+        raise

@@ -3,20 +3,30 @@
 Each function takes a text and gives a text. A place is a tuple of names and indices, as
 `("tune", "T_D", "min")` or `("case", 0, "outputs", "E", "weight")`. Short forms are looked through:
 `("tune", "A4", "start")` is where `A4 = 0.5` has its number, and a second field makes it a table.
+A Revision is a text with what it was before and what was undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 from estimica.base.errors import StudyError
 from estimica.study.fields.messages import short_value
 from estimica.study.toml.edit import with_node, with_replaced_range
 from estimica.study.toml.layout import Place, locate, parse_toml, sections_of
-from estimica.study.toml.move import entry_moved, item_moved
-from estimica.study.toml.put import NOTHING, missing_error, place_text, put, removed, value_at_place
+from estimica.study.toml.put import (
+    NOTHING,
+    entry_moved,
+    item_moved,
+    missing_error,
+    place_text,
+    put,
+    removed,
+    value_at_place,
+)
 from estimica.study.toml.short_forms import to_full_form, to_short_form
 from estimica.study.toml.write import toml_key
 
@@ -168,3 +178,46 @@ def _no_room(place: Place, n: int, outer: object) -> StudyError:
 def _require_free(new: str, old: str, names: Any) -> None:
     if new != old and new in names:
         raise StudyError("Q074", f"there is a '{new}' already; choose another name")
+
+
+# --- history -------------------------------------------------------------------------------------
+
+
+MOST = 200  # steps that can be undone
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A text and its history; every step gives a new one."""
+
+    text: str
+    past: tuple[str, ...] = ()
+    future: tuple[str, ...] = ()
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an earlier text."""
+        return bool(self.past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether something was undone since the last edit."""
+        return bool(self.future)
+
+    def edit(self, text: str) -> Revision:
+        """Another text; what was undone before cannot be redone. The same text is not a step."""
+        if text == self.text:
+            return self
+        return Revision(text, (*self.past, self.text)[-MOST:])
+
+    def undo(self) -> Revision:
+        """The text before the last edit; the same where there was none."""
+        if not self.past:
+            return self
+        return Revision(self.past[-1], self.past[:-1], (self.text, *self.future))
+
+    def redo(self) -> Revision:
+        """The text before the last undo; the same where nothing was undone."""
+        if not self.future:
+            return self
+        return Revision(self.future[0], (*self.past, self.text), self.future[1:])

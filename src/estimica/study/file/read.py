@@ -24,7 +24,7 @@ from estimica.data.table import Data
 from estimica.structure.causality.back import BackCausality
 from estimica.study.case import Case
 from estimica.study.fields.messages import ValidationMessage, validation_messages
-from estimica.study.file.named_code import code_in, code_of
+from estimica.study.file.trust import code_in, code_of
 from estimica.study.formulas import unreadable_formulas
 from estimica.study.petab.files import is_petab
 from estimica.study.study import Study, duplicate_names

@@ -1,8 +1,10 @@
-"""Fields of forms from annotated types: kind, limits, choices and options of one key."""
+"""Fields of forms from annotated types: kind, limits, choices and options of one key; and what a
+person types into a field as the value that it means, and back."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -13,13 +15,16 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from estimica.study.fields.offer import Offer, Unit
+from estimica.base.files.toml import load_toml
+from estimica.study.fields.kinds import Offer, Unit
 from estimica.study.toml.short_forms import is_short
+from estimica.study.toml.write import toml_value
 
 Kind = Literal[
     "number", "text", "truth", "choice", "list", "table", "map", "column", "variable", "parameter",
     "path", "any",
 ]  # fmt: skip
+_WHOLE = re.compile(r"[+-]?\d+")
 #: kinds that are written as a text
 TEXTS = ("text", "choice", "column", "variable", "parameter", "path")
 
@@ -220,3 +225,69 @@ def _limits(notes: list[Any]) -> dict[str, Any]:
             case Le(le=value):
                 found |= {"maximum": value}
     return found
+
+
+# --- what is typed into a field ------------------------------------------------------------------
+
+
+def value_from_text(field: Field, text: str) -> Any:
+    """The value of a text that was typed; None where nothing was.
+
+    What does not fit is kept as a text, so that the study file's own check tells what is wrong.
+    """
+    plain = text.strip()
+    if not plain:
+        return None
+    if field.kind in TEXTS:
+        return plain
+    if field.kind == "number":
+        return _number(plain)
+    if field.kind == "truth":
+        return {"true": True, "false": False}.get(plain.lower(), plain)
+    if field.kind == "list" and field.item is not None:
+        return _list_from_text(field.item, plain)
+    number = _number(plain)
+    return _as_toml(plain, plain) if number == plain else number
+
+
+def text_from_value(value: object) -> str:
+    """A value as it stands in a field: a text without its quotes, a list without brackets."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    text = toml_value(value)
+    if isinstance(value, (list, tuple)) and not any(isinstance(v, (list, dict)) for v in value):
+        plain = all(isinstance(v, str) and v.strip(" ,[]\"'") == v and "," not in v for v in value)
+        return ", ".join(map(str, value)) if plain else text[1:-1]
+    return text
+
+
+def _number(text: str) -> Any:
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _list_from_text(item: Field, text: str) -> Any:
+    found = _as_toml(text, None) if text.startswith("[") else None
+    found = _as_toml(f"[{text}]", None) if found is None else found
+    if found is None:
+        return [
+            value_from_text(item, part)
+            for part in text.removeprefix("[").removesuffix("]").split(",")
+        ]
+    lone = item.kind == "list" and not any(isinstance(v, list) for v in found)
+    return [found] if lone else found
+
+
+def _as_toml(text: str, default: Any) -> Any:
+    if "\n" in text:
+        return default
+    try:
+        return load_toml(f"v = {text}")["v"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return default

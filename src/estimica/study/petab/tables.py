@@ -1,10 +1,10 @@
-"""Tables: a PEtab problem as the tables of a study file, and the data of its cases."""
+"""Tables: a PEtab problem as the tables of a study file, with priors, and the data of its cases."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,8 @@ from estimica.flat.evaluate import evaluate
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_expression
 from estimica.flat.system import FlatSystem
-from estimica.study.petab.build import PetabModel, Sample
-from estimica.study.petab.observables import Output
-from estimica.study.petab.priors import tuner_prior
-from estimica.study.petab.problem import Parameter
+from estimica.study.petab.build import Output, PetabModel, Sample
+from estimica.study.petab.problem import Parameter, Prior
 
 #: tolerances of the solver: concentrations of the benchmark collection go down to 1e-6 and less,
 #: and its likelihoods are met to 1e-3 with these
@@ -286,3 +284,55 @@ def _without_noise(built: PetabModel) -> FlatSystem:
     idle = {n for n in built.problem.parameters if n not in used}
     kept = tuple(v for v in flat.variables if v.name not in noises and v.name not in idle)
     return replace(flat, variables=kept, equations=equations)
+
+
+@dataclass(frozen=True)
+class TunerPrior:
+    """A prior as a tuner has it: a Gaussian, or bounds; `unused` says what it cannot have."""
+
+    prior: Mapping[str, float | str] = field(default_factory=dict)
+    low: float = -math.inf
+    high: float = math.inf
+    logarithmic: bool = False  # flat on the logarithm
+    unused: str = ""
+
+
+def tuner_prior(parameter: Parameter) -> TunerPrior:
+    """What is known of an estimated parameter beforehand.
+
+    Normal priors are those of a tuner, of the value or of a logarithm; uniform ones are bounds.
+    """
+    prior = parameter.prior
+    if prior is None:
+        return TunerPrior()
+    scale = parameter.scale if prior.on_scale and parameter.scale != "lin" else "value"
+    if prior.shape in ("normal", "log-normal"):
+        mean, sigma = _two(prior, parameter)
+        on = "log" if prior.shape == "log-normal" else scale
+        return TunerPrior({"mean": mean, "sigma": sigma, **({} if on == "value" else {"on": on})})
+    if prior.shape in ("uniform", "log-uniform"):
+        low, high = (_plain(x, scale) for x in _two(prior, parameter))
+        return TunerPrior(low=low, high=high, logarithmic=prior.shape == "log-uniform")
+    numbers = "; ".join(f"{x:g}" for x in prior.numbers)
+    where = "" if scale == "value" else f" on {scale}"
+    return TunerPrior(unused=f"its {prior.shape} prior{where} ({numbers}) is not used")
+
+
+def _two(prior: Prior, parameter: Parameter) -> tuple[float, float]:
+    if len(prior.numbers) != 2:
+        raise StudyError(
+            "Q129",
+            f"parameter '{parameter.name}': a {prior.shape} prior has two numbers, not "
+            f"{len(prior.numbers)}; write them as 'first; second'",
+        )
+    return prior.numbers[0], prior.numbers[1]
+
+
+def _plain(x: float, scale: str) -> float:
+    """A value on the search scale as a plain one; what is beyond all numbers is not a bound."""
+    if scale == "value":
+        return x
+    try:
+        return math.exp(x) if scale == "log" else 10.0**x
+    except OverflowError:
+        return math.inf

@@ -14,8 +14,7 @@ from estimica.base.signals import Signal
 from estimica.data.table import Data
 from estimica.source.formula import Formula, parse_formula
 from estimica.study.case import OutputColumn
-from estimica.study.limits import Limit
-from estimica.study.noise import Sigma
+from estimica.study.noise import Limit, Sigma
 
 Distribution = Literal["normal", "laplace"]
 TIME = "time"

@@ -11,29 +11,27 @@ from pydantic.dataclasses import dataclass
 
 from estimica.study.fields.counts import LINE, PIECES, SEED, STARTS
 from estimica.study.fields.kinds import (
+    HERTZ,
     LIST,
     NUMBER,
+    SECONDS,
     STRICT,
     TABLE,
     TEXT,
     WHOLE,
+    CaseName,
     Finite,
+    InputName,
     Number,
+    OutputName,
     Positive,
     Truth,
-    field_error,
-    one_of_kinds,
-)
-from estimica.study.fields.offer import (
-    HERTZ,
-    SECONDS,
-    CaseName,
-    InputName,
-    OutputName,
     TunerName,
     VariableName,
+    field_error,
+    one_of_kinds,
+    settings,
 )
-from estimica.study.fields.settings import settings
 
 Count = Annotated[int, Field(ge=1, le=LINE), WHOLE]
 MOST = 200_000  # values of a span

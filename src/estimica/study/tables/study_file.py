@@ -9,34 +9,37 @@ from pydantic import BeforeValidator, Field, Tag
 from pydantic.dataclasses import dataclass
 
 from estimica.study.case import Case
-from estimica.study.criterion import Criterion
+from estimica.study.criterion import Criterion, Indicator
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.fields.counts import CASES, CRITERIA, OUTPUTS, TUNERS
 from estimica.study.fields.kinds import (
     NUMBER,
+    SECONDS,
     STRICT,
     TABLE,
     TEXT,
     TRUTH,
     Finite,
+    Offer,
+    OutputName,
+    ParameterName,
     Positive,
     Truth,
+    VariableName,
     field_error,
     finite,
     one_of_kinds,
 )
-from estimica.study.fields.offer import SECONDS, Offer, OutputName, ParameterName, VariableName
-from estimica.study.indicator import Indicator
-from estimica.study.tables.backcalculate import BackcalculateTable
-from estimica.study.tables.bootstrap import BootstrapTable
-from estimica.study.tables.crossvalidate import CrossvalidateTable
+from estimica.study.tables.inference import (
+    BackcalculateTable,
+    BootstrapTable,
+    CrossvalidateTable,
+    ProfileTable,
+    ReleaseTable,
+    SampleTable,
+)
 from estimica.study.tables.input_design import InputDesignTable
-from estimica.study.tables.montecarlo import MontecarloTable
-from estimica.study.tables.optimise import OptimiseTable
-from estimica.study.tables.profile import ProfileTable
-from estimica.study.tables.release import ReleaseTable
-from estimica.study.tables.sample import SampleTable
-from estimica.study.tables.sweep import SweepTable
+from estimica.study.tables.optimisation import MontecarloTable, OptimiseTable, SweepTable
 from estimica.study.tuner import Tuner
 
 

@@ -15,7 +15,7 @@ from estimica.apps.web.parts.suggestions import suggestions
 from estimica.apps.web.session.study import StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import WebError
-from estimica.study.form.values import text_from_value
+from estimica.study.form.fields import text_from_value
 
 TABLES = ("estimate", "solver", "static", *COMMAND_TABLES)
 

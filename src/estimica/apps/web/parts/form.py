@@ -12,8 +12,8 @@ from nicegui import ui
 from estimica.apps.web.parts.notifications import notify_error
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.base.errors import EstimicaError
+from estimica.study.form.fields import text_from_value, value_from_text
 from estimica.study.form.tables import Field, Form, Option, option_for
-from estimica.study.form.values import text_from_value, value_from_text
 
 #: names that a page can offer for a kind of field: columns, variables, parameters, paths
 Suggestions = Mapping[str, Sequence[str]]

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from estimica.apps.cli.console import say
 from estimica.base.errors import WebError
-from estimica.execute.runs.identifier import DIGITS
+from estimica.execute.runs.record import DIGITS
 from estimica.study.file.trust import NamedCode, Trust
 
 LASTS = 300.0  # s in which one reads the terminal and types

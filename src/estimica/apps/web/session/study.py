@@ -15,8 +15,8 @@ from estimica.base.errors import EstimicaError
 from estimica.base.files.toml import load_toml
 from estimica.base.problems import Problem
 from estimica.study.file import edit as study_text
+from estimica.study.file.edit import Revision
 from estimica.study.file.located import LocatedProblem, located_problem, located_problems
-from estimica.study.file.revision import Revision
 from estimica.study.file.save import fingerprint, read_text, write_text_if_unchanged
 from estimica.study.form.labels import FormLabels, apply_labels, read_labels
 from estimica.study.form.tables import Form, form_of

@@ -143,7 +143,7 @@ TASKS: Mapping[str, Callable[..., Answer]] = {
 
 def _state(study: Path) -> tuple[object, ...]:
     """What tells that a study is still the one that was read: its text, its code, files' times."""
-    from estimica.study.file.named_code import code_in
+    from estimica.study.file.trust import code_in
 
     text = read_text(study, "utf-8-sig")
     try:

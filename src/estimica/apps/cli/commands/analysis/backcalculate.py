@@ -59,7 +59,7 @@ def backcalculate(
         from estimica.infer.backcalculation.present import require_axes
         from estimica.infer.backcalculation.run import backcalculate as calculate
         from estimica.study.file.read import read_study
-        from estimica.study.tables.backcalculate import backcalculate_table
+        from estimica.study.tables.inference import backcalculate_table
 
         require_outputs(csv, page=report)
         if axes is not None:

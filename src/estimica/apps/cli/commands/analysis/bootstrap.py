@@ -57,7 +57,7 @@ def bootstrap(
     """Repeat the fit of a study on simulated data and see how the estimates scatter."""
     with reported("bootstrap", as_json):
         from estimica.infer.bootstrap.run import bootstrap as repeat
-        from estimica.study.tables.bootstrap import bootstrap_table
+        from estimica.study.tables.inference import bootstrap_table
 
         require_outputs(page=report)
         asked = checked_study(study, "bootstrap", as_json)

@@ -54,7 +54,7 @@ def crossvalidate(
     """Leave out cases or stretches of time in turn, fit without them, and predict them."""
     with reported("crossvalidate", as_json):
         from estimica.infer.crossvalidation.run import crossvalidate as validate
-        from estimica.study.tables.crossvalidate import crossvalidate_table
+        from estimica.study.tables.inference import crossvalidate_table
 
         require_outputs(page=report)
         asked = checked_study(study, "crossvalidate", as_json)

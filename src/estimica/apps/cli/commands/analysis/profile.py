@@ -59,7 +59,7 @@ def profile(
     """Hold each unknown at values around its estimate, fit the others, and see the cost rise."""
     with reported("profile", as_json):
         from estimica.infer.profile.run import profile as walk
-        from estimica.study.tables.profile import profile_table
+        from estimica.study.tables.inference import profile_table
 
         require_outputs(page=report)
         asked = checked_study(study, "profile", as_json)

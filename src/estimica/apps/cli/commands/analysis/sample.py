@@ -63,7 +63,7 @@ def sample(
     """Draw from the posterior of a study: how probable values are, given data and priors."""
     with reported("sample", as_json):
         from estimica.infer.posterior.run import sample as drawn
-        from estimica.study.tables.sample import sample_table
+        from estimica.study.tables.inference import sample_table
 
         require_outputs(netcdf, page=report)
         asked = checked_study(study, "sample", as_json)

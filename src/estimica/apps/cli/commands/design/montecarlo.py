@@ -60,7 +60,7 @@ def montecarlo(
     """Draw the parameters of a design: quantiles of its criteria, and how often all is well."""
     with reported("montecarlo", as_json):
         from estimica.optimise.assess.montecarlo import montecarlo as draw
-        from estimica.study.tables.montecarlo import montecarlo_table
+        from estimica.study.tables.optimisation import montecarlo_table
 
         require_outputs(csv, page=report)
         asked = checked_study(study, "montecarlo", as_json)

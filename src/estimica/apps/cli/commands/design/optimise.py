@@ -107,7 +107,7 @@ def optimise(
     with reported("optimise", as_json):
         from estimica.base.problems import raise_all
         from estimica.optimise.check import check_design
-        from estimica.study.tables.optimise import optimise_table
+        from estimica.study.tables.optimisation import optimise_table
 
         require_outputs(csv, modelica, live, page=report)
         _refuse(pareto, modelica, live, criteria, points, front)

@@ -60,7 +60,7 @@ def sweep(
     """Simulate a design at many values of its parameters: which of them satisfy the demands?"""
     with reported("sweep", as_json):
         from estimica.optimise.assess.sweep import sweep as sweep_
-        from estimica.study.tables.sweep import sweep_table
+        from estimica.study.tables.optimisation import sweep_table
 
         require_outputs(csv, page=report)
         asked = checked_study(study, "sweep", as_json)

@@ -94,8 +94,7 @@ def new(
 def _write_petab(source: str, path: Path, rest: Sequence[str], *, force: bool) -> tuple[str, ...]:
     """Write the study of a PEtab problem, whose tables name its model and data; notes come back."""
     from estimica.study.draft.run import require_new
-    from estimica.study.petab.convert import open_problem
-    from estimica.study.petab.write import write_petab_study
+    from estimica.study.petab.convert import open_problem, write_petab_study
 
     if rest:
         raise StudyError(

@@ -1,4 +1,4 @@
-"""The `[optimise]` table: how criteria are put together and how the best design is searched."""
+"""Tables of designs: `[optimise]`, `[montecarlo]` and `[sweep]`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from estimica.study.fields.counts import (
     FRONT,
     ITERATIONS,
     POPULATION,
+    SAMPLES,
     SCENARIOS,
     SEED,
     STARTS,
@@ -21,15 +22,18 @@ from estimica.study.fields.counts import (
 from estimica.study.fields.kinds import (
     LIST,
     REAL,
+    SECONDS,
     STRICT,
     TABLE,
     WHOLE,
+    CriterionName,
     Finite,
+    ParameterName,
     Truth,
     one_of_kinds,
+    settings,
 )
-from estimica.study.fields.offer import SECONDS, CriterionName, ParameterName
-from estimica.study.fields.settings import settings
+from estimica.study.tables.input_design import Grid
 
 Aggregate = Literal["max", "smooth-max", "sum"]
 DesignMethod = Literal["sqp", "quasi-newton", "pattern", "simplex", "genetic"]
@@ -146,3 +150,61 @@ class OptimiseTable:
 def optimise_table(*tables: Mapping[str, Any]) -> OptimiseTable:
     """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
     return settings(OptimiseTable, "[optimise]", tables)
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class MontecarloTable:
+    """How the parameters are drawn."""
+
+    draw: Annotated[
+        dict[ParameterName, Distribution], Field(description="Parameters and how each is spread.")
+    ] = Field(default_factory=dict)
+    source: Annotated[
+        str | None,
+        Field(
+            description="Where the tuners are drawn from instead: 'fit' (the covariance of this "
+            "study's fit), 'bootstrap' (its sample), 'sample' (the posterior), or the name of a "
+            "stored run."
+        ),
+    ] = None
+    samples: Annotated[int, Field(ge=2, le=SAMPLES, description="Simulated designs."), WHOLE] = 1000
+    sampling: Annotated[
+        Literal["random", "latin-hypercube", "sobol"], Field(description="How they are drawn.")
+    ] = "random"
+    quantiles: Annotated[
+        tuple[Annotated[float, Field(gt=0, lt=1), REAL], ...],
+        Field(description="Quantiles that are told."),
+    ] = (0.05, 0.5, 0.95)
+    sensitivity: Annotated[
+        Literal["none", "morris", "sobol"],
+        Field(description="Which parameters matter: Morris' screening or Sobol's indices."),
+    ] = "none"
+    seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of the draws."), WHOLE] = 1
+
+
+def montecarlo_table(*tables: Mapping[str, Any]) -> MontecarloTable:
+    """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
+    return settings(MontecarloTable, "[montecarlo]", tables)
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class SweepTable:
+    """How the parameters are varied."""
+
+    vary: Annotated[
+        dict[ParameterName, Grid],
+        Field(description="Parameters: a list of values, or a range. By default the tuners."),
+    ] = Field(default_factory=dict)
+    design: Annotated[
+        Literal["grid", "factorial", "one-at-a-time", "latin-hypercube", "sobol"],
+        Field(description="All combinations, corners, single steps, or samples in the ranges."),
+    ] = "grid"
+    samples: Annotated[
+        int, Field(ge=1, le=SAMPLES, description="Latin hypercube and Sobol: how many."), WHOLE
+    ] = 256
+    seed: Annotated[int, Field(ge=0, le=SEED, description="Seed of the samples."), WHOLE] = 1
+
+
+def sweep_table(*tables: Mapping[str, Any]) -> SweepTable:
+    """The settings of one or more tables, later ones before earlier ones; all mistakes at once."""
+    return settings(SweepTable, "[sweep]", tables)

@@ -1,12 +1,18 @@
-"""Fingerprint: what the result of a run depends on, so that a resumed run is still the same one."""
+"""What a run was made with (versions, machine, time, command line), and the fingerprint of what its
+result depends on, so that a resumed run is still the same one."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import platform
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.metadata import version
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -15,6 +21,33 @@ from estimica.data.table import Data
 from estimica.study.case import Case
 from estimica.study.record.samples import data_of
 from estimica.study.study import Study
+
+PACKAGES = ("estimica", "casadi", "numba", "llvmlite", "rumoca", "numpy", "scipy")
+
+
+def environment(seed: int | None = None) -> dict[str, object]:
+    """What the store notes of every run; `seed` is that of its random numbers."""
+    return {
+        **_versions(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command_line": list(sys.argv),
+        "folder": os.getcwd(),
+        "seed": seed,
+    }
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str | None]:
+    def installed(package: str) -> str | None:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return None
+
+    return {package: installed(package) for package in PACKAGES}
 
 
 def fingerprint(study: Study) -> dict[str, str]:
