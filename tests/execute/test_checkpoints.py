@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from estimica.apps.cli.commands.app import app
 from estimica.data.writers import write_csv
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.record import Status
 from estimica.execute.runs.store import Store
@@ -120,7 +120,7 @@ def test_only_the_damaged_piece_is_done_again(store: Store) -> None:
         done.append(item)
         return item
 
-    def note(number: int, outcome: Outcome[Any]) -> None:
+    def note(number: int, outcome: ItemOutcome[Any]) -> None:
         found[number] = outcome.result()
 
     with store.resume("last") as run, executor("serial") as hands:

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from estimica.base.errors import ExecuteError
-from estimica.execute.outcome import Kind, Outcome
+from estimica.execute.outcome import ItemOutcome, Kind
 from estimica.execute.pieces import seeds
 from estimica.execute.workers import executor as room
 from estimica.execute.workers.context import NO_CONTEXT, Context
@@ -35,7 +35,7 @@ def cluster() -> Iterator[Executor]:
 def test_outcomes_come_in_the_order_of_the_items(cluster: Executor) -> None:
     told: list[int] = []
 
-    def note(index: int, outcome: Outcome[int]) -> None:
+    def note(index: int, outcome: ItemOutcome[int]) -> None:
         told.append(index)
 
     found = cluster.map(tasks.slow_first, range(40), context=NO_CONTEXT, on_done=note, batch=1)
@@ -76,7 +76,7 @@ def test_a_worker_that_dies_costs_one_item_only() -> None:
 
 
 def test_an_error_while_told_of_an_outcome_ends_the_work() -> None:
-    def note(index: int, outcome: Outcome[int]) -> None:
+    def note(index: int, outcome: ItemOutcome[int]) -> None:
         raise ZeroDivisionError
 
     with executor("dask", 1) as made, pytest.raises(ZeroDivisionError):

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from estimica.base.errors import ExecuteError, LostWorkersError
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.workers.context import NO_CONTEXT
 from estimica.execute.workers.dask_cluster import SECONDS, patience
 from estimica.execute.workers.executor import executor
@@ -38,7 +38,7 @@ def mapped(address: str, after_first: Callable[[], object], count: int = 40) -> 
     """What came back before the error that is raised, or everything; something happens first."""
     told: list[int] = []
 
-    def note(index: int, outcome: Outcome[int]) -> None:
+    def note(index: int, outcome: ItemOutcome[int]) -> None:
         told.append(index)
         if len(told) == 1:
             after_first()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from estimica.base.errors import ExecuteError, SimulationError
-from estimica.execute.outcome import Kind, Outcome
+from estimica.execute.outcome import ItemOutcome, Kind
 from estimica.execute.pieces import seeds
 from estimica.execute.workers.context import NO_CONTEXT, Context
 from estimica.execute.workers.executor import Executor, executor, processors
@@ -138,7 +138,7 @@ def test_model_compiled_in_every_worker_gives_the_same_bits(pool: Executor, tmp_
 
 
 def test_same_seed_same_numbers_whichever_executor(pool: Executor) -> None:
-    def values(found: list[Outcome[list[float]]]) -> list[list[float]]:
+    def values(found: list[ItemOutcome[list[float]]]) -> list[list[float]]:
         return [o.result() for o in found]
 
     alone = values(SerialExecutor().map(tasks.drawn, seeds(7, 20), context=NO_CONTEXT))
@@ -151,7 +151,7 @@ def test_same_seed_same_numbers_whichever_executor(pool: Executor) -> None:
 def test_results_keep_the_order_and_are_told_as_they_finish(pool: Executor) -> None:
     told: list[int] = []
 
-    def on_done(index: int, outcome: Outcome[int]) -> None:
+    def on_done(index: int, outcome: ItemOutcome[int]) -> None:
         assert outcome.value == index * index
         told.append(index)
 
@@ -295,7 +295,7 @@ def test_one_worker_that_can_prepare_does_all(tmp_path: Path) -> None:
 
 
 def test_error_in_on_done_ends_the_work_and_is_raised() -> None:
-    def on_done(index: int, outcome: Outcome[int]) -> None:
+    def on_done(index: int, outcome: ItemOutcome[int]) -> None:
         raise OSError("disk full")
 
     with LocalProcesses(2) as local, pytest.raises(OSError, match="disk full"):

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 import estimica as es
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import seeds
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor
@@ -113,7 +113,7 @@ def coverage(experiments: int, replicates: int, seed: int, workers: int) -> dict
     begun = perf_counter()
     done = 0
 
-    def tell(index: int, outcome: Outcome[Any]) -> None:
+    def tell(index: int, outcome: ItemOutcome[Any]) -> None:
         nonlocal done
         done += 1
         if done % 10 == 0:

@@ -16,9 +16,9 @@ import estimica as es
 from estimica.base import view as show
 from estimica.base.view import Listing, Page, Table
 from estimica.base.view_json import page_from_json, page_to_json
-from estimica.execute.reproduction import ANSWER, HEADING
+from estimica.estimate.page_frame import ANSWER, REPETITION
+from estimica.estimate.page_frame import QUESTION as ASKED
 from estimica.report.html import page_html
-from estimica.study.summary import HEADING as ASKED
 
 STUDY = """# Gain and time constant.
 [model]
@@ -103,7 +103,7 @@ OF_DESIGN: dict[str, Callable[[es.Study], Any]] = {
 def complete(page: Page, answered: bool = True) -> None:
     headings = [s.heading for s in page.sections]
     assert headings[0] == ASKED
-    assert headings[-1] == HEADING
+    assert headings[-1] == REPETITION
     if answered:
         assert headings[1] == ANSWER
         assert len(page.sections[1].text) > 20

@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[R]):
+class ItemOutcome(Generic[R]):
     """The value of an item, or the error with its code; `trace` says where it was raised."""
 
     value: R | None = None
@@ -47,22 +47,22 @@ class Outcome(Generic[R]):
         return self.value  # type: ignore[return-value]  # R itself may allow None
 
 
-def failed_outcome(error: BaseException) -> Outcome[R]:
+def failed_item(error: BaseException) -> ItemOutcome[R]:
     """The outcome of a task that raised `error`; an EstimicaError keeps its code."""
     trace = "".join(traceback.format_exception(error))
     if isinstance(error, EstimicaError):
-        return Outcome(None, error.message, error.code, Kind.FAILED, trace)
-    return Outcome(None, error_text(error), UNEXPECTED, Kind.FAILED, trace)
+        return ItemOutcome(None, error.message, error.code, Kind.FAILED, trace)
+    return ItemOutcome(None, error_text(error), UNEXPECTED, Kind.FAILED, trace)
 
 
-def attempt(task: Callable[[C, T], R], context: C, item: T) -> Outcome[R]:
+def attempt(task: Callable[[C, T], R], context: C, item: T) -> ItemOutcome[R]:
     """Do one item; whatever goes wrong is its outcome, except Ctrl-C."""
     try:
-        return Outcome(task(context, item))
+        return ItemOutcome(task(context, item))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic in compiled code is not an Exception
-        return failed_outcome(error)
+        return failed_item(error)
 
 
 def error_text(error: BaseException) -> str:

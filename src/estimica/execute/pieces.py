@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from estimica.execute.outcome import Kind, Outcome
+from estimica.execute.outcome import ItemOutcome, Kind
 from estimica.execute.runs.payload import from_text, to_text
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
@@ -16,7 +16,7 @@ from estimica.execute.workers.executor import Executor
 
 C = TypeVar("C")
 T = TypeVar("T")
-OnPiece = Callable[[int, Outcome[Any]], None]
+OnPiece = Callable[[int, ItemOutcome[Any]], None]
 
 
 def map_with_checkpoints(
@@ -40,7 +40,7 @@ def map_with_checkpoints(
             on_piece(number, _outcome(noted[key]))
     open_ = [number for number, key in enumerate(keys) if key not in noted]
 
-    def done(place: int, outcome: Outcome[Any]) -> None:
+    def done(place: int, outcome: ItemOutcome[Any]) -> None:
         number = open_[place]
         if outcome.kind is Kind.CRASHED:
             on_piece(number, outcome)
@@ -54,16 +54,16 @@ def map_with_checkpoints(
     crew.map(task, items, context=context, on_done=done)
 
 
-def _payload(outcome: Outcome[Any]) -> dict[str, Any]:
+def _payload(outcome: ItemOutcome[Any]) -> dict[str, Any]:
     if outcome.done:
         return {"value": outcome.value}
     return {"error": outcome.error, "code": outcome.code}
 
 
-def _outcome(payload: Mapping[str, Any]) -> Outcome[Any]:
+def _outcome(payload: Mapping[str, Any]) -> ItemOutcome[Any]:
     if "value" in payload:
-        return Outcome(payload["value"])
-    return Outcome(None, payload["error"], payload["code"], Kind.FAILED)
+        return ItemOutcome(payload["value"])
+    return ItemOutcome(None, payload["error"], payload["code"], Kind.FAILED)
 
 
 def seeds(seed: int, n: int) -> list[np.random.SeedSequence]:

@@ -25,10 +25,9 @@ from estimica.estimate.fit.result import Fit
 from estimica.estimate.fit.weighting import WORDS, prefilter_weighting
 from estimica.estimate.identify.accuracy import Practical, Significance
 from estimica.estimate.identify.twins import twin_advice
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.estimate.unknowns import Unknown
-from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.study.record.axis import input_along
-from estimica.study.summary import study_summary
 
 MOST_FAILURES = 10
 MOST_TOLD = 8  # unknowns and outputs that are told in words

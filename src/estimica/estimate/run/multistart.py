@@ -22,7 +22,7 @@ from estimica.estimate.run.one_start import OnProgress, Progress, find
 from estimica.estimate.search.run import Iteration, SearchResult, Status
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknowns
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.context import Context
@@ -91,7 +91,7 @@ def multistart(
     starts = start_points(cases.unknowns, estimation.starts, estimation.seed)
     found: dict[int, StartEnd] = {}
 
-    def done(number: int, outcome: Outcome[StartCheckpoint]) -> None:
+    def done(number: int, outcome: ItemOutcome[StartCheckpoint]) -> None:
         found[number] = _noted(outcome.result()) if outcome.done else _lost(outcome)
         _tell(progress, cases.unknowns, number, found[number].searched, len(starts))
 
@@ -116,7 +116,7 @@ def multistart(
     return _best(starts, found, interrupted), _ranked(cases.unknowns, starts, found)
 
 
-def _lost(outcome: Outcome[StartCheckpoint]) -> StartEnd:
+def _lost(outcome: ItemOutcome[StartCheckpoint]) -> StartEnd:
     """A start whose worker has failed."""
     return StartEnd(SearchResult(None, Status.FAILED, outcome.error, ()), Evaluations(failed=1))
 

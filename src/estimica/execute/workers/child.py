@@ -16,7 +16,7 @@ from typing import Any
 
 from estimica.base.errors import EstimicaError, ExecuteError
 from estimica.base.process import Variables, set_variables
-from estimica.execute.outcome import Kind, Outcome, error_text, failed_outcome
+from estimica.execute.outcome import ItemOutcome, Kind, error_text, failed_item
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import build_context
 
@@ -116,16 +116,16 @@ def sendable(error: BaseException) -> EstimicaError:
 
 def pickled_outcome(task: Callable[[Any, Any], object], context: Any, item: bytes) -> bytes:
     """The pickled outcome of one item."""
-    outcome: Outcome[object]
+    outcome: ItemOutcome[object]
     try:
-        outcome = Outcome(task(context, pickle.loads(item)))
+        outcome = ItemOutcome(task(context, pickle.loads(item)))
     except BaseException as error:
-        outcome = failed_outcome(error)
+        outcome = failed_item(error)
     try:
         return pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
     except Exception as error:
         text = f"the result cannot be sent back from a worker process: {error_text(error)}"
-        return pickle.dumps(failed_outcome(ExecuteError("X005", text)))
+        return pickle.dumps(failed_item(ExecuteError("X005", text)))
 
 
 def pickled(value: object, what: str) -> bytes:
@@ -140,11 +140,11 @@ def pickled(value: object, what: str) -> bytes:
         ) from error
 
 
-def outcome_of(content: bytes) -> Outcome[Any]:
+def outcome_of(content: bytes) -> ItemOutcome[Any]:
     """What a worker has sent back."""
     try:
-        outcome: Outcome[Any] = pickle.loads(content)
+        outcome: ItemOutcome[Any] = pickle.loads(content)
     except Exception as error:
         text = f"the result of a worker process cannot be read: {error_text(error)}"
-        return Outcome(None, text, "X014", Kind.FAILED)
+        return ItemOutcome(None, text, "X014", Kind.FAILED)
     return outcome

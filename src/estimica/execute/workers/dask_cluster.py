@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from estimica.base.errors import EstimicaError, ExecuteError, LostWorkersError
 from estimica.base.process import library_child_environment
-from estimica.execute.outcome import Kind, Outcome, error_text
+from estimica.execute.outcome import ItemOutcome, Kind, error_text
 from estimica.execute.workers.child import outcome_of, pickled
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.dask_items import QuietPlugin, run_batch
@@ -63,9 +63,9 @@ class DaskCluster(Executor):
         items: Sequence[T],
         *,
         context: Context[C],
-        on_done: Callable[[int, Outcome[R]], None] | None = None,
+        on_done: Callable[[int, ItemOutcome[R]], None] | None = None,
         batch: int | None = None,
-    ) -> list[Outcome[R]]:
+    ) -> list[ItemOutcome[R]]:
         """The outcomes in the order of `items`; see `Executor.map`.
 
         Items of a batch whose worker dies are tried one by one, and those that are lost again
@@ -79,7 +79,7 @@ class DaskCluster(Executor):
         self._start(with_main=any(b"__main__" in p for p in (build, function)))
         size = max(1, batch or min(LARGEST, len(items) // (SHARES * self.workers)))
         todo = deque(parcels[a : a + size] for a in range(0, len(items), size))
-        outcomes: list[Outcome[R] | None] = [None] * len(items)
+        outcomes: list[ItemOutcome[R] | None] = [None] * len(items)
         try:
             with _quiet():
                 for index, outcome in self._done(build, function, todo):
@@ -103,7 +103,7 @@ class DaskCluster(Executor):
 
     def _done(
         self, build: bytes, task: bytes, todo: deque[Batch]
-    ) -> Iterator[tuple[int, Outcome[Any]]]:
+    ) -> Iterator[tuple[int, ItemOutcome[Any]]]:
         """Outcomes as they come in; items whose worker died come last, each alone."""
         suspects: list[tuple[int, bytes]] = []
         for batch, answer in self._answers(build, task, todo):
@@ -122,7 +122,7 @@ class DaskCluster(Executor):
 
     def _answers(
         self, build: bytes, task: bytes, todo: deque[Batch]
-    ) -> Iterator[tuple[Batch, list[tuple[int, Outcome[Any]]] | BaseException]]:
+    ) -> Iterator[tuple[Batch, list[tuple[int, ItemOutcome[Any]]] | BaseException]]:
         """Batches with their outcomes, or what ended them; a few are on their way at any time.
 
         What the cluster has forgotten, because its scheduler or the worker that held the answer
@@ -149,7 +149,7 @@ class DaskCluster(Executor):
             for gone in [future for future in sent if self._forgotten(future)]:
                 todo.append(sent.pop(gone))
 
-    def _answer(self, future: Any) -> list[tuple[int, Outcome[Any]]] | BaseException:
+    def _answer(self, future: Any) -> list[tuple[int, ItemOutcome[Any]]] | BaseException:
         """What has come back, or what ended the worker; CancelledError: it is forgotten."""
         while not self._forgotten(future):
             try:
@@ -238,7 +238,7 @@ class DaskCluster(Executor):
         return client
 
 
-def _lost(index: int, error: BaseException) -> Outcome[Any]:
+def _lost(index: int, error: BaseException) -> ItemOutcome[Any]:
     from distributed import KilledWorker
 
     if isinstance(error, KilledWorker):
@@ -246,9 +246,9 @@ def _lost(index: int, error: BaseException) -> Outcome[Any]:
             f"the Dask worker that worked on item {index} ended, and again when it was tried "
             "alone; if memory ran out, make the item smaller"
         )
-        return Outcome(None, text, "X006", Kind.CRASHED)
+        return ItemOutcome(None, text, "X006", Kind.CRASHED)
     text = f"item {index} was lost by the Dask cluster: {error_text(error)}"
-    return Outcome(None, text, "X017", Kind.CRASHED)
+    return ItemOutcome(None, text, "X017", Kind.CRASHED)
 
 
 def _not_of_dask(record: logging.LogRecord) -> bool:

@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 
 from estimica.base.errors import ExecuteError
 from estimica.base.suggest import did_you_mean
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.workers.context import Context
 
 C = TypeVar("C")
@@ -40,9 +40,9 @@ class Executor(ABC):
         items: Sequence[T],
         *,
         context: Context[C],
-        on_done: Callable[[int, Outcome[R]], None] | None = None,
+        on_done: Callable[[int, ItemOutcome[R]], None] | None = None,
         batch: int | None = None,
-    ) -> list[Outcome[R]]:
+    ) -> list[ItemOutcome[R]]:
         """The outcome of `task(context, item)` for every item, in the order of `items`.
 
         An error in a task is the outcome of its item and stops nothing. `on_done(index, outcome)`

@@ -8,7 +8,7 @@ from multiprocessing.connection import wait
 from typing import Any, Generic, TypeVar
 
 from estimica.base.errors import ExecuteError
-from estimica.execute.outcome import Kind, Outcome
+from estimica.execute.outcome import ItemOutcome, Kind
 from estimica.execute.workers.child import NOT_GUARDED, PREPARED, outcome_of, pickled
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
@@ -45,9 +45,9 @@ class LocalProcesses(Executor):
         items: Sequence[T],
         *,
         context: Context[C],
-        on_done: Callable[[int, Outcome[R]], None] | None = None,
+        on_done: Callable[[int, ItemOutcome[R]], None] | None = None,
         batch: int | None = None,
-    ) -> list[Outcome[R]]:
+    ) -> list[ItemOutcome[R]]:
         """The outcomes in the order of `items`; see `Executor.map`.
 
         An item whose worker dies is tried a second time when all others are done, alone.
@@ -135,12 +135,12 @@ class _Work(Generic[R]):
         task: Callable[[C, T], R],
         items: Sequence[T],
         context: Context[C],
-        on_done: Callable[[int, Outcome[R]], None] | None,
+        on_done: Callable[[int, ItemOutcome[R]], None] | None,
     ) -> None:
         self.build = pickled(context.build, "the context")
         self.task = pickled(task, "the task")
         self.items = [pickled(item, f"item {k}") for k, item in enumerate(items)]
-        self.outcomes: list[Outcome[R] | None] = [None] * len(items)
+        self.outcomes: list[ItemOutcome[R] | None] = [None] * len(items)
         self.suspects: dict[int, str] = {}
         self._on_done = on_done
         self._deaths = 0
@@ -155,7 +155,7 @@ class _Work(Generic[R]):
         """Whether workers keep dying and nothing has ever been done."""
         return self._deaths >= DEATHS and not any(o and o.done for o in self.outcomes)
 
-    def finish(self, index: int, outcome: Outcome[R]) -> None:
+    def finish(self, index: int, outcome: ItemOutcome[R]) -> None:
         """Keep the outcome of an item and tell who wants to know."""
         self.outcomes[index] = outcome
         if self._on_done is not None:
@@ -171,14 +171,14 @@ class _Work(Generic[R]):
             f"the process that worked on item {index} ended ({how}), and again when it was tried "
             "alone; if memory ran out, make the item smaller"
         )
-        self.finish(index, Outcome(None, text, "X006", Kind.CRASHED))
+        self.finish(index, ItemOutcome(None, text, "X006", Kind.CRASHED))
 
     def give_up(self, index: int) -> None:
         """Leave an item undone after too many deaths."""
         text = f"item {index} was not tried: {self._deaths} worker processes ended before it"
         if index in self.suspects:
             text = f"the process that worked on item {index} ended ({self.suspects[index]})"
-        self.finish(index, Outcome(None, text, "X007", Kind.CRASHED))
+        self.finish(index, ItemOutcome(None, text, "X007", Kind.CRASHED))
 
 
 def _not_prepared(code: int) -> ExecuteError:

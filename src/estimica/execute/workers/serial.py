@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, TypeVar
 
-from estimica.execute.outcome import Outcome, attempt
+from estimica.execute.outcome import ItemOutcome, attempt
 from estimica.execute.threads import one_thread
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import Executor
@@ -35,14 +35,14 @@ class SerialExecutor(Executor):
         items: Sequence[T],
         *,
         context: Context[C],
-        on_done: Callable[[int, Outcome[R]], None] | None = None,
+        on_done: Callable[[int, ItemOutcome[R]], None] | None = None,
         batch: int | None = None,
-    ) -> list[Outcome[R]]:
+    ) -> list[ItemOutcome[R]]:
         """The outcomes in the order of `items`; see `Executor.map`."""
         if not items:
             return []
         ready = self._context(context)
-        outcomes: list[Outcome[R]] = []
+        outcomes: list[ItemOutcome[R]] = []
         with one_thread():
             for index, item in enumerate(items):
                 outcomes.append(attempt(task, ready, item))
@@ -85,16 +85,16 @@ class GrowingExecutor(Executor):
         items: Sequence[T],
         *,
         context: Context[C],
-        on_done: Callable[[int, Outcome[R]], None] | None = None,
+        on_done: Callable[[int, ItemOutcome[R]], None] | None = None,
         batch: int | None = None,
-    ) -> list[Outcome[R]]:
+    ) -> list[ItemOutcome[R]]:
         """The outcomes in the order of `items`; see `Executor.map`."""
         done = self._begun(task, items, context, on_done)
         rest = items[len(done) :]
         if not rest:
             return done
 
-        def told(place: int, outcome: Outcome[R]) -> None:
+        def told(place: int, outcome: ItemOutcome[R]) -> None:
             if on_done is not None:
                 on_done(len(done) + place, outcome)
 
@@ -110,11 +110,11 @@ class GrowingExecutor(Executor):
         task: Callable[[C, T], R],
         items: Sequence[T],
         context: Context[C],
-        on_done: Callable[[int, Outcome[R]], None] | None,
-    ) -> list[Outcome[R]]:
+        on_done: Callable[[int, ItemOutcome[R]], None] | None,
+    ) -> list[ItemOutcome[R]]:
         """The first outcomes: as many as are done before workers are worth their start; they are
         not worth it for a single item."""
-        done: list[Outcome[R]] = []
+        done: list[ItemOutcome[R]] = []
         for place in range(len(items)):
             if self._spent >= WORTH and len(items) - place > 1:
                 break

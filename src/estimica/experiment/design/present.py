@@ -28,10 +28,9 @@ from estimica.base.view import (
     status_line,
     without_empty,
 )
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.experiment.design.information import InformationMeasures, mean_variance
 from estimica.experiment.design.result import Candidate, InputDesign
-from estimica.study.summary import study_summary
 
 MOST_ROWS = 30  # of a printed table; of more candidates the best are shown
 SHOWN = 15

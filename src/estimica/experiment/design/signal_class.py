@@ -13,7 +13,7 @@ import numpy as np
 
 from estimica.base.errors import ExperimentError
 from estimica.base.signals import Signal
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.workers.context import Context
@@ -79,7 +79,7 @@ def try_candidates(
     points = list(_grid(here))
     found = [Candidate(_label(p), p, None, "not tried") for p in points]
 
-    def note(number: int, outcome: Outcome[Any]) -> None:
+    def note(number: int, outcome: ItemOutcome[Any]) -> None:
         found[number] = _candidate(here.bench, points[number], outcome)
         if many.progress:
             done = sum(c.error != "not tried" for c in found)
@@ -129,7 +129,7 @@ def evaluate_candidate(here: CandidateContext, settings: Settings) -> dict[str, 
     return {"normed": normed.tolist(), "noisy": None if noisy is None else noisy.tolist()}
 
 
-def _candidate(here: DesignProblem, settings: Settings, outcome: Outcome[Any]) -> Candidate:
+def _candidate(here: DesignProblem, settings: Settings, outcome: ItemOutcome[Any]) -> Candidate:
     if not outcome.done:
         return Candidate(_label(settings), settings, None, outcome.error)
     return _judged(here, settings, outcome.result())

@@ -18,7 +18,7 @@ from estimica.base.view import (
     Table,
     name_with_unit,
 )
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, with_reproduction
 from estimica.experiment.frequency.run import FrequencyEstimate
 
 MOST = 400  # rows of the table

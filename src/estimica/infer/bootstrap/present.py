@@ -25,11 +25,10 @@ from estimica.base.view import (
     without_empty,
 )
 from estimica.estimate.fit.as_json import identifiability
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.bootstrap.intervals import Spread
 from estimica.infer.bootstrap.result import Bootstrap
 from estimica.infer.refit import doubts
-from estimica.study.summary import study_summary
 
 PICTURES = ("scatter", "distribution")
 MOST_PAIRS = 8

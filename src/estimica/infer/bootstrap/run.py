@@ -21,7 +21,7 @@ from estimica.base.result import Progress
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Point, accuracy_objective, with_curvature_of
 from estimica.estimate.search.run import Status
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints, seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
@@ -94,9 +94,9 @@ def bootstrap(
         bench = _bench(fit_context_of(fit), kind, block_length)
     build = partial(_built, fit.study, estimate_of(fit), kind, block_length)
     pieces = {_key(k): s for k, s in enumerate(seeds(seed, replicates))}
-    found: dict[int, Outcome[Any]] = {}
+    found: dict[int, ItemOutcome[Any]] = {}
 
-    def note(number: int, outcome: Outcome[Any]) -> None:
+    def note(number: int, outcome: ItemOutcome[Any]) -> None:
         found[number] = outcome
         if progress:
             progress(Progress(len(found), replicates, sum(map(_has_failed, found.values()))))
@@ -156,7 +156,7 @@ def _concluded(
     kind: Kind,
     seed: int,
     requested: int,
-    found: dict[int, Outcome[Any]],
+    found: dict[int, ItemOutcome[Any]],
     interrupted: bool,
     seconds: float,
 ) -> Bootstrap:
@@ -216,11 +216,11 @@ def _drawn(bench: _Bench, names: tuple[str, ...]) -> dict[str, float]:
     return found
 
 
-def _has_failed(outcome: Outcome[Any]) -> bool:
+def _has_failed(outcome: ItemOutcome[Any]) -> bool:
     return not outcome.done or "failed" in outcome.result()
 
 
-def _why(outcome: Outcome[Any]) -> str:
+def _why(outcome: ItemOutcome[Any]) -> str:
     return str(outcome.result()["failed"]) if outcome.done else outcome.error
 
 

@@ -23,9 +23,8 @@ from estimica.base.view import (
     without_empty,
 )
 from estimica.estimate.fit.frequency_pictures import across
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.crossvalidation.result import CrossValidation, FoldResult, Prediction
-from estimica.study.summary import study_summary
 
 KINDS = ("predictions", "tuners")
 

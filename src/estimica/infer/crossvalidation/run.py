@@ -19,7 +19,7 @@ from estimica.estimate.fit.outputs import OutputComparison
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit as estimate
 from estimica.estimate.search.run import Status
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
@@ -73,9 +73,9 @@ def crossvalidate(
     records = place.setup.of_role("calibrate")
     way = by or ("case" if len(records) > 1 else "time")
     plan = folds_of(records, way, folds)
-    found: dict[int, Outcome[Any]] = {}
+    found: dict[int, ItemOutcome[Any]] = {}
 
-    def note(number: int, outcome: Outcome[Any]) -> None:
+    def note(number: int, outcome: ItemOutcome[Any]) -> None:
         found[number] = outcome
         if progress:
             failed = sum(_result(full, plan[k], k, o).failed for k, o in found.items())
@@ -114,7 +114,7 @@ def _piece(bench: tuple[FitContext, list[Fold]], number: int) -> dict[str, Any]:
         return run_fold(place, plan[number])
 
 
-def _result(fit: Fit, fold: Fold, number: int, outcome: Outcome[Any]) -> FoldResult:
+def _result(fit: Fit, fold: Fold, number: int, outcome: ItemOutcome[Any]) -> FoldResult:
     """A fold with its predictions beside the measurements."""
     if not outcome.done or outcome.value is None:
         return FoldResult(number + 1, fold.name, "failed", outcome.error, None, ())

@@ -20,7 +20,7 @@ from estimica.estimate.criteria.scoring import MaximumLikelihood
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Failure
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints, seeds
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
@@ -93,9 +93,9 @@ def sample(
         density = _density(place)
     build = partial(_built, fit.study, estimate_of(fit))
     pieces = {f"chain {k:04d}": (sampling, s) for k, s in enumerate(seeds(seed, chains))}
-    found: dict[int, Outcome[Any]] = {}
+    found: dict[int, ItemOutcome[Any]] = {}
 
-    def note(number: int, outcome: Outcome[Any]) -> None:
+    def note(number: int, outcome: ItemOutcome[Any]) -> None:
         found[number] = outcome
         if progress:
             failed = sum(not o.done for o in found.values())

@@ -21,12 +21,11 @@ from estimica.base.view import (
     status_line,
     without_empty,
 )
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.estimate.unknowns import Unknowns
-from estimica.execute.reproduction import ANSWER, with_reproduction
 from estimica.infer.profile.branch import Ending
 from estimica.infer.profile.result import Profile, ProfileCurve, ProfileEnd
 from estimica.infer.refit import doubts
-from estimica.study.summary import study_summary
 
 GREY, STRONG = 7, 1  # of the palette
 CUT = (Ending.INTERRUPTED, Ending.FAILED)  # the curve ends there, the profile does not

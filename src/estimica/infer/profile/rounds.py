@@ -18,7 +18,7 @@ from estimica.base.result import Progress
 from estimica.estimate.fit.result import StartResult
 from estimica.estimate.run.multistart import start_points
 from estimica.estimate.search.run import Status
-from estimica.execute.outcome import Outcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import RunWriter
 from estimica.execute.threads import one_thread
@@ -102,7 +102,7 @@ class Rounds:
         place = self.asked.place
         return plain, terms, outside(side, self.branches, place, terms.limit, self.optima)
 
-    def _note(self, sides: Sequence[Side], number: int, outcome: Outcome[Any]) -> None:
+    def _note(self, sides: Sequence[Side], number: int, outcome: ItemOutcome[Any]) -> None:
         side = sides[number]
         if outcome.done:
             self.branches[side] = branch_of(outcome.result())

@@ -23,8 +23,7 @@ from estimica.base.suggest import did_you_mean
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.search.run import Status
 from estimica.estimate.setup import Setup
-from estimica.execute.outcome import Kind
-from estimica.execute.outcome import Outcome as Done
+from estimica.execute.outcome import ItemOutcome, Kind
 from estimica.execute.runs.payload import from_text, to_text
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.workers.context import Context
@@ -246,7 +245,7 @@ class _Work:
         todo = [j for j in todo if (j.candidate, j.start) not in found]
         count = len(found) + len(todo)
 
-        def done(index: int, outcome: Done[SearchEnding]) -> None:
+        def done(index: int, outcome: ItemOutcome[SearchEnding]) -> None:
             job = todo[index]
             one = outcome.value or failure(outcome.error)
             if one.status == Status.INTERRUPTED:

@@ -13,8 +13,7 @@ from estimica.base.result import finite
 from estimica.base.text import short
 from estimica.base.view import without_empty
 from estimica.estimate.fit.result import Fit
-from estimica.execute.reproduction import with_reproduction
-from estimica.study.summary import study_summary
+from estimica.estimate.page_frame import study_summary, with_reproduction
 
 
 @dataclass(frozen=True)

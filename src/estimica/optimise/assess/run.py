@@ -14,7 +14,7 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import DesignError, EstimicaError
 from estimica.base.suggest import did_you_mean
-from estimica.execute.outcome import Outcome, error_text
+from estimica.execute.outcome import ItemOutcome, error_text
 from estimica.execute.pieces import map_with_checkpoints
 from estimica.execute.runs.writer import NoRunWriter, RunWriter
 from estimica.execute.threads import one_thread
@@ -122,7 +122,7 @@ class _SampleResults:
         for key, payload in run.checkpoints().items():
             if key.startswith(SAMPLES) and "value" in payload:
                 rows = payload["value"]
-                self.note(int(key.removeprefix(SAMPLES)), len(rows), Outcome(rows))
+                self.note(int(key.removeprefix(SAMPLES)), len(rows), ItemOutcome(rows))
 
     def try_out(self, design: Design, run: RunWriter) -> float:
         """Simulate a few open samples here; seconds that one takes."""
@@ -138,7 +138,7 @@ class _SampleResults:
             rows += _scored(design, [self._values[number].tolist()])
         run.checkpoint(_key(first), {"value": rows})
         run.flush()
-        self.note(first, len(rows), Outcome(rows))
+        self.note(first, len(rows), ItemOutcome(rows))
         return (perf_counter() - begun) / len(rows)
 
     def pieces(self, seconds: float, workers: int) -> dict[int, list[list[float]]]:
@@ -155,7 +155,7 @@ class _SampleResults:
                 found[int(part[0])] = self._values[part].tolist()
         return found
 
-    def note(self, first: int, count: int, outcome: Outcome[Any]) -> None:
+    def note(self, first: int, count: int, outcome: ItemOutcome[Any]) -> None:
         """Keep the outcome of a piece and tell of it."""
         self.done[first : first + count] = True
         rows = outcome.result() if outcome.done else [{"case": "", "failed": outcome.error}] * count

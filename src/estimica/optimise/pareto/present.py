@@ -18,9 +18,8 @@ from estimica.base.view import (
     name_with_unit,
     status_line,
 )
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.optimise.pareto.result import Front
-from estimica.study.summary import study_summary
 
 MOST = 6  # tuners that a table has columns for
 

@@ -1,20 +1,31 @@
-"""What was asked: a study in words and tables, for readers who have never seen it."""
+"""The frame of every page about a study: first what was asked, last how to repeat it.
+
+Estimates, inferences, experiments and designs all stand in it. It is here, in the first of these
+rooms, because a study and a run know nothing of pages.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import platform
+import shlex
+import sys
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
+from estimica.base.files.read import open_file, read_text
 from estimica.base.quantities import Quantity
-from estimica.base.view import Section, Table
+from estimica.base.view import Listing, Page, Section, Table, ViewElement
 from estimica.data.table import Data
+from estimica.execute.runs.provenance import PACKAGES, environment
 from estimica.study.case import Case
 from estimica.study.criterion import Criterion
 from estimica.study.study import Study
 from estimica.study.tuner import Tuner
 
-HEADING = "What was asked"
+QUESTION, ANSWER, REPETITION = "What was asked", "The answer", "To repeat this"
 PURPOSES = {
     "fit": "To find the values of the tuners with which the simulated outputs of the model come "
     "closest to the measured ones, and how far these values can be trusted.",
@@ -66,6 +77,13 @@ ROLES = {
     "equal": "equal to",
     "watch": "only watched",
 }
+#: functions whose names differ from those of their commands, and those that take a fit
+IN_PYTHON = {"pareto": "pareto", "map": "criterion_map", "design-input": "design_input"}
+ON_FITS = ("residuals", "bootstrap", "sample", "profile", "crossvalidate", "covariance", "bands",
+           "region", "prefilter_weighting")  # fmt: skip
+
+
+# --- what was asked ------------------------------------------------------------------------------
 
 
 def study_summary(study: Study, command: str, more: str = "") -> Section:
@@ -74,7 +92,7 @@ def study_summary(study: Study, command: str, more: str = "") -> Section:
     if _fits(study, command):
         words.append(_criterion(study))
     words.append(more)
-    return Section(HEADING, "\n\n".join(w for w in words if w), tuple(_tables(study, command)))
+    return Section(QUESTION, "\n\n".join(w for w in words if w), tuple(_tables(study, command)))
 
 
 def _fits(study: Study, command: str) -> bool:
@@ -83,24 +101,30 @@ def _fits(study: Study, command: str) -> bool:
 
 
 def _model(study: Study) -> str:
-    told = study.tables.get("model", {})
-    source = told.get("source") if isinstance(told, Mapping) else None
+    source = _model_source(study)
     of = f" of {Path(str(source)).name}" if source and str(source) != study.model.name else ""
     about = study.model.description.strip().rstrip(".")
-    said = f"The study is “{study.name}”, the model {study.model.name}{of}"
-    return f"{said}: {about}." if about else f"{said}."
+    sentence = f"The study is “{study.name}”, the model {study.model.name}{of}"
+    return f"{sentence}: {about}." if about else f"{sentence}."
+
+
+def _model_source(study: Study) -> object:
+    table = study.tables.get("model", {})
+    return table.get("source") if isinstance(table, Mapping) else None
 
 
 def _criterion(study: Study) -> str:
     e = study.estimation
-    said = CRITERIA.get(e.criterion, f"The criterion is the sum of {e.criterion} over all samples.")
+    words = CRITERIA.get(
+        e.criterion, f"The criterion is the sum of {e.criterion} over all samples."
+    )
     if e.loss != "squared":
-        said += f" Large differences count less than by their square ({e.loss} loss)."
+        words += f" Large differences count less than by their square ({e.loss} loss)."
     if any(t.prior for t in study.active_tuners):
-        said += " What is known of tuners beforehand (their priors) counts too."
+        words += " What is known of tuners beforehand (their priors) counts too."
     if e.starts > 1:
-        said += f" The search was begun from {e.starts} points, so that it finds the best optimum."
-    return said
+        words += f" The search was begun from {e.starts} points, so that it finds the best optimum."
+    return words
 
 
 def _tables(study: Study, command: str) -> Iterator[Table]:
@@ -202,3 +226,119 @@ def _filled(table: Table) -> Table:
     keep = [k for k in range(len(table.columns)) if any(r[k] not in ("", None) for r in table.rows)]
     rows = tuple(tuple(r[k] for k in keep) for r in table.rows)
     return Table(tuple(table.columns[k] for k in keep), rows, table.title, table.note)
+
+
+# --- how to repeat it ----------------------------------------------------------------------------
+
+
+def with_reproduction(
+    page: Page,
+    command: str,
+    study: Study | None,
+    *,
+    first: tuple[Section, ...] = (),
+    seed: int | None = None,
+    run: str = "",
+    files: tuple[Path, ...] = (),
+) -> Page:
+    """The page between what was asked and the answer, `first`, and how to repeat it."""
+    last = reproduction_section(command, study, seed=seed, run=run, files=files)
+    return Page(page.title, (*first, *page.sections, last), page.lead)
+
+
+def reproduction_section(
+    command: str,
+    study: Study | None,
+    *,
+    seed: int | None = None,
+    run: str = "",
+    files: tuple[Path, ...] = (),
+) -> Section:
+    """Command line, seed, versions, checksums of the files, and the study as it was written."""
+    text = _study_text(study)
+    elements: list[ViewElement] = [Listing(_line(command, study), "The command")]
+    elements.append(Table(("what", "is"), tuple(_circumstances(seed, run))))
+    rows = tuple(_checksums((*_files(study), *files)))
+    if rows:
+        note = "SHA-256 changes with every byte of a file: the same code, the same data."
+        elements.append(Table(("file", "bytes", "SHA-256"), rows, "The files it read", note))
+    if text:
+        elements.append(Listing(text, f"The study file {_name(study)}", folded=True))
+    words = "The same command with the same files and versions gives the same numbers."
+    if seed is not None:
+        words += f" Whatever is random begins from seed {seed}."
+    return Section(REPETITION, words, tuple(elements))
+
+
+def from_command_line() -> bool:
+    """Whether this process is the command `estimica`."""
+    own = Path(sys.argv[0])
+    return own.stem == "estimica" or (own.name == "__main__.py" and own.parent.name == "estimica")
+
+
+def _line(command: str, study: Study | None) -> str:
+    if from_command_line():
+        return shlex.join(["estimica", *sys.argv[1:]])
+    if study is None:
+        return f"es.{command.replace('-', '_')}(…)"
+    load = f'study = es.read_study("{_name(study)}")' if study.path else "study = es.Study(…)"
+    function = IN_PYTHON.get(command, command)
+    if function in ON_FITS:
+        return f"import estimica as es\n\n{load}\nes.{function}(es.fit(study))"
+    return f"import estimica as es\n\n{load}\nes.{function}(study)"
+
+
+def _name(study: Study | None) -> str:
+    return study.path.name if study and study.path else ""
+
+
+def _circumstances(seed: int | None, run: str) -> Iterator[tuple[str, str]]:
+    if run:
+        yield "run in the store", run
+    if seed is not None:
+        yield "seed", str(seed)
+    yield "made", f"{datetime.now():%Y-%m-%d %H:%M}"
+    now = environment(seed)
+    versions = [f"{name} {now[name]}" for name in PACKAGES if now.get(name)]
+    yield "versions", ", ".join([*versions, f"Python {now['python']}"])
+    yield "machine", f"{platform.system()} {platform.machine()}"
+
+
+def _study_text(study: Study | None) -> str:
+    if study is None or study.path is None:
+        return ""
+    try:
+        return read_text(study.path, "utf-8-sig", "replace").rstrip()
+    except OSError:
+        return ""
+
+
+def _files(study: Study | None) -> Iterator[Path]:
+    """The study, its model and its data, as far as they are files."""
+    if study is None:
+        return
+    folder = study.path.parent if study.path else Path()
+    if study.path:
+        yield study.path
+    source = _model_source(study)
+    known = study.code.get(str(source))
+    if known is not None:
+        yield known.entry.path
+    elif source and "\n" not in str(source):
+        yield folder / str(source)
+    for case in study.active_cases:
+        if isinstance(case.data, (str, Path)):
+            yield Path(case.data)
+        elif isinstance(case.data, Data):
+            yield Path(case.data.source)
+
+
+def _checksums(paths: tuple[Path, ...]) -> Iterator[tuple[object, ...]]:
+    for path in dict.fromkeys(paths):
+        try:
+            with open_file(path) as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = path.stat().st_size
+        except (OSError, ValueError):
+            continue
+        yield path.name, size, digest
