@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ import pytest
 from estimica.base.errors import SimulationError, StoreError
 from estimica.execute.runs import store as store_module
 from estimica.execute.runs.process_identity import ProcessIdentity, this_process
-from estimica.execute.runs.provenance import environment
+from estimica.execute.runs.provenance import environment, fingerprint
 from estimica.execute.runs.record import Status, is_run_id, new_run_id
 from estimica.execute.runs.store import Store
 from estimica.execute.runs.writer import RunWriter
+from estimica.simulate.formula import formula_model
+from estimica.study.study import Study
 
 
 @pytest.fixture
@@ -582,3 +585,24 @@ def test_a_store_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         for use in (lambda p: Store(p).runs(), lambda p: begin(Store(p))):
             with pytest.raises(StoreError, match=r"B003: .*it is not a file"):
                 use(path)
+
+
+# --- what a result depends on --------------------------------------------------------------------
+
+
+def test_the_fingerprint_of_a_model_does_not_tell_where_its_class_is_defined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def model_code(study: Study) -> str:
+        return fingerprint(study)["the model"]
+
+    study = Study(formula_model({"y": "a*x"}, inputs=["x"]), (), ())
+    before = model_code(study)
+    module = ModuleType("estimica.elsewhere")
+    kind = type(study.model)
+    setattr(module, kind.__name__, kind)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(kind, "__module__", module.__name__)
+    assert model_code(study) == before
+    other = Study(formula_model({"y": "2*a*x"}, inputs=["x"]), (), ())
+    assert model_code(other) != before

@@ -4,6 +4,7 @@ result depends on, so that a resumed run is still the same one."""
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 import platform
@@ -13,6 +14,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -52,36 +55,51 @@ def _versions() -> dict[str, str | None]:
 
 def fingerprint(study: Study) -> dict[str, str]:
     """A short code for each part of a study, by the name of the part in the user's words."""
-    found = {"the model": _code(pickle.dumps(study.model, pickle.HIGHEST_PROTOCOL))}
-    found |= {f"tuner '{t.name}'": _code(repr(t)) for t in study.tuners}
+    codes = {"the model": _code(_content(study.model))}
+    codes |= {f"tuner '{t.name}'": _code(repr(t)) for t in study.tuners}
     for case in study.cases:
-        found[f"case '{case.name}'"] = _code(repr(replace(case, data="")))
+        codes[f"case '{case.name}'"] = _code(repr(replace(case, data="")))
         if case.active:
-            found[f"the data of case '{case.name}'"] = _data(case)
-    found |= {f"criterion '{c.name}'": _code(repr(c)) for c in study.criteria}
-    found["[estimate]"] = _code(repr(study.estimation))
-    found["[solver]"] = _code(repr(study.solver))
-    found["the version of Estimica"] = version("estimica")
-    return found
+            codes[f"the data of case '{case.name}'"] = _data(case)
+    codes |= {f"criterion '{c.name}'": _code(repr(c)) for c in study.criteria}
+    codes["[estimate]"] = _code(repr(study.estimation))
+    codes["[solver]"] = _code(repr(study.solver))
+    codes["the version of Estimica"] = version("estimica")
+    return codes
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """What is not as it was: names of parts, with those that came or went."""
-    told = [f"{name} has changed" for name in before if now.get(name, before[name]) != before[name]]
-    told += [f"{name} is gone" for name in before if name not in now]
-    told += [f"{name} is new" for name in now if name not in before]
-    return told
+    sentences = [f"{n} has changed" for n in before if now.get(n, before[n]) != before[n]]
+    sentences += [f"{n} is gone" for n in before if n not in now]
+    sentences += [f"{n} is new" for n in now if n not in before]
+    return sentences
 
 
 def require_unchanged(run: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
     """Refuse to go on with a run whose study is another one by now."""
-    told = changes(before, now)
-    if told:
+    changed = changes(before, now)
+    if changed:
         raise StoreError(
             "B014",
-            f"run '{run}' cannot be taken up again: since it began {', '.join(told)}; undo that, "
-            "or begin a new run without --resume",
+            f"run '{run}' cannot be taken up again: since it began {', '.join(changed)}; "
+            "undo that, or begin a new run without --resume",
         )
+
+
+class _Contents(pickle.Pickler):
+    """Writes an object with the names of our classes and functions, not with where they are: the
+    same model stays the same when a module of ours is moved."""
+
+    def persistent_id(self, obj: Any) -> str | None:
+        ours = isinstance(obj, (type, FunctionType)) and obj.__module__.startswith("estimica.")
+        return obj.__qualname__ if ours else None
+
+
+def _content(model: object) -> bytes:
+    file = io.BytesIO()
+    _Contents(file, pickle.HIGHEST_PROTOCOL).dump(model)
+    return file.getvalue()
 
 
 def _data(case: Case) -> str:

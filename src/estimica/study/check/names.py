@@ -298,7 +298,7 @@ def _without_start(name: str, known: Known) -> tuple[str, str] | None:
     if q.role in FIXED:
         return f"free_start: '{name}' is a {q.role}, not a state", "put it into [tune]"
     if q.role not in WITH_START:
-        what = "an input" if q.role == "input" else "no state"
+        what = "an input" if q.role == "input" else "not a state"
         return (
             f"free_start: '{name}' is {what}, so it has no start value",
             "the states are " + _listed(known, ["state"]),

@@ -14,8 +14,8 @@ from estimica.base.suggest import close_names
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn
-from estimica.study.draft.text import toml_key, toml_text
 from estimica.study.response_columns import ResponseColumns
+from estimica.study.toml.write import toml_key, toml_value
 from estimica.study.units import Conversion, UnknownUnit, conversion
 
 _TIMES = ("time", "date", "zeit", "second", "minute", "hour")
@@ -238,14 +238,14 @@ def spectrum_of(data: Data) -> Spectrum | None:
 
 def spectrum_lines(model: Model, data: Data, spectrum: Spectrum) -> Iterator[str]:
     """The lines of a case below its name and file."""
-    yield f"{spectrum.key} = {toml_text(spectrum.column)}"
+    yield f"{spectrum.key} = {toml_value(spectrum.column)}"
     yield '# role = "validate"   # only to try the fitted model on'
     inputs = [q.name for q in model.quantities() if q.role == "input"]
     if inputs:
         point = ", ".join(f"{toml_key(n)} = 0.0" for n in inputs[:8])
         yield f"# inputs = {{ {point} }}   # the operating point, where the model is not linear"
     columns = _columns(inputs, data, spectrum)
-    details = ", ".join(f"{key} = {toml_text(value)}" for key, value in columns.items())
+    details = ", ".join(f"{key} = {toml_value(value)}" for key, value in columns.items())
     yield "[case.outputs]"
     for k, name in enumerate(_outputs(model)[:8]):
         before = "" if k == 0 else "# "

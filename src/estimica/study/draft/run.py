@@ -13,7 +13,9 @@ from estimica.base.errors import StudyError
 from estimica.base.files.read import read_text
 from estimica.base.files.write import write_text
 from estimica.base.quantities import Quantity
+from estimica.base.view import name_with_unit
 from estimica.compiled.model.interface import Model
+from estimica.data.table import Data
 from estimica.source.syntax.outline import outline
 from estimica.study.case import Case
 from estimica.study.check.effects import NO_EFFECT, check_effects
@@ -30,16 +32,9 @@ from estimica.study.draft.columns import (
     time_column,
     time_scale_of,
 )
-from estimica.study.draft.text import (
-    columns_listed,
-    comment_of,
-    number_of,
-    toml_key,
-    toml_number,
-    toml_text,
-)
 from estimica.study.record.samples import examine
 from estimica.study.study import Study
+from estimica.study.toml.write import toml_key, toml_number, toml_value
 from estimica.study.tuner import Tuner
 
 HANDFUL = 5  # tuners that are active
@@ -87,12 +82,12 @@ def draft(
         "# `estimica check` tells what is wrong with it, `estimica fit` fits it.",
         "",
         "[model]",
-        f"source = {toml_text(source)}",
-        *([f"class = {toml_text(class_)}"] if class_ else []),
-        *([f"libraries = [{', '.join(map(toml_text, libraries))}]"] if libraries else []),
+        f"source = {toml_value(source)}",
+        *([f"class = {toml_value(class_)}"] if class_ else []),
+        *([f"libraries = [{', '.join(map(toml_value, libraries))}]"] if libraries else []),
         "# fix = { parameter = 1.0 }   # values for all cases; also sizes and switches",
         "",
-        *([_STATIC, f"mode = {toml_text(mode)}", ""] if mode else []),
+        *([_STATIC, f"mode = {toml_value(mode)}", ""] if mode else []),
         *_tune(model, cases, suggest),
         "",
         *(line for case in cases for line in _case(model, case)),
@@ -167,7 +162,7 @@ def _tune(model: Model, cases: Sequence[Columns], suggest: Suggest | None) -> It
 
 def _chosen(model: Model, tunable: Sequence[Quantity], cases: Sequence[Columns]) -> set[str]:
     """A handful that is likely to be wanted: declared with bounds, and with some effect."""
-    usable = [q for q in tunable if number_of(q) is not None]
+    usable = [q for q in tunable if _number_of(q) is not None]
     usable.sort(key=lambda q: (-_bounds(q), q.name.count(".")))
     tried = usable[:TRIED]
     idle = _idle(model, tried, [c for c in cases if c.outputs])
@@ -178,7 +173,7 @@ def _started(q: Quantity, start: Start | None) -> Quantity:
     """The parameter with a suggested start; its description says where that comes from."""
     if start is None:
         return q
-    value = number_of(q)
+    value = _number_of(q)
     was = "" if value is None else f"; the model has {toml_number(value)}"
     about = f"{q.description} (start: {start.source}{was})".strip()
     return replace(q, value=start.value, description=about)
@@ -200,12 +195,12 @@ def _aligned(quantities: Sequence[Quantity], before: str) -> Iterator[str]:
     written = [f"{before}{toml_key(q.name)} = {_tuner(q)}" for q in quantities]
     width = min(max(map(len, written), default=0), 60)
     for line, q in zip(written, quantities, strict=True):
-        about = comment_of(q)
+        about = _comment_of(q)
         yield f"{line:<{width}}   # {about}" if about else line
 
 
 def _tuner(q: Quantity) -> str:
-    value = number_of(q)
+    value = _number_of(q)
     if value is None:
         return "1.0"
     sides = [("min", q.min), ("max", q.max)]
@@ -227,15 +222,15 @@ def _bounds(q: Quantity) -> int:
 def _case(model: Model, c: Columns) -> Iterator[str]:
     data = c.table.data
     yield "[[case]]"
-    yield f"name = {toml_text(c.name)}"
-    yield f"data = {toml_text(c.table.path)}   # {len(data)} rows of {columns_listed(data)}"
+    yield f"name = {toml_value(c.name)}"
+    yield f"data = {toml_value(c.table.path)}   # {len(data)} rows of {_columns_listed(data)}"
     if c.spectrum is not None:
         yield from spectrum_lines(model, data, c.spectrum)
         return
     time, scale = time_column(data), time_scale_of(data)
     if model.has_time:
         yield (
-            f"time = {toml_text(time)}"
+            f"time = {toml_value(time)}"
             if time
             else '# time = "…"   # the column with the time stamps'
         )
@@ -244,7 +239,7 @@ def _case(model: Model, c: Columns) -> Iterator[str]:
     yield '# role = "validate"   # only to try the fitted model on'
     states = [q.name for q in model.quantities() if q.role == "state"][:8]
     if states and model.has_time:
-        listed = ", ".join(map(toml_text, states))
+        listed = ", ".join(map(toml_value, states))
         yield f"# free_start = [{listed}]   # start values that are not known"
     quantities = {q.name: q for q in model.quantities()}
     inputs = [q for q in quantities.values() if q.role == "input"]
@@ -280,7 +275,7 @@ def _numbers(model: Model, c: Columns, inputs: Sequence[Quantity]) -> Iterator[s
     """Inputs of points that have no column: a number will do."""
     for q in inputs:
         if not model.has_time and q.name not in c.inputs:
-            about = " ".join(["a number for all points, or a column;", comment_of(q)]).strip(" ;")
+            about = " ".join(["a number for all points, or a column;", _comment_of(q)]).strip(" ;")
             near = " or ".join(_column(m) for m in proposals(c.table.data, q, c.taken))
             about += f"; perhaps {near}" if near else ""
             yield f"{toml_key(q.name)} = 0.0   # {about}"
@@ -290,7 +285,7 @@ def _columns(c: Columns, quantities: Sequence[Quantity], found: dict[str, Match]
     if any(q.name not in found for q in quantities):
         yield "# Take the # away where you know the column."
     for q in quantities:
-        about = comment_of(q)
+        about = _comment_of(q)
         after = f"   # {about}" if about else ""
         match = found.get(q.name)
         if match is None:
@@ -302,7 +297,7 @@ def _columns(c: Columns, quantities: Sequence[Quantity], found: dict[str, Match]
 
 def _column(match: Match) -> str:
     """A column with the factors that its unit needs."""
-    column = toml_text(match.column)
+    column = toml_value(match.column)
     return column if match.change.is_nothing else f"{{ column = {column}, {match.change.text} }}"
 
 
@@ -322,3 +317,32 @@ def _no_case(model: Model) -> list[str]:
         f"# outputs = {{ {measured} }}",
         "",
     ]
+
+
+# --- comments ------------------------------------------------------------------------------------
+
+
+def _comment_of(q: Quantity) -> str:
+    """Unit, description and remarks of a quantity, as a comment."""
+    parts = [f"[{q.unit}]" if q.unit and q.unit != "1" else "", " ".join(q.description.split())]
+    value = _number_of(q)
+    if q.role == "parameter":
+        if value is None:
+            parts.append("(the model has no value: 1 is as good as any)")
+        elif not q.min <= value <= q.max:
+            parts.append(f"(outside its bounds {q.min:g} … {q.max:g})")
+        if q.nominal is not None:
+            parts.append(f"(nominal {toml_number(q.nominal)})")
+    return " ".join(p for p in parts if p)
+
+
+def _number_of(q: Quantity) -> float | None:
+    """The value of a quantity where it is a finite number."""
+    number = isinstance(q.value, (int, float)) and not isinstance(q.value, bool)
+    return float(q.value) if number and math.isfinite(q.value) else None  # type: ignore[arg-type]
+
+
+def _columns_listed(data: Data, count: int = 12) -> str:
+    """The columns of a table, the first of them."""
+    shown = [name_with_unit(n, data.units.get(n, "")) for n in data.names[:count]]
+    return ", ".join(shown).replace("\n", " ") + (", …" if len(data.names) > count else "")

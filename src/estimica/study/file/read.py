@@ -13,22 +13,20 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from estimica.base.code.consent import admit_study, has_code_guard
-from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import EstimicaError, StructureError, StudyError
 from estimica.base.files.read import read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
 from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
-from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
-from estimica.structure.causality.back import BackCausality
 from estimica.study.case import Case
 from estimica.study.fields.messages import ValidationMessage, validation_messages
+from estimica.study.file.model import model_of_tables
 from estimica.study.file.trust import code_in, code_of
 from estimica.study.formulas import unreadable_formulas
 from estimica.study.petab.files import is_petab
 from estimica.study.study import Study, duplicate_names
-from estimica.study.tables.study_file import ModelTable, StaticTable, StudyFile
+from estimica.study.tables.study_file import StudyFile
 
 _FILE: TypeAdapter[StudyFile] = TypeAdapter(StudyFile)
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
@@ -88,7 +86,7 @@ def examine_file(
     cases = tuple({c.name: c for c in reversed(cases)}.values())[::-1]
     model = None
     try:
-        model = _model(content, tables, cases, path.parent, code)
+        model = model_of_tables(content, tables, cases, path.parent, code)
     except StructureError as error:
         if len(content.case) == len(_listed(tables, "case")):  # else inputs are not known
             advice = _to_compute(content) if error.code == "E204" else ""
@@ -277,7 +275,7 @@ def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]
     return rest
 
 
-# --- data and model ------------------------------------------------------------------------------
+# --- data ----------------------------------------------------------------------------------------
 
 
 def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], list[Problem]]:
@@ -308,140 +306,3 @@ def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], l
             problems.append(Problem(table.code, f"case '{case.name}'", table.message))
         found.append(replace(case, data=table if isinstance(table, Data) else path))
     return tuple(found), problems
-
-
-def _model(
-    content: StudyFile,
-    tables: Mapping[str, Any],
-    cases: Sequence[Case],
-    folder: Path,
-    code: Mapping[str, TrustedCode],
-) -> Model | None:
-    if content.static is not None and content.model is None:
-        backwards = bool(content.backcalculate.compute) and not content.tune
-        return _static_model(content.static, cases, tunable=not backwards)
-    if content.model is not None:
-        inputs = {c.name: tuple(c.inputs) for c in cases if c.active}
-        model = _loaded(content.model, folder, _causality(content), inputs, code)
-        static = content.static or _of_function(model)
-        return model if static is None else _points(model, static)
-    formulas = {c.name: c.of for c in content.criterion if c.kind == "value"}
-    if formulas and "model" not in tables and "static" not in tables:
-        from estimica.simulate.formula import formula_model
-
-        return formula_model(formulas, ())
-    unread = "criterion" in tables and not content.criterion  # told already; they may be formulas
-    if "model" not in tables and "static" not in tables and not unread:
-        raise StudyError("Q006", 'there is no [model]; write [model] and source = "Model.mo"')
-    return None
-
-
-def _of_function(model: Model) -> StaticTable | None:
-    """A Modelica function has no time: its study is one of points without saying so."""
-    from estimica.simulate.modelica.model import ModelicaModel
-
-    is_function = isinstance(model, ModelicaModel) and model.original.of_function
-    return StaticTable() if is_function else None
-
-
-def _points(model: Model, static: StaticTable) -> Model:
-    """The model at operating points."""
-    from estimica.simulate.modelica.model import ModelicaModel
-
-    if static.expression is not None:
-        raise StudyError("Q005", "there is a [model] and an expression too; leave out one of them")
-    if not isinstance(model, ModelicaModel):
-        raise StudyError(
-            "Q005", f"'{model.name}' has no operating points; they need a Modelica class"
-        )
-    return model.at_points(
-        static.mode, tolerance=static.tolerance, max_time=static.max_time, guess=static.guess
-    )
-
-
-def _static_model(static: StaticTable, cases: Sequence[Case], *, tunable: bool) -> Model:
-    from estimica.simulate.formula import formula_model
-
-    if static.mode != "static":
-        raise StudyError(
-            "Q006",
-            f"mode '{static.mode}' needs a model; write [model] and source = \"Model.mo\"",
-        )
-    if static.guess:
-        raise StudyError("Q006", "guess is for the equations of a [model]; leave it out")
-    if static.expression is None:
-        raise StudyError(
-            "Q006", 'expression is missing; write expression = "a + b*x", or a [model]'
-        )
-    expression = static.expression
-    measured = list(dict.fromkeys(n for c in cases for n in c.outputs))
-    if isinstance(expression, str):
-        if len(measured) > 1:
-            named = ", ".join(f'{n} = "…"' for n in measured)
-            raise StudyError(
-                "Q007",
-                f"one expression, but the cases have {len(measured)} outputs; "
-                f"write expression = {{ {named} }}",
-            )
-        expression = {measured[0] if measured else "y": expression}
-    inputs = list(dict.fromkeys(n for c in cases for n in c.inputs))
-    return formula_model(expression, inputs=inputs, tunable=tunable)
-
-
-def _causality(content: StudyFile) -> BackCausality | None:
-    """What is given and computed, where a study has no tuners and only calculates backwards."""
-    back = content.backcalculate
-    if content.tune or not back.compute or not content.case:
-        return None
-    return BackCausality(tuple(content.case[0].inputs), back.compute, back.leave_out)
-
-
-def _loaded(
-    table: ModelTable,
-    folder: Path,
-    causality: BackCausality | None,
-    inputs: Mapping[str, Sequence[str]],
-    code: Mapping[str, TrustedCode],
-) -> Model:
-    from estimica.simulate.load import ModelSource, load_source
-
-    named = ModelSource(
-        table.source,
-        table.class_,
-        folder=folder,
-        fix=table.fix,
-        libraries=[folder / library for library in table.libraries],
-        frontend=table.frontend,
-        interface=table.interface,
-        communication_step=table.communication_step,
-        code=code.get(table.source),
-    )
-    _require_apt(table, named.kind)
-    return load_source(named, causality=causality, inputs=inputs)
-
-
-_KINDS = {
-    "fmu": "an FMU",
-    "code": "a Python function",
-    "transfer function": "a transfer function",
-}
-
-
-def _require_apt(table: ModelTable, kind: str) -> None:
-    """Whether all that the table says is for a model of its kind."""
-    if kind != "fmu":
-        for key in ("interface", "communication_step"):
-            if getattr(table, key) is not None:
-                raise StudyError(
-                    "Q005", f"source '{table.source}': {key} is for FMUs only; leave that out"
-                )
-    if kind in _KINDS:
-        _require_no_class(table, _KINDS[kind])
-    if kind == "fmu" and table.frontend != "rumoca":
-        raise StudyError("Q005", f"source '{table.source}': an FMU has no frontend; leave that out")
-
-
-def _require_no_class(table: ModelTable, kind: str) -> None:
-    if table.class_ is not None or table.libraries:
-        what = "class" if table.class_ is not None else "libraries"
-        raise StudyError("Q005", f"source '{table.source}': {kind} has no {what}; leave that out")

@@ -1,4 +1,18 @@
-"""Edits of a TOML text at known spots; whatever stands around them stays as it is."""
+"""Edits of a TOML text at known spots; whatever stands around them stays as it is.
+
+Written by hand because tomlkit keeps less. Put behind the same functions (0.15.2, 150 lines), it
+failed 99 of the 191 tests of edits, mostly for reasons that more lines of ours would not cure:
+
+- The comment above a `[[case]]` belongs to the table before it. It is lost when that case is
+  removed, does not move with its own case, and a new key of the table before comes below it.
+- A table of dotted keys (`fix.a = 1`, `fix.b = 2`) takes no third one.
+- Nothing renames a key. Its inner replacement leaves headers such as `[tune.a]` as they are, and
+  makes of `a.b = 1` a `[table]` that swallows the keys below it: the file means something else.
+- A `[case.outputs]` that stands apart from its case is moved; the last case that is removed leaves
+  `case = []`, and a key of an inline table leaves a gap.
+- New lines end with a line feed also in a text of Windows, new keys are not aligned with those
+  above, and a comment behind a value does not keep its column.
+"""
 
 from __future__ import annotations
 

@@ -43,6 +43,12 @@ def toml_value(value: object, like: str = "") -> str:
     )
 
 
+def toml_number(value: float) -> str:
+    """A number in as few digits as it has, as people write it: 250 where `toml_value` has 250.0."""
+    text = f"{value:.15g}"
+    return repr(value) if float(text) != value else text
+
+
 def toml_key(name: str) -> str:
     """A key, in quotes where it needs them."""
     return name if _BARE.fullmatch(name) else _quoted(name)

@@ -1,0 +1,151 @@
+"""The model of a study file: what its tables `[model]` and `[static]` name, or its formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimica.base.code.trusted import TrustedCode
+from estimica.base.errors import StudyError
+from estimica.compiled.model.interface import Model
+from estimica.structure.causality.back import BackCausality
+from estimica.study.case import Case
+from estimica.study.tables.study_file import ModelTable, StaticTable, StudyFile
+
+_KINDS = {
+    "fmu": "an FMU",
+    "code": "a Python function",
+    "transfer function": "a transfer function",
+}
+
+
+def model_of_tables(
+    content: StudyFile,
+    tables: Mapping[str, Any],
+    cases: Sequence[Case],
+    folder: Path,
+    code: Mapping[str, TrustedCode],
+) -> Model | None:
+    """The model that the tables of a study name; None where what is wrong was told already."""
+    if content.static is not None and content.model is None:
+        backwards = bool(content.backcalculate.compute) and not content.tune
+        return _static_model(content.static, cases, tunable=not backwards)
+    if content.model is not None:
+        inputs = {c.name: tuple(c.inputs) for c in cases if c.active}
+        model = _loaded(content.model, folder, _causality(content), inputs, code)
+        static = content.static or _of_function(model)
+        return model if static is None else _points(model, static)
+    formulas = {c.name: c.of for c in content.criterion if c.kind == "value"}
+    if formulas and "model" not in tables and "static" not in tables:
+        from estimica.simulate.formula import formula_model
+
+        return formula_model(formulas, ())
+    unread = "criterion" in tables and not content.criterion  # told already; they may be formulas
+    if "model" not in tables and "static" not in tables and not unread:
+        raise StudyError("Q006", 'there is no [model]; write [model] and source = "Model.mo"')
+    return None
+
+
+def _of_function(model: Model) -> StaticTable | None:
+    """A Modelica function has no time: its study is one of points without saying so."""
+    from estimica.simulate.modelica.model import ModelicaModel
+
+    is_function = isinstance(model, ModelicaModel) and model.original.of_function
+    return StaticTable() if is_function else None
+
+
+def _points(model: Model, static: StaticTable) -> Model:
+    """The model at operating points."""
+    from estimica.simulate.modelica.model import ModelicaModel
+
+    if static.expression is not None:
+        raise StudyError("Q005", "there is a [model] and an expression too; leave out one of them")
+    if not isinstance(model, ModelicaModel):
+        raise StudyError(
+            "Q005", f"'{model.name}' has no operating points; they need a Modelica class"
+        )
+    return model.at_points(
+        static.mode, tolerance=static.tolerance, max_time=static.max_time, guess=static.guess
+    )
+
+
+def _static_model(static: StaticTable, cases: Sequence[Case], *, tunable: bool) -> Model:
+    from estimica.simulate.formula import formula_model
+
+    if static.mode != "static":
+        raise StudyError(
+            "Q006",
+            f"mode '{static.mode}' needs a model; write [model] and source = \"Model.mo\"",
+        )
+    if static.guess:
+        raise StudyError("Q006", "guess is for the equations of a [model]; leave it out")
+    if static.expression is None:
+        raise StudyError(
+            "Q006", 'expression is missing; write expression = "a + b*x", or a [model]'
+        )
+    expression = static.expression
+    measured = list(dict.fromkeys(n for c in cases for n in c.outputs))
+    if isinstance(expression, str):
+        if len(measured) > 1:
+            named = ", ".join(f'{n} = "…"' for n in measured)
+            raise StudyError(
+                "Q007",
+                f"one expression, but the cases have {len(measured)} outputs; "
+                f"write expression = {{ {named} }}",
+            )
+        expression = {measured[0] if measured else "y": expression}
+    inputs = list(dict.fromkeys(n for c in cases for n in c.inputs))
+    return formula_model(expression, inputs=inputs, tunable=tunable)
+
+
+def _causality(content: StudyFile) -> BackCausality | None:
+    """What is given and computed, where a study has no tuners and only calculates backwards."""
+    back = content.backcalculate
+    if content.tune or not back.compute or not content.case:
+        return None
+    return BackCausality(tuple(content.case[0].inputs), back.compute, back.leave_out)
+
+
+def _loaded(
+    table: ModelTable,
+    folder: Path,
+    causality: BackCausality | None,
+    inputs: Mapping[str, Sequence[str]],
+    code: Mapping[str, TrustedCode],
+) -> Model:
+    from estimica.simulate.load import ModelSource, load_source
+
+    named = ModelSource(
+        table.source,
+        table.class_,
+        folder=folder,
+        fix=table.fix,
+        libraries=[folder / library for library in table.libraries],
+        frontend=table.frontend,
+        interface=table.interface,
+        communication_step=table.communication_step,
+        code=code.get(table.source),
+    )
+    _require_apt(table, named.kind)
+    return load_source(named, causality=causality, inputs=inputs)
+
+
+def _require_apt(table: ModelTable, kind: str) -> None:
+    """Whether all that the table says is for a model of its kind."""
+    if kind != "fmu":
+        for key in ("interface", "communication_step"):
+            if getattr(table, key) is not None:
+                raise StudyError(
+                    "Q005", f"source '{table.source}': {key} is for FMUs only; leave that out"
+                )
+    if kind in _KINDS:
+        _require_no_class(table, _KINDS[kind])
+    if kind == "fmu" and table.frontend != "rumoca":
+        raise StudyError("Q005", f"source '{table.source}': an FMU has no frontend; leave that out")
+
+
+def _require_no_class(table: ModelTable, kind: str) -> None:
+    if table.class_ is not None or table.libraries:
+        what = "class" if table.class_ is not None else "libraries"
+        raise StudyError("Q005", f"source '{table.source}': {kind} has no {what}; leave that out")
