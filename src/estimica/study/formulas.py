@@ -29,26 +29,26 @@ def unreadable_formulas(
         return []
     roles = {q.name: q.role for q in model.quantities()}
     every = {*outputs, *(n for case in cases for n in case.expressions)}
-    found = list(_unreadable(TABLE, outputs, roles, every))
+    problems = list(_unreadable(TABLE, outputs, roles, every))
     for case in cases:
-        found += _unreadable(f"case '{case.name}'", case.expressions, roles, every)
+        problems += _unreadable(f"case '{case.name}'", case.expressions, roles, every)
         for name in case.expressions:
             if name in outputs:
                 message = f"output '{name}' has an expression here and in {TABLE} too"
-                found.append(Problem("C061", f"case '{case.name}'", message, "leave out one"))
-    return found
+                problems.append(Problem("C061", f"case '{case.name}'", message, "leave out one"))
+    return problems
 
 
 def names_in_cases(cases: Iterable[Case]) -> frozenset[str]:
     """All names in expressions of cases that can be read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for case in cases:
         for text in _texts(case):
             try:
-                found |= set(parse_formula(text).names)
+                names |= set(parse_formula(text).names)
             except EstimicaError:  # told where the case is checked
                 continue
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _texts(case: Case) -> Iterator[str]:
@@ -89,14 +89,14 @@ def sigma_texts(case: Case) -> dict[str, str]:
 
 def names_in_sigmas(cases: Iterable[Case]) -> frozenset[str]:
     """All names in formulas of sigma that can be read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for case in cases:
         for text in sigma_texts(case).values():
             try:
-                found |= set(parse_formula(text, "sigma").names)
+                names |= set(parse_formula(text, "sigma").names)
             except EstimicaError:  # told where the case is checked
                 continue
-    return frozenset(found)
+    return frozenset(names)
 
 
 def noise_tuners(

@@ -54,8 +54,8 @@ class Prefilter:
     def __post_init__(self) -> None:
         given = [k for k in KINDS if getattr(self, k) is not None]
         if len(given) != 1:
-            told = f"{' and '.join(given)} are given" if given else "nothing is given"
-            raise field_error("C081", f"{told}; write one of band, lowpass, highpass or transfer")
+            what = f"{' and '.join(given)} are given" if given else "nothing is given"
+            raise field_error("C081", f"{what}; write one of band, lowpass, highpass or transfer")
         if self.band is not None and self.band[0] >= self.band[1]:
             low, high = self.band
             raise field_error("C082", f"band [{low:g}, {high:g}] does not go upwards; swap the two")

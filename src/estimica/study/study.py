@@ -250,7 +250,7 @@ def duplicate_names(
     tuners: Iterable[Tuner], cases: Iterable[Case], criteria: Iterable[Criterion] = ()
 ) -> list[Problem]:
     """Tuners, cases and criteria whose name is given more than once."""
-    found = []
+    problems = []
     for code, word, names in (
         ("T002", "tuner", [t.name for t in tuners]),
         ("C003", "case", [c.name for c in cases]),
@@ -258,7 +258,7 @@ def duplicate_names(
     ):
         for name, count in Counter(names).items():
             if count > 1:
-                found.append(
+                problems.append(
                     Problem(code, f"{word} '{name}'", f"is given {count} times", "rename one")
                 )
-    return found
+    return problems

@@ -203,11 +203,11 @@ def parse_unit(unit: str) -> Unit:
     signs = [1]  # of each open bracket
     sign = 1
     while position < len(unit):
-        found = _PART.match(unit, position)
-        if not found:
+        match = _PART.match(unit, position)
+        if not match:
             raise UnknownUnit(unit)
-        position = found.end()
-        part = found[1]
+        position = match.end()
+        part = match[1]
         if part == "(":
             signs.append(signs[-1] * sign)
             sign, depth = 1, depth + 1
@@ -221,8 +221,8 @@ def parse_unit(unit: str) -> Unit:
         elif part == ".":
             sign = 1
         else:
-            one = _single(re.sub(r"\^?\(?[+-]?\d+(\.\d+)?\)?$", "", part) if found[2] else part)
-            power = signs[-1] * sign * float(found[2] or 1)
+            one = _single(re.sub(r"\^?\(?[+-]?\d+(\.\d+)?\)?$", "", part) if match[2] else part)
+            power = signs[-1] * sign * float(match[2] or 1)
             factor *= one.factor**power
             dimension = tuple(a + power * b for a, b in zip(dimension, one.dimension, strict=True))
     if depth or not unit.strip() or unit.rstrip()[-1] in "./":

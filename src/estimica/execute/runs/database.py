@@ -88,15 +88,15 @@ def open_to_read(path: Path) -> sqlite3.Connection | None:
         try:
             connection = _connected(f"file:{quote(str(path))}?mode=ro")
             undo.callback(connection.close)
-            made = _is_made(connection, path)
+            is_ready = _is_made(connection, path)
         except sqlite3.OperationalError as error:
             if not _name(error).startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
                 raise
             # a folder that cannot be written to has no room for the lock
             connection = _connected(f"file:{quote(str(path))}?immutable=1")
             undo.callback(connection.close)
-            made = _is_made(connection, path)
-        if not made:
+            is_ready = _is_made(connection, path)
+        if not is_ready:
             return None
         _require_own(connection, path)
         undo.pop_all()

@@ -50,10 +50,10 @@ def _started(pid: int) -> str:
             return "" if fields[0] in "ZX" else f"{_boot()} {fields[19]}"
     elif sys.platform != "win32":
         with contextlib.suppress(OSError):
-            found = subprocess.run(
+            ps = subprocess.run(
                 ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
             )
-            return found.stdout.strip()
+            return ps.stdout.strip()
     return ""
 
 

@@ -173,16 +173,16 @@ class Store:
         with reading_part(run_id, "the study"):
             study = from_text(texts["study"])
             study = study if isinstance(study, str) else object_from_text(texts["study"])
-        found = {}
+        objects = {}
         for column in ("settings", "environment", "result"):
             with reading_part(run_id, f"the {column}"):
-                found[column] = object_from_text(texts[column])
+                objects[column] = object_from_text(texts[column])
         return StoredRun(
             _summary(row),
             study,
-            found["settings"],
-            found["environment"],
-            found["result"],
+            objects["settings"],
+            objects["environment"],
+            objects["result"],
             tuple(_iteration(run_id, i) for i in iterations),
             checkpoints,
         )
@@ -236,9 +236,9 @@ class Store:
             row = connection.execute(f"{_SUMMARY} WHERE id = ?", (run_id,)).fetchone()
             if row is None:
                 raise self._unknown(run_id, [])
-            told = None
+            reached = None
             if version_of(connection) >= 2:
-                told = connection.execute(
+                reached = connection.execute(
                     "SELECT share, text, at FROM progress WHERE run = ?", (run_id,)
                 ).fetchone()
             steps = connection.execute(
@@ -246,7 +246,11 @@ class Store:
                 "ORDER BY number",
                 (run_id, after),
             ).fetchall()
-        progress = None if told is None else StoredProgress(told["share"], told["text"], told["at"])
+        progress = (
+            None
+            if reached is None
+            else StoredProgress(reached["share"], reached["text"], reached["at"])
+        )
         return _summary(row), progress, tuple(_iteration(run_id, s) for s in steps)
 
     def run_of(self, pid: int, since: float) -> str:
@@ -267,8 +271,8 @@ class Store:
         with self._reading() as connection:
             if connection is None or version_of(connection) < since:
                 return None
-            found: sqlite3.Row | None = connection.execute(question, (run_id,)).fetchone()
-            return found
+            row: sqlite3.Row | None = connection.execute(question, (run_id,)).fetchone()
+            return row
 
     def delete(self, which: Iterable[str]) -> list[str]:
         """Remove runs that are not running, with all that was stored of them; their ids."""
@@ -381,11 +385,11 @@ def _require_kinds(row: sqlite3.Row) -> None:
 
 
 def _damaged(row: sqlite3.Row, column: str) -> StoreError:
-    said = visible(str(row[column])[:60])
+    content = visible(str(row[column])[:60])
     return StoreError(
         "B032",
-        f"run '{row['id']}' is damaged: its {column} is '{said}'; move the store of runs away, or "
-        "give another file with --store",
+        f"run '{row['id']}' is damaged: its {column} is '{content}'; move the store of runs away, "
+        "or give another file with --store",
     )
 
 

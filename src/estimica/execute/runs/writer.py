@@ -86,8 +86,8 @@ class RunWriter(ABC):
             elif isinstance(error, KeyboardInterrupt):
                 self.finish(Status.INTERRUPTED, "stopped by Ctrl-C")
             else:
-                said = str(error) if isinstance(error, EstimicaError) else error_text(error)
-                self.finish(Status.FAILED, said)
+                reason = str(error) if isinstance(error, EstimicaError) else error_text(error)
+                self.finish(Status.FAILED, reason)
         self.close()
 
 
@@ -147,8 +147,8 @@ class StoreRunWriter(RunWriter):
 
     def iteration(self, number: int, cost: float, payload: Mapping[str, object]) -> None:
         """Note one step; it is written within half a second."""
-        shown = None if math.isnan(cost) else float(cost)  # SQLite has no NaN
-        row = (self.id, int(number), shown, time.time(), to_text(payload))
+        stored = None if math.isnan(cost) else float(cost)  # SQLite has no NaN
+        row = (self.id, int(number), stored, time.time(), to_text(payload))
         with self._queue:
             self._iterations.append(row)
 
@@ -178,9 +178,9 @@ class StoreRunWriter(RunWriter):
         """All checkpoints of the run by key, in the order of their keys."""
         self.flush()
         with sqlite_errors(self._path), self._file:
-            found = read_checkpoints(self._connection, self.id)
-        self.damaged = found.damaged
-        return found.whole
+            stored = read_checkpoints(self._connection, self.id)
+        self.damaged = stored.damaged
+        return stored.whole
 
     def flush(self) -> None:
         """Write now what was noted so far."""
@@ -192,12 +192,12 @@ class StoreRunWriter(RunWriter):
         """End the run with its result, in one transaction with what was not written yet."""
         result = result or {}
         cost = result.get("cost")
-        shown = float(cost) if isinstance(cost, (int, float)) and not math.isnan(cost) else None
+        stored = float(cost) if isinstance(cost, (int, float)) and not math.isnan(cost) else None
         self._ended.set()
         self._thread.join()
         text = to_text(result)
         self._write(
-            (Status(status).value, storable_text(message), shown, time.time(), text, self.id)
+            (Status(status).value, storable_text(message), stored, time.time(), text, self.id)
         )
         self.finished = True
 

@@ -312,10 +312,10 @@ def threads_of(client: Any) -> int | None:
     """How many threads the workers of a cluster have together; None: nobody answers."""
     try:
         limit = min(ANSWER, patience())
-        found = client.sync(client.scheduler.ncores, workers=None, callback_timeout=limit)
+        threads = client.sync(client.scheduler.ncores, workers=None, callback_timeout=limit)
     except (Exception, CancelledError):  # of many kinds, by how the connection has ended
         return None
-    return int(sum(found.values()))
+    return int(sum(threads.values()))
 
 
 def cluster_shortage(threads: int | None, address: str) -> ClusterShortage | None:
@@ -339,11 +339,11 @@ def cluster_shortage(threads: int | None, address: str) -> ClusterShortage | Non
 
 def wait_for(look: Callable[[], ClusterShortage | None]) -> None:
     """Return when nothing is missing; say what is, and raise where it does not come back."""
-    begun, limit, told = time.monotonic(), patience(), ""
+    begun, limit, last = time.monotonic(), patience(), ""
     while (lack := look()) is not None:
-        if lack.what != told:
-            told = lack.what
-            print(f"{told}; waiting up to {limit:g} s for it", file=sys.stderr, flush=True)
+        if lack.what != last:
+            last = lack.what
+            print(f"{last}; waiting up to {limit:g} s for it", file=sys.stderr, flush=True)
         if time.monotonic() - begun > limit:
             raise LostWorkersError(
                 lack.code,

@@ -106,8 +106,8 @@ def executor_for(who: str | Executor, workers: int | None = None) -> Iterator[Ex
     if isinstance(who, Executor):
         yield who
         return
-    with executor(who, workers) as made:
-        yield made
+    with executor(who, workers) as crew:
+        yield crew
 
 
 def _cluster(name: str, workers: int, address: str) -> Executor:

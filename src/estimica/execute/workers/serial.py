@@ -57,8 +57,8 @@ class SerialExecutor(Executor):
     def _context(self, context: Context[C]) -> C:
         if self._last is None or self._last[0] is not context:
             self._last = context, context.here()
-        found: C = self._last[1]
-        return found
+        ready: C = self._last[1]
+        return ready
 
 
 #: s of work after which workers are started. It is what they take to start and to compile a model;
@@ -94,11 +94,11 @@ class GrowingExecutor(Executor):
         if not rest:
             return done
 
-        def told(place: int, outcome: ItemOutcome[R]) -> None:
+        def on_rest(place: int, outcome: ItemOutcome[R]) -> None:
             if on_done is not None:
                 on_done(len(done) + place, outcome)
 
-        return done + self._many.map(task, rest, context=context, on_done=told, batch=batch)
+        return done + self._many.map(task, rest, context=context, on_done=on_rest, batch=batch)
 
     def close(self) -> None:
         """End the workers, if there are any."""

@@ -24,11 +24,11 @@ from estimica.study.units import AmbiguousUnit, UnknownUnit, conversion, known_u
 def check_coverage(record: Record) -> list[Problem]:
     """Inputs that begin after the simulation does, or end long before the last sample."""
     last = max((float(m.time[-1]) for m in record.outputs if len(m.time)), default=record.begin)
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for name, signal in record.inputs.items():
         if isinstance(record.case.columns_of_inputs.get(name), InputColumn):
-            found += _ends(record, name, signal, last)
-    return found
+            problems += _ends(record, name, signal, last)
+    return problems
 
 
 def _ends(record: Record, name: str, signal: Signal, last: float) -> Iterator[Problem]:
@@ -57,7 +57,7 @@ def _ends(record: Record, name: str, signal: Signal, last: float) -> Iterator[Pr
 def check_units(case: Case, known: Mapping[str, Quantity]) -> list[Problem]:
     """Columns whose unit is another one than the model's."""
     units = data_of(case).units
-    found: list[Problem] = []
+    problems: list[Problem] = []
     given: dict[str, InputColumn | OutputColumn] = {
         n: c for n, c in case.columns_of_inputs.items() if isinstance(c, InputColumn)
     }
@@ -73,8 +73,8 @@ def check_units(case: Case, known: Mapping[str, Quantity]) -> list[Problem]:
             unit, wanted = units.get(column.column, ""), quantity.unit
             silent = column.scale, column.offset, column.unit
             if unit and wanted and all(s is None for s in silent):
-                found += _disagreement(case, f"{word} '{name}'", column.column, unit, wanted)
-    return found
+                problems += _disagreement(case, f"{word} '{name}'", column.column, unit, wanted)
+    return problems
 
 
 def _disagreement(case: Case, what: str, column: str, unit: str, wanted: str) -> Iterator[Problem]:
@@ -109,13 +109,13 @@ def check_noise(
         return shared
     held = ("parameter", "constant", "input")
     varying = [q.name for q in model.quantities() if q.role not in held]
-    found = shared
+    problems = shared
     for m in record.outputs:
         if isinstance(m.sigma, SigmaFormula):
-            found += _names(where, record, m, m.sigma, [*tuners, *varying])
+            problems += _names(where, record, m, m.sigma, [*tuners, *varying])
         if m.is_modelled:
-            found += _together(where, record, m, estimation)
-    return found
+            problems += _together(where, record, m, estimation)
+    return problems
 
 
 def _shared(where: str, record: Record, estimation: Estimation) -> Iterator[Problem]:
@@ -153,22 +153,22 @@ def _names(
 def _together(
     where: str, record: Record, m: MeasuredOutput, estimation: Estimation
 ) -> Iterator[Problem]:
-    said = f"output '{m.name}': {_what(m)}"
+    subject = f"output '{m.name}': {_what(m)}"
     if estimation.criterion != "ml":
-        message = f"{said} needs the likelihood, and the criterion is '{estimation.criterion}'"
+        message = f"{subject} needs the likelihood, and the criterion is '{estimation.criterion}'"
         yield Problem("C074", where, message, 'write criterion = "ml" in [estimate]')
     elif estimation.loss != "squared":
-        message = f"{said} says how the noise is, and loss = '{estimation.loss}' says otherwise"
+        message = f"{subject} says how the noise is, and loss = '{estimation.loss}' says otherwise"
         advice = 'leave the loss out; distribution = "laplace" is for noise with outliers'
         yield Problem("C075", where, message, advice)
     # only the level of normal noise without limits follows from the residuals at once
     if not isinstance(m.sigma, (float, SigmaFormula)):
         advice = 'where it is not known write sigma = "s", and s = { start = 0.1, scale = "log" }'
-        yield Problem("C076", where, f"{said} needs a sigma", f"{advice} in [tune]")
+        yield Problem("C076", where, f"{subject} needs a sigma", f"{advice} in [tune]")
     # residuals of zero are kinks, which only a single simulation is searched over
     whole = isinstance(m.sigma, SigmaFormula) or m.distribution == "laplace"
     if whole and estimation.transcription != "shooting":
-        message = f"{said} does not go with transcription = '{estimation.transcription}'"
+        message = f"{subject} does not go with transcription = '{estimation.transcription}'"
         yield Problem("C077", where, message, "write transcription = 'shooting'")
     other = ""
     if record.uncertain:
@@ -178,7 +178,9 @@ def _together(
     elif m.distribution != "normal" and m.limits is not None:
         other = "detection limits"
     if other:
-        yield Problem("C078", where, f"{said} does not go with {other}", "leave one of the two out")
+        yield Problem(
+            "C078", where, f"{subject} does not go with {other}", "leave one of the two out"
+        )
 
 
 def _what(m: MeasuredOutput) -> str:

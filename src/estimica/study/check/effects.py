@@ -53,7 +53,7 @@ def check_effects(
     of_noise = noise_tuners(study.tuners, study.noise_names, {*known, *study.formula_names})
     study = study.with_(tuners=[t for t in study.tuners if t.name not in of_noise])
     begun = {n: v for n, v in starts.items() if v is not None}
-    found: list[Problem] = []
+    problems: list[Problem] = []
     moved: set[str] = set()
     failed = False
     for record in records:
@@ -62,7 +62,7 @@ def check_effects(
         try:
             effects = _effects(study, record, setting, known)
         except EstimicaError as error:
-            found.append(Problem(error.code, where, f"at the start values: {error.message}"))
+            problems.append(Problem(error.code, where, f"at the start values: {error.message}"))
             failed = True
             continue
         if isinstance(effects, str):
@@ -71,14 +71,14 @@ def check_effects(
             if not study.model.has_time:
                 message = f"the start values do not suit: {effects}"
                 advice = "leave such points out with exclude, or change the start values of tuners"
-            found.append(Problem("C031", where, message, advice))
+            problems.append(Problem("C031", where, message, advice))
             failed = True
             continue
         moved |= setting.moving([p for p in setting.parameters if effects[p].moves])
-        found += _start_values(record, effects)
+        problems += _start_values(record, effects)
     if not failed:
-        found += _idle(study, moved)
-    return found
+        problems += _idle(study, moved)
+    return problems
 
 
 def _start_values(record: Record, effects: Mapping[str, _Effect]) -> Iterable[Problem]:

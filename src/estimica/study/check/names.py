@@ -48,10 +48,10 @@ def model_in_case(study: Study, case: Case) -> Model:
 def check_names(study: Study) -> list[Problem]:
     """Names that are unknown, of the wrong kind, or used twice."""
     known = known_names(study)
-    found = list(_tuners(study, known))
+    problems = list(_tuners(study, known))
     for case in study.active_cases:
-        found += _case(study, case, known_in_case(study, case))
-    return found
+        problems += _case(study, case, known_in_case(study, case))
+    return problems
 
 
 def start_of(study: Study, tuner: Tuner, known: Known) -> float | None:
@@ -258,9 +258,9 @@ def _refused(study: Study, case: Case) -> Problem | None:
         study.model_of(case)
     except EstimicaError as error:
         if error.code != UNKNOWN_INPUT and " has no room " not in error.message:
-            told = error.message.removeprefix(f"case '{case.name}': ")
-            told = told if case.staging else f"inputs: {told}"
-            return Problem(error.code, f"case '{case.name}'", told)
+            message = error.message.removeprefix(f"case '{case.name}': ")
+            message = message if case.staging else f"inputs: {message}"
+            return Problem(error.code, f"case '{case.name}'", message)
     return None
 
 

@@ -32,12 +32,12 @@ def check(study: Study) -> list[Problem]:
 
 def check_file(path: str | PathLike[str]) -> list[Problem]:
     """The same for a study file, with what is wrong with the file itself."""
-    found = examine_file(path)
-    problems = list(found.problems)
-    if found.study is not None:
-        problems += _check(found.study, complete=not problems)
+    examined = examine_file(path)
+    problems = list(examined.problems)
+    if examined.study is not None:
+        problems += _check(examined.study, complete=not problems)
     else:
-        for case in found.cases:
+        for case in examined.cases:
             problems += examine(case)[1] if case.active and case.data is not None else []
     return _unique(problems)
 
@@ -45,37 +45,37 @@ def check_file(path: str | PathLike[str]) -> list[Problem]:
 def _check(study: Study, *, complete: bool) -> list[Problem]:
     """`complete` says that nothing had to be left out, so that what is missing is missing."""
     known = known_names(study)
-    found = check_names(study)
+    problems = check_names(study)
     records: list[Record] = []
     for case in study.active_cases:
         if study.is_design and case.data is None:
             continue  # of a design: nothing was measured
         of_case = known_in_case(study, case)
         inputs = [q.name for q in of_case.values() if q.role == "input"]
-        record, problems = examine(case, has_time=study.model.has_time, inputs=inputs)
+        record, of_record = examine(case, has_time=study.model.has_time, inputs=inputs)
         if study.is_backwards:
-            problems = [p for p in problems if p.code != NO_OUTPUTS]
-        found += problems + list(_doubled_columns(case))
+            of_record = [p for p in of_record if p.code != NO_OUTPUTS]
+        problems += of_record + list(_doubled_columns(case))
         if record is None:
             continue
         if study.model.has_time and not case.is_frequency:
-            found += check_coverage(record)
-        found += check_units(case, of_case)
+            problems += check_coverage(record)
+        problems += check_units(case, of_case)
         if not study.is_backwards:
             names = [t.name for t in study.tuners]
-            found += check_noise(record, study.estimation, names, model_in_case(study, case))
+            problems += check_noise(record, study.estimation, names, model_in_case(study, case))
         records.append(record)
-    found += check_axes(study, records) + check_criterion(study)
+    problems += check_axes(study, records) + check_criterion(study)
     if study.is_backwards:
-        return found
+        return problems
     if complete and (records or not study.is_design):
-        found += _missing(study)
-        if not _errors(found):
-            found += _too_few(study, records)
-    if complete and records and not _errors(found):
+        problems += _missing(study)
+        if not _errors(problems):
+            problems += _too_few(study, records)
+    if complete and records and not _errors(problems):
         calibrated = [r for r in records if r.case.role == "calibrate"]
-        found += check_effects(study, calibrated, known)
-    return found
+        problems += check_effects(study, calibrated, known)
+    return problems
 
 
 def _doubled_columns(case: Case) -> Iterator[Problem]:

@@ -136,20 +136,22 @@ def match_columns(data: Data, wanted: Sequence[Quantity], taken: set[str]) -> di
     A column of another quantity, or one that could mean several variables, is left alone; what is
     found is added to `taken`.
     """
-    found: dict[str, Match] = {}
+    matches: dict[str, Match] = {}
     for alike in (_equal, _equal_but_for_case, _equal_last_part):
         for q in wanted:
-            if q.name in found:
+            if q.name in matches:
                 continue
             near = [c for c in data.names if c not in taken and alike(c, q.name)]
-            rivals = [r for r in wanted if r.name not in found and near and alike(near[0], r.name)]
+            rivals = [
+                r for r in wanted if r.name not in matches and near and alike(near[0], r.name)
+            ]
             if len(near) != 1 or len(rivals) != 1:
                 continue
             change = _change(data.units.get(near[0], ""), q.unit)
             if change is not None:
-                found[q.name] = Match(near[0], change)
+                matches[q.name] = Match(near[0], change)
                 taken.add(near[0])
-    return {q.name: found[q.name] for q in wanted if q.name in found}
+    return {q.name: matches[q.name] for q in wanted if q.name in matches}
 
 
 def proposals(data: Data, q: Quantity, taken: set[str]) -> list[Match]:
@@ -230,9 +232,9 @@ def spectrum_of(data: Data) -> Spectrum | None:
             key = "frequency"
         rest = [n for n in data.names if n != column]
         for names in _PAIRS:
-            found = [(part, _first(rest, p)) for part, p in names]
-            if all(c is not None for _, c in found):
-                return Spectrum(key, column, tuple((p, c) for p, c in found if c is not None))
+            parts = [(part, _first(rest, p)) for part, p in names]
+            if all(c is not None for _, c in parts):
+                return Spectrum(key, column, tuple((p, c) for p, c in parts if c is not None))
     return None
 
 
@@ -274,16 +276,16 @@ def _outputs(model: Model) -> list[str]:
 
 def _columns(inputs: Sequence[str], data: Data, spectrum: Spectrum) -> dict[str, str]:
     """The keys of a response, as a study file has them."""
-    found = dict(spectrum.parts)
-    if "magnitude" in found:
-        decibel = data.units.get(found["magnitude"], "").lower() == "db"
-        radian = data.units.get(found["phase"], "") == "rad"
-        found |= {"magnitude_unit": "dB"} if decibel else {}
-        found |= {"phase_unit": "rad"} if radian else {}
+    keys = dict(spectrum.parts)
+    if "magnitude" in keys:
+        decibel = data.units.get(keys["magnitude"], "").lower() == "db"
+        radian = data.units.get(keys["phase"], "") == "rad"
+        keys |= {"magnitude_unit": "dB"} if decibel else {}
+        keys |= {"phase_unit": "rad"} if radian else {}
     spread = next((n for n in data.names if n.lower() == "sigma"), None)
-    found |= {"sigma": spread} if spread is not None else {}
-    found |= {"input": inputs[0]} if len(inputs) > 1 else {}
-    return found
+    keys |= {"sigma": spread} if spread is not None else {}
+    keys |= {"input": inputs[0]} if len(inputs) > 1 else {}
+    return keys
 
 
 def _first(names: Sequence[str], pattern: re.Pattern[str]) -> str | None:

@@ -101,10 +101,10 @@ def draft(
 def relative(path: str | os.PathLike[str], folder: Path) -> str:
     """A path as a study file in `folder` writes it."""
     try:
-        found = os.path.relpath(path, folder)
+        name = os.path.relpath(path, folder)
     except ValueError:  # on another drive
-        found = os.path.abspath(path)
-    return Path(found).as_posix()
+        name = os.path.abspath(path)
+    return Path(name).as_posix()
 
 
 def require_one_class(source: str) -> None:
@@ -183,12 +183,12 @@ def _idle(model: Model, tried: Sequence[Quantity], cases: Sequence[Columns]) -> 
     """Parameters without effect on the matched outputs, as far as the data can tell."""
     ready = [as_case(c, model) for c in cases]
     study = Study(model, [Tuner(q.name) for q in tried], ready)
-    found = [examine(case, has_time=model.has_time) for case in study.cases]
-    records = [record for record, problems in found if record is not None and not problems]
+    examined = [examine(case, has_time=model.has_time) for case in study.cases]
+    records = [record for record, wrong in examined if record is not None and not wrong]
     if not records:
         return set()
-    told = check_effects(study, records, known_names(study))
-    return {p.where.split("'")[1] for p in told if p.code == NO_EFFECT}
+    problems = check_effects(study, records, known_names(study))
+    return {p.where.split("'")[1] for p in problems if p.code == NO_EFFECT}
 
 
 def _aligned(quantities: Sequence[Quantity], before: str) -> Iterator[str]:
@@ -281,13 +281,15 @@ def _numbers(model: Model, c: Columns, inputs: Sequence[Quantity]) -> Iterator[s
             yield f"{toml_key(q.name)} = 0.0   # {about}"
 
 
-def _columns(c: Columns, quantities: Sequence[Quantity], found: dict[str, Match]) -> Iterator[str]:
-    if any(q.name not in found for q in quantities):
+def _columns(
+    c: Columns, quantities: Sequence[Quantity], matches: dict[str, Match]
+) -> Iterator[str]:
+    if any(q.name not in matches for q in quantities):
         yield "# Take the # away where you know the column."
     for q in quantities:
         about = _comment_of(q)
         after = f"   # {about}" if about else ""
-        match = found.get(q.name)
+        match = matches.get(q.name)
         if match is None:
             near = [_column(m) for m in proposals(c.table.data, q, c.taken)]
             yield from (f"# {toml_key(q.name)} = {column}{after}" for column in near or ['"…"'])
@@ -344,5 +346,5 @@ def _number_of(q: Quantity) -> float | None:
 
 def _columns_listed(data: Data, count: int = 12) -> str:
     """The columns of a table, the first of them."""
-    shown = [name_with_unit(n, data.units.get(n, "")) for n in data.names[:count]]
-    return ", ".join(shown).replace("\n", " ") + (", …" if len(data.names) > count else "")
+    names = [name_with_unit(n, data.units.get(n, "")) for n in data.names[:count]]
+    return ", ".join(names).replace("\n", " ") + (", …" if len(data.names) > count else "")

@@ -131,10 +131,10 @@ def with_own_errors(
             try:
                 original(self, *args, **kwargs)
             except ValidationError as error:
-                found = validation_messages(error, cls)
+                messages = validation_messages(error, cls)
                 given = dict(zip(cls.__dataclass_fields__, args, strict=False)) | kwargs  # type: ignore[attr-defined]
-                told = "; ".join(c.text for c in found)
-                raise kind(found[0].code or code, f"{name(given)}: {told}") from None
+                text = "; ".join(c.text for c in messages)
+                raise kind(messages[0].code or code, f"{name(given)}: {text}") from None
 
         cls.__init__ = __init__  # type: ignore[method-assign, assignment]
         return cls

@@ -33,15 +33,15 @@ class ValidationMessage:
 
 def validation_messages(error: ValidationError, root: object) -> list[ValidationMessage]:
     """All that is wrong, in the order of the fields of `root`."""
-    found = []
+    messages = []
     for e in error.errors(include_url=False):
         place = tuple(p for p in e["loc"] if not (isinstance(p, str) and p.startswith("<")))
         if place and isinstance(place[0], int):  # an argument without its name
             known = list(_keys(root))
             place = (known[place[0]] if place[0] < len(known) else place[0], *place[1:])
         code = e["type"] if _CODE.match(e["type"]) else ""
-        found.append(_told(e, place, root, code))
-    return [c for c in dict.fromkeys(found) if not _follows(c, found)]
+        messages.append(_told(e, place, root, code))
+    return [c for c in dict.fromkeys(messages) if not _follows(c, messages)]
 
 
 def short_value(value: object) -> str:
@@ -164,7 +164,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any], object], str]] = {
     "less_than_equal": _limit("at most", "le"),
     "literal_error": _choice,
     "enum": _choice,
-    "string_type": _instead("a text in quotes"),
+    "string_type": _instead("text in quotes"),
     "string_too_short": lambda *_: "is empty",
     "bool_type": _instead("true or false"),
     "dict_type": _instead("a table { … }"),

@@ -34,15 +34,15 @@ from estimica.study.toml.write import toml_key
 def value_at(text: str, place: Place) -> Any:
     """The value at a place, also inside a short form; None where there is none."""
     data = parse_toml(text)
-    found: Any = data
+    value: Any = data
     for n, step in enumerate(place):
-        inner = value_at_place(found, (step,))
+        inner = value_at_place(value, (step,))
         if inner is NOTHING:
-            inner = (to_full_form(place[:n], found, _case(data, place)) or {}).get(str(step))
+            inner = (to_full_form(place[:n], value, _case(data, place)) or {}).get(str(step))
         if inner is None:
             return None
-        found = inner
-    return deepcopy(found)
+        value = inner
+    return deepcopy(value)
 
 
 def with_value(text: str, place: Place, value: object) -> str:
@@ -74,11 +74,11 @@ def without(text: str, place: Place) -> str:
         del wide[name]
         return put(text, outer, to_short_form(outer, wide))
     text = removed(text, place)
-    found = locate(sections_of(text), place[:-1])
-    if found is not None and found.node is not None:
+    location = locate(sections_of(text), place[:-1])
+    if location is not None and location.node is not None:
         left = value_at_place(parse_toml(text), place[:-1])
         short = to_short_form(place[:-1], left)
-        return text if short is left else with_node(text, found.node, short)
+        return text if short is left else with_node(text, location.node, short)
     return text
 
 
@@ -94,12 +94,12 @@ def renamed(text: str, place: Place, new: str) -> str:
         raise missing_error(place)
     _require_free(new, str(old), holder)
     sections = sections_of(text)
-    found = locate(sections, place)
+    location = locate(sections, place)
     spots = []
-    if found is not None and found.entry is not None:
-        spots = [found.entry.spots[-1]]
-    elif found is not None:
-        spots = [entry.spots[found.depth - 1] for entry in found.dotted]
+    if location is not None and location.entry is not None:
+        spots = [location.entry.spots[-1]]
+    elif location is not None:
+        spots = [entry.spots[location.depth - 1] for entry in location.dotted]
     named = sum(isinstance(step, str) for step in place)
     spots += [s.spots[named - 1] for s in sections if s.place[: len(place)] == place]
     for begin, end in sorted(spots, reverse=True):
@@ -134,8 +134,8 @@ def moved(text: str, place: Place, to: int) -> str:
         raise StudyError("Q073", f"{place_text(outer)} has no position {to + 1}")
     if isinstance(last, str):
         return entry_moved(text, outer, last, to)
-    found = locate(sections_of(text), outer)
-    if found is None or found.node is None:
+    location = locate(sections_of(text), outer)
+    if location is None or location.node is None:
         return item_moved(text, outer, last, to)
     items = [v for k, v in enumerate(holder) if k != last]
     return put(text, outer, [*items[:to], holder[last], *items[to:]])
@@ -146,8 +146,8 @@ def moved(text: str, place: Place, to: int) -> str:
 
 def _case(data: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
     """The case that a place lies in."""
-    found = value_at_place(data, place[:2])
-    return found if isinstance(found, dict) else {}
+    case = value_at_place(data, place[:2])
+    return case if isinstance(case, dict) else {}
 
 
 def _is_inside(outer: object, step: str | int) -> bool:

@@ -95,8 +95,9 @@ def _owner(problem: Problem, data: Mapping[str, Any]) -> Place:
         items = data.get(named[2])
         items = items if isinstance(items, list) else []
         names = [c.get("name") if isinstance(c, dict) else None for c in items]
-        found = [k for k, name in enumerate(names) if name == named[3]]
-        return (named[2], found[-1 if "times" in problem.message else 0]) if found else (named[2],)
+        indices = [k for k, name in enumerate(names) if name == named[3]]
+        which = -1 if "times" in problem.message else 0
+        return (named[2], indices[which]) if indices else (named[2],)
     numbered = _NUMBERED.match(problem.where)
     if numbered:
         return ("case", int(numbered[1]) - 1)

@@ -41,10 +41,10 @@ def read_study(
     Every problem of the file is told in one error. `asked` are entries of tables that come before
     those of the file.
     """
-    found = examine_file(path, asked)
-    raise_all(found.problems)
-    assert found.study is not None
-    return found.study
+    examined = examine_file(path, asked)
+    raise_all(examined.problems)
+    assert examined.study is not None
+    return examined.study
 
 
 def examine_tables(tables: Mapping[str, Any]) -> list[Problem]:
@@ -148,8 +148,8 @@ def _place(content: StudyFile) -> str:
 
 
 def _listed(tables: Mapping[str, Any], name: str) -> list[Any]:
-    found = tables.get(name, [])
-    return found if isinstance(found, list) else []
+    items = tables.get(name, [])
+    return items if isinstance(items, list) else []
 
 
 def _to_compute(content: StudyFile) -> str:
@@ -192,10 +192,10 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _located(message: str) -> str:
-    found = _AT.search(message)
-    if not found:
+    position = _AT.search(message)
+    if not position:
         return message
-    return f"line {found[1]}, column {found[2]}: {_AT.sub('', message)}"
+    return f"line {position[1]}, column {position[2]}: {_AT.sub('', message)}"
 
 
 # --- from tables to values -----------------------------------------------------------------------
@@ -209,9 +209,9 @@ def _content(tables: Mapping[str, Any]) -> tuple[StudyFile, list[Problem]]:
             return _FILE.validate_python(rest), problems
         except ValidationError as error:
             order = list(tables)  # as the user wrote them
-            found = validation_messages(error, StudyFile)
-            found.sort(key=lambda c: order.index(str(c.place[0])) if c.place else -1)
-            problems += [_problem(c, rest, tables) for c in found]
+            messages = validation_messages(error, StudyFile)
+            messages.sort(key=lambda c: order.index(str(c.place[0])) if c.place else -1)
+            problems += [_problem(c, rest, tables) for c in messages]
             rest = _pruned(rest, error)
         except EstimicaError as error:
             problems.append(Problem(error.code, "", error.message))
@@ -230,9 +230,9 @@ def _without_odd_data(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[P
         if isinstance(case, dict) and not isinstance(case.get("data", ""), str)
     ]
     why = "data: write the path of a file, in quotes"
-    told = [Problem("C001", _case(tables, k), why, place=("case", k, "data")) for k in odd]
+    problems = [Problem("C001", _case(tables, k), why, place=("case", k, "data")) for k in odd]
     kept = [case for k, case in enumerate(cases) if k not in odd]
-    return {**tables, "case": kept}, told
+    return {**tables, "case": kept}, problems
 
 
 def _problem(
@@ -285,10 +285,10 @@ def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], l
 
     tables: dict[tuple[str, str | None], Data | EstimicaError] = {}
     cells: list[int] = []
-    found, problems = [], []
+    read, problems = [], []
     for case in cases:
         if case.data is None:
-            found.append(case)
+            read.append(case)
             continue
         path = str(folder / str(case.data))
         key = (path, case.sheet)
@@ -304,5 +304,5 @@ def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], l
         table = tables.get(key)
         if isinstance(table, EstimicaError):
             problems.append(Problem(table.code, f"case '{case.name}'", table.message))
-        found.append(replace(case, data=table if isinstance(table, Data) else path))
-    return tuple(found), problems
+        read.append(replace(case, data=table if isinstance(table, Data) else path))
+    return tuple(read), problems

@@ -92,8 +92,8 @@ class Trust:
     def _entries(self) -> dict[str, Any]:
         """What is kept; a file that cannot be understood trusts nothing."""
         try:
-            found = json.loads(read_text(self.path))
-            entries = found["trusted"]
+            content = json.loads(read_text(self.path))
+            entries = content["trusted"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return {}
         return dict(entries) if isinstance(entries, dict) else {}
@@ -154,14 +154,14 @@ def code_in(tables: Mapping[str, Any], folder: Path) -> dict[str, TrustedCode]:
     All texts are looked at, not only those that name programs today. What cannot be one, or is not
     there, cannot run and is left out: whoever wants it tells what is wrong.
     """
-    found: dict[str, TrustedCode] = {}
+    codes: dict[str, TrustedCode] = {}
     for _, text in texts_with_places(tables):
-        if text not in found and means_code(text):
+        if text not in codes and means_code(text):
             try:
-                found[text] = trusted_code(text, folder)
+                codes[text] = trusted_code(text, folder)
             except CodeRefusedError:
                 continue
-    return found
+    return codes
 
 
 def code_of(
@@ -172,15 +172,15 @@ def code_of(
     `known` is the Python code among them where it was read already.
     """
     python = code_in(tables, folder) if known is None else known
-    found: dict[Path, NamedCode] = {}
+    codes: dict[Path, NamedCode] = {}
     for place, text in texts_with_places(tables):
         where = code_place_text(place, tables)
         listed = python[text].listed(where) if text in python else ()
         for code in (*listed, *_fmus(where, text, folder)):
-            found.setdefault(code.path, code)
+            codes.setdefault(code.path, code)
     for code in _openmodelica(tables.get("model"), folder):
-        found.setdefault(code.path, code)
-    return tuple(found.values())
+        codes.setdefault(code.path, code)
+    return tuple(codes.values())
 
 
 def texts_with_places(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:

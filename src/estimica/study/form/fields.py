@@ -94,8 +94,8 @@ def label_of(name: str) -> str:
 
 def all_fields(field: Field) -> tuple[Field, ...]:
     """The fields of a table, or those of all its options that are tables."""
-    found = {f.name: f for o in reversed(field.options) for f in reversed(o.fields)}
-    return field.fields or tuple(reversed(found.values()))
+    by_name = {f.name: f for o in reversed(field.options) for f in reversed(o.fields)}
+    return field.fields or tuple(reversed(by_name.values()))
 
 
 def field_of_type(name: str, annotation: object, pattern: tuple[str, ...]) -> Field:
@@ -111,8 +111,8 @@ def field_of_type(name: str, annotation: object, pattern: tuple[str, ...]) -> Fi
             field = replace(field, kind=note.kind, offers=note.of or note.kind)
         elif isinstance(note, WithJsonSchema) and note.json_schema and field.kind == "any":
             schema = note.json_schema
-            told = field.description or str(schema.get("description", ""))
-            field = replace(field, kind="text", description=told)
+            description = field.description or str(schema.get("description", ""))
+            field = replace(field, kind="text", description=description)
     return field
 
 
@@ -212,19 +212,19 @@ def _bare(annotation: Any) -> tuple[Any, list[Any]]:
 
 
 def _limits(notes: list[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    told = [m for n in notes for m in (n.metadata if isinstance(n, FieldInfo) else [n])]
-    for note in told:
+    limits: dict[str, Any] = {}
+    marks = [m for n in notes for m in (n.metadata if isinstance(n, FieldInfo) else [n])]
+    for note in marks:
         match note:
             case Gt(gt=value):
-                found |= {"minimum": value, "open_minimum": True}
+                limits |= {"minimum": value, "open_minimum": True}
             case Ge(ge=value):
-                found |= {"minimum": value}
+                limits |= {"minimum": value}
             case Lt(lt=value):
-                found |= {"maximum": value, "open_maximum": True}
+                limits |= {"maximum": value, "open_maximum": True}
             case Le(le=value):
-                found |= {"maximum": value}
-    return found
+                limits |= {"maximum": value}
+    return limits
 
 
 # --- what is typed into a field ------------------------------------------------------------------
@@ -273,15 +273,15 @@ def _number(text: str) -> Any:
 
 
 def _list_from_text(item: Field, text: str) -> Any:
-    found = _as_toml(text, None) if text.startswith("[") else None
-    found = _as_toml(f"[{text}]", None) if found is None else found
-    if found is None:
+    values = _as_toml(text, None) if text.startswith("[") else None
+    values = _as_toml(f"[{text}]", None) if values is None else values
+    if values is None:
         return [
             value_from_text(item, part)
             for part in text.removeprefix("[").removesuffix("]").split(",")
         ]
-    lone = item.kind == "list" and not any(isinstance(v, list) for v in found)
-    return [found] if lone else found
+    lone = item.kind == "list" and not any(isinstance(v, list) for v in values)
+    return [values] if lone else values
 
 
 def _as_toml(text: str, default: Any) -> Any:

@@ -132,11 +132,11 @@ def _places(name: str, problems: list[Problem]) -> list[str]:
     if name in _known():
         return [name]
     anywhere = re.compile(re.escape(name).replace(r"\*", ".+"))
-    found = [place for place in _known() if anywhere.fullmatch(place)]
-    if not found:
+    places = [place for place in _known() if anywhere.fullmatch(place)]
+    if not places:
         hint = did_you_mean(name, _known()) or "; write it as tune.*.start or case.*.inputs"
         problems.append(_problem(f"there is no field '{name}'{hint}"))
-    return found
+    return places
 
 
 def _unknown_fields(place: str, names: Iterable[str]) -> list[Problem]:

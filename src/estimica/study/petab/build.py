@@ -219,12 +219,12 @@ class ObservableBuilder:
 
     def variables(self) -> list[Variable]:
         """Outputs and standard deviations as variables of the model."""
-        found = [
+        observed = [
             Variable(o.name, causality="output", description=f"observable {o.observable.name}")
             for o in self.outputs
         ]
         noises = [n for n in self._noises.values() if n.variable]
-        return found + [Variable(n.variable, description="standard deviation") for n in noises]
+        return observed + [Variable(n.variable, description="standard deviation") for n in noises]
 
     def equations(self) -> list[Equation]:
         """What they are."""

@@ -180,17 +180,17 @@ class _Export:
 
     def _output(self, case: Case, condition: str, m: MeasuredOutput) -> None:
         formula = case.expressions.get(m.name) or self.study.formulas.get(m.name)
-        shown = self._formula(formula, m.name) if formula else self.names[m.name]
+        written = self._formula(formula, m.name) if formula else self.names[m.name]
         noise, overrides = self._noise(m)
         transform = m.transform.text if m.transform is not None else "lin"
         if transform not in ("lin", "log", "log10"):
             raise StudyError(
                 "Q144", f"output '{m.name}': PEtab has no transform '{transform}'; log and log10"
             )
-        key = f"{shown} {noise} {transform} {m.distribution}"
+        key = f"{written} {noise} {transform} {m.distribution}"
         name = self.names[f"observable_{m.name}", key]
         noise = noise.replace("noiseParameter1_", f"noiseParameter1_{name}")
-        self.observables[name] = _Observable(name, shown, noise, transform, m.distribution)
+        self.observables[name] = _Observable(name, written, noise, transform, m.distribution)
         for t, y, s in zip(m.time, m.value, overrides, strict=True):
             self.measurements.append((name, condition, float(t), float(y), s))
 

@@ -89,8 +89,8 @@ def _yaml(path: Path) -> Mapping[str, Any]:
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        said = " ".join(str(error).split())
-        raise StudyError("Q101", f"'{path}' is not readable YAML: {said}") from None
+        reason = " ".join(str(error).split())
+        raise StudyError("Q101", f"'{path}' is not readable YAML: {reason}") from None
     if not isinstance(content, dict) or "format_version" not in content:
         raise StudyError(
             "Q101", f"'{path}' is not a PEtab problem: it has no format_version at its top level"
@@ -121,8 +121,8 @@ def _only(problems: object, path: Path) -> Mapping[str, Any]:
             f"'{path}' holds {len(problems)} problems, and one at a time is read; write a YAML "
             "file for each",
         )
-    found: Mapping[str, Any] = problems[0]
-    return found
+    problem: Mapping[str, Any] = problems[0]
+    return problem
 
 
 def _names(given: object, key: str, path: Path) -> list[str]:

@@ -102,15 +102,15 @@ class Periods:
 
     def _formulas(self) -> dict[tuple[str, int], list[Expression]]:
         """What variables are set to in a later period where it depends on other variables."""
-        found: dict[tuple[str, int], list[Expression]] = {}
+        formulas: dict[tuple[str, int], list[Expression]] = {}
         for experiment in self.problem.experiments.values():
             for k, period in enumerate(experiment.periods[1:], 2):
                 for target, text in period.changes.items():
                     value, name = self.values[text], self.problem.aliases.get(target, target)
-                    known = found.setdefault((name, k), [])
+                    known = formulas.setdefault((name, k), [])
                     if self._changes(value) and value not in known:
                         known.append(value)
-        return found
+        return formulas
 
     def _changes(self, value: Expression) -> bool:
         """Whether a value depends on something that changes in time."""
@@ -174,15 +174,15 @@ class Periods:
 
     def _values(self, v: Variable, first: Mapping[str, Expression]) -> list[Variable]:
         """One parameter for each period, and the variable that is each of them in turn."""
-        found = [replace(v, description="")]
+        variables = [replace(v, description="")]
         for k in range(1, self.targets.count + 1):
             binding = v.binding
             if k > 1 and self.problem.keeps_values:
                 binding = ex.name(self.value_in(v.name, k - 1))
             one = replace(v, name=self.value_in(v.name, k), binding=binding)
-            found.append(_at_first(one, first))
-        found[0] = replace(v, variability=Variability.CONTINUOUS, binding=None)
-        return found
+            variables.append(_at_first(one, first))
+        variables[0] = replace(v, variability=Variability.CONTINUOUS, binding=None)
+        return variables
 
     def _switch(self, name: str) -> Expression:
         value = ex.name(self.value_in(name, self.targets.count))

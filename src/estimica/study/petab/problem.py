@@ -215,7 +215,7 @@ def _observable(row: Row, version: int) -> Observable:
         )
     formula = _cell(row, "observableFormula", "observables")
     noise = row.get("noiseFormula") or f"noiseParameter1_{name}"
-    found = Observable(
+    observable = Observable(
         name,
         formula,
         noise,
@@ -224,7 +224,7 @@ def _observable(row: Row, version: int) -> Observable:
         _split(row.get("observablePlaceholders")),
         _split(row.get("noisePlaceholders")),
     )
-    return found if version == 2 and _names_placeholders(row) else _numbered(found)
+    return observable if version == 2 and _names_placeholders(row) else _numbered(observable)
 
 
 def _names_placeholders(row: Row) -> bool:
@@ -301,13 +301,13 @@ def _simulations(files: Files) -> dict[str, Experiment]:
         }
         for row in files.conditions
     }
-    found: dict[str, Experiment] = {}
+    experiments: dict[str, Experiment] = {}
     for row in files.measurements:
         name = _by_condition(row)
         condition, before = row["simulationConditionId"], row.get("preequilibrationConditionId")
         periods = [] if is_missing(before) else [(-math.inf, str(before))]
         periods.append((0.0, condition))
-        if name in found:
+        if name in experiments:
             continue
         for _, c in periods:
             if c not in changes:
@@ -315,8 +315,8 @@ def _simulations(files: Files) -> dict[str, Experiment]:
                 raise StudyError(
                     "Q110", f"measurements name condition '{c}', which no row has{hint}"
                 )
-        found[name] = Experiment(name, tuple(Period(t, changes[c]) for t, c in periods))
-    return found
+        experiments[name] = Experiment(name, tuple(Period(t, changes[c]) for t, c in periods))
+    return experiments
 
 
 def _experiments(files: Files) -> dict[str, Experiment]:

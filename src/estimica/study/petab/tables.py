@@ -71,18 +71,18 @@ def _tuner(parameter: Parameter) -> dict[str, Any]:
     start = parameter.value
     if math.isnan(start):
         start = _middle(low, high, logarithmic)
-    found: dict[str, Any] = {"start": min(max(start, low), high)}
+    tuner: dict[str, Any] = {"start": min(max(start, low), high)}
     if math.isfinite(low):
-        found["min"] = low
+        tuner["min"] = low
     if math.isfinite(high):
-        found["max"] = high
+        tuner["max"] = high
     if logarithmic:
-        found["scale"] = "log"
+        tuner["scale"] = "log"
     if known.prior:
-        found["prior"] = dict(known.prior)
+        tuner["prior"] = dict(known.prior)
     if known.unused:
-        found["description"] = known.unused
-    return found
+        tuner["description"] = known.unused
+    return tuner
 
 
 def _middle(low: float, high: float, logarithmic: bool) -> float:
@@ -105,37 +105,37 @@ class _Writer:
         """The model's name of a parameter."""
         return self.built.problem.aliases.get(name, name)
 
-    def case(self, name: str, shown: str) -> dict[str, Any]:
+    def case(self, name: str, title: str) -> dict[str, Any]:
         """One experiment as a case."""
         course, samples = self.built.courses[name], self.built.samples[name]
-        found: dict[str, Any] = {"name": shown, "data": f"{_file(shown)}.csv", "time": TIME}
-        found["begin"] = course.begin
+        entry: dict[str, Any] = {"name": title, "data": f"{_file(title)}.csv", "time": TIME}
+        entry["begin"] = course.begin
         outputs = {s.output.name: s.output for s in samples}
-        found["outputs"] = {
+        entry["outputs"] = {
             n: self._output(o, [s for s in samples if s.output is o], course.settings)
             for n, o in outputs.items()
         }
         fix = {n: self._value(e, n) for n, e in course.settings.items()}
         if fix:
-            found["fix"] = fix
-        return found
+            entry["fix"] = fix
+        return entry
 
     def _output(
         self, output: Output, samples: Sequence[Sample], settings: Mapping[str, Expression]
     ) -> dict[str, Any]:
-        found: dict[str, Any] = {"column": output.name}
+        entry: dict[str, Any] = {"column": output.name}
         if output.observable.transformation != "lin":
-            found["transform"] = output.observable.transformation
+            entry["transform"] = output.observable.transformation
         if output.observable.distribution != "normal":
-            found["distribution"] = output.observable.distribution
+            entry["distribution"] = output.observable.distribution
         numbers = {deviation(s) for s in samples}
         if output.noise is not None:
-            found["sigma"] = self._noise(output, settings)
+            entry["sigma"] = self._noise(output, settings)
         elif len(numbers) == 1:
-            found["sigma"] = numbers.pop()
+            entry["sigma"] = numbers.pop()
         else:
-            found["sigma"] = {"column": noise_column(output)}
-        return found
+            entry["sigma"] = {"column": noise_column(output)}
+        return entry
 
     def _noise(self, output: Output, settings: Mapping[str, Expression]) -> str | float:
         """A standard deviation as a formula of tuners and of the output."""

@@ -52,11 +52,11 @@ def values_along(record: Record, name: str, points: Vector, *, has_time: bool) -
         return record.inputs[name].at(points)
     for m in record.outputs:
         if m.name == name:
-            found = np.full(len(points), np.nan)
+            values = np.full(len(points), np.nan)
             place = np.clip(np.searchsorted(m.time, points), 0, len(m.time) - 1)
             there = m.time[place] == points
-            found[there] = m.value[place[there]]
-            return found
+            values[there] = m.value[place[there]]
+            return values
     data = data_of(record.case)
     if name in data.names:
         column = np.asarray(data.column(name), float)
@@ -80,13 +80,13 @@ def check_axes(study: Study, records: Sequence[Record]) -> list[Problem]:
     table = study.tables.get("static")
     if not isinstance(table, Mapping) or not records:
         return []
-    found = []
+    problems = []
     if table.get("by") and not table.get("against"):
         message = "by needs against: which variable to draw against"
-        found.append(Problem("Q041", "[static]", message))
+        problems.append(Problem("Q041", "[static]", message))
     for key in ("against", "by"):
         name = table.get(key)
         if isinstance(name, str) and not any(name in names_along(r) for r in records):
             error = unknown_axis_error(name, records)
-            found.append(Problem(error.code, "[static]", f"{key}: {error.message}"))
-    return found
+            problems.append(Problem(error.code, "[static]", f"{key}: {error.message}"))
+    return problems

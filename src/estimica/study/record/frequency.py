@@ -66,9 +66,9 @@ def examine_response(case: Case, inputs: Sequence[str]) -> tuple[Record | None, 
     point = {n: Signal.constant(v) for n, v in case.inputs.items() if isinstance(v, float)}
     responses = case.columns_of_responses.values()
     used = [c for r in responses for c in (*r.columns, r.sigma) if isinstance(c, str)]
-    told = ignored_cell_problems(where, data, list(dict.fromkeys(used)))
-    notes = tuple(p.message for p in told)
-    return Record(case, 0.0, point, tuple(outputs), notes=notes), problems + told
+    ignored = ignored_cell_problems(where, data, list(dict.fromkeys(used)))
+    notes = tuple(p.message for p in ignored)
+    return Record(case, 0.0, point, tuple(outputs), notes=notes), problems + ignored
 
 
 def transfer_of(
@@ -194,7 +194,7 @@ def _response(columns: ResponseColumns, data: Data) -> Complex:
     first, second = (data.column(c) for c in columns.columns)
     if columns.real is not None:
         imag = second if columns.imag_scale is None else second * columns.imag_scale
-        found = first + 1j * imag
+        response = first + 1j * imag
     else:
         size = 10 ** (first / 20) if columns.magnitude_unit == "dB" else first
         angle = np.deg2rad(second) if columns.phase_unit == "deg" else second
@@ -204,8 +204,8 @@ def _response(columns: ResponseColumns, data: Data) -> Complex:
                 f"column '{columns.magnitude}' is negative; if it is in decibels, write "
                 'magnitude_unit = "dB"',
             )
-        found = size * np.exp(1j * angle)
-    return np.asarray(found * (1.0 if columns.scale is None else columns.scale), np.complex128)
+        response = size * np.exp(1j * angle)
+    return np.asarray(response * (1.0 if columns.scale is None else columns.scale), np.complex128)
 
 
 def _amplitude(

@@ -48,8 +48,8 @@ def prefilter_system(given: Prefilter, time: Vector) -> PrefilterSystem | None:
         raise CaseError("C084", "prefilter: it needs at least two samples")
     step = float(np.median(np.diff(time)))
     if given.transfer is not None:
-        found = _transfer(given, time, step)
-        return None if not found.n else found
+        system = _transfer(given, time, step)
+        return None if not system.n else system
     nyquist = 0.5 / step
     for corner in given.corners:
         if corner >= nyquist:
@@ -62,9 +62,9 @@ def prefilter_system(given: Prefilter, time: Vector) -> PrefilterSystem | None:
 
 
 def _transfer(given: Prefilter, time: Vector, step: float) -> PrefilterSystem:
-    found = _sampled(given.transfer, time, step) or _continuous(given)
-    poles = np.linalg.eigvals(found.A)
-    if found.step is not None:
+    system = _sampled(given.transfer, time, step) or _continuous(given)
+    poles = np.linalg.eigvals(system.A)
+    if system.step is not None:
         unstable = np.abs(poles) >= 1 - 1e-9
         frequency = np.zeros(0)
     else:
@@ -82,7 +82,7 @@ def _transfer(given: Prefilter, time: Vector, step: float) -> PrefilterSystem:
             f"prefilter: the corner of '{given.text}' at {frequency.min():.4g} Hz is not below the "
             f"Nyquist frequency {0.5 / step:g} Hz of the samples; it would change nothing",
         )
-    return found
+    return system
 
 
 def _number(poles: Complex) -> str:
@@ -95,13 +95,13 @@ def _continuous(given: Prefilter) -> PrefilterSystem:
 
     made_by = state_space if is_state_space(given.transfer) else transfer_function
     try:
-        made = made_by(given.transfer)
+        origin = made_by(given.transfer)
     except (ModelError, SourceError) as error:
         raise CaseError("C087", f"prefilter '{given.text}': {error.message}") from None
     try:
-        numbers = made.coefficients()
+        numbers = origin.coefficients()
     except ModelError:
-        unknown = ", ".join(f"'{n}'" for n in made.parameter_names)
+        unknown = ", ".join(f"'{n}'" for n in origin.parameter_names)
         raise CaseError("C087", f"prefilter '{given.text}': write a number for {unknown}") from None
     if numbers.D.shape != (1, 1):
         raise CaseError("C088", "prefilter: it must have one input and one output")
@@ -170,13 +170,13 @@ def _butterworth(given: Prefilter) -> PrefilterSystem:
 def _sections(poles: Complex) -> list[tuple[float, ...]]:
     """(size, damping) of each pair of poles s² + damping s + size², (size,) of a single one."""
     tiny = 1e-9 * np.abs(poles)
-    found: list[tuple[float, ...]] = [
+    sections: list[tuple[float, ...]] = [
         (float(abs(p)), float(-2 * p.real)) for p in poles[poles.imag > tiny]
     ]
     real = np.sort(-poles[np.abs(poles.imag) <= tiny].real)
     for k in range(0, len(real) - 1, 2):
-        found.append((float(np.sqrt(real[k] * real[k + 1])), float(real[k] + real[k + 1])))
-    return [*found, *([(float(real[-1]),)] if len(real) % 2 else [])]
+        sections.append((float(np.sqrt(real[k] * real[k + 1])), float(real[k] + real[k + 1])))
+    return [*sections, *([(float(real[-1]),)] if len(real) % 2 else [])]
 
 
 def _second(size: float, damping: float, powers: int) -> PrefilterSystem:

@@ -137,10 +137,10 @@ def record(case: Case, *, has_time: bool = True, inputs: Sequence[str] = ()) -> 
     Without time, the rows are numbered and inputs have one value for each row. `inputs` are those
     of the model, one of which a frequency response belongs to.
     """
-    found, problems = examine(case, has_time=has_time, inputs=inputs)
+    measured, problems = examine(case, has_time=has_time, inputs=inputs)
     raise_all(problems)
-    assert found is not None
-    return found
+    assert measured is not None
+    return measured
 
 
 def data_of(case: Case) -> Data:
@@ -198,9 +198,9 @@ def _examine(case: Case, has_time: bool) -> tuple[Record | None, list[Problem]]:
     uncertain = _uncertain(case, data, inputs, outputs)
     if uncertain and has_time:
         problems += [_timed(where, m.name) for m in uncertain]
-    told = ignored_cell_problems(where, data, _columns(case)) + _overflowing(where, case, data)
-    notes = tuple(p.message for p in told)
-    return Record(case, begin, inputs, tuple(outputs), uncertain, notes), problems + told
+    ignored = ignored_cell_problems(where, data, _columns(case)) + _overflowing(where, case, data)
+    notes = tuple(p.message for p in ignored)
+    return Record(case, begin, inputs, tuple(outputs), uncertain, notes), problems + ignored
 
 
 def _columns(case: Case) -> list[str]:
@@ -211,7 +211,7 @@ def _columns(case: Case) -> list[str]:
 
 def ignored_cell_problems(where: str, data: Data, columns: Sequence[str]) -> list[Problem]:
     """Cells of these columns that hold something which is not a number."""
-    found = [(name, data.gaps(name)) for name in columns]
+    cells = [(name, data.gaps(name)) for name in columns]
     return [
         Problem(
             "C096",
@@ -219,7 +219,7 @@ def ignored_cell_problems(where: str, data: Data, columns: Sequence[str]) -> lis
             f"column '{name}' of {data.where}: {gaps.in_words}; no sample is taken there",
             warning=True,
         )
-        for name, gaps in found
+        for name, gaps in cells
         if gaps
     ]
 
@@ -227,7 +227,7 @@ def ignored_cell_problems(where: str, data: Data, columns: Sequence[str]) -> lis
 def _overflowing(where: str, case: Case, data: Data) -> list[Problem]:
     """Numbers that scale and offset make too large."""
     given = [*case.columns_of_inputs.values(), *case.columns_of_outputs.values()]
-    found = []
+    problems = []
     for one in given:
         if not isinstance(one, InputColumn | OutputColumn) or one.column not in data.columns:
             continue
@@ -238,8 +238,8 @@ def _overflowing(where: str, case: Case, data: Data) -> list[Problem]:
                 f"column '{one.column}': scale and offset make {len(lost)} values too large to "
                 f"compute with, the first in row {lost[0] + 1}; no sample is taken there"
             )
-            found.append(Problem("C097", where, message, warning=True))
-    return found
+            problems.append(Problem("C097", where, message, warning=True))
+    return problems
 
 
 def _timed(where: str, name: str) -> Problem:
@@ -251,7 +251,7 @@ def _uncertain(
     case: Case, data: Data, inputs: Mapping[str, Signal], outputs: Sequence[MeasuredOutput]
 ) -> tuple[MeasuredOutput, ...]:
     """Inputs with errors, at the points at which some output counts."""
-    found = []
+    uncertain = []
     points = np.unique(np.concatenate([m.time for m in outputs])) if outputs else np.zeros(0)
     for name, given in case.columns_of_inputs.items():
         if isinstance(given, InputColumn) and given.sigma is not None and name in inputs:
@@ -260,8 +260,8 @@ def _uncertain(
             one = MeasuredOutput(
                 name, given.column, unit, points, value, None, given.sigma, None, None, True
             )
-            found.append(one)
-    return tuple(found)
+            uncertain.append(one)
+    return tuple(uncertain)
 
 
 def _gaps(where: str, name: str, signal: Signal, complete: Flags) -> list[Problem]:

@@ -16,22 +16,22 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def study_schema() -> dict[str, Any]:
     """The schema, draft 2020-12, with descriptions and the keys as a study file spells them."""
-    found = TypeAdapter(StudyFile).json_schema(by_alias=True)
-    tuner = found["$defs"]["Tuner"]
+    schema = TypeAdapter(StudyFile).json_schema(by_alias=True)
+    tuner = schema["$defs"]["Tuner"]
     del tuner["properties"]["name"]  # the key of the table
     tuner.pop("required", None)
-    found["properties"]["tune"]["additionalProperties"] = {
+    schema["properties"]["tune"]["additionalProperties"] = {
         "anyOf": [{"type": "number"}, {"$ref": "#/$defs/Tuner"}]
     }
     ordered: tuple[type, ...] = (ModelTable, InputDesignTable)
     for cls, definition in (
-        (StudyFile, found),
-        *((table, found["$defs"][table.__name__]) for table in ordered),
+        (StudyFile, schema),
+        *((table, schema["$defs"][table.__name__]) for table in ordered),
     ):
         order = [f.name.rstrip("_") for f in fields(cls)]
         definition["properties"] = {n: definition["properties"][n] for n in order}
     about = {"$schema": DIALECT, "title": "Estimica study"}
-    return {**_plain(found), **about}
+    return {**_plain(schema), **about}
 
 
 def _plain(value: Any) -> Any:

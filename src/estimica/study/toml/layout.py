@@ -113,9 +113,9 @@ def locate(sections: tuple[Section, ...], place: Place) -> Location | None:
             return Location(section=section)
     for section in sections:
         if section.place == place[: len(section.place)]:
-            found = _among(section, section.entries, place[len(section.place) :])
-            if found:
-                return found
+            location = _among(section, section.entries, place[len(section.place) :])
+            if location:
+                return location
     return None
 
 
@@ -240,12 +240,12 @@ class _Scanner:
 
     def _string(self) -> None:
         for kind in _TEXTS:
-            found = kind.match(self.text, self.at)
-            if found:
-                self.at = found.end()
+            match = kind.match(self.text, self.at)
+            if match:
+                self.at = match.end()
                 return
         raise AssertionError(f"no text at {self.at}")  # tomllib has accepted it
 
     def _skip(self, what: re.Pattern[str]) -> None:
-        found = what.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        match = what.match(self.text, self.at)
+        self.at = match.end() if match else self.at

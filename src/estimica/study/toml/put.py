@@ -76,11 +76,11 @@ def put(text: str, place: Place, value: object) -> str:
         return _put_table(text, place, current, value)
     if _are_alike(current, value):
         return _put_list(text, place, current, list(cast("Sequence[object]", value)))
-    found = locate(sections_of(text), place)
-    if found is not None and found.node is not None:
+    location = locate(sections_of(text), place)
+    if location is not None and location.node is not None:
         headed = len(place) == 1 and _is_tables(value)
         if not headed:
-            return with_node(text, found.node, value)
+            return with_node(text, location.node, value)
     if isinstance(place[-1], int):
         raise _no_table(place[:-1])
     return _created(removed(text, place), place, value)
@@ -121,9 +121,9 @@ def _put_list(text: str, place: Place, current: list[object], value: list[object
 
 def _inserted(text: str, place: Place, at: int, value: object) -> str:
     sections = sections_of(text)
-    found = locate(sections, place)
-    if found is not None and found.node is not None:
-        return with_item(text, found.node, at, value)
+    location = locate(sections, place)
+    if location is not None and location.node is not None:
+        return with_item(text, location.node, at, value)
     size = len(place)
     count = len({s.place[size] for s in sections if s.place[:size] == place})
     before = [s for s in sections if s.place[:size] == place]
@@ -170,28 +170,28 @@ def _added(text: str, outer: Place, key: str, value: object) -> str:
             text = with_section(text, [key], item, len(text), several=True)
         return text
     sections = sections_of(text)
-    found = locate(sections, outer)
-    if found is None:
+    location = locate(sections, outer)
+    if location is None:
         below = next(s for s in sections if s.place[: len(outer)] == outer)
         return with_header(text, [str(s) for s in outer], key, value, below)
-    if found.section is not None:
-        return with_line(text, found.section, key, value)
-    if found.node is not None:
-        return with_key(text, found.node, key, value)
-    assert found.owner is not None
-    like = found.dotted[-1]
-    return with_dotted(text, found.owner, like, found.depth, key, value)
+    if location.section is not None:
+        return with_line(text, location.section, key, value)
+    if location.node is not None:
+        return with_key(text, location.node, key, value)
+    assert location.owner is not None
+    like = location.dotted[-1]
+    return with_dotted(text, location.owner, like, location.depth, key, value)
 
 
 def removed(text: str, place: Place) -> str:
     """The text without what stands at a place, in whatever way it is written."""
     sections = sections_of(text)
-    found = locate(sections, place)
-    if found is not None and isinstance(found.owner, Node):
-        if not found.dotted:
-            return without_part(text, found.owner, found.index)
-        index = (found.owner.entries or ()).index(found.dotted[-1])
-        return removed(without_part(text, found.owner, index), place)
+    location = locate(sections, place)
+    if location is not None and isinstance(location.owner, Node):
+        if not location.dotted:
+            return without_part(text, location.owner, location.index)
+        index = (location.owner.entries or ()).index(location.dotted[-1])
+        return removed(without_part(text, location.owner, index), place)
     size = len(place)
     gone: list[tuple[int, Any, Any]] = [
         (s.begin, without_section, s) for s in sections if size and s.place[:size] == place
@@ -230,15 +230,15 @@ def item_moved(text: str, place: Place, old: int, new: int) -> str:
 
 def entry_moved(text: str, place: Place, key: str, new: int) -> str:
     """The text with a key of a table at another position."""
-    found = locate(sections_of(text), place)
-    if found is None or (found.section is None and found.node is None):
+    location = locate(sections_of(text), place)
+    if location is None or (location.section is None and location.node is None):
         raise StudyError("Q075", f"'{key}' has its place by a dotted key; move it by hand")
-    if found.section is not None:
-        entries = found.section.entries
+    if location.section is not None:
+        entries = location.section.entries
         blocks = [(_above(text, e.begin), line_end(text, e.end)) for e in entries]
     else:
-        assert found.node is not None
-        entries = found.node.entries or ()
+        assert location.node is not None
+        entries = location.node.entries or ()
         blocks = [(e.begin, e.end) for e in entries]
     names = [e.keys[0] for e in entries]
     if names.count(key) != 1 or new >= len(names):
