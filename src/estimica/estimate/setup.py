@@ -34,8 +34,8 @@ from estimica.estimate.objective.total_least_squares import (
 from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
 from estimica.simulate.engine.run import Options
 from estimica.study.case import StartValue
+from estimica.study.check.data import check_noise
 from estimica.study.check.names import formula_problems
-from estimica.study.check.noise import check_noise
 from estimica.study.estimation import Estimation, Solver
 from estimica.study.record.samples import Record, record
 from estimica.study.study import Study

@@ -16,8 +16,14 @@ from estimica.base.files.read import read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
 from estimica.base.problems import Problem
 from estimica.execute.runs.store import Store
-from estimica.study.file.named_code import code_of, code_place_text, texts_with_places
-from estimica.study.file.trust import NamedCode, code_named_in, not_trusted
+from estimica.study.file.trust import (
+    NamedCode,
+    code_named_in,
+    code_of,
+    code_place_text,
+    not_trusted,
+    texts_with_places,
+)
 
 SERVED = "ESTIMICA_SERVED"  # in the environment of a run: the folder that it must stay in
 

@@ -15,8 +15,8 @@ from estimica.apps.web.parts.trust import trust_card
 from estimica.apps.web.session.study import Place, StudySession
 from estimica.apps.web.session.workbench import Workbench
 from estimica.base.errors import EstimicaError, WebError
+from estimica.study.form.fields import text_from_value
 from estimica.study.form.tables import Form
-from estimica.study.form.values import text_from_value
 
 MOST = 50  # lines drawn at first
 FIELDS = ("start", "min", "max", "scale")  # where the team's forms show them

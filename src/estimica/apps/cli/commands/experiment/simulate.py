@@ -16,7 +16,7 @@ from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, req
 from estimica.apps.cli.options import AsJson, ClassName, Fix, Libraries, Source
 from estimica.base.errors import ModelError
 from estimica.base.view import Curves, Page, Section, Table, text, write
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, with_reproduction
 from estimica.simulate.trajectory import Sensitivities, Trajectory
 from estimica.study.fields.counts import SIMULATED
 
