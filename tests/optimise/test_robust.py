@@ -12,7 +12,7 @@ import estimica as es
 from estimica.optimise.criteria.score import DesignPoint
 from estimica.optimise.design import prepare_design
 from estimica.optimise.robust import in_scenario, prepare_any_design, scenarios_of, tail
-from estimica.study.tables.optimise import Distribution, RobustTable, optimise_table
+from estimica.study.tables.optimisation import Distribution, RobustTable, optimise_table
 
 MISS = es.Criterion("miss", "(x - a)^2")
 

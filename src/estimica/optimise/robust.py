@@ -28,7 +28,7 @@ from estimica.optimise.criteria.score import CriterionInCase, DesignPoint, Faile
 from estimica.optimise.design import Design, prepare_design
 from estimica.study.case import Case
 from estimica.study.study import Study
-from estimica.study.tables.optimise import Distribution, OptimiseTable, RobustTable
+from estimica.study.tables.optimisation import Distribution, OptimiseTable, RobustTable
 
 CORNER = 1e-3  # width over which the corner of a tail is rounded, in units of the demand
 MOST = 1000  # scenarios of one design

@@ -25,10 +25,9 @@ from estimica.base.view import (
     status_line,
     without_empty,
 )
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.experiment.free_input.problem.limits import KEPT
 from estimica.experiment.free_input.result import Attempt, Expected, FreeInput
-from estimica.study.summary import study_summary
 
 STRONG, GREY = 1, 7  # of the palette
 TOLD = 0.01  # difference between the search and the engine that is worth a word

@@ -13,7 +13,7 @@ import numpy as np
 from estimica.base.result import finite
 from estimica.base.view import Page, Rounded, Section, Table, name_with_unit, status_line
 from estimica.data.writers import write_table
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.optimise.assess.effects import effects, effects_table, tornado
 from estimica.optimise.assess.pictures import (
     curves,
@@ -29,7 +29,6 @@ from estimica.optimise.assess.pictures import (
 )
 from estimica.optimise.assess.result import AT_LEAST, Assessment, share_of
 from estimica.optimise.criteria.score import CriterionInCase
-from estimica.study.summary import study_summary
 
 MOST_MAPS = 9
 MOST_CLOUDS = 4  # criteria that have a cloud of their own

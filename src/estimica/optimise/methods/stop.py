@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from estimica.base.errors import DesignError
 from estimica.optimise.criteria.score import CriterionInCase
-from estimica.study.tables.optimise import OptimiseTable
+from estimica.study.tables.optimisation import OptimiseTable
 
 FINE, COARSE = 1e-8, 1e-6  # tolerances of formulas, and of what is simulated
 GAIN = 1e-4  # relative, that simulated criteria must gain

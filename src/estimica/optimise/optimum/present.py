@@ -17,10 +17,9 @@ from estimica.base.view import (
     name_with_unit,
     status_line,
 )
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.optimise.criteria.score import CensoredColumn, DesignPoint, Score
 from estimica.optimise.optimum.result import Optimised, at_bound
-from estimica.study.summary import study_summary
 
 ROLES = {
     "minimise": "made small",
