@@ -72,10 +72,10 @@ from .study.case import InputColumn as InputColumn
 from .study.case import OutputColumn as OutputColumn
 from .study.case import StartValue as StartValue
 from .study.criterion import Criterion as Criterion
+from .study.criterion import Indicator as Indicator
 from .study.estimation import Estimation as Estimation
 from .study.estimation import Solver as Solver
 from .study.file.read import read_study as read_study
-from .study.indicator import Indicator as Indicator
 from .study.petab.export import write_petab as write_petab
 from .study.stages import Change as Change
 from .study.study import Study as Study

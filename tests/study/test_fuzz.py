@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from estimica.study.check.run import check_file
+from estimica.study.file import model as model_file
 from estimica.study.file import read as study_file
 
 ODD: list[Any] = [
@@ -58,7 +59,7 @@ def test_odd_values_are_told(study: Callable[..., Path], monkeypatch: pytest.Mon
     }
     tables = tomllib.loads(path.read_text(encoding="utf-8")) | more
     # the model is not what is tried here
-    monkeypatch.setattr(study_file, "_loaded", lambda *_: None)
+    monkeypatch.setattr(model_file, "_loaded", lambda *_: None)
     chance = random.Random(1)
     for _ in range(500):
         odd = changed(changed(tables, chance), chance)
@@ -69,7 +70,7 @@ def test_odd_values_are_told(study: Callable[..., Path], monkeypatch: pytest.Mon
 def test_odd_texts_are_told(study: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     path = study()
     text = path.read_text(encoding="utf-8")
-    monkeypatch.setattr(study_file, "_loaded", lambda *_: None)
+    monkeypatch.setattr(model_file, "_loaded", lambda *_: None)
     chance = random.Random(2)
     for _ in range(400):
         at = chance.randrange(len(text))
