@@ -20,7 +20,7 @@ from estimica.base.view import without_empty
 from estimica.estimate.fit.frequency_pictures import across
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
 from estimica.estimate.fit.result import Fit
-from estimica.execute.reproduction import with_reproduction
+from estimica.estimate.page_frame import study_summary, with_reproduction
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit
 from estimica.infer.covariance.output_spread import (
     Part,
@@ -32,7 +32,6 @@ from estimica.infer.covariance.output_spread import (
 )
 from estimica.infer.covariance.run import require_kind
 from estimica.infer.refit import refuse_input_errors
-from estimica.study.summary import study_summary
 
 
 @dataclass(frozen=True, eq=False)

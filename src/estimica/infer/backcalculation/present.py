@@ -23,11 +23,10 @@ from estimica.base.view import (
     name_with_unit,
     status_line,
 )
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.backcalculation.law import Law
 from estimica.infer.backcalculation.ranking import exclusions_in_words
 from estimica.infer.backcalculation.result import BackCalculation
-from estimica.study.summary import study_summary
 
 MOST_POINTS = 30  # rows of a table
 MOST_FAILED = 8

@@ -19,7 +19,7 @@ from estimica.base.text import rounded, short
 from estimica.base.view import without_empty
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.identify.accuracy import Accuracy, FreeCovariance, accuracy
-from estimica.execute.reproduction import with_reproduction
+from estimica.estimate.page_frame import study_summary, with_reproduction
 from estimica.infer.covariance.linearisation import LinearisedFit, linearise_fit, require_estimate
 from estimica.infer.covariance.score import (
     coloured_score_covariance,
@@ -27,7 +27,6 @@ from estimica.infer.covariance.score import (
     white_score_covariance,
 )
 from estimica.infer.refit import refuse_input_errors
-from estimica.study.summary import study_summary
 
 #: memories that a record must hold for intervals of kind "hac" to cover by 92 % and more: with four
 #: of them they covered by 82 to 94 % in simulated experiments

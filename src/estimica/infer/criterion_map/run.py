@@ -13,7 +13,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
-from estimica.base.result import Outcome, Result
+from estimica.base.result import Result
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.fit.result import Fit

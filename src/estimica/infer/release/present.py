@@ -11,10 +11,9 @@ from estimica.base.result import finite
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import Bar, Bars, Curves, Page, Rounded, Section, Table
 from estimica.estimate.fit.pictures import picture as fit_picture
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.release.result import Candidate, Release, SearchEnd, Step
 from estimica.infer.release.search import alike
-from estimica.study.summary import study_summary
 
 _ABOUT = (
     "In each step the null model, what has been found so far, is compared with candidates in which "

@@ -28,11 +28,10 @@ from estimica.base.view import (
     without_empty,
 )
 from estimica.estimate.fit.result import Fit
-from estimica.execute.reproduction import ANSWER, with_reproduction
+from estimica.estimate.page_frame import ANSWER, study_summary, with_reproduction
 from estimica.infer.residuals import hypothesis_tests as tests
 from estimica.infer.residuals.output import OutputResiduals
 from estimica.infer.residuals.run import ResidualAnalysis, residuals
-from estimica.study.summary import study_summary
 
 HEADINGS = {
     "residuals": ("Over time", "Simulated − measured, with the band of two standard deviations."),
