@@ -13,7 +13,7 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
-from estimica.base.result import Result
+from estimica.base.result import Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.scoring import Scales
 from estimica.estimate.fit.result import Fit
@@ -25,7 +25,7 @@ from estimica.estimate.search.methods import METHODS
 from estimica.estimate.search.minimise import minimise
 from estimica.estimate.setup import Setup, prepare
 from estimica.estimate.unknowns import Unknown, Unknowns
-from estimica.execute.outcome import Outcome as PieceOutcome
+from estimica.execute.outcome import ItemOutcome
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.executor import executor as executor_of
 from estimica.infer.criterion_map.hessian import Kind, curvature, unsimulated
@@ -288,7 +288,7 @@ def _rows(
     build = partial(_task, task.setup.study, scales, task.start, task.places, task.x, task.refit)
     count = itertools.count(1)
 
-    def tell(index: int, outcome: PieceOutcome[Row]) -> None:
+    def tell(index: int, outcome: ItemOutcome[Row]) -> None:
         if progress:
             progress(next(count), len(y))
 
