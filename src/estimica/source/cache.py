@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from estimica import flat
-from estimica.base.collector import garbage_collection_paused
+from estimica.base.process import garbage_collection_paused
 from estimica.flat.serialise import FORMAT, from_json, to_json
 from estimica.flat.system import FlatSystem
 from estimica.source.rumoca.process import RUMOCA_VERSION

@@ -11,14 +11,19 @@ from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import FlatSystem, Variability
-from estimica.source.base_modelica.text import base_text
+from estimica.source.base_modelica.document import base_text
 from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.decode.origins import SourceFiles, source_number
 from estimica.source.decode.system import decode
 from estimica.source.function_model import function_as_model, is_function
 from estimica.source.limits import LoadLimits, load_limits, load_seconds
-from estimica.source.modifiers import FixedValue, check_fixed_names
-from estimica.source.request import Request, check_class, read_request
+from estimica.source.request import (
+    FixedValue,
+    Request,
+    check_class,
+    check_fixed_names,
+    read_request,
+)
 from estimica.source.rumoca.attempt import Attempt
 from estimica.source.rumoca.derivative_functions import mark_derivatives
 from estimica.source.rumoca.diagnostics import explained, may_lack_files, unknown_names

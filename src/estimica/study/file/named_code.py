@@ -10,7 +10,7 @@ from typing import Any
 from estimica.base.code.consent import NamedCode
 from estimica.base.code.reference import CodeRefusedError, means_code, means_fmu
 from estimica.base.code.trusted import TrustedCode, trusted_code
-from estimica.base.files.regular import open_regular
+from estimica.base.files.read import open_regular
 from estimica.source.openmodelica.files import modelica_code
 
 __all__ = ["NamedCode", "code_in", "code_of", "code_place_text", "texts_with_places"]

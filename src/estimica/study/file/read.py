@@ -21,7 +21,7 @@ from estimica.base.problems import Problem, raise_all
 from estimica.base.suggest import did_you_mean_file
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
-from estimica.structure.causality.back import BackCausality
+from estimica.structure.causality.redefinition import BackCausality
 from estimica.study.case import Case
 from estimica.study.fields.messages import ValidationMessage, validation_messages
 from estimica.study.file.named_code import code_in, code_of
@@ -283,7 +283,7 @@ def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]
 def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], list[Problem]]:
     """The cases with their tables; a file that several use is read once."""
     from estimica.data.readers import read_data
-    from estimica.data.size import require_total_cells
+    from estimica.data.requirements import require_total_cells
 
     tables: dict[tuple[str, str | None], Data | EstimicaError] = {}
     cells: list[int] = []

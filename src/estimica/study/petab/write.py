@@ -9,7 +9,7 @@ from typing import Any
 
 from estimica.base.files.write import make_folder, write_text
 from estimica.data.writers import write_csv
-from estimica.flat.class_text import write_class
+from estimica.flat.modelica_text import write_class
 from estimica.study.petab.tables import PetabStudy
 from estimica.study.toml.write import toml_key, toml_value
 
