@@ -30,11 +30,10 @@ from estimica.source.base_modelica.variables import (
     qualified,
     qualified_node,
 )
+from estimica.source.decode.sections import FlatSections, add_section
 from estimica.source.interpreter.expressions import Interpreter
 from estimica.source.interpreter.values import MOST_ELEMENTS, Value, ValueMismatch, is_array
 from estimica.source.request import FixedValue
-from estimica.source.rumoca.hidden import FlatSections
-from estimica.source.rumoca.hidden_sections import add_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

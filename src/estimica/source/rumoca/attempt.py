@@ -15,8 +15,8 @@ from estimica.source.interpreter.expressions import Interpreter
 from estimica.source.interpreter.values import ValueMismatch
 from estimica.source.libraries.package_text import read_text
 from estimica.source.request import WRAPPER, FixedValue, Request, wrapper_text
-from estimica.source.rumoca.hidden import PADDING, Hidden, Hiding, hide
-from estimica.source.syntax.nodes import BUILTINS
+from estimica.source.rumoca.hidden import Hidden, Hiding, hide
+from estimica.source.syntax.nodes import BUILTINS, PADDING
 from estimica.source.syntax.outline import Outline, outline
 from estimica.source.syntax.parser import Node, ParseFailure, Parser
 
