@@ -132,7 +132,7 @@ def test_files_of_users_have_one_door() -> None:
         "apps/cli/commands/design/live_page.py",  # written by the run
         "apps/web/downloads.py",  # written a moment before
         "apps/web/jobs/job.py",  # printed by a run
-        "base/files/regular.py",  # the lock of the door
+        "base/files/read.py",  # the lock of the door
         "simulate/fmu/archive.py",  # what it has unpacked itself
         "execute/runs/process_identity.py",  # of the system
         "report/html.py",  # comes with the package

@@ -1,10 +1,14 @@
-"""Results show themselves through the registry, without importing what draws them."""
+"""Results show themselves through the table of presenters, without importing what draws them."""
 
 from __future__ import annotations
+
+import inspect
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from estimica.base import presenters
 from estimica.base import view as show
 from estimica.base.view import Curve, Curves, Form, Panel, Table
 
@@ -36,9 +40,35 @@ def test_everything_that_can_be_shown_has_a_renderer(shown: Curves | Table, form
     assert show.render(shown, form) is not None
 
 
-def test_a_registered_renderer_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(show._renderers, (Table, Form.TEXT), lambda table: table.columns[0])
-    assert show.text(Table(("only",), ())) == "only"
+def test_the_presenter_of_the_table_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(presenters.RENDERERS["Table"], Form.TEXT, "builtins:repr")
+    table = Table(("only",), ())
+    assert show.text(table) == repr(table)
+
+
+def test_every_kind_of_thing_to_see_has_all_forms() -> None:
+    kinds = {kind.__name__ for kind in get_args(show.ViewElement)}
+    assert set(presenters.RENDERERS) == kinds
+    for kind, forms in presenters.RENDERERS.items():
+        assert set(forms) == set(Form), kind
+
+
+def _presenter_names() -> list[str]:
+    named = [presenters.PAGE_WRITER, presenters.FIGURE_WRITER]
+    for forms in presenters.RENDERERS.values():
+        named += forms.values()
+    for table in (presenters.SECTIONS, presenters.REMARKS):
+        for names in table.values():
+            named += names
+    return list(dict.fromkeys(named))
+
+
+@pytest.mark.parametrize("name", _presenter_names())
+def test_every_presenter_is_a_function_of_its_module(name: str) -> None:
+    module, _, function = name.partition(":")
+    named = presenters.presenter(name)
+    assert inspect.isfunction(named)
+    assert (named.__module__, named.__name__) == (module, function)
 
 
 def test_a_rounded_number_keeps_its_value_and_travels() -> None:

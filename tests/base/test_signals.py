@@ -51,7 +51,7 @@ def test_nan_means_not_sampled():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("three", "no number"),
+        ("three", "is not a number"),
         (float("nan"), "not finite"),
         (([0, 1], [1]), "2 times but 1 values"),
         (([0, 2, 1], [1, 1, 1]), "time goes back from 2 to 1"),

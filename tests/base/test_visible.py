@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from estimica.base.visible import is_visible, visible
+from estimica.base.visible import is_visible, visible, visible_line
 
 #: marks of scripts that are drawn, although Unicode calls them formats, or has not named them
 DRAWN = {
@@ -41,6 +41,10 @@ def test_what_is_not_seen_becomes_its_code(raw: str, shown: str) -> None:
 def test_what_is_seen_stays(text: str) -> None:
     assert visible(text) == text
     assert is_visible(text)
+
+
+def test_a_name_stays_in_its_line() -> None:
+    assert visible_line("a\tb\r\nc\x1b\u202e ä") == "a\\u0009b\\u000d\\u000ac\\u001b\\u202e ä"
 
 
 def test_every_control_format_and_surrogate_of_unicode_is_caught() -> None:

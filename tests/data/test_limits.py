@@ -18,7 +18,7 @@ import scipy.io
 
 from estimica.base.errors import DataError
 from estimica.data.readers import read_data
-from estimica.data.size import cell_limit, require_cells
+from estimica.data.requirements import cell_limit, require_cells
 from estimica.study.file.read import examine_file
 
 h5py = pytest.importorskip("h5py")

@@ -212,7 +212,7 @@ def test_wrong_criterion_is_named(criterion: str, text: str) -> None:
             "argument 'weigth' is none of .* did you mean 'weight'",
         ),
         ("def other(residual):\n    return residual\n", "has no function 'score'"),
-        ("import nothing_of_that_name\n", "ModuleNotFoundError in"),
+        ("import nothing_of_that_name\n", "'mine.py' raised ModuleNotFoundError while it was read"),
     ],
 )
 def test_mistakes_in_the_users_function_are_named(tmp_path: Path, code: str, text: str) -> None:

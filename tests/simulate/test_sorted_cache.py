@@ -14,7 +14,7 @@ from estimica.simulate.modelica import sorted_cache
 from estimica.source.load import load_flat
 from estimica.structure.archive import from_archive, to_archive
 from estimica.structure.causality.redefinition import Causality
-from estimica.structure.sort_redefined import sort_redefined
+from estimica.structure.sort import sort_redefined
 
 TEXT = """
 model Plant

@@ -15,8 +15,8 @@ import estimica as es
 from estimica.base.arrays import Vector
 from estimica.base.errors import EstimicaError, SourceError, UnsupportedError
 from estimica.flat.system import StateSelect, Variability
+from estimica.source.base_modelica.document import base_text
 from estimica.source.base_modelica.load import base_modelica_system
-from estimica.source.base_modelica.text import base_text
 from estimica.source.load import load_flat
 
 FOLDER = Path(__file__).with_name("base_modelica")

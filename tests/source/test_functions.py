@@ -254,6 +254,6 @@ def test_what_the_reader_of_the_flat_model_cannot_take_is_told(
     def broken(*_: object) -> None:
         raise KeyError("p")
 
-    monkeypatch.setattr("estimica.source.load._decoded", broken)
+    monkeypatch.setattr("estimica.source.rumoca.load._decoded", broken)
     with pytest.raises(SourceError, match=r"S034: class 'M' \(text\): .*KeyError: 'p'"):
         load_flat("model M Real y = time; end M;", cache=False)

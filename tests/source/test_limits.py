@@ -9,9 +9,9 @@ import pytest
 
 from estimica.base.errors import SourceError
 from estimica.source import limits
-from estimica.source import load as load_module
 from estimica.source.limits import LoadLimits, check_limits, load_limits, resident_bytes
 from estimica.source.load import load_flat
+from estimica.source.rumoca import load as load_module
 from estimica.source.rumoca import process as flattener
 from estimica.source.rumoca.process import Refusal, flatten
 

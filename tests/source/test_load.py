@@ -258,7 +258,7 @@ def entries(cache: Path) -> list[Path]:
 
 def test_second_load_comes_from_the_cache(cache: Path, monkeypatch) -> None:
     first = load_flat(PLAIN)
-    monkeypatch.setattr("estimica.source.load.flatten", None)
+    monkeypatch.setattr("estimica.source.rumoca.load.flatten", None)
     assert load_flat(PLAIN) == first
     assert len(entries(cache)) == 1
 

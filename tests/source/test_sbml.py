@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from estimica.base.errors import SourceError, UnsupportedError
-from estimica.flat.class_text import write_class
+from estimica.flat.modelica_text import write_class
 from estimica.flat.system import FlatSystem
 from estimica.simulate.engine.run import Options
 from estimica.simulate.load import load_model

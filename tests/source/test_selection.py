@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from estimica.base.errors import SourceError
-from estimica.source import load as load_module
 from estimica.source.libraries.search import Library
 from estimica.source.load import load_flat
+from estimica.source.rumoca import load as load_module
 from estimica.source.rumoca.selection import selected
 
 FILES = {

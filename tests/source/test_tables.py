@@ -9,7 +9,12 @@ from scipy.interpolate import Akima1DInterpolator
 from estimica.flat import expression as ex
 from estimica.flat.evaluate import evaluate
 from estimica.source.interpreter.expressions import Interpreter
-from estimica.source.interpreter.tables import Extrapolation, Smoothness, Table, interpolate
+from estimica.source.interpreter.external_functions import (
+    Extrapolation,
+    Smoothness,
+    Table,
+    interpolate,
+)
 
 X = np.array([0.0, 1.0, 2.5, 3.0, 5.0])
 Y = np.array([1.0, 3.0, 2.0, 2.5, -1.0])

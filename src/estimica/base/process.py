@@ -1,14 +1,19 @@
-"""How a Python process of our own is started: no file of some folder stands in for a module."""
+"""How a Python process of our own is started, ends with its parent, and pauses its collector.
+
+No file of some folder stands in for a module.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import sysconfig
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _PACKAGES = Path(__file__).parents[2]  # the folder that this package lies in
@@ -96,3 +101,15 @@ def leave_current_folder() -> None:
 def _python_path() -> list[str]:
     given = os.environ.get("PYTHONPATH")
     return given.split(os.pathsep) if given else []
+
+
+@contextmanager
+def garbage_collection_paused() -> Iterator[None]:
+    """The collector would look through growing tables again and again, and find nothing."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

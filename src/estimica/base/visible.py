@@ -20,6 +20,7 @@ _HIDDEN = (
 )
 #: a return alone goes back to the beginning of a line and overwrites it
 _PATTERN = re.compile(f"[{_HIDDEN}]|\r(?!\n)")
+_IN_LINE = re.compile(f"[{_HIDDEN}\t\n\r]")
 
 
 def visible(text: str) -> str:
@@ -28,6 +29,11 @@ def visible(text: str) -> str:
     The code is what TOML, JSON and Python write for the same character.
     """
     return text if text.isascii() and text.isprintable() else _PATTERN.sub(_code, text)
+
+
+def visible_line(text: str) -> str:
+    """The same in one line: tabs and line ends are codes too, so that nobody's name adds a line."""
+    return text if text.isascii() and text.isprintable() else _IN_LINE.sub(_code, text)
 
 
 def is_visible(text: str) -> bool:

@@ -11,13 +11,13 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.signals import Signal
-from estimica.data.complex_columns import real_and_imaginary_names
-from estimica.data.dates import NotADate
 from estimica.data.frames import (
+    NotADate,
     NotNumeric,
     data_from_frame,
     is_time_index,
     numbers_of,
+    real_and_imaginary_names,
     uncounted_cells_of,
 )
 from estimica.data.headers import column_names

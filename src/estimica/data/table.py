@@ -13,7 +13,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.suggest import did_you_mean
 from estimica.base.view import name_with_unit
-from estimica.data.gaps import UncountedCells
+from estimica.data.cells import UncountedCells
 from estimica.data.headers import split_unit
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.files.write import atomic_replacement
-from estimica.data.extras import import_extra
 from estimica.data.headers import split_unit
+from estimica.data.requirements import import_extra
 
 CHUNK = 10_000  # rows that are turned into text at once
 

@@ -1,13 +1,13 @@
-"""Expressions and equations as Modelica text, with no more brackets than needed."""
+"""The flat form as Modelica text: expressions with no more brackets than needed, whole classes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Equation
+from estimica.flat.system import Branch, Equation, FlatSystem, Kind, Variability, Variable, When
 
 # How tightly each operator binds; Modelica's `^` does not associate, and unary minus stands at the
 # level of addition.
@@ -211,3 +211,65 @@ def _number(value: float) -> Piece:
         raise ValueError(f"{value} has no Modelica text")
     text = repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
     return (text, _ATOM) if value >= 0 and not text.startswith("-") else (text, _SUM)
+
+
+_PREFIX = {
+    Variability.CONSTANT: "constant ",
+    Variability.PARAMETER: "parameter ",
+    Variability.DISCRETE: "discrete ",
+}
+
+
+def write_class(flat: FlatSystem) -> str:
+    """The class with its declarations, equations and when-clauses, all variables real."""
+    odd = [v.name for v in flat.variables if v.kind is not Kind.REAL]
+    assert not odd, f"only real variables are written, not {odd[:3]}"
+    lines = [f"model {identifier(flat.name)}{_comment(flat.description)}"]
+    lines += [f"  {_declared(v)};" for v in flat.variables]
+    if flat.initial_equations:
+        lines.append("initial equation")
+        lines += [f"  {write_equation(e)};" for e in flat.initial_equations]
+    lines.append("equation")
+    lines += [f"  {write_equation(e)};" for e in flat.equations]
+    for when in flat.whens:
+        lines += _when(when)
+    return "\n".join([*lines, f"end {identifier(flat.name)};", ""])
+
+
+def _declared(v: Variable) -> str:
+    prefix = _PREFIX.get(v.variability, "")
+    if v.causality in ("input", "output"):
+        prefix = f"{v.causality} {prefix}"
+    attributes = []
+    if v.start is not None:
+        attributes.append(f"start = {write_expression(v.start)}")
+        attributes += ["fixed = true"] if v.fixed else []
+    if v.unit:
+        attributes.append(f'unit = "{_quoted(v.unit)}"')
+    inner = f"({', '.join(attributes)})" if attributes else ""
+    value = f" = {write_expression(v.binding)}" if v.binding is not None else ""
+    return f"{prefix}Real {identifier(v.name)}{inner}{value}{_comment(v.description)}"
+
+
+def _when(when: When) -> Iterable[str]:
+    for k, branch in enumerate(when.branches):
+        yield f"  {'when' if k == 0 else 'elsewhen'} {_condition(branch)} then"
+        for action in branch.actions:
+            value = write_expression(action.value)
+            target = identifier(action.target)
+            yield f"    reinit({target}, {value});" if action.reinit else f"    {target} = {value};"
+    yield "  end when;"
+
+
+def _condition(branch: Branch) -> str:
+    texts = [write_truth(c) for c in branch.conditions]
+    return texts[0] if len(texts) == 1 else f"{{{', '.join(texts)}}}"
+
+
+def _comment(words: str) -> str:
+    return f' "{_quoted(words)}"' if words else ""
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return " ".join(escaped.split())

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from estimica.simulate.fmu.model import FmuModel
     from estimica.simulate.function.model import FunctionModel
     from estimica.simulate.modelica.model import ModelicaModel
-    from estimica.structure.causality.back import BackCausality
-    from estimica.structure.causality.redefinition import Names
+    from estimica.structure.causality.redefinition import BackCausality, Names
 
 Fixed = Mapping[str, float | bool | int | str]
 

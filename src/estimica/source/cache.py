@@ -13,10 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from estimica import flat
-from estimica.base.collector import garbage_collection_paused
+from estimica.base.process import garbage_collection_paused
 from estimica.flat.serialise import FORMAT, from_json, to_json
 from estimica.flat.system import FlatSystem
-from estimica.source.rumoca.process import RUMOCA_VERSION
 
 #: entries beyond this number, or beyond so many bytes, are dropped: those not used for longest
 MAX_ENTRIES = 400
@@ -41,7 +40,8 @@ def cache_folder() -> Path:
 def key_of(*parts: object) -> str:
     """A name for an entry that depends on `parts` and on the versions of all that made it."""
     rooms = Path(__file__).parent, Path(flat.__file__).parent
-    versions = (FORMAT, code_version(*rooms), RUMOCA_VERSION)
+    # the code of this room also says which version of the compiler is used
+    versions = (FORMAT, code_version(*rooms))
     return hashlib.sha256(repr((versions, parts)).encode()).hexdigest()
 
 

@@ -1,15 +1,20 @@
-"""The order in which parameters follow from each other, and their values as the model stands."""
+"""The order in which parameters follow from each other, and their values as the model stands.
+
+Free parameters that an initial equation states outright become bound to that value first:
+`parameter Real k(fixed=false); initial equation k = 2*c;` needs no search, k follows from c in
+every run, and so do its derivatives.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression
-from estimica.flat.system import FlatSystem, Kind, Variability, Variable
+from estimica.flat.system import Equation, FlatSystem, Kind, Variability, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +122,49 @@ def _values(
         e = bindings.get(name) or flat.by_name[name].start
         values[name] = math.nan if e is None else evaluate(e, values=EvaluationPoint(names=values))
     return values
+
+
+def bind_free_parameters(flat: FlatSystem) -> FlatSystem:
+    """The system with every free parameter bound that an initial equation gives explicitly."""
+    free = {v.name for v in flat.variables if _is_free(v) and v.kind is Kind.REAL}
+    if not free:
+        return flat
+    constant = (Variability.PARAMETER, Variability.CONSTANT)
+    parameters = {v.name for v in flat.variables if v.variability in constant}
+    bound: dict[str, Expression] = {}
+    remaining = list(flat.initial_equations)
+    while True:
+        for e in remaining:
+            found = _given(e, free - set(bound), parameters, set(bound))
+            if found is not None:
+                bound[found[0]] = found[1]
+                remaining.remove(e)
+                break
+        else:
+            break
+    if not bound:
+        return flat
+    variables = tuple(
+        replace(v, binding=bound[v.name], fixed=True, final=True) if v.name in bound else v
+        for v in flat.variables
+    )
+    return replace(flat, variables=variables, initial_equations=tuple(remaining))
+
+
+def _given(
+    e: Equation, free: set[str], parameters: set[str], bound: set[str]
+) -> tuple[str, Expression] | None:
+    """(name, value) where `e` reads name = value, and the value needs nothing still free."""
+    for side, other in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+        if side.op != "name" or side.target not in free:
+            continue
+        leaves = [leaf for leaf in ex.walk(other) if leaf.op in ex.LEAVES and leaf.op != "const"]
+        known = all(
+            leaf.op == "name"
+            and leaf.target in parameters
+            and (leaf.target not in free or leaf.target in bound)
+            for leaf in leaves
+        )
+        if known:
+            return side.target, other
+    return None

@@ -13,10 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-
-def visible(text: str) -> str:
-    """A name of somebody else's in one line, without characters that rule a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+from estimica.base.visible import visible_line
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,8 @@ class NamedCode:
     @property
     def text(self) -> str:
         """In words, with the beginning of the hash."""
-        place = f" in {visible(self.where)}" if self.where else ""
-        return f"{self.kind} '{visible(self.name)}' (sha256 {self.sha256[:12]}…){place}"
+        place = f" in {visible_line(self.where)}" if self.where else ""
+        return f"{self.kind} '{visible_line(self.name)}' (sha256 {self.sha256[:12]}…){place}"
 
 
 class Guard(Protocol):

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from estimica.base.code.consent import NamedCode
 from estimica.base.code.reference import CodeRefusedError, code_reference
-from estimica.base.files.regular import open_regular
+from estimica.base.files.read import open_regular
 
 MOST = 5_000  # files of one package that are taken along; the largest packages have some thousands
 LARGEST = 256 << 20  # bytes of one file, and of all together: native libraries have tens of MB

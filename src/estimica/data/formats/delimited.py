@@ -23,7 +23,7 @@ from estimica.data.formats.dialect import (
     split_line,
 )
 from estimica.data.frames import data_from_columns
-from estimica.data.size import cell_limit, require_bytes, require_cells
+from estimica.data.requirements import cell_limit, require_bytes, require_cells
 from estimica.data.table import Data
 
 if TYPE_CHECKING:

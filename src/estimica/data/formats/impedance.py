@@ -17,7 +17,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file, read_text
 from estimica.data.headers import column_names
-from estimica.data.size import cell_limit, require_bytes
+from estimica.data.requirements import cell_limit, require_bytes
 from estimica.data.table import Data
 
 SUFFIXES = (".z", ".mpt", ".dta")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from estimica.base.errors import DataError
-from estimica.data.size import cell_limit, require_total_cells
+from estimica.data.requirements import cell_limit, require_total_cells
 
 _HEADER = 128  # bytes of text, version and byte order
 _MATRIX, _COMPRESSED = 14, 15

@@ -9,9 +9,8 @@ from typing import Any, BinaryIO
 
 from estimica.base.errors import DataError
 from estimica.base.files.read import open_file
-from estimica.data.extras import import_extra
 from estimica.data.frames import data_from_frame
-from estimica.data.size import cell_limit, require_cells, too_many_cells_error
+from estimica.data.requirements import cell_limit, import_extra, require_cells, too_many_cells_error
 from estimica.data.table import Data
 
 #: cells as which a text counts: a string of its own while its column is looked at

@@ -16,10 +16,10 @@ from typing import ClassVar
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.base.code.load import load_function
 from estimica.base.code.reference import CodeRefusedError, means_code
-from estimica.base.code.run import run_code
 from estimica.base.code.trusted import TrustedCode, trusted_code
-from estimica.base.errors import EstimicaError, FitError
+from estimica.base.errors import FitError
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.loss import FLOOR
@@ -190,27 +190,9 @@ def _beside_nothing(text: str) -> TrustedCode:
 
 def _load(text: str, code_for: Callable[[str], TrustedCode]) -> Callable[..., object]:
     try:
-        code = code_for(text)
+        return load_function(code_for(text)).call
     except CodeRefusedError as error:
         raise FitError("F022", f"criterion '{text}': {error}") from None
-    if not code.function:
-        raise FitError("F022", f"criterion '{text}': name the function, as file.py:function")
-    try:
-        found = run_code(code).names
-    except EstimicaError:
-        raise
-    except Exception as error:  # the user's code may raise anything
-        kind, file = type(error).__name__, code.folder / code.entry.name
-        raise FitError("F022", f"criterion '{text}': {kind} in '{file}': {error}") from None
-    if not callable(found.get(code.function)):
-        known = [n for n, v in found.items() if callable(v) and not n.startswith("_")]
-        raise FitError(
-            "F022",
-            f"criterion '{text}': '{code.entry.name}' has no function '{code.function}'"
-            f"{did_you_mean(code.function, known)}",
-        )
-    function: Callable[..., object] = found[code.function]
-    return function
 
 
 def _known(block: Block, residual: Vector) -> dict[str, Vector]:

@@ -14,7 +14,7 @@ from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import Model
 from estimica.data.table import Data
-from estimica.structure.causality.back import BackCausality
+from estimica.structure.causality.redefinition import BackCausality
 from estimica.study.case import Case, InputColumn
 from estimica.study.record.samples import data_of, examine, stamps_of
 from estimica.study.study import Study

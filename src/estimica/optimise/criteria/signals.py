@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from estimica.base.arrays import Vector
+from estimica.base.code.load import load_function
 from estimica.base.code.reference import CodeRefusedError
-from estimica.base.code.run import run_code
 from estimica.base.code.trusted import TrustedCode, trusted_code
-from estimica.base.errors import DesignError, EstimicaError
+from estimica.base.errors import DesignError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
 from estimica.compiled.model.interface import VARYING_ROLES, Model
@@ -142,24 +142,9 @@ def trajectory_function(
 ) -> TrajectoryFunction:
     """The function that `file.py:function` names; `code_for` gives its code."""
     text = criterion.function or ""
-    where = f"criterion '{criterion.name}'"
     try:
         code = code_for(text) if code_for else trusted_code(text, Path())
+        call = load_function(code).call
     except CodeRefusedError as error:
-        raise DesignError("O039", f"{where}: {error}") from None
-    if not code.function:
-        raise DesignError("O039", f"{where}: function '{text}' is not written as file.py:function")
-    file = code.folder / code.entry.name
-    try:
-        found = run_code(code).names
-    except EstimicaError:
-        raise
-    except Exception as error:  # the user's code may raise anything
-        raise DesignError(
-            "O039", f"{where}: '{file}' cannot be run: {type(error).__name__}: {error}"
-        ) from None
-    if not callable(found.get(code.function)):
-        names = [n for n, v in found.items() if callable(v) and not n.startswith("_")]
-        hint = did_you_mean(code.function, names)
-        raise DesignError("O039", f"{where}: '{file}' has no function '{code.function}'{hint}")
-    return TrajectoryFunction(criterion.name, found[code.function], criterion.of)
+        raise DesignError("O039", f"criterion '{criterion.name}': {error}") from None
+    return TrajectoryFunction(criterion.name, call, criterion.of)

@@ -19,7 +19,7 @@ from typing import IO
 
 from estimica.base.code.consent import NamedCode, require_agreed
 from estimica.base.errors import ModelError
-from estimica.base.files.regular import open_regular
+from estimica.base.files.read import open_regular
 from estimica.base.suggest import did_you_mean_file
 from estimica.source.cache import cache_folder, is_private
 

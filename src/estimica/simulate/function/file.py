@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from estimica.base.code.load import CodeFailedError, FunctionMissingError, load_function
 from estimica.base.code.reference import CodeRefusedError
-from estimica.base.code.run import LoadedCode, run_code
 from estimica.base.code.trusted import CodeMissingError, TrustedCode, trusted_code
-from estimica.base.errors import EstimicaError, ModelError
-from estimica.base.suggest import did_you_mean, did_you_mean_file
+from estimica.base.errors import ModelError
+from estimica.base.suggest import did_you_mean_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,37 +37,13 @@ def code_of_source(source: str, folder: Path) -> TrustedCode:
 
 def read_function(code: TrustedCode) -> FileFunction:
     """The function of a code; the only one of a file needs no name."""
-    ran = _run(code)
-    content, name, file = ran.names, code.function, code.entry.name
-    functions = {
-        n: f
-        for n, f in content.items()
-        if inspect.isfunction(f) and f.__module__ == ran.module and not n.startswith("_")
-    }
-    if not name and len(functions) == 1:
-        name = next(iter(functions))
-    found = content.get(name)
-    if not callable(found):
-        listed = f'; write source = "{file}:function" (there are {", ".join(functions)})'
-        asked = f"has no function '{name}'" if name else "holds several functions or none"
-        hint = did_you_mean(name, list(functions)) or listed
-        raise ModelError("M141", f"'{file}' {asked}{hint}")
-    parameters, inputs, outputs = (content.get(n) for n in ("parameters", "inputs", "outputs"))
-    return FileFunction(found, parameters, inputs, outputs)
-
-
-def _run(code: TrustedCode) -> LoadedCode:
-    file = code.entry.name
     try:
-        return run_code(code)
-    except EstimicaError:
-        raise
-    except UnicodeDecodeError as error:
-        raise ModelError("M140", f"cannot read '{code.spelt}': {error}") from None
-    except SyntaxError as error:
-        name = Path(error.filename or file).name
-        raise ModelError("M142", f"'{name}', line {error.lineno}: {error.msg}") from None
-    except Exception as error:  # the user's code may raise anything
-        raise ModelError(
-            "M142", f"'{file}' raised {type(error).__name__} while it was read: {error}"
-        ) from None
+        loaded = load_function(code, only=True)
+    except FunctionMissingError as error:
+        raise ModelError("M141", str(error)) from None
+    except CodeFailedError as error:
+        raise ModelError("M142", str(error)) from None
+    except CodeRefusedError as error:
+        raise ModelError("M140", str(error)) from None
+    names = (loaded.names.get(n) for n in ("parameters", "inputs", "outputs"))
+    return FileFunction(loaded.call, *names)

@@ -10,9 +10,8 @@ from estimica.base.suggest import did_you_mean
 from estimica.flat.system import FlatSystem
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.source.load import load_flat
-from estimica.structure.causality.back import BackCausality
 from estimica.structure.causality.choice import choose_inputs
-from estimica.structure.causality.redefinition import Causality
+from estimica.structure.causality.redefinition import BackCausality, Causality
 from estimica.structure.parameters import is_parameter
 
 

@@ -35,7 +35,7 @@ from estimica.source.cache import content_key
 from estimica.structure.causality.choice import InputChoice
 from estimica.structure.causality.redefinition import Causality, Names, slope_name
 from estimica.structure.sensitivity_system import SensitivitySystem, write_sensitivity_system
-from estimica.structure.sort_redefined import sortable_choice
+from estimica.structure.sort import sortable_choice
 from estimica.structure.sorted_system import SortedSystem
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from estimica import structure
-from estimica.base.collector import garbage_collection_paused
+from estimica.base.process import garbage_collection_paused
 from estimica.flat.system import FlatSystem
 from estimica.source.cache import (
     UNREADABLE,
@@ -18,7 +18,7 @@ from estimica.source.cache import (
 )
 from estimica.structure.archive import from_archive, to_archive
 from estimica.structure.causality.redefinition import Causality
-from estimica.structure.sort_redefined import sort_redefined
+from estimica.structure.sort import sort_redefined
 from estimica.structure.sorted_system import SortedSystem
 
 _KIND = "sorted"

@@ -1,10 +1,18 @@
-"""What a Base Modelica text declares: classes, components and modifications, as it stands there."""
+"""Which sources are Base Modelica, and what their text declares, as it stands there.
+
+Classes, components and modifications; nothing here needs the parser.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from estimica.source.libraries.package_text import read_text
 
 Node = dict[str, Any]
 #: identifiers of a reference, each with its subscripts
@@ -103,3 +111,28 @@ class Document:
     classes: Sequence[Class]
     constants: Sequence[Component]
     references: Sequence[tuple[Node, Parts]]
+
+
+SUFFIX = ".bmo"
+_HEADER = re.compile(r"\ufeff?\s*//!\s*base\b")
+
+
+@dataclass(frozen=True, slots=True)
+class BaseText:
+    """A Base Modelica text; `label` is its file, "" where it has none."""
+
+    text: str
+    label: str
+
+
+def base_text(source: str | Path) -> BaseText | None:
+    """The text of a source that is Base Modelica; None for any other source."""
+    if isinstance(source, str) and "\n" in source:
+        return BaseText(source, "") if _HEADER.match(source) else None
+    path = Path(source)
+    if path.suffix.lower() not in (SUFFIX, ".mo") or not os.path.isfile(path):
+        return None
+    if path.suffix.lower() == ".mo":
+        text = read_text(path)
+        return BaseText(text, str(path)) if _HEADER.match(text) else None
+    return BaseText(read_text(path), str(path))

@@ -8,8 +8,7 @@ from lark import Token, v_args
 from lark.visitors import Transformer_NonRecursive
 
 from estimica.source.base_modelica.document import Node, Parts
-from estimica.source.rumoca.hidden import USER_DOCUMENT
-from estimica.source.syntax.nodes import BUILTINS, NAMED_ARGUMENT
+from estimica.source.syntax.nodes import BUILTINS, NAMED_ARGUMENT, USER_DOCUMENT
 from estimica.source.syntax.parser import reference_node, unescaped
 
 if TYPE_CHECKING:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.source.base_modelica.document import Class, Component, Document, Modification, Node
-from estimica.source.base_modelica.functions import flat_functions
-from estimica.source.base_modelica.references import rewrite_references
 from estimica.source.base_modelica.types import (
     BOOLEAN,
     ENUMERATION,
@@ -21,20 +19,21 @@ from estimica.source.base_modelica.types import (
     STRING,
     Type,
     Types,
+    rewrite_references,
 )
 from estimica.source.base_modelica.variables import (
     element_of,
+    flat_functions,
     flat_variable,
     literal_node,
     modification_of_element,
     qualified,
     qualified_node,
 )
+from estimica.source.decode.sections import FlatSections, add_section
 from estimica.source.interpreter.expressions import Interpreter
 from estimica.source.interpreter.values import MOST_ELEMENTS, Value, ValueMismatch, is_array
-from estimica.source.modifiers import FixedValue
-from estimica.source.rumoca.hidden import FlatSections
-from estimica.source.rumoca.hidden_sections import add_section
+from estimica.source.request import FixedValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,16 +10,15 @@ from estimica.base.errors import SourceError
 from estimica.base.suggest import did_you_mean
 from estimica.flat import expression as ex
 from estimica.flat.system import Experiment, FlatSystem, Variability
-from estimica.source.base_modelica.document import Class, Document, Modification
+from estimica.source.base_modelica.document import BaseText, Class, Document, Modification
 from estimica.source.base_modelica.flat import FlatModel, flat_model
 from estimica.source.base_modelica.parser import grammar, parse
-from estimica.source.base_modelica.text import BaseText
 from estimica.source.cache import key_of, read_flat, write_flat
 from estimica.source.decode.origins import SourceFiles
 from estimica.source.decode.system import decode
 from estimica.source.interpreter.expressions import MISFIT, MISFITS
 from estimica.source.interpreter.values import ValueMismatch
-from estimica.source.modifiers import FixedValue, check_fixed_names
+from estimica.source.request import FixedValue, check_fixed_names
 
 _BUILT_IN = "OpenModelica has built its value into the equations"
 _UNUSED = "no equation uses it; OpenModelica may have built its value in"

@@ -9,6 +9,7 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Action, Branch, Equation, Kind, Origin, Variability, Variable, When
 from estimica.source.decode.origins import SourceFiles
+from estimica.source.decode.sections import AlgorithmSection
 from estimica.source.decode.variables import given_start
 from estimica.source.decode.whens import Whens, conditions_of
 from estimica.source.interpreter import statements
@@ -16,7 +17,6 @@ from estimica.source.interpreter.expressions import Frame, Interpreter
 from estimica.source.interpreter.names import Declaration
 from estimica.source.interpreter.operators import choose
 from estimica.source.interpreter.values import Value, elementwise, is_array, scalars
-from estimica.source.rumoca.hidden import AlgorithmSection
 from estimica.source.syntax.nodes import Node, span_of
 
 

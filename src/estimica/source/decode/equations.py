@@ -22,8 +22,7 @@ from estimica.source.interpreter.values import (
     is_array,
     scalars,
 )
-from estimica.source.rumoca.hidden import PADDING, is_generated
-from estimica.source.syntax.nodes import Node, span_of
+from estimica.source.syntax.nodes import PADDING, Node, is_generated, span_of
 
 _KINDS = {
     "ComponentEquation": "equation",

@@ -11,9 +11,10 @@ from typing import Any
 
 from estimica.flat.system import Origin
 from estimica.source.libraries.package_text import Piece, library_text, read_text
-from estimica.source.rumoca.hidden import USER_DOCUMENT
-from estimica.source.rumoca.worker import DOCUMENT
+from estimica.source.syntax.nodes import USER_DOCUMENT
 
+#: the one document that the compiler is given; the same name again replaces it
+DOCUMENT = "input.mo"
 _LONGEST = 160
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from estimica.base.errors import SourceError
 from estimica.flat.expression import names_in
 from estimica.flat.system import Equation, Experiment, FlatSystem, Origin, Variability, Variable
 from estimica.source.decode.algorithms import (
@@ -19,57 +18,11 @@ from estimica.source.decode.equations import (
     decode_initial_equations,
 )
 from estimica.source.decode.origins import SourceFiles
+from estimica.source.decode.sections import FlatSections
 from estimica.source.decode.variables import decode_variables
 from estimica.source.decode.whens import Whens, decode_whens, discrete_targets
 from estimica.source.interpreter.expressions import Interpreter
-from estimica.source.rumoca.hidden import FlatSections, is_generated
-from estimica.source.rumoca.process import RUMOCA_VERSION
-
-#: the parts of a flat model that are read
-_NEEDED = frozenset(
-    (
-        "predefined_types",
-        "effective_types",
-        "enumeration_type_roots",
-        "variables",
-        "variable_type_names",
-        "variable_final_flags",
-        "equations",
-        "structured_equations",
-        "assert_equations",
-        "initial_equations",
-        "initial_structured_equations",
-        "initial_assert_equations",
-        "algorithms",
-        "initial_algorithms",
-        "when_chains",
-        "functions",
-        "model_description",
-        "top_level_input_components",
-        "enum_literal_ordinals",
-    )
-)
-#: those that may be there and say nothing that is needed
-_IGNORED = frozenset(
-    (
-        "predefined_string_declaration",
-        "enumeration_types",
-        "type_ids_by_def_id",
-        "record_instances",
-        "record_types",
-        "is_partial",
-        "class_type",
-        "definite_roots",
-        "branches",
-        "optional_edges",
-        "potential_roots",
-        "top_level_connectors",
-        "oc_break_edge_scalar_count",
-        "instance_relations",
-        "parameter_branch_selections",
-        "unchecked",
-    )
-)
+from estimica.source.syntax.nodes import is_generated
 
 
 class SectionSource(Protocol):
@@ -90,7 +43,6 @@ def decode(
 
     `hidden` are sections that the flat model does not hold.
     """
-    check_keys(flat)
     interpreter = Interpreter(flat)
     sections = hidden.sections(interpreter) if hidden is not None else FlatSections()
     _mark_selected(interpreter, flat)
@@ -161,19 +113,6 @@ def _helpers(interpreter: Interpreter) -> list[Variable]:
         )
         for name, binding in interpreter.helpers.items()
     ]
-
-
-def check_keys(flat: Mapping[str, Any]) -> None:
-    """Refuse a flat JSON of another make than the one this decoder was written for."""
-    missing = _NEEDED - flat.keys()
-    unknown = {k for k in flat.keys() - _NEEDED - _IGNORED if flat[k] not in (None, [], {}, False)}
-    if missing or unknown:
-        raise SourceError(
-            "S008",
-            f"the compiler's flat model has other parts than that of rumoca {RUMOCA_VERSION}: "
-            f"missing {sorted(missing)}, unknown {sorted(unknown)}; "
-            f"run: pip install rumoca=={RUMOCA_VERSION}",
-        )
 
 
 _SELECTIONS = {

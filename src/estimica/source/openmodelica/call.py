@@ -27,9 +27,15 @@ from estimica.source.libraries.search import (
     names_used,
     needed_libraries,
 )
-from estimica.source.modifiers import WRAPPER, FixedValue, check_fixed_names, wrapper_text
 from estimica.source.openmodelica.files import own_root, read_files
-from estimica.source.request import Request, read_request
+from estimica.source.request import (
+    WRAPPER,
+    FixedValue,
+    Request,
+    check_fixed_names,
+    read_request,
+    wrapper_text,
+)
 from estimica.source.syntax.outline import experiment_of
 
 _COMPILER = "omc"

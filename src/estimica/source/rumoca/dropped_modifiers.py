@@ -23,8 +23,8 @@ from estimica.source.rumoca.declarations import (
     Extends,
     Modifier,
 )
-from estimica.source.rumoca.hidden import USER_DOCUMENT
 from estimica.source.rumoca.process import RUMOCA_VERSION
+from estimica.source.syntax.nodes import USER_DOCUMENT
 
 _OWN_CLASS = "give it a class of its own, `{word} New = {base}(...);`, and redeclare to `New`"
 _NESTED = "extend the inner class with the redeclaration, and use that class"

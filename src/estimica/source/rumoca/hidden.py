@@ -15,47 +15,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimica.base.errors import SourceError
+from estimica.source.decode.sections import FlatSections
 from estimica.source.libraries.package_text import read_text
 from estimica.source.rumoca.hidden_bindings import computed_bindings
-from estimica.source.syntax.nodes import BUILTINS, NAMED_ARGUMENT, Node
+from estimica.source.syntax.nodes import BUILTINS, NAMED_ARGUMENT, USER_DOCUMENT, Node
 from estimica.source.syntax.outline import ClassOutline, Outline, Token, outline
 from estimica.source.syntax.parser import ParseFailure, Parser
 
 if TYPE_CHECKING:
     from estimica.source.interpreter.expressions import Interpreter
 
-#: beginnings and names of what `hide` and the wrapper put into a text
-GENERATED = "estimica_"
-PADDING = "estimica_padding"
 _MARKER = "estimica_marker_"
 _BODY = "estimica_body_"
 _NAME = "estimica_name_"
 
-#: the number of spans in the document
-USER_DOCUMENT = 0
 _SECTION_ENDS = frozenset(
     ["equation", "algorithm", "initial", "public", "protected", "external", "annotation", "end"]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class AlgorithmSection:
-    """One algorithm section of one instance; its names are those of the flat model."""
-
-    statements: Sequence[Node]
-    component: str = ""
-
-
-@dataclass(slots=True)
-class FlatSections:
-    """Hidden code of every instance, with the names of the flat model."""
-
-    algorithms: list[AlgorithmSection] = field(default_factory=list)
-    initial_algorithms: list[AlgorithmSection] = field(default_factory=list)
-    equations: list[Node] = field(default_factory=list)
-    initial_equations: list[Node] = field(default_factory=list)
-    whens: list[Node] = field(default_factory=list)
-    assertions: list[Node] = field(default_factory=list)
 
 
 class OuterNames(Exception):
@@ -134,11 +110,6 @@ class Hidden:
         from estimica.source.rumoca.hidden_sections import placed
 
         return placed(self, interpreter)
-
-
-def is_generated(name: str) -> bool:
-    """Whether a flat variable is none of the user's."""
-    return name.rpartition(".")[2].startswith(GENERATED)
 
 
 class Hiding(IntEnum):

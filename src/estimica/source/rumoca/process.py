@@ -17,6 +17,7 @@ from typing import Any
 
 from estimica.base.errors import SourceError
 from estimica.base.process import python_command, python_environment
+from estimica.source.decode.origins import DOCUMENT
 from estimica.source.limits import LoadLimits, resident_bytes
 
 #: the only version whose flat JSON this package understands
@@ -44,7 +45,8 @@ def flatten(
     refuses the source, SourceError where it hangs, crashes or wants too much memory.
     """
     watch = limit if isinstance(limit, LoadLimits) else LoadLimits(model, limit)
-    request = {"text": text, "model": model, "roots": [str(r) for r in roots]}
+    names = [str(r) for r in roots]
+    request = {"text": text, "document": DOCUMENT, "model": model, "roots": names}
     try:
         kind, content = _process_for(bool(roots)).ask(request, watch)
     except _Retired:

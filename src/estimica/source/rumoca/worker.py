@@ -1,8 +1,9 @@
 """The process that runs rumoca: reads one request a line, answers each with one framed message.
 
 Run as a script, so that it starts without the rest of the package. A request is a JSON object
-{"text", "model", "roots"}; an answer is a header line `kind length` and that many bytes: the flat
-JSON (`flat`), or a JSON object that describes what went wrong (`refused`, `crashed`).
+{"text", "document", "model", "roots"}, where the document is a name: the same again replaces it. An
+answer is a header line `kind length` and that many bytes: the flat JSON (`flat`), or a JSON object
+that describes what went wrong (`refused`, `crashed`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from typing import Any, BinaryIO
 
 #: a library takes much memory: after so long without a request it is given back
 IDLE_SECONDS = 120.0
-#: the one document of a session; using the same name again replaces it
-DOCUMENT = "input.mo"
 
 
 def answer_requests(requests: BinaryIO, answers: BinaryIO) -> None:
@@ -35,10 +34,11 @@ def answer_requests(requests: BinaryIO, answers: BinaryIO) -> None:
             if session is None:
                 sessions.clear()
                 session = sessions[roots] = rumoca.Session(roots=list(roots))
-            model = session.loads(request["text"], model=request["model"], filename=DOCUMENT)
+            text, name = request["text"], request["document"]
+            model = session.loads(text, model=request["model"], filename=name)
             kind, content = "flat", model.to_json("flat", pretty=False).encode()
         except rumoca.RumocaError as error:
-            findings = rumoca.validate_source(request["text"], filename=DOCUMENT)
+            findings = rumoca.validate_source(text, filename=name)
             described = {"message": str(error), "findings": [d.message for d in findings]}
             kind, content = "refused", json.dumps(described).encode()
         except (KeyboardInterrupt, SystemExit):

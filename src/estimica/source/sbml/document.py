@@ -11,8 +11,7 @@ from typing import Any
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.base.files.read import read_text
 from estimica.base.suggest import did_you_mean_file
-from estimica.source.sbml.library import libsbml
-from estimica.source.sbml.mathematics import Definition
+from estimica.source.sbml.mathematics import Definition, libsbml
 
 #: bytes of a model that is read; the largest of the benchmark collection (1400 species) has 4 MB
 LIMIT = 20_000_000

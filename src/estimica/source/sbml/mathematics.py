@@ -1,4 +1,4 @@
-"""Mathematics: MathML and formulas, as libsbml parses both, as expressions."""
+"""MathML and formulas, as libsbml parses both, as expressions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.source.sbml.library import libsbml
+
+
+def libsbml(what: str) -> Any:
+    """The module, or an error that says how to install it; `what` is what needs it."""
+    try:
+        return import_module("libsbml")
+    except ImportError:
+        raise SourceError(
+            "S300",
+            f"{what} needs python-libsbml; install it with: pip install 'estimica[petab]'",
+        ) from None
+
 
 #: calls within calls of function definitions; a definition that calls itself would not end
 DEPTH = 100

@@ -9,7 +9,7 @@ from typing import Any
 from estimica.base.errors import UnsupportedError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.source.sbml.library import libsbml
+from estimica.source.sbml.mathematics import libsbml
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^", "and": "&&", "or": "||"}
 _RELATIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}

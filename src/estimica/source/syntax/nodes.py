@@ -10,6 +10,13 @@ Node = Mapping[str, Any]
 #: how the compiler marks a named argument
 NAMED_ARGUMENT = "__rumoca_named_arg__."
 
+#: the number of the user's document in spans
+USER_DOCUMENT = 0
+
+#: how names begin that are put into a text before it is compiled, and the name of one of them
+GENERATED = "estimica_"
+PADDING = "estimica_padding"
+
 #: the built-in functions and the compiler's names for them
 BUILTINS = {
     "der": "Der", "pre": "Pre", "abs": "Abs", "sign": "Sign", "sqrt": "Sqrt", "div": "Div",
@@ -58,3 +65,8 @@ def span_of(node: Node) -> Node | None:
 def path_of(component: Node) -> list[tuple[str, list[Any]]]:
     """A component reference as (identifier, subscript nodes) pairs."""
     return [(part["ident"], part["subs"]) for part in component["parts"]]
+
+
+def is_generated(name: str) -> bool:
+    """Whether a flat variable is none of the user's."""
+    return name.rpartition(".")[2].startswith(GENERATED)

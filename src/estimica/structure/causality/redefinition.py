@@ -15,9 +15,34 @@ from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.modelica_text import write_equation
 from estimica.flat.system import Equation, FlatSystem, Kind, Origin, Variability, Variable
+from estimica.structure.causality.choice import singular_inputs_error
 from estimica.structure.causality.graph import CausalityGraph, GrowingMatching, OpenFlow
-from estimica.structure.causality.refusal import singular_inputs_error
 from estimica.structure.parameters import is_parameter
+
+
+@dataclass(frozen=True, slots=True)
+class BackCausality:
+    """Inputs that data give, names to compute, and relations that do not hold."""
+
+    inputs: tuple[str, ...]
+    compute: tuple[str, ...]
+    leave_out: tuple[str, ...] = ()
+
+    def of(self, flat: FlatSystem) -> Causality:
+        """The same for one class, where parameters to be computed become unknowns."""
+        for name in self.compute:
+            if name not in flat.by_name:
+                hint = did_you_mean(name, list(flat.by_name)) or "; see `estimica inspect`"
+                raise StructureError(
+                    "E207", f"'{name}' cannot be computed: '{flat.name}' has no such name{hint}"
+                )
+            if name in self.inputs:
+                raise StructureError(
+                    "E207", f"'{name}' is given by the data; there is nothing to compute"
+                )
+        unknowns = tuple(n for n in self.compute if is_parameter(flat.by_name[n]))
+        return Causality(self.inputs, unknowns, self.leave_out)
+
 
 Names = str | Sequence[str]
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Assertion, Equation
-from estimica.structure.events.first_values import equates_two_pre, first_pre_values
+from estimica.flat.system import Assertion, Equation, Origin
 from estimica.structure.events.logic import order_assignments, solve_logic
 from estimica.structure.events.roles import VariableRoles, assign_roles
 from estimica.structure.events.whens import write_whens
 from estimica.structure.events.writer import EventWriter
-from estimica.structure.sorted_system import Assignment, Delay, Reinit, Relation
+from estimica.structure.sorted_system import Assignment, Block, Delay, Reinit, Relation
 from estimica.structure.working_system import WorkingSystem
 
 
@@ -183,3 +182,131 @@ def _initial_target(e: Equation, roles: VariableRoles) -> tuple[Expression, Expr
         if one.op in ("name", "pre") and one.target in roles.memories | roles.logicals:
             return one, other
     return None
+
+
+def first_pre_values(
+    initial: Sequence[Equation],
+    equations: Iterable[Equation],
+    values: Mapping[str, Expression],
+    starts: Mapping[str, Expression],
+) -> dict[str, Expression]:
+    """The start value of each variable that an equation between two pre ties to another.
+
+    `values` are those that initial equations give; `starts` are declared.
+    """
+    groups = _groups([e for e in initial if equates_two_pre(e)])
+    if not groups:
+        return {}
+    known = _from_equations(equations, values)
+    found: dict[str, Expression] = {}
+    for members in groups:
+        given = [source[n] for source in (known, starts) for n in members if n in source]
+        found.update(dict.fromkeys(members, given[0] if given else ex.ZERO))
+    return found
+
+
+def equates_two_pre(e: Equation) -> bool:
+    """Whether it reads `pre(a) = pre(b)`."""
+    return e.lhs.op == "pre" and e.rhs.op == "pre"
+
+
+def _from_equations(
+    equations: Iterable[Equation], values: Mapping[str, Expression]
+) -> dict[str, Expression]:
+    found = {}
+    for e in equations:
+        for now, past in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+            if now.op == "name" and past.op == "pre" and now.target in values:
+                found[past.target] = values[now.target]
+    return found
+
+
+def _groups(ties: Iterable[Equation]) -> list[list[str]]:
+    group_of: dict[str, list[str]] = {}
+    for e in ties:
+        one, other = (group_of.setdefault(x.target, [x.target]) for x in (e.lhs, e.rhs))
+        if one is not other:
+            one.extend(other)
+            group_of.update(dict.fromkeys(other, one))
+    return list({id(g): g for g in group_of.values()}.values())
+
+
+def without_algebraic_pre(
+    events: EventSystem, states: Sequence[str], blocks: Sequence[Assignment | Block]
+) -> EventSystem:
+    """`events` without any pre(y) of an algebraic y."""
+    known = {*states, *events.memories, *events.logicals}
+    equations = (*events.logical_equations, *events.memory_equations)
+    roots = [a.value for a in equations]
+    roots += [e for r in events.reinits for e in (r.fired, r.value)]
+    wanted = {e.target for e in ex.walk(*roots) if e.op == "pre"} - known
+    if not wanted:
+        return events
+    past = _Past(known, blocks)
+    for name in sorted(wanted):
+        if past.of.get(name) is None:
+            raise StructureError(
+                "E406",
+                f"pre({name}) cannot be evaluated: '{name}' is neither a state nor discrete, "
+                "and it is found by solving several equations together; "
+                "store it in a discrete variable",
+            )
+    return past.rewritten(events)
+
+
+class _Past:
+    """Every explicitly assigned variable as it was before the event; None where that is unknown."""
+
+    def __init__(self, known: set[str], blocks: Sequence[Assignment | Block]) -> None:
+        self.known = known
+        self.of: dict[str, Expression | None] = {}
+        self.modes: dict[int, Assignment] = {}
+        self.unknown = {n for b in blocks if isinstance(b, Block) for n in b.unknowns}
+        self.memo: dict[Expression, Expression] = {}
+        for block in blocks:
+            if isinstance(block, Assignment):
+                self.of[block.unknown] = self._assigned(block)
+
+    def _assigned(self, block: Assignment) -> Expression | None:
+        for leaf in ex.walk(block.value):
+            if leaf.op in ("name", "der"):
+                label = f"der({leaf.target})" if leaf.op == "der" else leaf.target
+                if label in self.unknown:
+                    self.unknown.add(block.unknown)
+                    return None
+        return ex.rewrite([block.value], self._leaf, self.memo)[0]
+
+    def _leaf(self, e: Expression) -> Expression:
+        if e.op == "name" and e.target in self.known:
+            return ex.pre(e.target)
+        if e.op == "mode":
+            index: int = e.args[0]  # type: ignore[assignment]
+            name = f"$held(mode {index})"
+            self.modes.setdefault(index, Assignment(name, e, Origin(kind="hidden")))
+            return ex.pre(name)
+        label = f"der({e.target})" if e.op == "der" else e.target if e.op == "name" else ""
+        return self.of.get(label) or e
+
+    def rewritten(self, events: EventSystem) -> EventSystem:
+        def leaf(e: Expression) -> Expression:
+            return (self.of.get(e.target) or e) if e.op == "pre" else e
+
+        memo: dict[Expression, Expression] = {}
+
+        def new(a: Assignment) -> Assignment:
+            return replace(a, value=ex.rewrite([a.value], leaf, memo)[0])
+
+        def renewed(r: Reinit) -> Reinit:
+            fired, value = ex.rewrite([r.fired, r.value], leaf, memo)
+            return replace(r, fired=fired, value=value)
+
+        reinits = tuple(renewed(r) for r in events.reinits)
+        memories = tuple(new(a) for a in events.memory_equations)
+        logicals = tuple(new(a) for a in events.logical_equations)
+        held = tuple(self.modes[i] for i in sorted(self.modes))
+        return replace(
+            events,
+            logical_equations=logicals + held,
+            memory_equations=memories,
+            reinits=reinits,
+        )

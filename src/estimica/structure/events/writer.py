@@ -1,4 +1,8 @@
-"""Rewrites expressions so that everything that makes an event is a mode or a hidden variable."""
+"""Rewrites expressions so that everything that makes an event is a mode or a hidden variable.
+
+Relations outside noEvent become modes, which are frozen between events. Variables that the events
+need and the user never wrote have names that begin with `$`.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ from collections.abc import Callable
 from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
-from estimica.flat.system import Origin
-from estimica.structure.events.generated_variables import GeneratedVariables
-from estimica.structure.events.relations import RelationTable
+from estimica.flat.system import Origin, Variable
 from estimica.structure.events.roles import VariableRoles
+from estimica.structure.linear import linear_split
+from estimica.structure.sorted_system import Assignment, Delay, Relation
 
 
 class EventWriter:
@@ -195,3 +199,175 @@ _STEPS: dict[str, Step] = {
     "mod": lambda w, a: ex.sub(a[0], ex.mul(w.floor(ex.div(a[0], a[1])), a[1])),
     "rem": lambda w, a: ex.sub(a[0], ex.mul(w.truncated(ex.div(a[0], a[1])), a[1])),
 }
+
+
+#: samples this much of an interval early still count, so that rounding does not part two of them
+SIMULTANEOUS = 1e-9
+
+
+class GeneratedVariables:
+    """Collects hidden logicals and memories with their equations, and delayed signals."""
+
+    def __init__(self) -> None:
+        self.logicals: dict[str, Assignment] = {}
+        self.memories: dict[str, Assignment] = {}
+        self.delays: dict[Expression, Delay] = {}
+        self.copies: dict[str, str] = {}  # `$pre(x)` → x, whose start value it shares
+        self._samples: dict[Expression, str] = {}
+        self.ticks: dict[str, Expression] = {}
+
+    def logical(self, name: str, value: Expression, origin: Origin | None = None) -> Expression:
+        """A hidden logical that takes `value` at every event."""
+        self.logicals.setdefault(name, Assignment(name, value, origin or Origin(kind="hidden")))
+        return ex.name(name)
+
+    def previous(self, name: str, *, real: bool) -> Expression:
+        """The value that `name` had before the event, for equations that know no `pre`."""
+        copy = f"$pre({name})"
+        table = self.memories if real else self.logicals
+        table.setdefault(copy, Assignment(copy, ex.pre(name), Origin(kind="hidden")))
+        self.copies[copy] = name
+        return ex.name(copy)
+
+    def flag(self, leaf: Expression) -> Expression:
+        """initial() or terminal(), for equations that know no flags."""
+        return self.logical(f"${leaf.op}", leaf)
+
+    def held(self, label: str, value: Expression, *, real: bool = False) -> str:
+        """A hidden copy of `value`, so that `pre` can be asked of it."""
+        name = f"$held({label})"
+        table = self.memories if real else self.logicals
+        table.setdefault(name, Assignment(name, value, Origin(kind="hidden")))
+        return name
+
+    def delay(self, e: Expression, body: Expression, duration: Expression) -> Expression:
+        """The delayed signal for the node `e`."""
+        if e not in self.delays:
+            name = f"$delay{len(self.delays) + 1}"
+            self.delays[e] = Delay(name, body, duration, Origin(kind="delay"))
+        return ex.name(self.delays[e].name)
+
+    def sample(self, start: Expression, interval: Expression) -> Expression:
+        """True at the instants start + k·interval.
+
+        A hidden Integer counts them; it is exact, so that the instants carry no rounding from one
+        to the next and their derivatives by start and interval are exact as well.
+        """
+        key = ex.node("sample", start, interval)
+        if key not in self._samples:
+            number = len(self._samples) + 1
+            self._samples[key] = f"$sample{number}"
+            self._add_sample(number, start, interval)
+        return ex.name(self._samples[key])
+
+    def _add_sample(self, number: int, start: Expression, interval: Expression) -> None:
+        tick, sample = f"$tick{number}", f"$sample{number}"
+        due = ex.add(start, ex.mul(ex.pre(tick), interval))
+        margin = ex.mul(ex.const(SIMULTANEOUS), interval)
+        reached = ex.relation("ge", ex.add(ex.TIME, margin), due)
+        passed = ex.call("ceil", ex.div(ex.sub(ex.TIME, ex.add(start, margin)), interval))
+        first = ex.call("max", ex.ZERO, passed)
+        following = ex.conditional(reached, ex.add(ex.pre(tick), ex.ONE), ex.pre(tick))
+        self.logical(tick, ex.conditional(ex.INITIAL, first, following))
+        self.logical(sample, ex.logical_and(reached, ex.logical_not(ex.INITIAL)))
+        self.ticks[tick] = ex.add(start, ex.mul(ex.name(tick), interval))
+
+
+#: stands for "never" where an instant has no finite value
+NEVER = ex.const(1e300)
+
+
+class RelationTable:
+    """Collects the relations of a model; equal ones share one mode, opposite ones as well."""
+
+    def __init__(self, moves: Callable[[Expression], bool], variables: dict[str, Variable]) -> None:
+        """`moves` tells whether an expression may change between events."""
+        self.moves, self.variables = moves, variables
+        self.found: list[Relation] = []
+        self._states: dict[tuple[Expression, bool], int] = {}
+        self._instants: dict[Expression, int] = {}
+
+    def mode(self, op: str, a: Expression, b: Expression, origin: Origin) -> Expression:
+        """The truth of `a op b` (lt, le, gt, ge) in terms of modes."""
+        if op in ("lt", "le"):
+            op, a, b = ("gt" if op == "lt" else "ge"), b, a
+        difference, strict = ex.sub(a, b), op == "gt"
+        timed = self._time_mode(difference, strict, origin)
+        if timed is not None:
+            return timed
+        opposite = self._states.get((ex.sub(b, a), not strict))
+        if opposite is not None:
+            return ex.logical_not(ex.node("mode", opposite))
+        key = (difference, strict)
+        if key not in self._states:
+            self._states[key] = self._add(Relation(difference, strict, origin=origin))
+        return ex.node("mode", self._states[key])
+
+    def stop_at(self, instant: Expression, origin: Origin) -> Expression:
+        """The mode that is true from `instant` on."""
+        if instant not in self._instants:
+            difference = ex.sub(ex.TIME, instant)
+            self._instants[instant] = self._add(
+                Relation(difference, strict=False, instant=instant, origin=origin)
+            )
+        return ex.node("mode", self._instants[instant])
+
+    def _add(self, relation: Relation) -> int:
+        self.found.append(relation)
+        return len(self.found) - 1
+
+    def _time_mode(self, difference: Expression, strict: bool, origin: Origin) -> Expression | None:
+        """factor·time + rest > 0 with both constant between events, or None."""
+        if not any(e is ex.TIME for e in ex.walk(difference)):
+            return None
+        parts = linear_split(difference, ex.TIME)
+        if parts is None or any(self.moves(p) for p in parts):
+            return None
+        factor, rest = parts
+        sign, instant = self._sign(factor), _root(factor, rest)
+        if sign:
+            mode = self.stop_at(instant, origin)
+            return mode if sign > 0 else ex.logical_not(mode)
+        zero = ex.relation("eq", factor, ex.ZERO) if _can_vanish(factor) else ex.ZERO
+        mode = self.stop_at(ex.conditional(zero, NEVER, instant), origin)
+        constant = ex.relation("gt" if strict else "ge", rest, ex.ZERO)
+        rising = ex.relation("gt", factor, ex.ZERO)
+        return ex.conditional(zero, constant, ex.conditional(rising, mode, ex.logical_not(mode)))
+
+    def _sign(self, e: Expression) -> int:
+        """+1 or -1 where the sign is certain, 0 where it is not."""
+        match e.op:
+            case "const":
+                return (e.value > 0) - (e.value < 0)
+            case "name":
+                v = self.variables.get(e.target)
+                low = v.minimum if v is not None else None
+                return int(low is not None and low.op == "const" and low.value > 0)
+            case "neg":
+                return -self._sign(e.operands[0])
+            case "mul" | "div":
+                return self._sign(e.operands[0]) * self._sign(e.operands[1])
+            case _:
+                return 0
+
+
+def _root(factor: Expression, rest: Expression) -> Expression:
+    """The t for which factor·t + rest = 0."""
+    if factor.op == "neg":
+        return ex.neg(_root(factor.operands[0], rest))
+    if factor.op == "div":
+        top, bottom = factor.operands
+        return ex.div(ex.mul(ex.neg(rest), bottom), top)
+    if ex.is_const(factor) and factor.value < 0:
+        return ex.div(rest, ex.neg(factor))
+    return ex.div(ex.neg(rest), factor)
+
+
+def _can_vanish(e: Expression) -> bool:
+    match e.op:
+        case "const":
+            return e.value == 0.0
+        case "neg" | "div":
+            return _can_vanish(e.operands[0])
+        case _:
+            return True

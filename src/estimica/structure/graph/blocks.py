@@ -9,8 +9,8 @@ from estimica.base.errors import StructureError
 from estimica.flat import expression as ex
 from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
-from estimica.structure.graph.conditioning import stable_tearing
 from estimica.structure.graph.matching import Matching, decompose, match, strong_components
+from estimica.structure.graph.tearing import stable_tearing
 from estimica.structure.linear import DivisionGuard, LinearForm, TypicalValues, solve_for
 from estimica.structure.sorted_system import Assignment, Block
 

@@ -9,7 +9,7 @@ from typing import Any
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import StudyError
 from estimica.compiled.model.interface import Model
-from estimica.structure.causality.back import BackCausality
+from estimica.structure.causality.redefinition import BackCausality
 from estimica.study.case import Case
 from estimica.study.tables.study_file import ModelTable, StaticTable, StudyFile
 

@@ -281,7 +281,7 @@ def _pruned(tables: Mapping[str, Any], error: ValidationError) -> dict[str, Any]
 def _with_data(cases: Sequence[Case], folder: Path) -> tuple[tuple[Case, ...], list[Problem]]:
     """The cases with their tables; a file that several use is read once."""
     from estimica.data.readers import read_data
-    from estimica.data.size import require_total_cells
+    from estimica.data.requirements import require_total_cells
 
     tables: dict[tuple[str, str | None], Data | EstimicaError] = {}
     cells: list[int] = []

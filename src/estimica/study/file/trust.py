@@ -22,8 +22,7 @@ from estimica.base.code.consent import NamedCode
 from estimica.base.code.reference import CodeRefusedError, means_code, means_fmu
 from estimica.base.code.trusted import TrustedCode, trusted_code
 from estimica.base.errors import StudyError
-from estimica.base.files.read import read_text
-from estimica.base.files.regular import open_regular
+from estimica.base.files.read import open_regular, read_text
 from estimica.base.files.toml import TOML_LIMIT, load_toml
 from estimica.source.openmodelica.files import modelica_code
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimica.base.files.write import make_folder, write_text
 from estimica.data.writers import write_csv
-from estimica.flat.class_text import write_class
+from estimica.flat.modelica_text import write_class
 from estimica.study.petab.build import build
 from estimica.study.petab.problem import read_problem
 from estimica.study.petab.tables import PetabStudy, study_tables

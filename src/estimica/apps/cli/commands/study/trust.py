@@ -9,7 +9,8 @@ import typer
 from estimica.apps.cli.consent import Consent, Trusting
 from estimica.apps.cli.console import print_json, print_text, reported, say
 from estimica.apps.cli.options import AsJson, StudyPath
-from estimica.base.code.consent import NamedCode, visible
+from estimica.base.code.consent import NamedCode
+from estimica.base.visible import visible_line
 
 
 def trust(
@@ -45,7 +46,7 @@ def trust(
 
 
 def _line(code: NamedCode) -> str:
-    return f"{code.sha256}  {code.kind}  {visible(str(code.path))}  {visible(code.where)}"
+    return f"{code.sha256}  {code.kind}  {visible_line(str(code.path))}  {visible_line(code.where)}"
 
 
 def _plain(code: NamedCode) -> dict[str, str]:

@@ -1,10 +1,15 @@
-"""Size: how many cells a table may have, asked before it is read: small files hold large tables."""
+"""What must hold before a file is read: a table that is not too large, and an installed library.
+
+Small files hold large tables, so sizes are asked before anything is unpacked.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from estimica.base.errors import DataError
 from estimica.base.files.read import size_text
@@ -72,3 +77,14 @@ def require_bytes(path: Path, size: int, share: float = 1.0) -> None:
 def _above(cells: float) -> str:
     """A round number that is surely not below."""
     return f"{1.1 * cells:.2g}"
+
+
+def import_extra(module: str, path: Path) -> Any:
+    """The module, or an error that says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise DataError(
+            "D017",
+            f"reading '{path}' needs {module}; install it with: pip install 'estimica[data]'",
+        ) from None
