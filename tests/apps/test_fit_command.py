@@ -275,7 +275,8 @@ def test_interrupt_prints_and_stores_the_best_so_far(folder: Path) -> None:
 
 def told(number: int, cost: float, step: float, **more: int) -> Progress:
     iteration = Iteration(number, cost, np.array([2.0, 3.0]), step, 0, 0.1)
-    return Progress(iteration, ("a", "b"), **more)
+    count = more.pop("starts", 1)
+    return Progress(0, count, iteration=iteration, names=("a", "b"), **more)
 
 
 def test_progress_in_a_log_is_at_most_one_line_a_second(

@@ -6,7 +6,7 @@ import html
 import json
 import math
 import re
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +187,36 @@ def test_names_that_a_fit_does_not_have_get_a_suggestion(plain: es.Fit) -> None:
         plain.case("step tst")
     with pytest.raises(FitError, match=r"F010: case 'step test' has no output 'v'"):
         plain.case("step test")["v"]
+
+
+# --- nobody changes it ---------------------------------------------------------------------------
+
+
+def test_fields_of_a_fit_and_of_what_it_holds_cannot_be_assigned(plain: es.Fit) -> None:
+    case = plain.cases[0]
+    parts = (plain.outcome, plain.accuracy, plain.identifiability, plain.evaluations)
+    for part in (
+        plain,
+        *parts,
+        case,
+        case.outputs[0],
+        plain.iterations[0],
+        plain.unknowns.items[0],
+    ):
+        for name in [f.name for f in fields(part)]:
+            with pytest.raises(FrozenInstanceError):
+                setattr(part, name, None)
+
+
+def test_numbers_of_a_fit_cannot_be_assigned(plain: es.Fit) -> None:
+    output = plain.cases[0].outputs[0]
+    a = plain.accuracy
+    held = (plain.values, plain.covariance, a.stderr, a.interval, a.identifiable)
+    for array in (*held, output.measured, output.simulated, output.compared, output.time):
+        before = array.copy()
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+        assert np.array_equal(array, before)
 
 
 # --- plots ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tests.estimate.problems import rc_table
 from tests.estimate.test_multiple_shooting import cut, notorious
 
 from estimica.base.arrays import Vector
-from estimica.estimate.criteria.scoring import Criterion, Unscaled
+from estimica.estimate.criteria.scoring import Criterion, CriterionSpecification
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.run.fit import fit
@@ -311,7 +311,7 @@ def test_an_output_that_only_a_validating_case_has_takes_its_own_scale() -> None
 @pytest.mark.parametrize("criterion", ["oe", "ml"])
 def test_what_has_no_scales_cannot_score(criterion: str) -> None:
     cases = prepare(decay(Estimation(criterion=criterion, loss="huber"))).calibration()
-    assert isinstance(cases.wanted, Unscaled)
+    assert isinstance(cases.wanted, CriterionSpecification)
     assert not isinstance(cases.wanted, Criterion)
     assert not hasattr(cases.wanted, "score")
     assert not hasattr(ResidualFunction, "at")

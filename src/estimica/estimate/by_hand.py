@@ -18,7 +18,7 @@ from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.conclusion.comparison import calibrated
 from estimica.estimate.fit.outputs import CaseFit
 from estimica.estimate.fit.pictures import picture
-from estimica.estimate.fit.result import Fit, Identifiability, Outcome
+from estimica.estimate.fit.result import Fit, Identifiability, fit_outcome
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.objective.cost import Objective, Point, scored_by
 from estimica.estimate.objective.predictor import (
@@ -109,23 +109,24 @@ class ByHand:
         chosen, theirs = self._chosen(values or {})
         named, name = self._fitted.unknowns.named(chosen), self._setup.study.name
         with one_thread():
-            found = self._fit(chosen, theirs)
-            if isinstance(found, Failure):
-                words = f"case '{found.case}' cannot be simulated at these values: {found.message}"
+            tried = self._fit(chosen, theirs)
+            if isinstance(tried, Failure):
+                words = f"case '{tried.case}' cannot be simulated at these values: {tried.message}"
                 return HandFit(name, named, math.inf, {}, show.Curves(()), words)
-            curves = thin_element(picture(found), self._points)
-        errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in found.cases}
-        return HandFit(name, named, found.cost, {c: o for c, o in errn.items() if o}, curves)
+            curves = thin_element(picture(tried), self._points)
+        errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in tried.cases}
+        return HandFit(name, named, tried.cost, {c: o for c, o in errn.items() if o}, curves)
 
     def fit(self, values: Mapping[str, float] | None = None) -> Fit:
         """A fit that ends at these values without a search: to be drawn and written, not judged."""
         with one_thread():
-            found = self._fit(*self._chosen(values or {}))
-        if isinstance(found, Failure):
+            tried = self._fit(*self._chosen(values or {}))
+        if isinstance(tried, Failure):
             raise FitError(
-                "F142", f"case '{found.case}' cannot be simulated at these values: {found.message}"
+                "F142",
+                f"case '{tried.case}' cannot be simulated at these values: {tried.message}",
             )
-        return found
+        return tried
 
     def _chosen(self, values: Mapping[str, float]) -> tuple[Vector, Vector]:
         """Values of all unknowns, and of those of the validating cases."""
@@ -185,7 +186,7 @@ class ByHand:
         nothing = Identifiability(0, n, np.zeros(0), 0.0, (), ())
         return Fit(
             study=self._setup.study,
-            outcome=Outcome(Status.CONVERGED, "set by hand"),
+            outcome=fit_outcome(Status.CONVERGED, "set by hand"),
             criterion=self._fitted.wanted.name,
             cost=cost,
             unknowns=self._fitted.unknowns,
@@ -296,11 +297,11 @@ class PlainPredictor(Predictor):
             return error.message
         if not run.ok:
             return failure_text(self.response, run)
-        found = []
+        predictions = []
         for k, extra in enumerate(self.extras):
             value, slope = self.picked(run, k)
-            found.append(Prediction(value if extra is None else value + values[extra], slope))
-        return self.with_levels(found, values, run, chain[:0, :0])
+            predictions.append(Prediction(value if extra is None else value + values[extra], slope))
+        return self.with_levels(predictions, values, run, chain[:0, :0])
 
     def picked(self, run: Evaluation, k: int, name: str = "") -> tuple[Vector, Vector]:
         """Values of output `k`, or of another variable, at its own stamps; there are no slopes."""

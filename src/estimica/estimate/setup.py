@@ -266,16 +266,16 @@ def _own_unknowns(
     """Free start values and disturbances of a case."""
     case = one.case
     known = {q.name: q for q in model.quantities()}
-    found = []
+    unknowns = []
     starts = case.start_values
     guesses = _start_guesses(model, one, fixed, tuned, starts)
     for name, given in starts.items():
         q = known.get(name)
-        found.append(_of_case(name, "start", given, guesses[name], case.name, q))
+        unknowns.append(_of_case(name, "start", given, guesses[name], case.name, q))
     for measured in one.outputs:
         if measured.disturbance is not None:
             size = replace_nominal(known.get(measured.name), measured.rms)
-            found.append(
+            unknowns.append(
                 _of_case(
                     measured.name,
                     "disturbance",
@@ -285,7 +285,7 @@ def _own_unknowns(
                     size,
                 )
             )
-    return found
+    return unknowns
 
 
 def replace_nominal(quantity: Quantity | None, size: float) -> Quantity | None:
@@ -302,7 +302,7 @@ def _start_guesses(
 ) -> dict[str, float]:
     """Where the search of start values begins: given, or what the model starts with."""
     open_ = [n for n, s in starts.items() if s.start is None]
-    found = {n: s.start for n, s in starts.items() if s.start is not None}
+    guesses = {n: s.start for n, s in starts.items() if s.start is not None}
     if open_:
         parameters, begun = split(model, {**tuned, **fixed})
         response = model.response(
@@ -316,8 +316,8 @@ def _start_guesses(
         )
         for name, value in zip(open_, response.tuners, strict=True):
             given = starts[name]
-            found[name] = min(max(float(value), given.min), given.max)
-    return found
+            guesses[name] = min(max(float(value), given.min), given.max)
+    return guesses
 
 
 def _of_case(

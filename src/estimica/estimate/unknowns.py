@@ -19,9 +19,13 @@ Kind = Literal["tuner", "start", "disturbance"]
 DECADE = math.log(10.0)
 TWO_DECADES = 2 * DECADE
 LOG_TWO = math.log(2.0)
-SMALL = 0.1  # of a coordinate whose order of magnitude means nothing, it may be zero
-ROUNDING = 1e-14  # relative, of coordinates
-SMALLEST = 1e-300  # of a tuner on a logarithmic scale whose lower bound is zero
+#: of a coordinate whose order of magnitude means nothing, it may be zero: a tenth of its typical
+#: size
+SMALL = 0.1
+ROUNDING = 1e-14  # relative, of coordinates: that of a logarithm and its inverse, and some to spare
+#: of a tuner on a logarithmic scale whose lower bound is zero: above the least double, 2e-308, so
+#: that products with it keep their digits
+SMALLEST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -92,11 +96,11 @@ class Unknowns:
     def values(self, q: Vector) -> Vector:
         """Physical values at coordinates `q`."""
         if not self._any_log:
-            found: Vector = q * self._scale
+            values: Vector = q * self._scale
         else:
             with np.errstate(over="ignore"):
-                found = np.where(self._log, np.exp(np.where(self._log, q, 0.0)), q * self._scale)
-        return found
+                values = np.where(self._log, np.exp(np.where(self._log, q, 0.0)), q * self._scale)
+        return values
 
     def value(self, k: int, q: float) -> float:
         """The physical value of one unknown at its coordinate."""
@@ -149,8 +153,8 @@ class Unknowns:
         return {u.label: float(v) for u, v in zip(self.items, values, strict=True)}
 
     def _bound(self, bounds: list[float], none: float) -> Vector:
-        found = np.array(bounds, float)
-        inside = np.isfinite(found)
-        found[inside] = self.coordinates(np.where(inside, found, 1.0))[inside]
-        found[~inside] = none
-        return found
+        coordinates = np.array(bounds, float)
+        inside = np.isfinite(coordinates)
+        coordinates[inside] = self.coordinates(np.where(inside, coordinates, 1.0))[inside]
+        coordinates[~inside] = none
+        return coordinates

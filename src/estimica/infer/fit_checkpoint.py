@@ -11,7 +11,7 @@ import numpy as np
 from estimica.base.errors import InferError
 from estimica.estimate.conclusion.run import conclude
 from estimica.estimate.criteria.roughness import Rough
-from estimica.estimate.fit.result import Fit, Outcome
+from estimica.estimate.fit.result import Fit, fit_outcome
 from estimica.estimate.identify.twins import Twin
 from estimica.estimate.objective.cost import Point, scored
 from estimica.estimate.search.run import SearchResult, Status
@@ -49,12 +49,12 @@ def fit_from_checkpoint(study: Study, note: Mapping[str, Any]) -> Fit:
             raise InferError(
                 "I409", f"case '{point.case}' cannot be simulated at the estimate: {point.message}"
             )
-        outcome = Outcome(Status(note["status"]), note["message"])
-        searched = SearchResult(point, outcome.status, outcome.message, (), rough=_rough(note))
+        status = Status(note["status"])
+        searched = SearchResult(point, status, note["message"], (), rough=_rough(note))
         found = conclude(setup, objective, searched, (), float(note["seconds"]))
     # what a conclusion adds to the message stands there already
     twins = tuple(Twin(**t) for t in note.get("twins", ()))
-    return replace(found, values=values, outcome=outcome, twins=twins)
+    return replace(found, values=values, outcome=fit_outcome(status, note["message"]), twins=twins)
 
 
 def _rough(note: Mapping[str, Any]) -> Rough | None:

@@ -288,7 +288,7 @@ class CollocatedCase:
         begin = self._begin(self._begun(w), q)
         f = self._begin
         places = self.first + np.arange(self.n_begin)[:, None]
-        found = [
+        entries = [
             _entries(begin[1], f.sparsity_out(1), places, 1, first_row),
             _entries(begin[2], f.sparsity_out(2), unknowns, 1, first_row),
         ]
@@ -296,14 +296,14 @@ class CollocatedCase:
         f, results = self._element, self._mapped_elements(w, q)
         every = np.broadcast_to(unknowns, (self.n, M))
         for k, columns in enumerate((every, self._end_places()[:, :-1], self._point_places()), 1):
-            found.append(_entries(results[k], f.sparsity_out(k), columns, M, row))
+            entries.append(_entries(results[k], f.sparsity_out(k), columns, M, row))
         row += f.size1_out(0) * M
         if self.nz:
             f, results = self._stamp, self.mapped_stamps(w, q, none, none)
             every = np.broadcast_to(unknowns, (self.n, S))
             for k, columns in ((2, self._stamp_places()), (3, every)):
-                found.append(_entries(results[k], f.sparsity_out(k), columns, S, row))
-        return found
+                entries.append(_entries(results[k], f.sparsity_out(k), columns, S, row))
+        return entries
 
     @property
     def n_conditions(self) -> int:

@@ -19,9 +19,9 @@ Told = Callable[[Vector, float], None]  # of the variables and the cost
 class Watch(ca.Callback):  # type: ignore[misc]  # CasADi ships no types
     """The iteration callback of a search over `size` variables with so many conditions."""
 
-    def __init__(self, size: int, conditions: int, told: Told) -> None:
+    def __init__(self, size: int, conditions: int, on_iteration: Told) -> None:
         ca.Callback.__init__(self)
-        self._size, self._conditions, self._told = size, conditions, told
+        self._size, self._conditions, self._on_iteration = size, conditions, on_iteration
         self.stopped, self.count = False, 0
         self.construct("watch", {})
 
@@ -53,7 +53,7 @@ class Watch(ca.Callback):  # type: ignore[misc]  # CasADi ships no types
             self.count += 1
             found = dict(zip(ca.nlpsol_out(), arguments, strict=True))
             try:
-                self._told(np.array(found["x"], float).ravel(), float(found["f"]))
+                self._on_iteration(np.array(found["x"], float).ravel(), float(found["f"]))
             except KeyboardInterrupt:
                 self.stopped = True
         return [ca.DM(int(self.stopped))]

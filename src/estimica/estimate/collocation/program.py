@@ -20,7 +20,12 @@ from estimica.estimate.search.run import Limits
 from estimica.estimate.shooting import continuity
 
 Told = Callable[[Vector, float], None]
-NEAR_BOUND = 1e-5  # of a coordinate that IPOPT leaves beside a bound that it presses against
+#: of a coordinate that IPOPT leaves beside a bound that it presses against: the interior point
+#: stays inside by its barrier parameter over the multiplier
+NEAR_BOUND = 1e-5
+#: share of the largest multiplier of a bound below which an unknown does not press against its own:
+#: an interior point has small ones for all
+PRESSED = 1e-3
 #: what a prior is about, of a symbol
 _SEEN = {"value": lambda v: v, "log": ca.log, "log10": ca.log10}
 
@@ -112,11 +117,11 @@ class Program:
             first += shape[0] * shape[1]
 
     def _jacobian(self) -> list[Entries]:
-        row, found = 0, []
+        row, entries = 0, []
         for case in self.cases:
-            found += case.jacobian(self._w, self._q, row)
+            entries += case.jacobian(self._w, self._q, row)
             row += case.n_conditions
-        return found
+        return entries
 
     def _assembled(self, entries: Sequence[Entries], shape: tuple[int, int]) -> ca.MX:
         """The sparse matrix of entries, each place given once."""
@@ -171,13 +176,13 @@ class Program:
     # -- solving ---------------------------------------------------------------------------------
 
     def solve(
-        self, w: Vector, criterion: Criterion, limits: Limits, told: Told, damping: Damping
+        self, w: Vector, criterion: Criterion, limits: Limits, on_iteration: Told, damping: Damping
     ) -> IpoptResult:
         """Let IPOPT search from `w`; `told` hears of every iteration."""
 
         def iterated(q: Vector, cost: float) -> None:
             damping.fade()
-            told(q, cost)
+            on_iteration(q, cost)
 
         self._score.minimised = _Minimised(criterion, damping)
         watch = Watch(self.size, self.n_conditions, lambda w, f: iterated(w[: self.n], f))
@@ -191,9 +196,10 @@ class Program:
             "ipopt.print_level": 0,
             "ipopt.sb": "yes",
             "ipopt.tol": max(self.tolerance, 1e-12),
+            # equations are scaled to size one: tighter than any grid that is refined to rtol
             "ipopt.constr_viol_tol": 1e-8,
             "ipopt.max_iter": limits.max_iterations,
-            "ipopt.bound_relax_factor": 0.0,
+            "ipopt.bound_relax_factor": 0.0,  # outside their bounds models may have no value
             "show_eval_warnings": False,
         }
         if math.isfinite(limits.max_seconds):
@@ -202,21 +208,21 @@ class Program:
         low, high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         low[: self.n], high[: self.n] = self.whole.unknowns.lower, self.whole.unknowns.upper
         with interruptible(watch):
-            found = solver(x0=w, lbx=low, ubx=high, lbg=0.0, ubg=0.0)
+            answer = solver(x0=w, lbx=low, ubx=high, lbg=0.0, ubg=0.0)
         ended = "User_Requested_Stop" if watch.stopped else str(solver.stats()["return_status"])
-        return self._solved(found, ended)
+        return self._solved(answer, ended)
 
-    def _solved(self, found: dict[str, ca.DM], ended: str) -> IpoptResult:
-        w = np.array(found["x"], float).ravel()
-        pressed = np.array(found["lam_x"], float).ravel()[: self.n]
+    def _solved(self, answer: dict[str, ca.DM], ended: str) -> IpoptResult:
+        w = np.array(answer["x"], float).ravel()
+        pressed = np.array(answer["lam_x"], float).ravel()[: self.n]
         q = self.whole.unknowns.clipped(w[: self.n])
         for bound in (self.whole.unknowns.lower, self.whole.unknowns.upper):
             near = np.abs(q - bound) <= NEAR_BOUND * np.maximum(1.0, np.abs(q))
-            weight = np.abs(pressed) > 1e-3 * np.max(np.abs(pressed), initial=0.0)
+            weight = np.abs(pressed) > PRESSED * np.max(np.abs(pressed), initial=0.0)
             q = np.where(near & weight, bound, q)
         # at the optimum the gradient is what the bounds hold against
         return IpoptResult(
-            np.concatenate([q, w[self.n :]]), q, float(found["f"]), -pressed / 2, ended
+            np.concatenate([q, w[self.n :]]), q, float(answer["f"]), -pressed / 2, ended
         )
 
     def predictions(self, w: Vector) -> list[Prediction]:

@@ -31,8 +31,13 @@ from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.estimation import Estimation
 
 Tell = Callable[[Iteration, Point], None]
-REFINEMENTS = 5  # of the grid
-DAMPING = (0.0, 0.1, 3.0)  # of one attempt after the other, until one does not stall
+#: of the grid. Chosen: each cuts an element into as many parts as its order asks for, up to 16, so
+#: that a course which needs more than five of them is not smooth
+REFINEMENTS = 5
+#: of one attempt after the other, until one does not stall. Chosen: none, since that converges
+#: fastest; a tenth of the curvature of a relative change of all outputs; and thrice it, which is
+#: nearly a gradient step that IPOPT can always take
+DAMPING = (0.0, 0.1, 3.0)
 #: how IPOPT ends, and what that means
 ENDS = {
     "Solve_Succeeded": (Status.CONVERGED, "the conditions of the optimum are met"),
@@ -69,9 +74,14 @@ OTHER = (
     "no shorter step leads on; start elsewhere (starts = 20), or use transcription = 'shooting'",
 )
 
-GROWTH = 2.0  # within a piece, above which the pieces are halved
-SEGMENTS = 100
-MOST_PARTS = 16  # that an element is cut into at once
+#: of a disturbance within a piece, above which the pieces are halved. Less than in multiple
+#: shooting: these pieces only give the states to begin with, and cost no unknowns
+GROWTH = 2.0
+#: pieces of a record, of four stamps at least: likewise
+SEGMENTS, STAMPS = 100, 4
+#: that an element is cut into at once. The order holds where the grid resolves the course already;
+#: a guess of more parts than this is one of a grid that does not
+MOST_PARTS = 16
 
 
 def collocation(
@@ -150,14 +160,14 @@ class _Search:
                 )
         program, w = self._program(q, first)
         objective = scored_by(self.whole, self.whole.residuals(program.predictions(w)))
-        solved, objective, told = self._passes(program, objective, w)
+        solved, objective, ended = self._passes(program, objective, w)
         for _ in range(REFINEMENTS):
             finer = self._refined(solved)
             if finer is None:
                 break
             program, w = self._program(solved.q, finer)
-            solved, objective, told = self._passes(program, objective, w)
-        return self._end(program, objective, solved, told)
+            solved, objective, ended = self._passes(program, objective, w)
+        return self._end(program, objective, solved, ended)
 
     def _program(self, q: Vector, own: Sequence[Vector | str]) -> tuple[Program, Vector]:
         """The problem on the present grids, and where it begins."""
@@ -173,12 +183,12 @@ class _Search:
         if self.accuracy == math.inf or ENDS.get(solved.ended, OTHER)[0] is not Status.CONVERGED:
             return None
         values = self.whole.unknowns.values(solved.q)
-        found = [t.refined(values, solved.w, self.accuracy) for t in self.trajectories]
-        if all(w is None for w in found):
+        refined = [t.refined(values, solved.w, self.accuracy) for t in self.trajectories]
+        if all(w is None for w in refined):
             return None
         return [
             t.kept(solved.w) if w is None else w
-            for t, w in zip(self.trajectories, found, strict=True)
+            for t, w in zip(self.trajectories, refined, strict=True)
         ]
 
     def _passes(
@@ -200,7 +210,7 @@ class _Search:
     def _solved(self, program: Program, criterion: Criterion, w: Vector) -> IpoptResult:
         """Try Gauss-Newton steps as they are; where they lead astray, damped ones."""
         for share in DAMPING:
-            solved = program.solve(w, criterion, self._left(), self._told, Damping(share))
+            solved = program.solve(w, criterion, self._left(), self._note, Damping(share))
             if ENDS.get(solved.ended, OTHER)[0] is not Status.STALLED:
                 break
         return solved
@@ -210,7 +220,7 @@ class _Search:
         count = self.limits.max_iterations - max(len(self.iterations) - 1, 0)
         return replace(self.limits, max_seconds=max(seconds, 1e-3), max_iterations=max(count, 1))
 
-    def _told(self, q: Vector, cost: float) -> None:
+    def _note(self, q: Vector, cost: float) -> None:
         """One more iteration."""
         n = len(q)
         values = self.whole.unknowns.values(q)
@@ -268,7 +278,7 @@ class Trajectories:
     def __init__(self, case: CollocatedCase) -> None:
         self.case = case
         stamps = len(case.predictor.times)
-        count = max(1, min(stamps // 4, SEGMENTS))
+        count = max(1, min(stamps // STAMPS, SEGMENTS))
         self._pieces = SegmentedCase(case.model, case.predictor, count)
 
     def first(self, values: Vector) -> Vector | str:
@@ -302,8 +312,8 @@ class Trajectories:
         order = 2 * case.degree
         parts = np.ceil((error / tolerance) ** (1 / order)).clip(1, MOST_PARTS).astype(int)
         case.refine(np.where(error > tolerance, np.maximum(parts, 2), 1))
-        found = self._along(values, states[1:-1])
-        return None if isinstance(found, str) else found
+        unknowns = self._along(values, states[1:-1])
+        return None if isinstance(unknowns, str) else unknowns
 
     def kept(self, w: Vector) -> Vector:
         """The case's own unknowns as they are."""

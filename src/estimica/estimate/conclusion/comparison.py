@@ -17,13 +17,13 @@ from estimica.study.record.samples import Record
 def compare(setup: Setup, objective: Objective, point: Point) -> tuple[CaseFit, ...]:
     """Every case in the study's order; validating cases find their own start values first."""
     known = calibrated(objective, point)
-    found = []
+    cases = []
     for one in setup.records:
         if one.case.role == "calibrate":
-            found.append(known[one.case.name])
+            cases.append(known[one.case.name])
         else:
-            found.append(_validated(setup, one, point))
-    return tuple(found)
+            cases.append(_validated(setup, one, point))
+    return tuple(cases)
 
 
 def nothing_to_compare(setup: Setup) -> tuple[CaseFit, ...]:
@@ -35,16 +35,16 @@ def nothing_to_compare(setup: Setup) -> tuple[CaseFit, ...]:
 def calibrated(objective: ResidualFunction, point: Point) -> dict[str, CaseFit]:
     """The calibrating cases of an objective at one point, by name."""
     compared = _compared(objective, point)
-    found = {}
+    by_case = {}
     for predictor in objective.predictors:
         case = predictor.record.case
         count = len(predictor.record.outputs)
         if isinstance(compared, Failure):
-            found[case.name] = CaseFit(case.name, case.role, (), failure=compared.message)
+            by_case[case.name] = CaseFit(case.name, case.role, (), failure=compared.message)
         else:
-            found[case.name] = CaseFit(case.name, case.role, tuple(compared[:count]))
+            by_case[case.name] = CaseFit(case.name, case.role, tuple(compared[:count]))
             compared = compared[count:]
-    return found
+    return by_case
 
 
 def _validated(setup: Setup, one: Record, point: Point) -> CaseFit:
@@ -74,12 +74,12 @@ def _compared(objective: ResidualFunction, point: Point) -> list[OutputCompariso
     if isinstance(predictions, Failure):
         return predictions
     residuals = objective.residuals(predictions)
-    found = []
+    outputs = []
     for block, prediction, residual in zip(objective.blocks, predictions, residuals, strict=True):
         m = block.measured
         reference = m.value if m.transform is None else m.transform.value(m.value)
         reference = block.filtered(reference)
-        found.append(
+        outputs.append(
             OutputComparison(
                 m.name,
                 m.column,
@@ -100,4 +100,4 @@ def _compared(objective: ResidualFunction, point: Point) -> list[OutputCompariso
                 m.distribution,
             )
         )
-    return found
+    return outputs

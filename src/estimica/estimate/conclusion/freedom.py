@@ -120,24 +120,26 @@ class Freedom:
         By the rise of the squares; where an estimated variance of N samples follows them, by
         N log(1 + rise/N).
         """
-        found = np.sum((self.prior @ paths) ** 2, axis=0)
+        squares = np.sum((self.prior @ paths) ** 2, axis=0)
         for level in self.levels:
             own = np.sum((level.curvature @ paths) ** 2, axis=0)
-            found = found + (level.count * np.log1p(own / level.count) if level.follows else own)
-        return np.asarray(found)
+            squares = squares + (
+                level.count * np.log1p(own / level.count) if level.follows else own
+            )
+        return np.asarray(squares)
 
     def covariance_of(self, directions: Vector) -> Vector:
         """The covariance of the rows of `directions` among each other."""
         rows = np.atleast_2d(directions)
         moved, open_ = self.inverse @ rows.T, np.isinf(self.parts(rows)).any(axis=0)
-        found = (self.prior @ moved).T @ (self.prior @ moved)
+        covariance = (self.prior @ moved).T @ (self.prior @ moved)
         for level in self.levels:
             if math.isfinite(level.variance):
                 half = level.scatter @ moved
-                found = found + level.variance * (half.T @ half)
-        found[open_, :] = found[:, open_] = np.nan
-        found[open_, open_] = np.inf
-        return np.asarray(found)
+                covariance = covariance + level.variance * (half.T @ half)
+        covariance[open_, :] = covariance[:, open_] = np.nan
+        covariance[open_, open_] = np.inf
+        return np.asarray(covariance)
 
     @property
     def known(self) -> bool:
@@ -195,17 +197,17 @@ def freedom(
         count, independent = sum(p.count for p in own), sum(p.independent for p in own)
         if objective.has_input_errors:  # residuals of a point are one: they are known to each other
             count = independent = float(objective.n_samples)
-        told = count - taken > LEAST and independent - share > LEAST
-        known = unit and all(_is_known(objective.blocks[k], noise, told) for k in chosen)
-        growth = 1.0 if known else count / (count - taken) if told else math.inf
-        variance = 1.0 if known else growth * square / count if told else math.inf
+        is_told = count - taken > LEAST and independent - share > LEAST
+        known = unit and all(_is_known(objective.blocks[k], noise, is_told) for k in chosen)
+        growth = 1.0 if known else count / (count - taken) if is_told else math.inf
+        variance = 1.0 if known else growth * square / count if is_told else math.inf
         levels.append(
             Level(
                 tuple(dict.fromkeys(objective.blocks[k].name for k in chosen)),
                 known,
                 not known and objective.criterion.has_unit_variance,
                 variance,
-                independent - share if told else 0.0,
+                independent - share if is_told else 0.0,
                 growth,
                 count,
                 share,
@@ -221,14 +223,14 @@ def _levels(objective: Objective) -> list[list[int]]:
 
     Where inputs have errors only the ratios of all errors are known.
     """
-    found: dict[str, list[int]] = {}
+    blocks_of_level: dict[str, list[int]] = {}
     for k, block in enumerate(objective.blocks):
         own = block.level if not isinstance(block.sigma, float) else f"{block.name}, known"
-        found.setdefault("" if objective.has_input_errors else own, []).append(k)
-    return list(found.values())
+        blocks_of_level.setdefault("" if objective.has_input_errors else own, []).append(k)
+    return list(blocks_of_level.values())
 
 
-def _is_known(block: Block, noise: Mapping[str, Noise], told: bool) -> bool:
+def _is_known(block: Block, noise: Mapping[str, Noise], is_told: bool) -> bool:
     """Whether the noise of a block is known beforehand, to a criterion that scores by variances.
 
     A variance that is held at a bound does not follow the residuals either; where there are none
@@ -237,7 +239,7 @@ def _is_known(block: Block, noise: Mapping[str, Noise], told: bool) -> bool:
     own = noise.get(block.name)
     if isinstance(block.sigma, float) or own is None or not own.uncertain:
         return True
-    return own.at_bound and told
+    return own.at_bound and is_told
 
 
 def _behind_filter(

@@ -15,10 +15,16 @@ from estimica.estimate.identify.invariants import Group, NullSpaceSample, groups
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.unknowns import Unknowns
 
-STEP = 0.3  # relative change to the next place along a null direction
-PLACES = 5  # besides the estimate, at most
-SURE, UNSURE = 1e-5, 1e-2  # bounds of the error of null directions
-MOST_CHOICES = 300  # of what to fix that are compared
+#: relative change to the next place along a null direction: far enough that products and sums part
+#: by several per cent, near enough that the model mostly still runs
+STEP = 0.3
+#: besides the estimate, at most: two more than the least that tell, since some fail; each costs as
+#: much as an iteration
+PLACES = 5
+#: bounds of the error of null directions: derivatives are not more accurate than SURE with default
+#: tolerances, and beyond UNSURE no exponent could be told
+SURE, UNSURE = 1e-5, 1e-2
+MOST_CHOICES = 300  # of what to fix that are compared, one small decomposition each
 NUMERICAL = "numerically, near this point"
 COUNTS = ("none", "one", "two", "three", "four", "five", "six")
 
@@ -30,13 +36,15 @@ def explain(objective: Objective, point: Point, known: Accuracy, held: Flags) ->
         {n: float(c) for n, c in zip(labels, row, strict=True) if c}
         for row in known.null_directions
     )
-    found: tuple[Group, ...] = ()
+    groups_found: tuple[Group, ...] = ()
     if directions:
         places = list(_places(objective, point, ~held, len(directions), known.threshold))
         starts = [u.kind == "start" for u in objective.unknowns.items]
-        found = groups(labels, places, direction_error(known), starts=starts)
-    best = [_to_fix(point, ~held, labels, g) for g in found]
-    advice = [in_words(g, fix, _changes(g, directions)) for g, fix in zip(found, best, strict=True)]
+        groups_found = groups(labels, places, direction_error(known), starts=starts)
+    best = [_to_fix(point, ~held, labels, g) for g in groups_found]
+    advice = [
+        in_words(g, fix, _changes(g, directions)) for g, fix in zip(groups_found, best, strict=True)
+    ]
     return Identifiability(
         known.rank,
         len(labels),
@@ -44,7 +52,7 @@ def explain(objective: Objective, point: Point, known: Accuracy, held: Flags) ->
         known.threshold,
         directions,
         tuple(advice),
-        found,
+        groups_found,
         tuple(n for fix in best for n in fix),
     )
 
@@ -153,18 +161,20 @@ def in_words(
         return f"{names} {verb} no effect on the outputs of these cases; fix {which}"
     if group.complete:
         be = "is" if len(group.invariants) == 1 else "are"
-        said = f"only {group.text} {be} determined by {data}, not {names} on their own"
-        said += f" ({NUMERICAL})" if group.numerical else ""
+        sentence = f"only {group.text} {be} determined by {data}, not {names} on their own"
+        sentence += f" ({NUMERICAL})" if group.numerical else ""
     else:
         what = "combination" if group.determined == 1 else "combinations"
-        said = f"{data} determine only {count(group.determined)} {what} of {names}"
+        sentence = f"{data} determine only {count(group.determined)} {what} of {names}"
         if group.invariants:
-            said += f", among them {group.text}" + (f" ({NUMERICAL})" if group.numerical else "")
+            sentence += f", among them {group.text}" + (
+                f" ({NUMERICAL})" if group.numerical else ""
+            )
         if changes:
-            said += f" (unnoticed go together: {'; or '.join(changes)})"
+            sentence += f" (unnoticed go together: {'; or '.join(changes)})"
     best = listed([f"'{n}'" for n in fix])
     return (
-        f"{said}; fix {count(group.free)} of them, best {best}, or measure something that "
+        f"{sentence}; fix {count(group.free)} of them, best {best}, or measure something that "
         "tells them apart"
     )
 

@@ -82,19 +82,19 @@ def _stretch(objective: Objective) -> float:
     A censored sample counts by a probability, which has no unit.
     """
     cases = {p.record.case.name: p.record.case for p in objective.predictors}
-    found = 0.0
+    total = 0.0
     for block in objective.blocks:
         measured = block.measured
         seen = ~measured.censored
         count = block.count * float(seen.mean()) if len(seen) else 0.0
         column = cases[block.case].columns_of_outputs.get(block.name)
         scale = abs(column.scale or 1.0) if column is not None else 1.0
-        found += 2 * count * (math.log(block.weight) + math.log(scale))
+        total += 2 * count * (math.log(block.weight) + math.log(scale))
         if measured.transfer is not None:  # real and imaginary parts, each times its amplitude
-            found += 4 * float(np.log(measured.transfer.amplitude).sum())
+            total += 4 * float(np.log(measured.transfer.amplitude).sum())
         if measured.transform is not None:
-            found += 2 * count * _slope(measured.transform, measured.value[seen])
-    return found
+            total += 2 * count * _slope(measured.transform, measured.value[seen])
+    return total
 
 
 def _slope(transform: Transform, values: Vector) -> float:

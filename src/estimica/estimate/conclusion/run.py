@@ -17,7 +17,7 @@ from estimica.estimate.conclusion.simulation_error import discretisation, too_co
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
 from estimica.estimate.fit.outputs import CaseFit, OutputComparison
-from estimica.estimate.fit.result import Fit, Identifiability, Outcome, StartResult
+from estimica.estimate.fit.result import Fit, Identifiability, StartResult, fit_outcome
 from estimica.estimate.identify.accuracy import Accuracy, accuracy, free_covariance
 from estimica.estimate.objective.cost import (
     Objective,
@@ -35,8 +35,12 @@ from estimica.study.case import Sigma
 from estimica.study.record.samples import Record
 from estimica.study.stages import SETTLING
 
-MANY = 200_000  # samples from which on the simulation's error is not measured but assumed
-POOR = 30.0  # per cent of a signal's variation, below which a fit explains too little
+#: samples from which on the simulation's error is not measured but assumed: a simulation with a
+#: hundredth of the tolerance has some 2.5 times the steps (order five), on top of long ones there
+MANY = 200_000
+#: per cent of a signal's variation, below which a fit explains too little. Chosen: half of the
+#: variance (fit 30 % is 1 − 0.7²) is left to something that the model does not have
+POOR = 30.0
 OTHERS = "'multiple-shooting' or 'collocation'"
 #: change of the cost, in that of one standard error, that is worth a word: 0.2 standard errors,
 #: as of the simulation's tolerances
@@ -70,7 +74,7 @@ def conclude(
     known = _accuracy(*finest, held & ~acting, acting, threshold).without(rough.unknowns)
     if searched.status is Status.FAILING_REGION:
         known = known.without_errors()
-    told = information(objective, point)
+    likelihood = information(objective, point)
     cases = compare(setup, objective, point)
     message = _message(searched, objective) + advice(setup, searched, cases)
     message += _no_errors(rough, unknowns) + held_noise(objective, point)
@@ -84,7 +88,7 @@ def conclude(
         message += halved.warning
     return Fit(
         study=setup.study,
-        outcome=Outcome(searched.status, message),
+        outcome=fit_outcome(searched.status, message),
         criterion=objective.criterion.name,
         cost=point.cost,
         unknowns=unknowns,
@@ -93,10 +97,10 @@ def conclude(
         accuracy=known,
         noise=dict(point.noise),
         n_samples=objective.n_samples,
-        aic=told.aic,
-        bic=told.bic,
-        aicc=told.aicc,
-        log_likelihood=told.log_likelihood,
+        aic=likelihood.aic,
+        bic=likelihood.bic,
+        aicc=likelihood.aicc,
+        log_likelihood=likelihood.log_likelihood,
         identifiability=_identifiability(judge, finer, seen, fine, known, held),
         cases=cases,
         iterations=searched.iterations,
@@ -149,7 +153,7 @@ def _without_estimate(
     compared = nothing_to_compare(setup)
     return Fit(
         study=setup.study,
-        outcome=Outcome(searched.status, searched.message + advice(setup, searched, compared)),
+        outcome=fit_outcome(searched.status, searched.message + advice(setup, searched, compared)),
         criterion=cases.wanted.name,
         cost=math.inf,
         unknowns=unknowns,
@@ -312,14 +316,14 @@ def held_noise(objective: Objective, point: Point) -> str:
 
 
 def _told(objective: Objective, point: Point, name: str) -> str:
-    level, found = math.sqrt(point.noise[name].variance), _spread(objective, point, name)
-    if found > level:
-        where = f"upper bound {level:.3g}, although residuals of {found:.3g} are left"
+    level, spread = math.sqrt(point.noise[name].variance), _spread(objective, point, name)
+    if spread > level:
+        where = f"upper bound {level:.3g}, although residuals of {spread:.3g} are left"
     elif any(b.name == name and _has_least(b, level) for b in objective.blocks):
-        where = f"lower bound {level:.3g}, although only residuals of {found:.3g} are left"
+        where = f"lower bound {level:.3g}, although only residuals of {spread:.3g} are left"
     else:
         where = (
-            f"floor {level:.3g}, a millionth of what the signal varies: residuals of {found:.3g} "
+            f"floor {level:.3g}, a millionth of what the signal varies: residuals of {spread:.3g} "
             "are left, as of data without noise"
         )
     return (

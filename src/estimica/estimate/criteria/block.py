@@ -102,7 +102,7 @@ def blocks_of(records: Outputs, criterion: str, calibrating: Outputs | None = No
     a validating case count as those of the `calibrating` ones do: a scale of theirs means the same.
     """
     pooled = _sizes(records) | _sizes(calibrating or ())
-    found = []
+    blocks = []
     for case, outputs in records:
         for m in outputs:
             weight = 1.0 if m.weight is None else m.weight
@@ -111,18 +111,18 @@ def blocks_of(records: Outputs, criterion: str, calibrating: Outputs | None = No
                     weight /= m.sigma
                 elif m.weight is None:
                     weight /= pooled[m.name]
-            found.append(Block(case, m, weight, m.sigma, _filter(case, m)))
-    return found
+            blocks.append(Block(case, m, weight, m.sigma, _filter(case, m)))
+    return blocks
 
 
 def _sizes(records: Outputs) -> dict[str, float]:
     """RMS of every measured signal, over all cases."""
-    found: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     for name in {m.name for _, outputs in records for m in outputs}:
         own = [m for _, outputs in records for m in outputs if m.name == name]
         n = sum(len(m.value) for m in own)
-        found[name] = float(np.sqrt(sum(len(m.value) * m.rms**2 for m in own) / max(n, 1)))
-    return found
+        sizes[name] = float(np.sqrt(sum(len(m.value) * m.rms**2 for m in own) / max(n, 1)))
+    return sizes
 
 
 def _filter(case: str, m: MeasuredOutput) -> ErrorFilter | None:

@@ -23,10 +23,13 @@ from estimica.study.record.prefilter import PrefilterSystem, prefilter_system
 #: typical steps over which the error is taken as linear; behind a longer gap the filter begins
 #: anew. Where stamps are irregular, typical is what only one step of twenty exceeds.
 GAP, IRREGULAR = 3.5, 2.0
-#: relative size of a response to the unknown state that counts as none
+#: relative size of a response to the unknown state that counts as none: some hundred times what
+#: rounding adds up to over thousands of samples, 1e-13 to 1e-12
 RANK = 1e-10
-STOPPED = 1e-11  # relative size behind the filter that is rounding
-PROBES = 24  # random vectors for the number of independent samples
+STOPPED = 1e-11  # relative size behind the filter that is rounding; some ten times that
+#: random vectors for the number of independent samples, a trace: the mean of 24 has a fifth of the
+#: error of a single one, and only degrees of freedom are told by it
+PROBES = 24
 
 
 class ErrorFilter:
@@ -61,11 +64,11 @@ class ErrorFilter:
     def filtered(self, errors: Vector) -> Vector:
         """L applied to errors (N,) or to the columns of (N, m)."""
         columns = errors.reshape(len(errors), -1)
-        found = self._without_past(self._forward(columns))
+        rest = self._without_past(self._forward(columns))
         # what a filter stops leaves rounding behind, which must not be taken for an effect
-        stopped = np.linalg.norm(found, axis=0) <= STOPPED * np.linalg.norm(columns, axis=0)
-        found[:, stopped] = 0.0
-        return found.reshape(errors.shape)
+        stopped = np.linalg.norm(rest, axis=0) <= STOPPED * np.linalg.norm(columns, axis=0)
+        rest[:, stopped] = 0.0
+        return rest.reshape(errors.shape)
 
     def returned(self, rows: Vector) -> Vector:
         """Lᵀ applied to (N,) or to the columns of (N, m)."""
@@ -158,12 +161,12 @@ class ErrorFilter:
         begun[self.starts] = np.eye(n)
         z = self._solver.solve(begun.reshape(n * N, n)).reshape(N, n, n)
         free = np.einsum("i,kij->kj", self.system.C, z)
-        found = np.zeros((N, n))
+        responses = np.zeros((N, n))
         for begin, end in self._segments():
             U, s, _ = np.linalg.svd(free[begin:end], full_matrices=False)
             kept = U[:, s > RANK * s[0]] if s[0] > 0 else U[:, :0]
-            found[begin:end, : kept.shape[1]] = kept
-        return found
+            responses[begin:end, : kept.shape[1]] = kept
+        return responses
 
     def _without_past(self, columns: Vector) -> Vector:
         Q = self._past
@@ -201,14 +204,14 @@ def error_filter(given: Prefilter, time: Vector, where: str) -> ErrorFilter | No
         raise CaseError(error.code, f"{where}: {error.message}") from None
     if system is None:
         return None
-    found = ErrorFilter(given.text, system, time)
-    if found.count < 1:
+    operator = ErrorFilter(given.text, system, time)
+    if operator.count < 1:
         raise CaseError(
             "C092",
             f"{where}: prefilter '{given.text}' leaves nothing of {len(time)} samples: they are "
             "too few, too short a record, or too full of gaps for it; choose a wider one",
         )
-    return found
+    return operator
 
 
 def _held(s: PrefilterSystem, lengths: Vector) -> tuple[Vector, Vector, Vector]:
@@ -227,13 +230,13 @@ def _exponentials(M: Vector) -> Vector:
     size = float(np.abs(M).sum(axis=2).max(initial=0.0))
     halvings = max(0, math.ceil(math.log2(size / 0.5))) if size > 0 else 0
     part = M / 2.0**halvings
-    found = term = np.broadcast_to(np.eye(M.shape[1]), M.shape)
+    total = term = np.broadcast_to(np.eye(M.shape[1]), M.shape)
     for k in range(1, 15):  # 0.5¹⁵/15! is below rounding
         term = term @ part / k
-        found = found + term
+        total = total + term
     for _ in range(halvings):
-        found = found @ found
-    return np.asarray(found)
+        total = total @ total
+    return np.asarray(total)
 
 
 def _digital(s: PrefilterSystem, step: float, frequency: Vector) -> Complex:

@@ -1,5 +1,7 @@
 """Criterion: scores the residuals of all outputs, and says how they enter a Gauss-Newton step.
 
+What still needs scales is a CriterionSpecification, which cannot score.
+
 Residuals are simulated − measured. With multipliers m and scored residuals ρ the gradient of the
 cost is 2 Jᵀ(m ρ) and its Gauss-Newton Hessian 2 Jᵀ m² J, J the derivatives of the residuals.
 """
@@ -24,8 +26,8 @@ from estimica.study.estimation import Estimation
 if TYPE_CHECKING:
     pass
 
-#: least standard deviation that `ml` believes, relative to how much the signal varies: data
-#: without noise
+#: least standard deviation that `ml` believes, relative to how much the signal varies. Data without
+#: noise have a likelihood without end otherwise; numbers of six digits scatter by more already
 QUIET = 1e-6
 
 
@@ -121,8 +123,12 @@ class Criterion(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Unscaled(ABC):
-    """A robust criterion whose scales follow from residuals: before that it cannot score."""
+class CriterionSpecification(ABC):
+    """A robust criterion before its scales are known: `scaled` makes the criterion that scores.
+
+    Scales follow from residuals, or are those of a point that was found with them. This type has
+    no way to score: a cost without scales, or with those of another point, cannot come about.
+    """
 
     name: ClassVar[str]
     blocks: tuple[Block, ...]
@@ -132,15 +138,15 @@ class Unscaled(ABC):
     def scaled(self, scales: Scales) -> Criterion:
         """The criterion with these scales, one for each of `open_outputs`."""
 
-    def of(self, blocks: Sequence[Block]) -> Unscaled:
+    def of(self, blocks: Sequence[Block]) -> CriterionSpecification:
         """The same criterion for other blocks."""
         return replace(self, blocks=tuple(blocks))
 
     @property
     def open_outputs(self) -> tuple[str, ...]:
         """The outputs that need a scale: a noise level of theirs is not known."""
-        found = (b.name for b in self.blocks if not isinstance(b.sigma, float))
-        return tuple(dict.fromkeys(found))
+        names = (b.name for b in self.blocks if not isinstance(b.sigma, float))
+        return tuple(dict.fromkeys(names))
 
     def scales_of(self, residuals: Sequence[Vector]) -> Scales:
         """A robust standard deviation of weighted residuals, common to the cases of one output."""
@@ -224,10 +230,10 @@ class MaximumLikelihood(Criterion):
         return Scoring(cost, scored, multipliers, noise)
 
     def _noise(self, squares: Sequence[float]) -> dict[str, Noise]:
-        found = {}
+        noise = {}
         for b in self.blocks:
             if isinstance(b.sigma, float):
-                found[b.name] = Noise(b.sigma**2 * b.mean_relative, False)
+                noise[b.name] = Noise(b.sigma**2 * b.mean_relative, False)
         free = [k for k, b in enumerate(self.blocks) if not isinstance(b.sigma, float)]
         for level in dict.fromkeys(self.blocks[k].level for k in free):
             own = [k for k in free if self.blocks[k].level == level]
@@ -235,8 +241,8 @@ class MaximumLikelihood(Criterion):
             low, high = _variance_bounds([self.blocks[k] for k in own])
             held = min(max(r, low), high)
             for name in dict.fromkeys(self.blocks[k].name for k in own):
-                found[name] = Noise(held, True, held != r, "" if level == name else level)
-        return {name: found[name] for name in dict.fromkeys(b.name for b in self.blocks)}
+                noise[name] = Noise(held, True, held != r, "" if level == name else level)
+        return {name: noise[name] for name in dict.fromkeys(b.name for b in self.blocks)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +266,7 @@ class RobustLikelihood(Criterion):
         multipliers = [b.scaling / s for b, s in zip(self.blocks, self.sigmas, strict=True)]
         weighted = [m * v for m, v in zip(multipliers, residuals, strict=True)]
         losses = (Robust(self.kind, self.bend),) * len(self.blocks)
-        found = _with_losses(weighted, multipliers, losses)
+        scoring = _with_losses(weighted, multipliers, losses)
         extra = sum(
             2 * len(b.measured.value) * float(np.log(s)) + b.log_relative
             for b, s in zip(self.blocks, self.sigmas, strict=True)
@@ -269,7 +275,7 @@ class RobustLikelihood(Criterion):
             b.name: Noise(s**2, not isinstance(b.sigma, float))
             for b, s in zip(self.blocks, self.sigmas, strict=True)
         }
-        return replace(found, cost=found.cost + extra, noise=noise)
+        return replace(scoring, cost=scoring.cost + extra, noise=noise)
 
     @property
     def scales(self) -> Scales:
@@ -278,7 +284,7 @@ class RobustLikelihood(Criterion):
 
 
 @dataclass(frozen=True, eq=False)
-class UnscaledLikelihood(Unscaled):
+class LikelihoodSpecification(CriterionSpecification):
     """The robust likelihood before its σ are known."""
 
     bend: float
@@ -291,7 +297,7 @@ class UnscaledLikelihood(Unscaled):
 
 
 @dataclass(frozen=True, eq=False)
-class UnscaledOutputError(Unscaled):
+class OutputErrorSpecification(CriterionSpecification):
     """A robust output error before it is known where its loss bends."""
 
     name: ClassVar[str] = "oe"
@@ -312,7 +318,7 @@ def criterion_of(
     estimation: Estimation,
     blocks: Sequence[Block],
     code_for: Callable[[str], TrustedCode] | None = None,
-) -> Criterion | Unscaled:
+) -> Criterion | CriterionSpecification:
     """The criterion that a study asks for; `code_for` gives the code of its Python files."""
     blocks = tuple(blocks)
     kind, scale = estimation.loss, estimation.loss_scale
@@ -320,12 +326,12 @@ def criterion_of(
         if kind == "squared":
             return OutputError(blocks)
         if scale is None:
-            return _ready_if_known(UnscaledOutputError(blocks, kind))
+            return _ready_if_known(OutputErrorSpecification(blocks, kind))
         return OutputError(blocks, (Robust(kind, scale),) * len(blocks))
     if estimation.criterion == "ml":
         if kind == "squared":
             return _likelihood(blocks)
-        return _ready_if_known(UnscaledLikelihood(blocks, kind, scale or BENDS[kind]))
+        return _ready_if_known(LikelihoodSpecification(blocks, kind, scale or BENDS[kind]))
     from estimica.estimate.criteria.custom import custom_criterion
 
     return custom_criterion(estimation.criterion, blocks, code_for)
@@ -341,7 +347,7 @@ def _likelihood(blocks: tuple[Block, ...]) -> Criterion:
     return KinkedLikelihood(blocks) if kinked else NoiseLikelihood(blocks)
 
 
-def _ready_if_known(criterion: Unscaled) -> Criterion | Unscaled:
+def _ready_if_known(criterion: CriterionSpecification) -> Criterion | CriterionSpecification:
     """With all noise levels given there are no scales to be found."""
     return criterion if criterion.open_outputs else criterion.scaled({})
 
@@ -357,10 +363,10 @@ def _with_losses(
     cost = 0.0
     scored, factors = [], []
     for r, m, loss in zip(weighted, multipliers, losses, strict=True):
-        found = loss.score(r)
-        cost += found.cost
-        root = np.sqrt(found.curvature / 2)
-        scored.append(found.slope / (2 * root))
+        terms = loss.score(r)
+        cost += terms.cost
+        root = np.sqrt(terms.curvature / 2)
+        scored.append(terms.slope / (2 * root))
         factors.append(m * root)
     return Scoring(cost, scored, factors)
 

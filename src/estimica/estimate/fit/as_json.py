@@ -15,7 +15,7 @@ from estimica.estimate.search.run import Iteration
 
 def as_object(fit: Fit) -> dict[str, object]:
     """Everything about a fit but its trajectories; what is not finite is None."""
-    found = {
+    values = {
         "command": "fit",
         "run": fit.run,
         "study": fit.study.name,
@@ -61,17 +61,17 @@ def as_object(fit: Fit) -> dict[str, object]:
         "seconds": fit.seconds,
         **_simulated(fit),
     }
-    plain = finite(found)
+    plain = finite(values)
     assert isinstance(plain, dict)
     return plain
 
 
 def _simulated(fit: Fit) -> dict[str, object]:
     """How derivatives were found and what steps do, where the model has something to tell."""
-    told: dict[str, object] = {"derivatives": fit.derivatives} if fit.derivatives else {}
+    facts: dict[str, object] = {"derivatives": fit.derivatives} if fit.derivatives else {}
     if fit.discretisation is not None:
-        told["discretisation"] = fit.discretisation.as_object()
-    return told
+        facts["discretisation"] = fit.discretisation.as_object()
+    return facts
 
 
 def ranked(starts: Iterable[StartResult]) -> list[StartResult]:
@@ -110,30 +110,30 @@ def _covariance(fit: Fit) -> list[list[float]]:
 
 def _by_case(fit: Fit, kind: str) -> dict[str, dict[str, object]]:
     """Unknowns of each case; those of a validating case come without intervals."""
-    found: dict[str, dict[str, object]] = {}
+    by_case: dict[str, dict[str, object]] = {}
     for name, k in _of_kind(fit, kind):
-        found.setdefault(fit.unknowns.items[k].case, {})[name] = _unknown(fit, k)
+        by_case.setdefault(fit.unknowns.items[k].case, {})[name] = _unknown(fit, k)
     for case in fit.cases:
         for u, value in zip(case.unknowns, case.values, strict=True):
             if u.kind == kind:
                 own = {"value": float(value), "stderr": None, "ci95": None, "unit": u.unit}
-                found.setdefault(case.name, {})[u.name] = own | {"start": u.start}
-    return found
+                by_case.setdefault(case.name, {})[u.name] = own | {"start": u.start}
+    return by_case
 
 
 def _quality(case: CaseFit) -> dict[str, object]:
-    found: dict[str, object] = {"role": case.role}
+    quality: dict[str, object] = {"role": case.role}
     if case.failure:
-        found["failure"] = case.failure
+        quality["failure"] = case.failure
     for output in case.outputs:
-        found[output.name] = {
+        quality[output.name] = {
             "rmse": output.rmse,
             "fit_percent": output.fit_percent,
             "errn_percent": output.errn_percent,
             **({"fitted_as": output.transform} if output.transform else {}),
             **({"censored": int(output.censored.sum())} if output.beyond is not None else {}),
         }
-    return found
+    return quality
 
 
 def identifiability(fit: Fit) -> dict[str, object]:

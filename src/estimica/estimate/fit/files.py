@@ -87,12 +87,12 @@ def _about(fit: Fit) -> str:
 
 def _standard_errors(fit: Fit) -> Mapping[str, str]:
     """What is said of each tuner and start value besides its number."""
-    said = {}
+    texts = {}
     for k, unknown in enumerate(fit.unknowns.items):
         error = float(fit.accuracy.stderr[k])
         told = f"std. error {error:.3g}" if math.isfinite(error) else ""
-        said[unknown.name] = "; ".join(filter(None, (told, fit.remark(k))))
-    return said
+        texts[unknown.name] = "; ".join(filter(None, (told, fit.remark(k))))
+    return texts
 
 
 def _value(quantity: Quantity, value: object, with_unit: bool) -> tuple[str, dict[str, str]]:
@@ -113,19 +113,19 @@ def _base_unit(unit: str) -> dict[str, str] | None:
     if not unit:
         return None
     try:
-        found = parse_unit(normalised_spelling(unit))
+        parsed = parse_unit(normalised_spelling(unit))
     except UnknownUnit:
         return None
-    factor, powers = found.in_radians()
+    factor, powers = parsed.in_radians()
     if normalised_spelling(unit).endswith("Hz"):  # in the SI a hertz is 1/s
-        factor, powers = found.factor, (*powers[:-1], 0.0)
+        factor, powers = parsed.factor, (*powers[:-1], 0.0)
     if any(e != round(e) for e in powers):
         return None
     exponents = {b: str(round(e)) for b, e in zip(_BASES, powers, strict=True) if e}
     if factor != 1:
         exponents["factor"] = repr(float(factor))
-    if found.offset:
-        exponents["offset"] = repr(float(found.offset))
+    if parsed.offset:
+        exponents["offset"] = repr(float(parsed.offset))
     return exponents
 
 
@@ -197,8 +197,8 @@ def _write_responses(fit: Fit, case: CaseFit, path: Path) -> Path:
 
 def _file_names(cases: list[str]) -> list[str]:
     """Names of cases that can stand in file names, each once."""
-    found: list[str] = []
+    names: list[str] = []
     for k, case in enumerate(cases, start=1):
         name = re.sub(r"[^\w.-]+", "_", case).strip("_.") or str(k)
-        found.append(name if name not in found else f"{name}-{k}")
-    return found
+        names.append(name if name not in names else f"{name}-{k}")
+    return names

@@ -99,7 +99,11 @@ def _extending_text(fit: Fit, model: ModelicaModel, name: str) -> str:
 
 
 def extended(
-    model: ModelicaModel, name: str, values: Mapping[str, float], about: str, said: Sequence[str]
+    model: ModelicaModel,
+    name: str,
+    values: Mapping[str, float],
+    about: str,
+    comments: Sequence[str],
 ) -> str:
     """A class that extends the model with values of parameters, and what is said above it."""
     tree: Tree = {}
@@ -117,7 +121,7 @@ def extended(
             _put(tree, *_array(path, elements))
     return "\n".join(
         [
-            *map(_comment, said),
+            *map(_comment, comments),
             f'model {name} "{model.name} with {about}"',
             f"  extends {model.name}{_modification(tree, 2)};",
             f"end {name};\n",

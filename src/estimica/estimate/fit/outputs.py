@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +16,13 @@ from estimica.estimate.unknowns import Unknown
 from estimica.study.record.transfer import Transfer
 
 ROUNDING = 8 * float(np.finfo(float).eps)
+
+
+def make_read_only(values: Iterable[object]) -> None:
+    """Refuse assignments to elements of all arrays among some values."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +49,10 @@ class OutputComparison:
     #: −1 where the value is only known to be at or below what was measured, 1 where above
     beyond: npt.NDArray[np.int8] | None = field(default=None, repr=False)
     distribution: str = "normal"  # of the noise
+
+    def __post_init__(self) -> None:
+        """Nobody changes what was compared by mistake."""
+        make_read_only(vars(self).values())
 
     @property
     def censored(self) -> Flags:
@@ -126,6 +138,9 @@ class CaseFit:
     unknowns: tuple[Unknown, ...] = ()  # of a validating case; the others are in the fit
     values: Vector = field(default_factory=lambda: np.zeros(0))
     failure: str = ""  # why it could not be simulated
+
+    def __post_init__(self) -> None:
+        make_read_only([self.values])
 
     def __getitem__(self, name: str) -> OutputComparison:
         """One output."""

@@ -168,14 +168,14 @@ def _around(
 
 def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
     """The simulated outputs after every iteration over the data, from faint to strong."""
-    shown = list(_resimulated(fit, _spread(fit.iterations, iterations or MOST_ITERATIONS)))
+    drawn = list(_resimulated(fit, _spread(fit.iterations, iterations or MOST_ITERATIONS)))
     panels: list[Panel] = []
     for case, axis in _cases(fit):
         if case.role != "calibrate":
             continue
         for output in case.outputs:
             if output.transfer is not None:
-                values = [(_called(fit, i), f[case.name, output.name][1]) for i, f in shown]
+                values = [(_called(fit, i), f[case.name, output.name][1]) for i, f in drawn]
                 panels += frequency.iteration_panels(fit, case, output, values)
                 continue
             x, order = axis.of(output.time)
@@ -190,15 +190,15 @@ def iteration_curves(fit: Fit, iterations: int | None = None) -> Curves:
                     listed=not panels,
                 )
             ]
-            for k, (iteration, found) in enumerate(shown):
-                last = k == len(shown) - 1
+            for k, (iteration, simulated) in enumerate(drawn):
+                last = k == len(drawn) - 1
                 curves.append(
                     Curve(
                         _called(fit, iteration),
-                        *found[case.name, output.name],
+                        *simulated[case.name, output.name],
                         fit.unit_of(output),
                         colour=SIMULATED if last else 0,
-                        strength=1.0 if last else 0.2 + 0.8 * (k + 1) / len(shown),
+                        strength=1.0 if last else 0.2 + 0.8 * (k + 1) / len(drawn),
                         listed=not panels,
                     )
                 )
@@ -264,11 +264,11 @@ def start_curves(fit: Fit, iterations: int | None = None) -> Curves:
 
 def _levelled(cost: Vector) -> Vector:
     """Costs in order; those that differ by the search's tolerance only are one optimum."""
-    found = cost.copy()
-    for k in range(1, len(found)):
-        if found[k] - found[k - 1] <= ALIKE * max(abs(found[k - 1]), ALIKE):
-            found[k] = found[k - 1]
-    return found
+    levelled = cost.copy()
+    for k in range(1, len(levelled)):
+        if levelled[k] - levelled[k - 1] <= ALIKE * max(abs(levelled[k - 1]), ALIKE):
+            levelled[k] = levelled[k - 1]
+    return levelled
 
 
 KINDS: dict[str, Callable[[Fit, int | None], Curves]] = {

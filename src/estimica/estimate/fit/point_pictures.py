@@ -243,12 +243,12 @@ def _simulated(
     tuners = fit.values[: len(fit.setup.tuners)]
     try:
         objective = fit.setup.validation(other, tuners)
-        found = objective.predict(objective.unknowns.values(objective.unknowns.start))
+        predictions = objective.predict(objective.unknowns.values(objective.unknowns.start))
     except EstimicaError:
         return None
-    if isinstance(found, Failure):
+    if isinstance(predictions, Failure):
         return None
-    return found[0].value if np.isfinite(found[0].value).all() else None
+    return predictions[0].value if np.isfinite(predictions[0].value).all() else None
 
 
 def _heading(fit: Fit, case: CaseFit) -> str:
@@ -279,12 +279,12 @@ def groups(name: str, values: Vector) -> list[Group]:
     """Points of one value each, or of values that lie together, or of equal shares."""
     known = np.unique(values[np.isfinite(values)])
     edges = _edges(known)
-    found = []
+    groups_found = []
     for low, high in pairwise(edges):
         rows = (values >= low) & (values < high)
         if rows.any():
-            found.append(Group(_group_label(name, values[rows], _spread(known)), rows))
-    return found
+            groups_found.append(Group(_group_label(name, values[rows], _spread(known)), rows))
+    return groups_found
 
 
 def _edges(known: Vector) -> list[float]:

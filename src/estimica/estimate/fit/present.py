@@ -18,7 +18,7 @@ from estimica.base.view import (
     status_line,
     without_empty,
 )
-from estimica.estimate.fit.as_json import ranked
+from estimica.estimate.fit.as_json import as_object, ranked
 from estimica.estimate.fit.pictures import picture
 from estimica.estimate.fit.point_pictures import chosen_axes, residual_panels
 from estimica.estimate.fit.result import Fit
@@ -29,17 +29,24 @@ from estimica.estimate.page_frame import ANSWER, study_summary, with_reproductio
 from estimica.estimate.unknowns import Unknown
 from estimica.study.record.axis import input_along
 
+__all__ = ["answer", "as_object", "estimates", "page", "picture", "quality", "tables"]
+
 MOST_FAILURES = 10
 MOST_TOLD = 8  # unknowns and outputs that are told in words
+
+
+def tables(fit: Fit) -> tuple[Table, Table]:
+    """Tuners, start values and disturbances with their intervals; how well each output is met."""
+    return estimates(fit), quality(fit)
 
 
 def page(fit: Fit, against: str | None = None, by: str | None = None) -> Page:
     """Everything about a fit on one page; `against` what and `by` what the outputs are drawn."""
     more = added_sections("fit", fit) if any(c.outputs for c in fit.cases) else []
-    told = Page(f"Fit: {fit.study.name}", tuple(_sections(fit, against, by, more)), _lead(fit))
+    body = Page(f"Fit: {fit.study.name}", tuple(_sections(fit, against, by, more)), _lead(fit))
     first = (study_summary(fit.study, "fit"), Section(ANSWER, answer(fit, more)))
     seed = fit.study.estimation.seed
-    return with_reproduction(told, "fit", fit.study, first=first, seed=seed, run=fit.run)
+    return with_reproduction(body, "fit", fit.study, first=first, seed=seed, run=fit.run)
 
 
 def _sections(
@@ -54,8 +61,8 @@ def _sections(
         yield Section("Cells that do not count", "\n\n".join(notes))
     yield Section("Quality", _QUALITY, tuple(_quality(fit)))
     if any(c.outputs for c in fit.cases):
-        shown = replace(picture(fit, "fit", None, against, by), title="")
-        yield Section("Measured and simulated", _CURVES, (shown,))
+        curves = replace(picture(fit, "fit", None, against, by), title="")
+        yield Section("Measured and simulated", _CURVES, (curves,))
         filtered = any(o.prefilter for c in fit.cases for o in c.outputs)
         words = _RESIDUALS + (_FILTERED if filtered else "")
         yield Section("Residuals", words, tuple(_residuals(fit, against, by)))
@@ -64,8 +71,8 @@ def _sections(
             yield Section("Simulated against measured", _PARITY, (parity,))
         if any(o.prefilter for c in fit.cases for o in c.outputs if c.role == "calibrate"):
             weighting = prefilter_weighting(fit)
-            shown = replace(weighting.curves(), title="")
-            yield Section("Prefilters", WORDS, (replace(weighting.table(), title=""), shown))
+            curves = replace(weighting.curves(), title="")
+            yield Section("Prefilters", WORDS, (replace(weighting.table(), title=""), curves))
         yield from more
     if len(fit.iterations) > 1:
         yield Section("Iterations", _iterations_in_words(fit), tuple(_iterations(fit)))
@@ -130,13 +137,13 @@ def answer(fit: Fit, more: list[Section]) -> str:
 def _found(fit: Fit) -> str:
     if not fit.outcome.ok:
         return f"The search has not ended well: {fit.outcome.message}. These are the best values."
-    told = [
+    values = [
         f"{u.label} = {v:.5g}{f' {u.unit}' if u.unit not in ('', '1') else ''}"
         f"{f' ± {e:.2g}' if math.isfinite(e) else ''}"
         for u, v, e in zip(fit.unknowns.items, fit.values, fit.accuracy.stderr, strict=True)
     ]
-    some = f"{', '.join(told[:MOST_TOLD])}{' and more below' if len(told) > MOST_TOLD else ''}"
-    return f"The best values were found: {some} (± one standard error)." if told else ""
+    some = f"{', '.join(values[:MOST_TOLD])}{' and more below' if len(values) > MOST_TOLD else ''}"
+    return f"The best values were found: {some} (± one standard error)." if values else ""
 
 
 def _met(fit: Fit) -> str:
@@ -177,15 +184,15 @@ def _determined(fit: Fit) -> str:
     sizes = np.abs(fit.values) > 0
     share = np.where(sizes, fit.accuracy.stderr / np.where(sizes, np.abs(fit.values), 1.0), np.nan)
     known = np.where(np.isfinite(share), share, -1.0)
-    said = f"The data determine all {i.n} unknowns" if i.n > 1 else "The data determine it"
+    beginning = f"The data determine all {i.n} unknowns" if i.n > 1 else "The data determine it"
     if known.max() <= 0:
-        return f"{said}."
+        return f"{beginning}."
     near = [u.label for u, p in _practical(fit) if p.standing is Significance.NEAR_ZERO]
     if near:
         be = "is" if len(near) == 1 else "are"
-        return f"{said}; {_listed(near[:MOST_TOLD])} {be} not told from zero."
+        return f"{beginning}; {_listed(near[:MOST_TOLD])} {be} not told from zero."
     worst = fit.unknowns.items[int(known.argmax())].label
-    return f"{said}, the least certain of them {worst} to {100 * known.max():.2g} %."
+    return f"{beginning}, the least certain of them {worst} to {100 * known.max():.2g} %."
 
 
 def _practical(fit: Fit) -> Iterator[tuple[Unknown, Practical]]:
@@ -242,12 +249,12 @@ def identifiability_in_words(fit: Fit) -> str:
     if i.rank >= i.n:
         s = i.singular_values
         spread = f" (condition number {s[0] / s[-1]:.3g})" if len(s) and s[-1] > 0 else ""
-        said = f"The data determine all {_plural(i.n, 'unknown')}{spread}."
+        sentence = f"The data determine all {_plural(i.n, 'unknown')}{spread}."
         if fit.practical_advice:
-            said = f"The rank is full{spread}, but errors leave nothing of some values."
+            sentence = f"The rank is full{spread}, but errors leave nothing of some values."
     else:
-        said = f"The data determine {i.rank} directions of {_plural(i.n, 'unknown')}."
-    return "\n\n".join([said, *map(_sentence, fit.advice)])
+        sentence = f"The data determine {i.rank} directions of {_plural(i.n, 'unknown')}."
+    return "\n\n".join([sentence, *map(_sentence, fit.advice)])
 
 
 def _directions(fit: Fit) -> Iterator[Table]:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimica.base import view as show
+from estimica.base import view
 from estimica.base.arrays import Flags, Vector
 from estimica.base.errors import FitError
+from estimica.base.result import Outcome, Result
 from estimica.base.suggest import did_you_mean
 from estimica.estimate.criteria.roughness import SMOOTH, Rough
 from estimica.estimate.criteria.scoring import Noise, Scales
-from estimica.estimate.fit.outputs import CaseFit, OutputComparison
+from estimica.estimate.fit.outputs import CaseFit, OutputComparison, make_read_only
 from estimica.estimate.identify.accuracy import Accuracy, Practical, Significance, practical
 from estimica.estimate.identify.invariants import Group
 from estimica.estimate.identify.twins import Twin, is_moved, twin_advice
@@ -36,17 +37,9 @@ if TYPE_CHECKING:
     from estimica.estimate.setup import Setup
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How the estimation ended, and what to try where it did not go well."""
-
-    status: Status
-    message: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether an optimum was found."""
-        return self.status is Status.CONVERGED
+def fit_outcome(status: Status, message: str) -> Outcome:
+    """How an estimation ended, and what to try where that is not an optimum."""
+    return Outcome(status, message, ok=status is Status.CONVERGED)
 
 
 @dataclass(frozen=True)
@@ -76,9 +69,11 @@ class Identifiability:
     fix: tuple[str, ...] = ()  # what to fix so that the rest is determined
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Result):
     """What was found, how well it fits, and how far to trust it."""
+
+    presenter = "estimica.estimate.fit.present"
 
     study: Study
     outcome: Outcome
@@ -109,6 +104,11 @@ class Fit:
     aicc: float = math.nan  # AIC corrected for few samples
     log_likelihood: float = math.nan  # of the data as they stand in their files, with all constants
 
+    def __post_init__(self) -> None:
+        """Nobody changes a number of a fit by mistake, not even within an array."""
+        make_read_only([self.values, self.identifiability.singular_values])
+        make_read_only(vars(self.accuracy).values())
+
     @property
     def n_free(self) -> int:
         """Number of unknowns, noise levels not counted."""
@@ -117,9 +117,9 @@ class Fit:
     @property
     def held(self) -> Flags:
         """The unknowns at a bound or acting in steps, whose rank is not asked for."""
-        found = np.array([bool(b) for b in self.at_bound], bool)
-        found[list(self.rough.unknowns)] = True
-        return found
+        held = np.array([bool(b) for b in self.at_bound], bool)
+        held[list(self.rough.unknowns)] = True
+        return held
 
     @property
     def covariance(self) -> Vector:
@@ -179,7 +179,7 @@ class Fit:
 
     def residual_label(self, output: OutputComparison) -> str:
         """What the residuals of an output are of, with its unit: logarithms have none."""
-        return output.transform or show.name_with_unit(output.name, self.unit_of(output))
+        return output.transform or view.name_with_unit(output.name, self.unit_of(output))
 
     def residual_unit(self, output: OutputComparison) -> str:
         """The unit of its residuals as they are scored."""
@@ -198,21 +198,13 @@ class Fit:
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What to know of it: what of its source it leaves out, whether residuals are coloured."""
-        return (*self.study.notes, *show.added_remarks("fit", self))
+        return (*self.study.notes, *view.added_remarks("fit", self))
 
-    def table(self) -> show.Table:
-        """Tuners, start values and disturbances with their intervals."""
-        from estimica.estimate.fit.present import estimates
-
-        return estimates(self)
-
-    def quality(self) -> show.Table:
+    def quality(self) -> view.Table:
         """How well each output of each case is met."""
-        from estimica.estimate.fit.present import quality
+        return self.tables()[1]
 
-        return quality(self)
-
-    def plot(
+    def plot(  # type: ignore[override]  # it draws all outputs: there are no names to choose
         self,
         kind: str = "fit",
         *,
@@ -228,15 +220,12 @@ class Fit:
         of them are drawn, with "residuals" the last ones. Fits and residuals are drawn `against`
         any input, output or column instead of time, in groups of like values of another, `by`.
         """
-        from estimica.estimate.fit.pictures import picture
+        return view.figure(self._present().picture(self, kind, iterations, against, by))
 
-        return show.figure(picture(self, kind, iterations, against, by))
-
-    def page(self, *, against: str | None = None, by: str | None = None) -> show.Page:
+    def page(self, *, against: str | None = None, by: str | None = None) -> view.Page:
         """All of it as a page, for files, the store and the workbench."""
-        from estimica.estimate.fit.present import page
-
-        return page(self, against, by)
+        page: view.Page = self._present().page(self, against, by)
+        return page
 
     def report(
         self, path: str | PathLike[str], *, against: str | None = None, by: str | None = None
@@ -245,13 +234,7 @@ class Fit:
 
         Fits are drawn `against` a variable and in groups `by` another where these are given.
         """
-        return show.write(self.page(against=against, by=by), path)
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table()) + show.html(self.quality())
-
-    def __repr__(self) -> str:
-        return f"{show.text(self.table())}\n\n{show.text(self.quality())}"
+        return view.write(self.page(against=against, by=by), path)
 
     def trouble(self, k: int) -> str:
         """Why an unknown has no interval of its own on both sides; empty where it has."""
@@ -262,8 +245,8 @@ class Fit:
     @cached_property
     def practical(self) -> tuple[Practical, ...]:
         """For each unknown, whether its error leaves anything of its value."""
-        found = zip(self.unknowns.items, self.values, self.accuracy.stderr, strict=True)
-        return tuple(practical(u, float(v), float(e)) for u, v, e in found)
+        triples = zip(self.unknowns.items, self.values, self.accuracy.stderr, strict=True)
+        return tuple(practical(u, float(v), float(e)) for u, v, e in triples)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -284,8 +267,8 @@ class Fit:
 
     def remark(self, k: int) -> str:
         """What to know about an unknown beyond its numbers."""
-        said = (self.trouble(k) or self._doubt(k), self._cut(k), self._condition(k))
-        return "; ".join(filter(None, said))
+        remarks = (self.trouble(k) or self._doubt(k), self._cut(k), self._condition(k))
+        return "; ".join(filter(None, remarks))
 
     def _doubt(self, k: int) -> str:
         """What its error leaves of its value, and with which others the data are met as well."""
@@ -318,11 +301,11 @@ class Fit:
 
     def _condition(self, k: int) -> str:
         at_bound = " and ".join(f"'{n}'" for n in self.conditions(k))
-        said = [f"its error holds for {at_bound} staying at a bound"] if at_bound else []
+        conditions = [f"its error holds for {at_bound} staying at a bound"] if at_bound else []
         if np.isfinite(self.accuracy.stderr[k]) and self.vanished():
             gone = " and ".join(f"'{n}'" for n in self.vanished())
-            said.append(f"its error holds for {gone} staying near zero; a profile tells more")
-        return "; ".join(said)
+            conditions.append(f"its error holds for {gone} staying near zero; a profile tells more")
+        return "; ".join(conditions)
 
     def _cut(self, k: int) -> str:
         """Which ends of its interval a bound has cut off."""
@@ -357,12 +340,6 @@ class Fit:
             },
             index=index,
         )
-
-    def to_dict(self) -> dict[str, object]:
-        """The fit as plain values: the JSON of `estimica fit --json`."""
-        from estimica.estimate.fit.as_json import as_object
-
-        return as_object(self)
 
     def write_modelica(self, path: str | PathLike[str], name: str | None = None) -> Path:
         """Write a class `name` that extends the model with the estimates as modifiers.

@@ -127,17 +127,17 @@ def prefilter_weighting(given: Fit | Study) -> Weighting:
     setup = given.setup if isinstance(given, Fit) else prepare(given)
     name = given.study.name if isinstance(given, Fit) else given.name
     objective = setup.calibration()
-    found = []
+    curves = []
     for predictor in objective.predictors:
         record = predictor.record
         for block in objective.blocks:
             if block.case == record.case.name and block.filter is not None:
-                found.append(_output(block, block.filter, record))
-    if not found:
+                curves.append(_output(block, block.filter, record))
+    if not curves:
         raise FitError(
             "F104", f"study '{name}' has no prefilter; give a case one to see its effect"
         )
-    return Weighting(name, tuple(found))
+    return Weighting(name, tuple(curves))
 
 
 def _output(block: Block, filter_: ErrorFilter, record: Record) -> OutputWeighting:

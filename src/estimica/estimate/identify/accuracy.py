@@ -15,7 +15,8 @@ import numpy as np
 from estimica.base.arrays import Flags, Vector
 from estimica.estimate.unknowns import Unknown, Unknowns
 
-#: share of an unknown in a null direction from which on it counts as part of it
+#: share of an unknown in a null direction from which on it counts as part of it. Chosen: what moves
+#: by less than a thousandth of the others does not move
 SHARE = 1e-3
 #: effect of an unknown, relative to the largest, that is rounding; in coordinates of size one
 NOTHING = 1e-12
@@ -249,13 +250,13 @@ def _relative_directions(
     null: Vector, free: Flags, scale: Vector, slopes: Vector, values: Vector
 ) -> Vector:
     """Null directions as relative changes, the largest entry 1."""
-    found = np.zeros((len(null), len(free)))
+    directions = np.zeros((len(null), len(free)))
     size = np.where(values[free] != 0, np.abs(values[free]), 1.0)
-    found[:, free] = null / scale * slopes[free] / size
-    for row in found:
+    directions[:, free] = null / scale * slopes[free] / size
+    for row in directions:
         row /= row[np.argmax(np.abs(row))]
         row[np.abs(row) < SHARE] = 0.0
-    return found
+    return directions
 
 
 # --- Practical: whether the error of an unknown leaves anything of its value, whatever the rank.

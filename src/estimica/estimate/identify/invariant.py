@@ -12,12 +12,21 @@ import numpy as np
 from estimica.base.arrays import Vector
 
 DIGITS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+#: exponents that formulas of physics have (areas, inertias, volumes, ratios); more of them would
+#: find a sum in anything
 POWERS = (0, 1, 2, 3, -1, -2)
+#: all exponents of so many unknowns are tried: 6⁵, 8000 of them; one more would be six times as
+#: many
 MOST_UNKNOWNS = 5
 COARSEST = 1e-4  # error of the null directions above which anything could look like a sum
-SAME = 1e-4  # relative change of the ratio over the places that may be error
-LEAST_MOVED = 1e-3  # relative change over the places of an unknown whose exponent is believed
-FEWEST_PLACES = 4  # at which the ratio must come out the same
+#: relative change of the ratio over the places that may be error: of one that is none, steps of 30
+#: % between the places change it by a thousand times that
+SAME = 1e-4
+#: relative change over the places of an unknown whose exponent is believed: a hundredth of a step
+#: to the next place, and ten times the coarsest error
+LEAST_MOVED = 1e-3
+#: at which the ratio must come out the same: two exponent vectors and k fit any two
+FEWEST_PLACES = 4
 
 
 @dataclass(frozen=True)

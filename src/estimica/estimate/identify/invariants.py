@@ -19,11 +19,18 @@ from estimica.base.arrays import Flags, Vector
 from estimica.base.text import listed
 from estimica.estimate.identify.invariant import Invariant, two_terms
 
-LARGEST_POWER = 6  # of a recognised exponent, and of its denominator
-CLOSE = 2e-3  # how near a fraction an exponent must be at most; never nearer than its error
+#: of a recognised exponent, and of its denominator: beyond sixth powers and roots there are no laws
+LARGEST_POWER = 6
+#: how near a fraction an exponent must be at most; never nearer than its error. Fractions up to
+#: sixths are 1/30 apart: by chance a number is that close to one of them in 5 cases of 100
+CLOSE = 2e-3
 FEWEST_PLACES = 3  # that tell a product from a sum, and both from what merely touches them
-MOVED = 0.01  # relative change from the estimate to a place that tells
-MOST_BASES = 400  # of pivot choices that are tried for the shortest words
+#: relative change from the estimate to a place that tells: product and sum then part by its square,
+#: 1e-4, which is above the error of directions that are worth words
+MOVED = 0.01
+#: of pivot choices that are tried for the shortest words: all of them for up to ten unknowns with
+#: four combinations (210 choices)
+MOST_BASES = 400
 #: share of an unknown in a null direction from which on it counts as part of it
 SHARE = 1e-3
 
@@ -82,7 +89,7 @@ def groups(
         return ()
     size = _size(first.values)
     basis = _reduced(first.null / size, max(tolerance, 1e-6))
-    found = []
+    together = []
     for rows, columns in _components(np.abs(basis) > share):
         own = [
             NullSpaceSample(p.values[columns], _within(p.null / size, columns) * size[columns])
@@ -90,8 +97,8 @@ def groups(
             if len(p.null) == len(first.null)
         ]
         avoided = np.array([bool(starts) and starts[k] for k in columns], bool)
-        found.append(_group([names[k] for k in columns], own, len(rows), tolerance, avoided))
-    return tuple(found)
+        together.append(_group([names[k] for k in columns], own, len(rows), tolerance, avoided))
+    return tuple(together)
 
 
 def _group(
@@ -177,7 +184,7 @@ def _reduced(rows: Vector, tolerance: float) -> Vector:
 def _components(joined: Flags) -> list[tuple[list[int], list[int]]]:
     """(rows, columns) of the blocks of a matrix that have nothing in common."""
     open_rows = set(range(len(joined)))
-    found = []
+    blocks = []
     while open_rows:
         rows = {min(open_rows)}
         columns: set[int] = set()
@@ -188,8 +195,8 @@ def _components(joined: Flags) -> list[tuple[list[int], list[int]]]:
                 break
             rows = grown
         open_rows -= rows
-        found.append((sorted(rows), sorted(columns)))
-    return sorted(found, key=lambda g: g[1])
+        blocks.append((sorted(rows), sorted(columns)))
+    return sorted(blocks, key=lambda g: g[1])
 
 
 # --- words ---------------------------------------------------------------------------------------

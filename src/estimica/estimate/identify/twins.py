@@ -55,22 +55,22 @@ def twins(fit: Fit) -> tuple[Twin, ...]:
     if fit.outcome.status is not Status.CONVERGED or not len(fit.values):
         return ()
     names = [u.label for u in fit.unknowns.items]
-    found: list[tuple[Vector, StartResult, int]] = []
+    optima: list[tuple[Vector, StartResult, int]] = []
     for one in sorted(fit.starts, key=lambda s: (s.cost, s.number)):
         if one.status != Status.CONVERGED or one.cost - fit.cost > allowed(fit):
             continue
         values = np.array([one.values[n] for n in names])
         if not is_apart(fit, fit.values, values):
             continue
-        same = [k for k, (v, _, _) in enumerate(found) if not is_apart(fit, v, values)]
+        same = [k for k, (v, _, _) in enumerate(optima) if not is_apart(fit, v, values)]
         if same:
-            v, first, count = found[same[0]]
-            found[same[0]] = v, first, count + 1
+            v, first, count = optima[same[0]]
+            optima[same[0]] = v, first, count + 1
         else:
-            found.append((values, one, 1))
+            optima.append((values, one, 1))
     return tuple(
         Twin(dict(one.values), one.cost, count, symmetry(fit, values))
-        for values, one, count in found[:MOST_TWINS]
+        for values, one, count in optima[:MOST_TWINS]
     )
 
 
@@ -133,19 +133,19 @@ def symmetry(fit: Fit, values: Vector) -> str:
     """What leads from the estimate to these values, in words; empty where nothing simple does."""
     names = [u.label for u in fit.unknowns.items]
     moved = [k for k in range(len(names)) if is_moved(fit, float(values[k]), k)]
-    said, known = [], set[int]()
+    parts, known = [], set[int]()
     for i, j in _pairs(moved):
         if not known & {i, j} and _meets(fit, values[i], j) and _meets(fit, values[j], i):
-            said.append(f"'{names[i]}' and '{names[j]}' exchanged")
+            parts.append(f"'{names[i]}' and '{names[j]}' exchanged")
             known |= {i, j}
     for k in moved:
         if k not in known and _meets(fit, -values[k], k):
-            said.append(f"'{names[k]}' with the other sign")
+            parts.append(f"'{names[k]}' with the other sign")
             known.add(k)
     rest = [f"'{names[k]}'" for k in moved if k not in known]
-    if said and rest:
-        said.append(f"{listed(rest)} adapted")
-    return listed(said)
+    if parts and rest:
+        parts.append(f"{listed(rest)} adapted")
+    return listed(parts)
 
 
 def is_moved(fit: Fit, value: float, k: int) -> bool:

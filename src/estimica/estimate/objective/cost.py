@@ -10,7 +10,13 @@ from typing import Final
 import numpy as np
 
 from estimica.base.arrays import Vector
-from estimica.estimate.criteria.scoring import Criterion, Noise, Scales, Scoring, Unscaled
+from estimica.estimate.criteria.scoring import (
+    Criterion,
+    CriterionSpecification,
+    Noise,
+    Scales,
+    Scoring,
+)
 from estimica.estimate.objective.predictor import Failure, Prediction
 from estimica.estimate.objective.reduction import Reduction
 from estimica.estimate.objective.residuals import ResidualFunction
@@ -168,12 +174,12 @@ class Objective(ResidualFunction):
         self, k: int, prediction: Prediction, scoring: Scoring, slopes: Vector
     ) -> list[tuple[Vector, Vector]]:
         """The same by the coordinates of all unknowns."""
-        columns, found = list(self.columns(k)), []
+        columns, pairs = list(self.columns(k)), []
         for rows, scored in self.level_rows(k, prediction, scoring):
             wide = np.zeros((len(rows), len(self.unknowns)))
             wide[:, columns] = rows * slopes[columns]
-            found.append((wide, scored))
-        return found
+            pairs.append((wide, scored))
+        return pairs
 
     def filtered_slopes(self, k: int, prediction: Prediction) -> tuple[Vector, tuple[int, ...]]:
         """Derivatives of the errors of block `k` as compared, and the unknowns they belong to."""
@@ -215,7 +221,7 @@ class Objective(ResidualFunction):
         assert not isinstance(predictions, Failure), "the point was simulated before"
         scoring = self.criterion.score(self.residuals(predictions), self.sigmas(predictions))
         slopes = self.unknowns.slopes(point.q)
-        found = []
+        parts = []
         for k, prediction in enumerate(predictions):
             emphasis = self.emphasis(scoring, k)
             reduce = self._reduce if self.blocks[k].filter is None else self._reduce_filtered
@@ -232,8 +238,8 @@ class Objective(ResidualFunction):
 
             curvature = reduced(None)
             scatter = curvature if emphasis is None else reduced(emphasis)
-            found.append(self.part(scoring, k, curvature, scatter))
-        return tuple(found)
+            parts.append(self.part(scoring, k, curvature, scatter))
+        return tuple(parts)
 
     def emphasis(self, scoring: Scoring, k: int) -> Vector | float | None:
         """What rows of block `k` count in the scatter of the gradient; None: as in the curvature.
@@ -303,7 +309,9 @@ class Objective(ResidualFunction):
 def scored(cases: ResidualFunction, scales: Scales) -> Objective:
     """The cases scored with known scales: those of a point, or none where there are none."""
     wanted = cases.wanted
-    return Objective(cases, wanted.scaled(scales) if isinstance(wanted, Unscaled) else wanted)
+    return Objective(
+        cases, wanted.scaled(scales) if isinstance(wanted, CriterionSpecification) else wanted
+    )
 
 
 def scored_by(
@@ -311,7 +319,7 @@ def scored_by(
 ) -> Objective:
     """The cases scored with the scales of these residuals, save those that are known."""
     wanted = cases.wanted
-    if not isinstance(wanted, Unscaled):
+    if not isinstance(wanted, CriterionSpecification):
         return Objective(cases, wanted)
     return Objective(cases, wanted.scaled({**wanted.scales_of(residuals), **known}))
 
@@ -322,7 +330,7 @@ def scored_at(cases: ResidualFunction, q: Vector, known: Scales = NONE) -> Objec
     Nothing is simulated where no scale is wanted.
     """
     wanted = cases.wanted
-    if not isinstance(wanted, Unscaled) or set(wanted.open_outputs) <= set(known):
+    if not isinstance(wanted, CriterionSpecification) or set(wanted.open_outputs) <= set(known):
         return scored(cases, known)
     values = cases.unknowns.values(cases.unknowns.clipped(q))
     predictions = cases.predict(values)

@@ -70,12 +70,12 @@ class ParameterMap:
         for name in case.staged_names:  # tuners that expressions of changes name as they are
             if name in {*self.tuners, *self.fixed} and name not in {*self.parameters, *own}:
                 own[name] = self._formula(where, "change", name)
-        found = copy(self)
-        found._arrange(
+        own_map = copy(self)
+        own_map._arrange(
             {n: k for n, k in self._direct.items() if n not in own},
             {n: f for n, f in self._derived.items() if n not in own} | own,
         )
-        return found
+        return own_map
 
     @property
     def is_one_to_one(self) -> bool:

@@ -89,20 +89,22 @@ class Predictor(ABC):
             return error.message
         if not run.ok:
             return failure_text(self.response, run)
-        found = []
+        predictions = []
         for k, extra in enumerate(self.extras):
             value, slope = self.picked(run, k)
             if extra is not None:
                 value = value + values[extra]
-            found.append(Prediction(value, slope if self._direct else self._chained(slope, chain)))
-        return self.with_levels(found, values, run, chain)
+            predictions.append(
+                Prediction(value, slope if self._direct else self._chained(slope, chain))
+            )
+        return self.with_levels(predictions, values, run, chain)
 
     def with_levels(
-        self, found: list[Prediction], values: Vector, run: Evaluation, chain: Vector
+        self, predictions: list[Prediction], values: Vector, run: Evaluation, chain: Vector
     ) -> list[Prediction] | str:
         """The predictions with the noise levels that formulas give, or why there are none."""
         levelled = []
-        for k, (one, formula) in enumerate(zip(found, self.levels, strict=True)):
+        for k, (one, formula) in enumerate(zip(predictions, self.levels, strict=True)):
             if formula is not None:
                 variables = {self.record.outputs[k].name: (one.value, one.slope)}
                 for name in formula.moving:

@@ -3,48 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.estimate.criteria.block import Block
-from estimica.estimate.criteria.scoring import Criterion, Unscaled
+from estimica.estimate.criteria.scoring import Criterion, CriterionSpecification
 from estimica.estimate.objective.predictor import Failure, Prediction, Predictor
 from estimica.estimate.unknowns import Unknowns
 
+#: failures that are remembered with their values; chosen: enough to see where a model fails, while
+#: a search among failures keeps no more than some kilobytes of them
+KEPT = 100
 
-@dataclass
+
+@dataclass(frozen=True)
 class Evaluations:
-    """What the search has cost so far."""
+    """What a search has cost."""
 
     simulations: int = 0
     sensitivities: int = 0
     failed: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    failures: tuple[Failure, ...] = ()
 
-    KEPT = 100  # failures that are remembered with their values
-
-    def fail(self, failure: Failure) -> None:
-        """Count a failed simulation and remember it."""
-        self.failed += 1
-        if len(self.failures) < self.KEPT:
-            self.failures.append(failure)
-
-    def add(self, others: Evaluations) -> None:
-        """Count those of another process along."""
-        self.simulations += others.simulations
-        self.sensitivities += others.sensitivities
-        self.failed += others.failed
-        self.failures += others.failures[: self.KEPT - len(self.failures)]
+    def __add__(self, others: Evaluations) -> Evaluations:
+        """Both together; the first failures of both are remembered."""
+        return Evaluations(
+            self.simulations + others.simulations,
+            self.sensitivities + others.sensitivities,
+            self.failed + others.failed,
+            (self.failures + others.failures)[:KEPT],
+        )
 
 
 @dataclass(eq=False)
 class SimulationLog:
     """What simulating has cost so far, and the outputs of the last point."""
 
-    evaluations: Evaluations = field(default_factory=Evaluations)
+    evaluations: Evaluations = Evaluations()
     last: tuple[Vector, list[Prediction]] | None = None
+
+    def count(self, more: Evaluations) -> None:
+        """Count more of them."""
+        self.evaluations += more
 
 
 class ResidualFunction:
@@ -55,7 +57,7 @@ class ResidualFunction:
         unknowns: Unknowns,
         predictors: Sequence[Predictor],
         blocks: Sequence[Block],
-        wanted: Criterion | Unscaled,
+        wanted: Criterion | CriterionSpecification,
         runs: SimulationLog | None = None,
     ) -> None:
         self.unknowns = unknowns
@@ -98,16 +100,16 @@ class ResidualFunction:
         if self.runs.last is not None and np.array_equal(values, self.runs.last[0]):
             return self.runs.last[1]
         self.runs.last = None  # before the next: they may be large
-        found: list[Prediction] = []
+        predictions: list[Prediction] = []
         for predictor in self.predictors:
             own = predictor.at(values)
-            self.evaluations.simulations += predictor.runs
-            self.evaluations.sensitivities += predictor.runs * bool(len(self.unknowns))
+            runs = predictor.runs
+            self.runs.count(Evaluations(runs, runs * bool(len(self.unknowns))))
             if isinstance(own, str):
                 return self.failed(predictor.record.case.name, own, values)
-            found += own
-        self.runs.last = values.copy(), found
-        return found
+            predictions += own
+        self.runs.last = values.copy(), predictions
+        return predictions
 
     def residuals(self, predictions: Sequence[Prediction]) -> list[Vector]:
         """Simulated − measured for each block, transformed and filtered where the study says so."""
@@ -116,14 +118,14 @@ class ResidualFunction:
 
     def errors(self, predictions: Sequence[Prediction]) -> list[Vector]:
         """The residuals before a prefilter."""
-        found = []
+        errors = []
         for block, p in zip(self.blocks, predictions, strict=True):
             transform = block.measured.transform
             if transform is None:
-                found.append(p.value - block.measured.value)
+                errors.append(p.value - block.measured.value)
             else:
-                found.append(transform.value(p.value) - transform.value(block.measured.value))
-        return found
+                errors.append(transform.value(p.value) - transform.value(block.measured.value))
+        return errors
 
     def sigmas(self, predictions: Sequence[Prediction]) -> list[Vector | None]:
         """σ of each block at its samples, where a formula gives it."""
@@ -164,5 +166,5 @@ class ResidualFunction:
     def failed(self, case: str, message: str, values: Vector) -> Failure:
         """Note that the cases cannot be evaluated at these values."""
         failure = Failure(case, message, self.unknowns.named(values))
-        self.evaluations.fail(failure)
+        self.runs.count(Evaluations(failed=1, failures=(failure,)))
         return failure

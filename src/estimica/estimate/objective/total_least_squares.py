@@ -21,10 +21,12 @@ from estimica.simulate.engine.run import Options
 from estimica.study.estimation import Estimation
 from estimica.study.record.samples import Record
 
+#: Newton steps of all points at once. Chosen far above what Newton steps need: a point that does
+#: not end by then keeps the best so far
 ITERATIONS = 60
-ENOUGH = 1e-8  # step, in standard deviations of an input
+ENOUGH = 1e-8  # step, in standard deviations of an input: as the tolerance of a search
 LEAST_CURVATURE = 1e-3  # of a Hessian that is believed; that of Gauss-Newton is at least 1
-FIRST_DAMPING = 1e-2
+FIRST_DAMPING = 1e-2  # after the first bad step; the Hessian is at least of size one
 ROUNDING = 1e-15  # relative, of the cost of a point
 
 
@@ -179,14 +181,14 @@ class TotalPredictor(CasePredictor):
         counted = np.where(self._points.weights > 0, weights, 0.0)[:, :, None]
         following = followed(by_error * counted, slope * counted)
         total = slope + by_error @ following
-        found = [
+        predictions = [
             Prediction(run.Y[rows, j], total[rows, j, :])
             for j, rows in enumerate(self._rows[: len(self._measured)])
         ]
         inputs = self._inputs(z)
         for i, sigma in enumerate(self._points.sigmas):
-            found.append(Prediction(inputs[i], sigma * following[:, i, :]))
-        return found
+            predictions.append(Prediction(inputs[i], sigma * following[:, i, :]))
+        return predictions
 
     def _on_grid(self, measured: Sequence[Vector]) -> _Points:
         n, outputs = len(self.times), len(self._measured)

@@ -27,7 +27,8 @@ FEWEST = 12  # evaluations that any fit can afford: all exchanges of three unkno
 MOST = 60  # more are not worth it: several starts look farther
 EQUAL = 1e-3  # of what noise allows: nothing more is to be gained
 REFITTED = 8  # steps in which the others adapt: a factor of two each is 256 in all
-GAINED = 0.75  # of what is lost is left after a step that leads somewhere
+#: of what is lost is left after a step that leads somewhere: eight such steps leave a tenth
+GAINED = 0.75
 
 
 @one_thread()
@@ -53,8 +54,8 @@ def fit(
         searched, starts = multistart(setup, cases, progress, workers, run)
     else:
         searched, starts = find(setup, cases, cases.unknowns.start, progress), ()
-    found = conclude(setup, cases, searched, starts, perf_counter() - begun)
-    return with_twins(found, cases)
+    concluded = conclude(setup, cases, searched, starts, perf_counter() - begun)
+    return with_twins(concluded, cases)
 
 
 # --- Exchanges: a cheap look for twins of an estimate, by exchanging unknowns and changing signs.
@@ -70,16 +71,16 @@ def twins_by_exchange(fit: Fit, cases: ResidualFunction) -> tuple[Twin, ...]:
     objective = scored(cases.counted_anew(), fit.scales)
     spent = fit.evaluations.sensitivities // max(len(cases.predictors), 1)
     most = min(max(spent // SHARE, FEWEST), MOST)
-    found: list[Twin] = []
+    twins_found: list[Twin] = []
     for values, held in _mapped(fit):
         left = most - objective.evaluations.sensitivities // max(len(cases.predictors), 1)
         if left <= 0:
             break
         point = _settled(fit, objective, values, held, left)
-        if point is not None and all(_is_new(fit, point, t) for t in found):
+        if point is not None and all(_is_new(fit, point, t) for t in twins_found):
             words = symmetry(fit, point.values)
-            found.append(Twin(fit.unknowns.named(point.values), point.cost, 0, words))
-    return tuple(found)
+            twins_found.append(Twin(fit.unknowns.named(point.values), point.cost, 0, words))
+    return tuple(twins_found)
 
 
 def _mapped(fit: Fit) -> Iterator[tuple[Vector, tuple[int, ...]]]:
@@ -130,13 +131,13 @@ def _settled(
 
 def with_twins(fit: Fit, cases: ResidualFunction) -> Fit:
     """The fit with its twins: where several starts have led, and what exchanges lead to."""
-    found = list(twins(fit))
+    all_twins = list(twins(fit))
     for one in twins_by_exchange(fit, cases):
         values = np.array([one.values[u.label] for u in fit.unknowns.items])
-        known = [np.array([t.values[u.label] for u in fit.unknowns.items]) for t in found]
+        known = [np.array([t.values[u.label] for u in fit.unknowns.items]) for t in all_twins]
         if all(is_apart(fit, k, values) for k in known):
-            found.append(one)
-    return replace(fit, twins=tuple(found)) if found else fit
+            all_twins.append(one)
+    return replace(fit, twins=tuple(all_twins)) if all_twins else fit
 
 
 def _is_new(fit: Fit, point: Point, twin: Twin) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -70,9 +70,9 @@ FitContext = tuple[Setup, ResidualFunction]
 class _Stopped(KeyboardInterrupt):
     """Ctrl-C within a search of this process, with the best of that search so far."""
 
-    def __init__(self, number: int, found: StartEnd) -> None:
+    def __init__(self, number: int, end: StartEnd) -> None:
         super().__init__()
-        self.number, self.found = number, found
+        self.number, self.end = number, end
 
 
 def multistart(
@@ -89,11 +89,18 @@ def multistart(
     """
     estimation = setup.study.estimation
     starts = start_points(cases.unknowns, estimation.starts, estimation.seed)
-    found: dict[int, StartEnd] = {}
+    ends: dict[int, StartEnd] = {}
+
+    def note(number: int, end: StartEnd) -> None:
+        ends[number] = end
+        if progress and end.searched.iterations:
+            names = tuple(u.label for u in cases.unknowns.items)
+            last = end.searched.iterations[-1]
+            ended = Progress(len(ends), len(starts), iteration=last, names=names, start=number + 1)
+            progress(ended)
 
     def done(number: int, outcome: ItemOutcome[StartCheckpoint]) -> None:
-        found[number] = _noted(outcome.result()) if outcome.done else _lost(outcome)
-        _tell(progress, cases.unknowns, number, found[number].searched, len(starts))
+        note(number, _noted(outcome.result()) if outcome.done else _lost(outcome))
 
     interrupted = False
     try:
@@ -109,11 +116,10 @@ def multistart(
     except KeyboardInterrupt as stop:
         interrupted = True
         if isinstance(stop, _Stopped):
-            found[stop.number] = stop.found
-            _tell(progress, cases.unknowns, stop.number, stop.found.searched, len(starts))
-    for number in sorted(found):
-        cases.evaluations.add(found[number].evaluations)
-    return _best(starts, found, interrupted), _ranked(cases.unknowns, starts, found)
+            note(stop.number, stop.end)
+    for number in sorted(ends):
+        cases.runs.count(ends[number].evaluations)
+    return _best(starts, ends, interrupted), _ranked(cases.unknowns, starts, ends)
 
 
 def _lost(outcome: ItemOutcome[StartCheckpoint]) -> StartEnd:
@@ -181,25 +187,25 @@ def _fails_at_start(searched: SearchResult) -> bool:
     return searched.point is None and searched.status is Status.FAILED
 
 
-def _best(starts: Sequence[Vector], found: dict[int, StartEnd], interrupted: bool) -> SearchResult:
-    order = sorted(found, key=lambda k: (found[k].cost, k))
-    best = found[order[0]].searched if order else None
+def _best(starts: Sequence[Vector], ends: dict[int, StartEnd], interrupted: bool) -> SearchResult:
+    order = sorted(ends, key=lambda k: (ends[k].cost, k))
+    best = ends[order[0]].searched if order else None
     if best is None or best.point is None:
         status = Status.INTERRUPTED if interrupted else Status.FAILED
         if best is None:
             return SearchResult(None, status, "interrupted before any start came to an end", ())
-        tried = f"the {len(found)} starts so far" if interrupted else f"{len(starts)} starts"
+        tried = f"the {len(ends)} starts so far" if interrupted else f"{len(starts)} starts"
         return SearchResult(None, status, f"none of {tried} led anywhere: {best.message}", ())
     if interrupted:
-        message = f"interrupted after {len(found)} of {len(starts)} starts; the best so far"
+        message = f"interrupted after {len(ends)} of {len(starts)} starts; the best so far"
         return replace(best, status=Status.INTERRUPTED, message=message)
     message = f"start {order[0] + 1} of {len(starts)} is the best: {best.message}"
-    return replace(best, message=message + _drawn_again(found))
+    return replace(best, message=message + _drawn_again(ends))
 
 
-def _drawn_again(found: dict[int, StartEnd]) -> str:
+def _drawn_again(ends: dict[int, StartEnd]) -> str:
     """A word on starts that could not be simulated."""
-    drawn = [f for f in found.values() if f.drawn]
+    drawn = [f for f in ends.values() if f.drawn]
     if not drawn:
         return ""
     lost = sum(_fails_at_start(f.searched) for f in drawn)
@@ -213,7 +219,7 @@ def _drawn_again(found: dict[int, StartEnd]) -> str:
 
 
 def _ranked(
-    unknowns: Unknowns, starts: Sequence[Vector], found: dict[int, StartEnd]
+    unknowns: Unknowns, starts: Sequence[Vector], ends: dict[int, StartEnd]
 ) -> tuple[StartResult, ...]:
     results = [
         StartResult(
@@ -225,21 +231,9 @@ def _ranked(
             one.searched.message,
             len(one.drawn),
         )
-        for k, one in found.items()
+        for k, one in ends.items()
     ]
     return tuple(sorted(results, key=lambda r: (r.cost, r.number)))
-
-
-def _tell(
-    progress: Callable[[Progress], None] | None,
-    unknowns: Unknowns,
-    number: int,
-    one: SearchResult,
-    count: int,
-) -> None:
-    if progress and one.iterations:
-        names = tuple(u.label for u in unknowns.items)
-        progress(Progress(one.iterations[-1], names, number + 1, count))
 
 
 StartCheckpoint = dict[str, Any]
@@ -275,7 +269,7 @@ def start_from_checkpoint(note: Mapping[str, Any]) -> tuple[SearchResult, Evalua
         note["seconds"],
         None if rough is None else Rough(rough["reason"], tuple(rough["unknowns"])),
     )
-    failures = [Failure(**f) for f in counted["failures"]]
+    failures = tuple(Failure(**f) for f in counted["failures"])
     return searched, Evaluations(**{**counted, "failures": failures})
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from estimica.base import result as base
 from estimica.base.arrays import Vector
 from estimica.estimate.objective.cost import Objective, Point
 from estimica.estimate.objective.residuals import ResidualFunction
@@ -17,13 +18,17 @@ from estimica.study.estimation import Estimation
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
-    """What there is to tell while a fit runs."""
+class Progress(base.Progress):
+    """The last iteration of a fit: of its only start, or of one of several that has ended."""
 
-    iteration: Iteration
-    names: tuple[str, ...]  # of the unknowns
+    iteration: Iteration = field(kw_only=True)
+    names: tuple[str, ...] = field(kw_only=True)  # of the unknowns
     start: int = 0  # which of several starts
-    starts: int = 1
+
+    @property
+    def starts(self) -> int:
+        """How many starts there are."""
+        return self.count
 
 
 OnProgress = Callable[[Progress], None]
@@ -38,18 +43,18 @@ def find(
 
     def tell(iteration: Iteration, point: Point) -> None:
         if progress:
-            progress(Progress(iteration, names))
+            progress(Progress(0, 1, iteration=iteration, names=names))
 
     if estimation.transcription == "multiple-shooting":
         from estimica.estimate.shooting.run import multiple_shooting
 
-        found = multiple_shooting(setup, cases, start, limits_of(estimation), tell)
-        return led_by_gradients(cases, found, "multiple-shooting")
+        searched = multiple_shooting(setup, cases, start, limits_of(estimation), tell)
+        return led_by_gradients(cases, searched, "multiple-shooting")
     if estimation.transcription == "collocation":
         from estimica.estimate.collocation.run import collocation
 
-        found = collocation(setup, cases, start, limits_of(estimation), tell)
-        return led_by_gradients(cases, found, "collocation")
+        searched = collocation(setup, cases, start, limits_of(estimation), tell)
+        return led_by_gradients(cases, searched, "collocation")
     return shooting(cases, estimation, start, tell)
 
 

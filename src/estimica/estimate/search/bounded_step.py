@@ -10,8 +10,12 @@ import numpy as np
 
 from estimica.base.arrays import Flags, Vector
 
-PASSES = 3  # times the number of unknowns, after which the best so far is taken
-SLIGHT = 1e-12  # share of its size from which on a gradient counts
+#: times the number of unknowns, after which the best so far is taken. The active set ends by
+#: itself, as Stark and Parker prove; rounding may make it circle, and a feasible step is good
+#: enough then
+PASSES = 3
+#: share of its size from which on a gradient counts: some thousand roundings of 2e-16
+SLIGHT = 1e-12
 
 
 def least_squares(

@@ -16,10 +16,14 @@ from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Limits, Method, OnIteration, SearchResult, Status, search
 from estimica.estimate.search.simplex import without_gradients
 
-#: moves of an unknown, over its size: does the cost change where its slope is zero?
+#: moves of an unknown, over its size: does the cost change where its slope is zero? Chosen:
+#: from a change that nobody would call another value to one that anybody would
 MOVED = (1e-3, 1e-2, 0.1)
-CHANGED = 1e-6  # share of Σρ² above which a change is none of the simulation's own error
-NEAR = 0.01  # edge of the simplex at kinks: the gradients have led that close
+#: share of Σρ² above which a change is none of the simulation's own error: GAIN of optimality
+CHANGED = 1e-6
+#: edge of the simplex at kinks: the gradients have led that close. Chosen: a tenth of that of a
+#: search that begins far away, which would walk back over what is known
+NEAR = 0.01
 
 
 def minimise(
@@ -27,7 +31,7 @@ def minimise(
     method: Method,
     start: Vector,
     limits: Limits,
-    told: OnIteration | None = None,
+    on_iteration: OnIteration | None = None,
     held: Flags | None = None,
     *,
     persistent: bool = False,
@@ -37,45 +41,45 @@ def minimise(
     A persistent search tries again where failing simulations have led it astray.
     """
     if _shape(objective, start) is Shape.STEPPED:
-        found = without_gradients(objective, start, limits, told, held)
-        return replace(found, rough=_criterion_is_rough(objective))
-    found = search(objective, method, start, limits, told, held, persistent=persistent)
-    point = found.point
-    if point is None or found.status in (Status.INTERRUPTED, Status.TIME):
-        return found
+        searched = without_gradients(objective, start, limits, on_iteration, held)
+        return replace(searched, rough=_criterion_is_rough(objective))
+    searched = search(objective, method, start, limits, on_iteration, held, persistent=persistent)
+    point = searched.point
+    if point is None or searched.status in (Status.INTERRUPTED, Status.TIME):
+        return searched
     shape = _shape(objective, point.q)
     stepped = None if shape is Shape.STEPPED else _acts_in_steps(objective, point, held)
     if stepped is not None:
-        again = _over_steps(objective, method, point, limits, told, stepped, held)
+        again = _over_steps(objective, method, point, limits, on_iteration, stepped, held)
     elif shape is Shape.STEPPED:
-        again = without_gradients(objective, point.q, limits, told, held)
+        again = without_gradients(objective, point.q, limits, on_iteration, held)
         again = replace(again, rough=_criterion_is_rough(objective))
     elif shape is Shape.KINKED:
-        again = without_gradients(objective, point.q, limits, told, held, NEAR)
+        again = without_gradients(objective, point.q, limits, on_iteration, held, NEAR)
     else:
-        return found
-    rows = (*found.iterations, *again.iterations[1:])
+        return searched
+    rows = (*searched.iterations, *again.iterations[1:])
     iterations = tuple(replace(one, number=k) for k, one in enumerate(rows))
     return replace(again, iterations=iterations)
 
 
 def led_by_gradients(
-    cases: ResidualFunction, found: SearchResult, transcription: str
+    cases: ResidualFunction, searched: SearchResult, transcription: str
 ) -> SearchResult:
     """What a transcription has found; refused where its criterion has no gradients to lead it."""
-    point = found.point
+    point = searched.point
     if point is None or not isinstance(cases.wanted, Criterion) or not cases.wanted.may_be_rough:
-        return found
+        return searched
     predictions = point.predictions or cases.predict(point.values)
     if isinstance(predictions, Failure):
-        return found
+        return searched
     if cases.wanted.shape(cases.residuals(predictions)) is Shape.STEPPED:
         raise FitError(
             "F026",
             f"criterion '{cases.wanted.name}' is flat or changes in steps, and transcription = "
             f"'{transcription}' needs its gradient; use 'shooting', which can search without",
         )
-    return found
+    return searched
 
 
 def _shape(objective: Objective, q: Vector) -> Shape:
@@ -99,16 +103,16 @@ def _criterion_is_rough(objective: Objective) -> Rough:
 def _acts_in_steps(objective: Objective, point: Point, held: Flags | None) -> Rough | None:
     """The unknowns whose slopes are zero while the cost changes when they are moved."""
     idle = ~point.R.any(axis=0) if held is None else ~point.R.any(axis=0) & ~held
-    found, said = [], ""
+    stepped, reason = [], ""
     for k in np.flatnonzero(idle):
         moved = _moved(objective, point, int(k))
         if moved is not None:
-            found.append(int(k))
-            said = said or (
+            stepped.append(int(k))
+            reason = reason or (
                 f"the derivative by '{objective.unknowns.items[k].label}' is zero, and yet the "
                 f"cost changes when it is moved by {100 * moved:g} %: it acts in steps"
             )
-    return Rough(said, tuple(found)) if found else None
+    return Rough(reason, tuple(stepped)) if stepped else None
 
 
 def _over_steps(
@@ -116,7 +120,7 @@ def _over_steps(
     method: Method,
     point: Point,
     limits: Limits,
-    told: OnIteration | None,
+    on_iteration: OnIteration | None,
     rough: Rough,
     held: Flags | None,
 ) -> SearchResult:
@@ -128,12 +132,12 @@ def _over_steps(
     def fitted(q: Vector) -> Point | Failure:
         if kept.all():
             return objective.at(q)
-        found = search(objective, method, q, limits, held=kept)
-        if found.status is Status.INTERRUPTED:
+        searched = search(objective, method, q, limits, held=kept)
+        if searched.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        return found.point or Failure("", found.message, {})
+        return searched.point or Failure("", searched.message, {})
 
-    again = without_gradients(objective, point.q, limits, told, ~stepped, evaluate=fitted)
+    again = without_gradients(objective, point.q, limits, on_iteration, ~stepped, evaluate=fitted)
     return replace(again, rough=rough)
 
 

@@ -26,29 +26,35 @@ Evaluate = Callable[[Vector], Point | Failure]
 #: simulations with the default tolerances show no less
 GAIN = 1e-6
 #: the same where residuals are as small as errors of the simulation, which make costs of their own
+#: alone: chosen, a tenth of the residuals' size, squared
 GAIN_AT_RESOLUTION = 1e-2
 #: share of Σρ² up to which a promise that no trial keeps is an error of the gradient: derivatives
 #: are as accurate as the simulation, or as finite differences (relative 1e-2 at worst, squared)
 DENIED = 1e-3
 #: the shares of a step that are tried: a quadratic model that holds at all holds for the shortest
 SHARES = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-#: trials along one direction that are simulated and gain nothing, after which its promise is false
+#: trials along one direction that are simulated and gain nothing, after which its promise is false:
+#: one may be too long, one may meet rounding; three that span two decades meet neither
 REFUTED = 3
-#: share of a step below which what is left of it in front of a failure only creeps up to it
+#: share of a step below which what is left of it in front of a failure only creeps up to it: each
+#: further step would be a tenth of the last, and its gain as well
 CREEPING = 0.1
-#: singular values, relative to the largest of columns of length one, that a step leaves alone
+#: singular values, relative to the largest of columns of length one, that a step leaves alone:
+#: those of directions that sensitivities, no more accurate than the simulation, cannot tell from
+#: none
 RCOND = 1e-10
 #: steps of one unknown in a poll, in shares of its coordinate and of its typical size: from a
 #: change that a linear model still describes to one that leaves the neighbourhood
 OF_VALUE, OF_SIZE = (0.01, 0.1, 0.5, 1.0), (0.1, 1.0)
 #: a coordinate is of size one at the start: one that is so large may have run away
 RUNAWAY = 1e3
-#: errors of a whole run over the tolerance of one step: they add up
+#: errors of a whole run over the tolerance of one step: they add up. Chosen: a decade, as is usual
+#: for stable models; of others no factor would do
 GROWN = 10.0
 #: residuals over the signal that are nothing but rounding of the numbers themselves
 ROUNDING = 8 * float(np.finfo(float).eps)
-EXTREME = 1e3  # times the typical size, or less than that part of it
-NAMED = 3  # unknowns of a step that several take part in
+EXTREME = 1e3  # times the typical size, or less than that part of it: as RUNAWAY
+NAMED = 3  # unknowns of a step that several take part in: what a sentence can hold
 HELP = (
     "keep the tuners where the model works (min, max, scale = 'log'), start elsewhere "
     "(starts = 20), or look at the model there"

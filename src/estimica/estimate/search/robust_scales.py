@@ -16,9 +16,15 @@ from estimica.estimate.objective.predictor import Failure
 from estimica.estimate.objective.residuals import ResidualFunction
 from estimica.estimate.search.run import Iteration, Limits, SearchResult, Status
 
-PASSES = 25  # of a search whose robust scales are taken anew in between
-SETTLED = 1e-6  # a relative change of these scales that is none
-LEAST, MOST = 0.1, 30.0  # shares of a change, beyond which its secant is not believed
+#: searches between which robust scales are taken anew. With the secant, scales settle in less than
+#: 12 even where plain repetition keeps 95 % of the distance or swings with −3 (tested)
+PASSES = 25
+#: a relative change of these scales that is none: it moves estimates by about a millionth of their
+#: errors, and the searches in between end at 1e-8
+SETTLED = 1e-6
+#: shares of a change, beyond which its secant is not believed: 0.1 tames a swing of −9, 30 jumps
+#: over what repetition with 0.97 would creep along
+LEAST, MOST = 0.1, 30.0
 UNSETTLED = (
     f"the scales of the robust loss do not settle in {PASSES} searches; give loss_scale, or the "
     "sigma of the outputs"
@@ -39,8 +45,8 @@ def with_scales(
     iterations: list[Iteration] = []
     objective = scored_at(cases, start)
     if isinstance(objective, Failure):
-        said = f"the simulation of case '{objective.case}' fails at the start values: "
-        return SearchResult(None, Status.FAILED, said + objective.message, ())
+        message = f"the simulation of case '{objective.case}' fails at the start values: "
+        return SearchResult(None, Status.FAILED, message + objective.message, ())
     for _ in range(PASSES):
         left = replace(limits, max_seconds=limits.max_seconds - (perf_counter() - begun))
         searched = once(objective, start, left)
@@ -71,9 +77,9 @@ class ScaleIteration:
         self._share = 1.0
         self._change: Vector | None = None
 
-    def after(self, held: Scales, found: Scales) -> Scales | None:
+    def after(self, held: Scales, left_over: Scales) -> Scales | None:
         """The scales for the next search, from those held and those found; None: they stay."""
-        change = np.array([math.log(found[n] / held[n]) for n in held], float)
+        change = np.array([math.log(left_over[n] / held[n]) for n in held], float)
         if np.max(np.abs(change), initial=0.0) <= SETTLED:
             return None
         before, self._change = self._change, change

@@ -33,9 +33,21 @@ from estimica.estimate.search.optimality import (
 )
 from estimica.estimate.unknowns import Unknowns
 
-REJECTIONS = 60  # in a row, after which no shorter step will help
+#: in a row, after which no shorter step will help: halved so often a step is below rounding, 2⁻⁶⁰
+REJECTIONS = 60
 FAR = 1e30  # coordinates are of size one: beyond this the cost falls without end
-PATIENCE = 30  # failed simulations after which another attempt promises more
+#: failed simulations after which another attempt promises more. Chosen: a search that only brushes
+#: a region that fails meets some of them; one that meets more than some dozen goes along its border
+PATIENCE = 30
+#: a step is over where it is so small a part of the tolerance, whatever the cost does
+TINY_STEP = 1e-3
+#: relative gain that is rounding of the sum of squares: a few of 2e-16
+NO_GAIN = 1e-15
+#: cosine between the residuals and a column of the Jacobian that is rounding
+FLAT = 1e-12
+#: coordinates that are smaller count as so large in relative changes: they are of size one, and one
+#: that goes to zero would never stop changing
+LEAST_COORDINATE = 1e-3
 
 
 def search(
@@ -170,7 +182,7 @@ class Descent:
         objective: Objective,
         method: Method,
         limits: Limits,
-        told: OnIteration | None,
+        on_iteration: OnIteration | None,
         held: Flags | None,
         attempt: Attempt,
     ) -> None:
@@ -180,7 +192,7 @@ class Descent:
         self.fresh = method
         self.method = deepcopy(method)
         self.limits = limits
-        self.told = told
+        self.on_iteration = on_iteration
         self.held = np.zeros(len(self.unknowns), bool) if held is None else held
         self.blocked = np.zeros(len(self.unknowns), bool)  # held for a while: they lead to failures
         self.begun = perf_counter()
@@ -241,14 +253,14 @@ class Descent:
             step = q - point.q
             size = _relative(step, point.q)
             predicted = -float(2 * point.gradient @ step + np.sum((point.R @ step) ** 2))
-            if size <= 1e-3 * self.limits.tolerance:
+            if size <= TINY_STEP * self.limits.tolerance:
                 break
             trial = self._evaluate(q) if predicted > 0 else None
             if isinstance(trial, Point) and trial.cost < point.cost:
                 gained = point.cost - trial.cost
                 self.method.accepted(gained / predicted)
                 self._accept(trial, size, tries)
-                if size <= self.limits.tolerance or gained <= 1e-15 * self._content(point):
+                if size <= self.limits.tolerance or gained <= NO_GAIN * self._content(point):
                     return self._judge("the unknowns do not change any more")
                 return None
             if isinstance(trial, Point) and predicted <= GAIN * self._content(point):
@@ -266,13 +278,13 @@ class Descent:
         """
         return min(point.square, abs(point.cost) + self.objective.n_samples)
 
-    def _judge(self, said: str) -> tuple[Status, str] | None:
+    def _judge(self, message: str) -> tuple[Status, str] | None:
         """The end if the point is optimal; else on from a better one, or what is in the way."""
         point = self.point
         assert point is not None
         if is_rounding(self.objective, point):
             self.is_astray = False
-            return Status.CONVERGED, said or "all samples are met to the last digits"
+            return Status.CONVERGED, message or "all samples are met to the last digits"
         resolved = is_at_resolution(self.objective, point)
         around = Neighbourhood(self.unknowns, point, self._free(point), self._evaluate, resolved)
         thorough = self.attempt.thorough
@@ -283,21 +295,21 @@ class Descent:
         if seen.better is not None:
             self._move(seen.better)
             self._begin_again(seen.leading_to_failures(len(self.held)))
-            return None if self._is_patient else self._told_of(seen, said)
+            return None if self._is_patient else self._verdict(seen, message)
         if seen.finding is PointKind.BLOCKED and thorough and self._goes_beside(around, seen):
             return None
-        return self._told_of(seen, said)
+        return self._verdict(seen, message)
 
     @property
     def _is_patient(self) -> bool:
         """Whether so few simulations have failed that going on is worth it."""
         return self.failures <= PATIENCE * (1 + 2 * self.attempt.thorough)
 
-    def _told_of(self, seen: OptimalityCheck, said: str) -> tuple[Status, str]:
+    def _verdict(self, seen: OptimalityCheck, message: str) -> tuple[Status, str]:
         point = self.point
         assert point is not None
         if seen.finding is PointKind.OPTIMAL:
-            return Status.CONVERGED, said
+            return Status.CONVERGED, message
         if seen.finding is PointKind.RESOLVED:
             return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
         if seen.finding is PointKind.BLOCKED:
@@ -378,8 +390,8 @@ class Descent:
             perf_counter() - self.begun,
         )
         self.iterations.append(iteration)
-        if self.told:
-            self.told(iteration, point)
+        if self.on_iteration:
+            self.on_iteration(iteration, point)
 
     def _end(self, status: Status, message: str) -> SearchResult:
         spent = perf_counter() - self.begun
@@ -393,12 +405,12 @@ class _TimeIsUp(Exception):
 
 
 def _relative(step: Vector, q: Vector) -> float:
-    return float(np.max(np.abs(step) / np.maximum(np.abs(q), 1e-3)))
+    return float(np.max(np.abs(step) / np.maximum(np.abs(q), LEAST_COORDINATE)))
 
 
 def _is_flat(point: Point, free: Flags) -> bool:
     scale = np.linalg.norm(point.R[:, free], axis=0)
-    return bool(np.all(np.abs(point.gradient[free]) <= 1e-12 * scale * np.sqrt(point.square)))
+    return bool(np.all(np.abs(point.gradient[free]) <= FLAT * scale * np.sqrt(point.square)))
 
 
 _FURTHER = (

@@ -18,12 +18,18 @@ from estimica.estimate.search.optimality import beside
 from estimica.estimate.search.run import Iteration, Limits, OnIteration, SearchResult, Status
 
 Evaluate = Callable[[Vector], Point | Failure]
-EDGE = 0.1  # of the first simplex, over the size of each coordinate
-POLLED = (0.3, 0.1, 0.03, 0.01, 1e-3)  # distances of the poll, likewise; 1e-3: far below an error
-BESIDE = (
-    0.01  # a neighbour that fails so near may hide a lower cost; farther ones were polled before
-)
-EVALUATIONS = 20  # an iteration of the limits and an unknown: the simplex needs that many more
+#: of the first simplex, over the size of each coordinate. Chosen: twice that of SciPy, since costs
+#: that step need a change that shows
+EDGE = 0.1
+#: distances of the poll, likewise: two to a decade, and 1e-3, which is far below the error of an
+#: estimate
+POLLED = (0.3, 0.1, 0.03, 0.01, 1e-3)
+#: a neighbour that fails so near may hide a lower cost; farther ones were polled before
+BESIDE = 0.01
+#: for each iteration of the limits and each unknown: a step of Gauss-Newton sees all directions at
+#: once, a simplex one after the other, each several times. Chosen so that it ends by its size, and
+#: the limit only stops what does not end at all
+EVALUATIONS = 20
 ENDED = "no neighbour between {:g} and {:g} % away is lower"
 
 
@@ -39,7 +45,7 @@ def without_gradients(
     objective: Objective,
     start: Vector,
     limits: Limits,
-    told: OnIteration | None = None,
+    on_iteration: OnIteration | None = None,
     held: Flags | None = None,
     edge: float = EDGE,
     evaluate: Evaluate | None = None,
@@ -49,7 +55,7 @@ def without_gradients(
     `evaluate` gives the point for coordinates where that is more than to score them: those that
     are held may be fitted to the others.
     """
-    run = _Search(objective, limits, told, held, edge, evaluate or objective.at)
+    run = _Search(objective, limits, on_iteration, held, edge, evaluate or objective.at)
     return run.run(objective.unknowns.clipped(start))
 
 
@@ -58,12 +64,17 @@ class _Search:
         self,
         objective: Objective,
         limits: Limits,
-        told: OnIteration | None,
+        on_iteration: OnIteration | None,
         held: Flags | None,
         edge: float,
         evaluate: Evaluate,
     ) -> None:
-        self.evaluate, self.limits, self.told, self.edge = evaluate, limits, told, edge
+        self.evaluate, self.limits, self.on_iteration, self.edge = (
+            evaluate,
+            limits,
+            on_iteration,
+            edge,
+        )
         self.unknowns = objective.unknowns
         self.free = np.ones(len(self.unknowns), bool) if held is None else ~held
         self.begun = perf_counter()
@@ -77,8 +88,8 @@ class _Search:
         try:
             first = self.evaluate(start)
             if isinstance(first, Failure):
-                said = f"the simulation of case '{first.case}' fails at the start values: "
-                return SearchResult(None, Status.FAILED, said + first.message, ())
+                message = f"the simulation of case '{first.case}' fails at the start values: "
+                return SearchResult(None, Status.FAILED, message + first.message, ())
             self._accept(first)
             if not self.free.any():
                 return self._end(Status.CONVERGED, "nothing is free; the cost was evaluated")
@@ -95,8 +106,8 @@ class _Search:
         """The end, where the poll has found nothing lower."""
         if self.beside is not None:
             return self._end(Status.FAILING_REGION, beside(self.beside))
-        said = ENDED.format(100 * min(POLLED), 100 * max(POLLED))
-        return self._end(Status.CONVERGED, said)
+        message = ENDED.format(100 * min(POLLED), 100 * max(POLLED))
+        return self._end(Status.CONVERGED, message)
 
     def _descend(self) -> None:
         """One simplex from the best point, until it is as small as the tolerance."""
@@ -175,8 +186,8 @@ class _Search:
         seconds = perf_counter() - self.begun
         number = len(self.iterations)
         self.iterations.append(Iteration(number, point.cost, point.values, size, 0, seconds))
-        if self.told:
-            self.told(self.iterations[-1], point)
+        if self.on_iteration:
+            self.on_iteration(self.iterations[-1], point)
 
     def _end(self, status: Status, message: str) -> SearchResult:
         return SearchResult(self.best, status, message, tuple(self.iterations))

@@ -13,9 +13,12 @@ from estimica.estimate.objective.cost import BlockInformation, Objective, Point
 from estimica.estimate.objective.predictor import Failure, Prediction
 
 Emphases = Sequence[float | Vector]
-#: how far outputs may be apart: a share of the signal, and a share of its residuals
+#: how far outputs may be apart: a share of the signal, which is below what anybody sees in a curve
+#: and above the error of default tolerances; and a share of its residuals, whose sum of squares
+#: then differs by 1e-4 at most where the difference is not along them
 OF_SIGNAL, OF_RESIDUAL = 1e-4, 1e-2
-#: how far the parts of all blocks may be from the whole, in columns of length one
+#: how far the parts of all blocks may be from the whole, in columns of length one. Chosen: standard
+#: errors by the parts are then right to three digits
 TOGETHER = 1e-3
 
 
@@ -81,21 +84,21 @@ def _parts(objective: Objective, own: TranscriptionResult) -> tuple[BlockInforma
         twice = own.information(emphases)
         return _root(twice.T @ twice - once.T @ once)
 
-    found, count = [], len(objective.blocks)
+    parts, count = [], len(objective.blocks)
     for k in range(count):
         emphasis, curvature = objective.emphasis(own.scoring, k), added(k, 1.0)
         scatter = curvature if emphasis is None else added(k, emphasis)
-        found.append(objective.part(own.scoring, k, curvature, scatter))
+        parts.append(objective.part(own.scoring, k, curvature, scatter))
     prior = objective.prior_rows(own.q)
-    squares = [p.curvature.T @ p.curvature for p in found]
+    squares = [p.curvature.T @ p.curvature for p in parts]
     whole = once.T @ once
     size = np.sqrt(np.outer(np.diag(whole), np.diag(whole)))
     if np.all(np.abs(sum(squares) + prior.T @ prior - whole) <= TOGETHER * size):
-        return tuple(found)
-    samples = sum(p.count for p in found)
+        return tuple(parts)
+    samples = sum(p.count for p in parts)
     return tuple(
         objective.part(own.scoring, k, *[np.sqrt(p.count / samples) * once] * 2)
-        for k, p in enumerate(found)
+        for k, p in enumerate(parts)
     )
 
 

@@ -17,9 +17,14 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from estimica.base.arrays import Flags, Indices, Vector
 
-ROUNDS = 20  # of the active set
-GROWN = 1e6  # changes, in sizes of the states, up to which elimination keeps enough digits
+#: of the active set, each of which may hold or release several bounds; then the last is taken,
+#: which keeps to all bounds but may hold one too many
+ROUNDS = 20
+#: changes, in sizes of the states, up to which elimination keeps enough digits: it loses as many as
+#: they have, and of 16 the ten that are left are more than sensitivities have
+GROWN = 1e6
 TINY = 1e-14  # standard error of a coordinate, below which rounding decides
+SLIGHT = 1e-12  # a slope of the Lagrangian that is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +79,16 @@ def step(
     value = np.zeros(n)
     held = dead.copy()
     for _ in range(ROUNDS):
-        found = _solved(problem, damping, held, value)
-        if found is None:
+        solution = _solved(problem, damping, held, value)
+        if solution is None:
             return None
-        d, multipliers = found
+        d, multipliers = solution
         below, above = ~held & (d[:n] < low), ~held & (d[:n] > high)
         if not (below | above).any():
             # the slope of the Lagrangian says which held unknowns would rather leave
             slope = problem.J.T @ (problem.J @ d + problem.rho) + problem.C.T @ multipliers
             inward = np.where(value <= low, slope[:n] < 0, slope[:n] > 0)
-            leaving = held & ~dead & inward & (np.abs(slope[:n]) > 1e-12)
+            leaving = held & ~dead & inward & (np.abs(slope[:n]) > SLIGHT)
             if not leaving.any() or _ == ROUNDS - 1:
                 return Step(d, multipliers, held & ~dead)
             held &= ~leaving
@@ -107,12 +112,12 @@ def _solved(
     if factor is None:
         return None
     rows, count = J.shape[0], int(free.sum())
-    found = factor.solve(np.concatenate([-rho, np.zeros(count), h]))
-    if not np.isfinite(found).all():
+    solution = factor.solve(np.concatenate([-rho, np.zeros(count), h]))
+    if not np.isfinite(solution).all():
         return None
     d = fixed
-    d[free] = found[rows : rows + count]
-    return d, found[rows + count :]
+    d[free] = solution[rows : rows + count]
+    return d, solution[rows + count :]
 
 
 def factorised(J: csc_array, C: csc_array, damping: float, n: int) -> SuperLU | None:
@@ -129,8 +134,8 @@ def factorised(J: csc_array, C: csc_array, damping: float, n: int) -> SuperLU | 
         ]
     )
     try:
-        found: SuperLU = splu(csc_array(matrix))
-        return found
+        factors: SuperLU = splu(csc_array(matrix))
+        return factors
     except RuntimeError:  # singular
         return None
 
@@ -182,10 +187,10 @@ def _eliminated(problem: Linearised) -> Vector | None:
             return None
     if not np.max(np.abs(following), initial=0.0) <= GROWN:
         return None
-    found = triangular(problem.J[:, :n].toarray() + problem.J[:, n:] @ following)
-    if len(found) < n:
-        found = np.vstack([found, np.zeros((n - len(found), n))])
-    return found
+    R = triangular(problem.J[:, :n].toarray() + problem.J[:, n:] @ following)
+    if len(R) < n:
+        R = np.vstack([R, np.zeros((n - len(R), n))])
+    return R
 
 
 def compressed(rows: Vector) -> Vector:

@@ -18,7 +18,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
 from estimica.estimate.objective.cost import Objective, Point, scored, scored_by
 from estimica.estimate.objective.residuals import ResidualFunction
-from estimica.estimate.search.optimality import DENIED, are_at_resolution, failing_pieces
+from estimica.estimate.search.optimality import DENIED, GROWN, are_at_resolution, failing_pieces
 from estimica.estimate.search.robust_scales import PASSES, UNSETTLED, ScaleIteration
 from estimica.estimate.search.run import Iteration, Limits, SearchResult, Status
 from estimica.estimate.setup import Setup
@@ -29,13 +29,24 @@ from estimica.estimate.shooting.stitching import AllSegments, ScoredSegments, Se
 from estimica.simulate.modelica.model import ModelicaModel
 
 Tell = Callable[[Iteration, Point], None]
-SEGMENTS = 16  # by default, fewer for short records
-GROWTH = 10.0  # of a disturbance within a piece, above which the pieces are halved
-SHORTEST = 1e-3  # share of a step
+#: by default; a piece has eight stamps at least, or its states would follow the noise of its
+#: samples. Chosen: pieces that part too fast are halved anyway, and each adds states to every step
+SEGMENTS = 16
+STAMPS = 8
+#: of a disturbance within a piece, above which the pieces are halved: a linear step is of use while
+#: a piece carries errors of its start no farther than a decade
+GROWTH = 10.0
+#: share of a step below which it is given up and damped: ten halvings, of which none was better
+SHORTEST = 1e-3
 #: relative to the largest column of the Jacobian: next to none, so that only unknowns that the data
 #: do not determine stay where they are; more after steps that are not good
 LEAST_DAMPING, MOST_DAMPING = 1e-18, 1.0
-CLOSED = 1e-6  # gaps, in sizes of the states, that count as none
+#: growth of the damping after a step of which no share was better, and its fall after a whole one:
+#: from the least to the most of it are 18 decades, six tries
+HARDER, SOFTER = 1e3, 10
+CLOSED = 1e-6  # gaps, in sizes of the states, that count as none: the default tolerance of a run
+#: share of the promised fall that a step must keep at least, as Armijo (1966) and everybody since
+KEPT = 1e-4
 
 
 def multiple_shooting(
@@ -60,7 +71,7 @@ def multiple_shooting(
     cases = [
         SegmentedCase(equations_of(setup, p), p, wanted or _default(p.times)) for p in predictors
     ]
-    noise = 10 * setup.study.solver.rtol
+    noise = GROWN * setup.study.solver.rtol
     stitching = SegmentedStudy(whole, cases)
     begun = perf_counter()
     try:
@@ -86,21 +97,21 @@ def _first(stitching: SegmentedStudy, q: Vector, adaptive: bool) -> AllSegments 
     values = stitching.whole.unknowns.values(q)
     for case in stitching.cases:
         case.size_states(values)
-    found = stitching.fly(q, None)
-    while adaptive and (isinstance(found, str) or _growth(found) > GROWTH):
+    flown_pieces = stitching.fly(q, None)
+    while adaptive and (isinstance(flown_pieces, str) or _growth(flown_pieces) > GROWTH):
         finer = [case.halve() for case in stitching.cases]
         if not any(finer):
             break
-        found = stitching.fly(q, None)
-    if not isinstance(found, str):
-        for case, flown in zip(stitching.cases, found.flown, strict=True):
+        flown_pieces = stitching.fly(q, None)
+    if not isinstance(flown_pieces, str):
+        for case, flown in zip(stitching.cases, flown_pieces.flown, strict=True):
             case.size_states(values, flown)
-        found = stitching.fly(q, found.nodes)
-    return found
+        flown_pieces = stitching.fly(q, flown_pieces.nodes)
+    return flown_pieces
 
 
 def _default(times: Vector) -> int:
-    return int(np.clip(len(times) // 8, 2, SEGMENTS))
+    return int(np.clip(len(times) // STAMPS, 2, SEGMENTS))
 
 
 class _Search:
@@ -141,8 +152,8 @@ class _Search:
         settling = ScaleIteration()
         for _ in range(PASSES):
             ended = self._search()
-            found = scored_by(self.objective, self.at.residuals).criterion.scales
-            scales = settling.after(self.objective.criterion.scales, found)
+            scales_left = scored_by(self.objective, self.at.residuals).criterion.scales
+            scales = settling.after(self.objective.criterion.scales, scales_left)
             if ended[0] is not Status.CONVERGED or scales is None:
                 return ended
             again = scored(self.objective, scales)
@@ -170,17 +181,17 @@ class _Search:
         tries = 0
         self.failed = ""
         while self.damping <= MOST_DAMPING:
-            found = self._step(linear, at, self.damping)
-            if found is not None:
-                self.solved = found
-                slope = self._slope(linear, found)
-                ended, more = self._along(at, found, slope, closed, tries)
+            proposed = self._step(linear, at, self.damping)
+            if proposed is not None:
+                self.solved = proposed
+                slope = self._slope(linear, proposed)
+                ended, more = self._along(at, proposed, slope, closed, tries)
                 tries += more
                 if ended is None or isinstance(ended, tuple):
                     return ended
                 if closed and -slope <= self.noise * max(at.square, 1e-300):
                     break
-            self.damping *= 1e3
+            self.damping *= HARDER
         if closed and self._is_settled(linear, at):
             return Status.CONVERGED, "nothing more is gained within the simulation's accuracy"
         return self._stuck()
@@ -205,20 +216,20 @@ class _Search:
         )
 
     def _along(
-        self, at: ScoredSegments, found: Step, slope: float, closed: bool, tries: int
+        self, at: ScoredSegments, proposed: Step, slope: float, closed: bool, tries: int
     ) -> tuple[tuple[Status, str] | Literal[False] | None, int]:
         """(how the search ends, None: it goes on, False: no point was better; tries)."""
         share, count = 1.0, 0
-        size = _relative(found.d[: len(at.q)], at.q)
-        moved = float(np.max(np.abs(found.d), initial=0.0))
+        size = _relative(proposed.d[: len(at.q)], at.q)
+        moved = float(np.max(np.abs(proposed.d), initial=0.0))
         while share > SHORTEST:
             if perf_counter() - self.begun > self.limits.max_seconds:
                 return (Status.TIME, "time is up; these are the best values so far"), count
-            trial = self._at(self.stitching.moved(at, share * found.d))
+            trial = self._at(self.stitching.moved(at, share * proposed.d))
             if isinstance(trial, ScoredSegments) and self._lower(trial, at, share * slope):
                 self._accept(trial, share * size, tries + count)
                 if share == 1.0:
-                    self.damping = max(self.damping / 10, LEAST_DAMPING)
+                    self.damping = max(self.damping / SOFTER, LEAST_DAMPING)
                 if share == 1.0 and closed and moved <= max(self.limits.tolerance, 1e-12):
                     return self._unchanged(), count
                 return None, count
@@ -249,32 +260,34 @@ class _Search:
         damping = damping * float(norms.max(initial=0.0)) ** 2
         return step(linear, damping, low, high, dead)
 
-    def _slope(self, linear: Linearised, found: Step) -> float:
+    def _slope(self, linear: Linearised, proposed: Step) -> float:
         """The slope of the merit along the step, with a penalty that makes it negative."""
-        needed = 2 * float(np.max(np.abs(found.multipliers), initial=0.0))
+        needed = 2 * float(np.max(np.abs(proposed.multipliers), initial=0.0))
+        # above the largest multiplier the merit is exact; far above it, steps that follow the
+        # curved continuity would be refused: kept between, with room so that it seldom changes
         if self.penalty < 1.1 * needed or self.penalty > 100 * needed:
             self.penalty = 2 * needed
         open_ = float(np.abs(linear.h).sum())
-        return 2 * float(linear.rho @ (linear.J @ found.d)) - self.penalty * open_
+        return 2 * float(linear.rho @ (linear.J @ proposed.d)) - self.penalty * open_
 
     def _lower(self, trial: ScoredSegments, at: ScoredSegments, slope: float) -> bool:
         before = at.cost + self.penalty * float(np.abs(at.gaps).sum())
         after = trial.cost + self.penalty * float(np.abs(trial.gaps).sum())
-        return after <= before + 1e-4 * min(slope, 0.0) and after < before
+        return after <= before + KEPT * min(slope, 0.0) and after < before
 
-    def _accept(self, found: ScoredSegments, size: float, rejected: int) -> None:
-        self.at = found
+    def _accept(self, better: ScoredSegments, size: float, rejected: int) -> None:
+        self.at = better
         iteration = Iteration(
             len(self.iterations),
-            found.cost,
-            found.values,
+            better.cost,
+            better.values,
             size,
             rejected,
             perf_counter() - self.begun,
         )
         self.iterations.append(iteration)
-        n = len(found.q)
-        light = Point(found.q, found.values, found.cost, np.zeros((n, n)), np.zeros(n), 0.0)
+        n = len(better.q)
+        light = Point(better.q, better.values, better.cost, np.zeros((n, n)), np.zeros(n), 0.0)
         self.tell(iteration, light)
 
     def _end(self, status: Status, message: str) -> SearchResult:
@@ -310,8 +323,8 @@ def _last_as(iterations: tuple[Iteration, ...], point: Point) -> tuple[Iteration
     return (*iterations[:-1], replace(iterations[-1], cost=point.cost, values=point.values))
 
 
-def _growth(found: AllSegments) -> float:
-    return max(flown.growth for flown in found.flown)
+def _growth(pieces: AllSegments) -> float:
+    return max(flown.growth for flown in pieces.flown)
 
 
 def _relative(d: Vector, q: Vector) -> float:

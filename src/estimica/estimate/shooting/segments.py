@@ -31,7 +31,9 @@ from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.response import Response
 from estimica.structure.sorted_system import SortedSystem
 
-#: how far, in their sizes, states may be moved for a measured output to agree by all but half
+#: how far, in their sizes, states may be moved for a measured output to agree by all but half.
+#: Chosen: a state that would have to be more than ten times its size is not what the output
+#: measures
 TRUST = 10.0
 
 
@@ -193,7 +195,7 @@ class SegmentedCase:
         """States and algebraic unknowns at `times`, each piece from its own node."""
         h = self._tuning.hybrid
         P, start, _ = self.begun(values)
-        found = np.empty((len(times), h.nx + h.nz))
+        values_at = np.empty((len(times), h.nx + h.nz))
         ends = np.empty((len(self.segments), h.nx))
         borders = np.array([s.begin for s in self.segments])
         options = replace(self._options, tuner_scales=())
@@ -208,12 +210,12 @@ class SegmentedCase:
             run = integrate(self._plain, P, begun, one.pieces, grid, options)
             if not run.ok:
                 return self._why(run)
-            found[own] = run.Y[: places[k + 1] - places[k]]
+            values_at[own] = run.Y[: places[k + 1] - places[k]]
             ends[k] = run.x
             start = replace(start, z=run.z.copy(), d=run.d.copy())
-        if not np.isfinite(found).all():
+        if not np.isfinite(values_at).all():
             return f"a variable of '{self._tuning.equations.system.flat.name}' is not finite"
-        return SegmentTrajectories(found, ends)
+        return SegmentTrajectories(values_at, ends)
 
     def _why(self, run: engine.Run) -> str:
         """Why a piece fails; the states at its start are tuners too."""
@@ -292,7 +294,7 @@ def evenly(times: Vector, begin: float, count: int) -> Vector:
 
 def cut(times: Vector, pieces: Pieces, nodes: Vector) -> tuple[Segment, ...]:
     """Segments that begin at the nodes."""
-    found = []
+    segments = []
     for k, a in enumerate(nodes):
         last = k + 1 == len(nodes)
         b = float(times[-1]) if last else float(nodes[k + 1])
@@ -300,10 +302,10 @@ def cut(times: Vector, pieces: Pieces, nodes: Vector) -> tuple[Segment, ...]:
         until = len(times) if last else until
         grid = times[first:until] if last else np.append(times[first:until], b)
         inputs = _within(pieces, float(a), b, last)
-        found.append(
+        segments.append(
             Segment(float(a), np.ascontiguousarray(grid), inputs, int(first), int(until - first))
         )
-    return tuple(found)
+    return tuple(segments)
 
 
 def _within(pieces: Pieces, begin: float, end: float, last: bool) -> Pieces:
@@ -364,12 +366,12 @@ def _what_begins(system: SortedSystem) -> str:
 
 def nominal_sizes(equations: Equations, names: Sequence[str]) -> Vector:
     """Nominal values of variables; 0 where the model gives none."""
-    found = np.zeros(len(names))
+    sizes = np.zeros(len(names))
     for k, name in enumerate(names):
         variable = equations.system.flat.by_name.get(name)
         if variable and variable.nominal is not None and variable.nominal.op == "const":
-            found[k] = abs(variable.nominal.value)
-    return found
+            sizes[k] = abs(variable.nominal.value)
+    return sizes
 
 
 def _outputs(equations: Equations, names: Sequence[str]) -> ca.SX:
@@ -394,7 +396,7 @@ def equations_of(setup: Setup, predictor: Predictor) -> ModelicaModel:
 
 def require_time_cases(cases: ResidualFunction, what: str) -> list[CasePredictor]:
     """The cases of a study, all of which must be simulated over time."""
-    found = []
+    predictors = []
     for predictor in cases.predictors:
         if not isinstance(predictor, CasePredictor):
             raise FitError(
@@ -402,5 +404,5 @@ def require_time_cases(cases: ResidualFunction, what: str) -> list[CasePredictor
                 f"case '{predictor.record.case.name}' is a frequency response, and {what} follows "
                 "a model through time; use transcription = 'shooting'",
             )
-        found.append(predictor)
-    return found
+        predictors.append(predictor)
+    return predictors

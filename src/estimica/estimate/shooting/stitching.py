@@ -11,7 +11,7 @@ from estimica.base.arrays import Indices, Vector
 from estimica.estimate.criteria.scoring import Scoring
 from estimica.estimate.objective.cost import Objective
 from estimica.estimate.objective.predictor import Prediction
-from estimica.estimate.objective.residuals import ResidualFunction
+from estimica.estimate.objective.residuals import Evaluations, ResidualFunction
 from estimica.estimate.shooting.continuity import Linearised, Triplets, compressed
 from estimica.estimate.shooting.segments import SegmentedCase, SegmentResults
 
@@ -58,8 +58,7 @@ class SegmentedStudy:
         values = self.whole.unknowns.values(q)
         flown = []
         for k, case in enumerate(self.cases):
-            self.whole.evaluations.simulations += 1
-            self.whole.evaluations.sensitivities += 1
+            self.whole.runs.count(Evaluations(simulations=1, sensitivities=1))
             one = case.fly(values, None if nodes is None else nodes[k])
             if isinstance(one, str):
                 return f"case '{case.predictor.record.case.name}': {one}"
@@ -201,26 +200,26 @@ class SegmentedStudy:
         ]
 
     def _predictions(self, flown: Sequence[SegmentResults], values: Vector) -> list[Prediction]:
-        found = []
+        predictions = []
         for case, rows, one in zip(self.cases, self._rows, flown, strict=True):
             for j, own in enumerate(rows):
                 extra = case.predictor.extras[j]
                 offset = 0.0 if extra is None else values[extra]
-                found.append(Prediction(one.Y[own, j] + offset, one.by_unknowns[own, j]))
-        return found
+                predictions.append(Prediction(one.Y[own, j] + offset, one.by_unknowns[own, j]))
+        return predictions
 
     def _priors(self, values: Vector) -> list[Vector]:
         return [row[-1:] for row in self._prior_rows(values, np.ones(len(values)))]
 
     def _prior_rows(self, values: Vector, slopes: Vector) -> list[Vector]:
-        found = []
+        rows = []
         for k, unknown in enumerate(self.whole.unknowns.items):
             if unknown.prior is not None:
                 row = np.zeros(len(values) + 1)
                 row[k] = slopes[k] * unknown.prior.slope(float(values[k]))
                 row[-1] = unknown.prior.distance(float(values[k]))
-                found.append(row)
-        return found
+                rows.append(row)
+        return rows
 
 
 def _wide(by_unknowns: Vector, columns: Indices, slopes: Vector, n: int) -> Vector:
