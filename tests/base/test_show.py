@@ -20,15 +20,6 @@ def test_each_trajectory_gets_a_panel_with_its_unit() -> None:
     assert [panel.label for panel in shown.panels] == ["E [MW]", "A4"]
 
 
-def test_sensitivities_are_scaled_by_the_parameter_unless_it_is_zero() -> None:
-    jacobian = np.ones((5, 1, 2))
-    shown = show.sensitivities(TIME, jacobian, [("y", "V")], [("R", 2.0), ("w", 0.0)])
-    first, second = shown.panels[0].curves
-    assert (first.name, second.name) == ("R·∂y/∂R", "∂y/∂w")
-    assert first.value == pytest.approx(2.0)
-    assert second.value == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("form", list(Form))
 @pytest.mark.parametrize(
     "shown",

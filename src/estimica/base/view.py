@@ -12,8 +12,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from estimica.base.arrays import Flags, Vector
 from estimica.base.presenters import (
     FIGURE_WRITER,
@@ -182,9 +180,9 @@ class Rounded(float):
 
     def __new__(cls, value: float, decimals: int) -> Self:
         """Keep the whole value; only its print is short."""
-        made = super().__new__(cls, value)
-        made.decimals = decimals
-        return made
+        number = super().__new__(cls, value)
+        number.decimals = decimals
+        return number
 
     def __getnewargs__(self) -> tuple[float, int]:  # type: ignore[override]
         return float(self), self.decimals
@@ -256,24 +254,24 @@ def added_remarks(result: str, value: object) -> tuple[str, ...]:
     return tuple(remark for name in REMARKS.get(result, ()) for remark in presenter(name)(value))
 
 
-def render(shown: ViewElement, form: Form) -> Any:
+def render(element: ViewElement, form: Form) -> Any:
     """What the presenter of its kind makes of `shown`."""
-    return presenter(RENDERERS[type(shown).__name__][form])(shown)
+    return presenter(RENDERERS[type(element).__name__][form])(element)
 
 
-def figure(shown: ViewElement) -> Any:
+def figure(element: ViewElement) -> Any:
     """An interactive Plotly figure."""
-    return render(shown, Form.FIGURE)
+    return render(element, Form.FIGURE)
 
 
-def html(shown: ViewElement) -> str:
+def html(element: ViewElement) -> str:
     """A fragment of HTML for notebooks."""
-    return str(render(shown, Form.HTML))
+    return str(render(element, Form.HTML))
 
 
-def text(shown: ViewElement) -> str:
+def text(element: ViewElement) -> str:
     """Plain text for terminals."""
-    return str(render(shown, Form.TEXT))
+    return str(render(element, Form.TEXT))
 
 
 def trajectories(curves: Sequence[Curve], title: str = "") -> Curves:
@@ -294,32 +292,6 @@ def name_with_unit(name: str, unit: str) -> str:
 def percent_text(share: float) -> str:
     """A share in per cent, with the digits that it has: 99.5 %, not 100 %."""
     return f"{100 * share:.6g} %"
-
-
-def sensitivities(
-    time: Vector,
-    jacobian: Vector,
-    outputs: Sequence[tuple[str, str]],
-    wrt: Sequence[tuple[str, float]],
-    title: str = "",
-) -> Curves:
-    """One panel for each output y with the curves p·∂y/∂p, all in the unit of y.
-
-    `jacobian` is (samples, outputs, parameters), `outputs` has names and units, `wrt` names and
-    values; a parameter that is zero is shown as ∂y/∂p.
-    """
-
-    def curve(i: int, j: int) -> Curve:
-        (output, unit), (name, value) = outputs[i], wrt[j]
-        scaled = value != 0 and np.isfinite(value)
-        label = f"{name}·∂{output}/∂{name}" if scaled else f"∂{output}/∂{name}"
-        return Curve(label, time, jacobian[:, i, j] * (value if scaled else 1.0), unit)
-
-    panels = [
-        Panel(name_with_unit(f"p·∂{output}/∂p", unit), tuple(curve(i, j) for j in range(len(wrt))))
-        for i, (output, unit) in enumerate(outputs)
-    ]
-    return Curves(tuple(panels), title)
 
 
 def without_empty(table: Table, *columns: str) -> Table:

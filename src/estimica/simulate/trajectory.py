@@ -159,7 +159,7 @@ class Sensitivities(Trajectory):
         outputs = [(n, self.units.get(n, "")) for n in self.names]
         tuners = list(zip(self.wrt, map(float, self.point), strict=True))
         title = f"{self.model}: sensitivities"
-        return show.sensitivities(self.time, self.jacobian, outputs, tuners, title)
+        return sensitivity_panels(self.time, self.jacobian, outputs, tuners, title)
 
     def to_frame(self) -> pd.DataFrame:
         """Variables and derivatives as columns, the latter named d(y)/d(p)."""
@@ -168,6 +168,35 @@ class Sensitivities(Trajectory):
             for p in self.wrt:
                 frame[f"d({n})/d({p})"] = self.derivative(n, p)
         return frame
+
+
+def sensitivity_panels(
+    time: Vector,
+    jacobian: Vector,
+    outputs: Sequence[tuple[str, str]],
+    wrt: Sequence[tuple[str, float]],
+    title: str = "",
+) -> show.Curves:
+    """One panel for each output y with the curves p·∂y/∂p, all in the unit of y.
+
+    `jacobian` is (samples, outputs, parameters), `outputs` has names and units, `wrt` names and
+    values; a parameter that is zero is shown as ∂y/∂p.
+    """
+
+    def curve(i: int, j: int) -> show.Curve:
+        (output, unit), (name, value) = outputs[i], wrt[j]
+        scaled = value != 0 and np.isfinite(value)
+        label = f"{name}·∂{output}/∂{name}" if scaled else f"∂{output}/∂{name}"
+        return show.Curve(label, time, jacobian[:, i, j] * (value if scaled else 1.0), unit)
+
+    panels = [
+        show.Panel(
+            show.name_with_unit(f"p·∂{output}/∂p", unit),
+            tuple(curve(i, j) for j in range(len(wrt))),
+        )
+        for i, (output, unit) in enumerate(outputs)
+    ]
+    return show.Curves(tuple(panels), title)
 
 
 def check_times(times: Sequence[float] | Vector) -> Vector:
