@@ -128,6 +128,27 @@ class When:
     branches: tuple[Branch, ...]
     origin: Origin = Origin()
 
+    @property
+    def assigned(self) -> tuple[str, ...]:
+        """The variables that it gives a value, each once."""
+        return self._targets(reinit=False)
+
+    @property
+    def reinitialised(self) -> tuple[str, ...]:
+        """The variables that a reinit sets, each once."""
+        return self._targets(reinit=True)
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """All conditions and values."""
+        return tuple(
+            e for b in self.branches for e in (*b.conditions, *(a.value for a in b.actions))
+        )
+
+    def _targets(self, reinit: bool) -> tuple[str, ...]:
+        actions = (a for branch in self.branches for a in branch.actions)
+        return tuple(dict.fromkeys(a.target for a in actions if a.reinit == reinit))
+
 
 @dataclass(frozen=True, slots=True)
 class Assertion:

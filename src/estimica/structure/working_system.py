@@ -43,21 +43,9 @@ class WorkingSystem:
     @property
     def assigned_in_whens(self) -> frozenset[str]:
         """The variables that a when-clause gives a value."""
-        return frozenset(
-            action.target
-            for when in self.whens
-            for branch in when.branches
-            for action in branch.actions
-            if not action.reinit
-        )
+        return frozenset(name for when in self.whens for name in when.assigned)
 
     @property
     def reinitialised(self) -> frozenset[str]:
         """The variables that a reinit sets."""
-        return frozenset(
-            action.target
-            for when in self.whens
-            for branch in when.branches
-            for action in branch.actions
-            if action.reinit
-        )
+        return frozenset(name for when in self.whens for name in when.reinitialised)

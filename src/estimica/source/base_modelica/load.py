@@ -80,11 +80,11 @@ def _chosen(document: Document, class_name: str | None, label: str) -> Class:
         if models:
             return models.get(document.name) or list(models.values())[-1]
         raise SourceError("S208", f"{label}: the Base Modelica text holds no model")
-    found = [c for n, c in models.items() if class_name in (n, n.rpartition(".")[2])]
-    if not found:
+    matching = [c for n, c in models.items() if class_name in (n, n.rpartition(".")[2])]
+    if not matching:
         hint = did_you_mean(class_name, models)
         raise SourceError("S208", f"{label}: no model '{class_name}' in the text{hint}")
-    return found[0]
+    return matching[0]
 
 
 def _decoded(
@@ -136,8 +136,7 @@ def _used_names(system: FlatSystem) -> set[str]:
     roots = [
         side for e in (*system.equations, *system.initial_equations) for side in (e.lhs, e.rhs)
     ]
-    for branch in (b for w in system.whens for b in w.branches):
-        roots += [*branch.conditions, *(a.value for a in branch.actions)]
+    roots += [e for when in system.whens for e in when.expressions]
     roots += [a.condition for a in system.assertions]
     roots += [v.start for v in system.variables if v.start is not None]
     used = set(ex.names_in(*roots))
@@ -157,8 +156,8 @@ def _experiment(annotation: Modification) -> Experiment:
         sign = -1.0 if "Unary" in node else 1.0
         node = node["Unary"]["rhs"] if "Unary" in node else node
         value = (node.get("Literal") or {}).get("value") or {}
-        found = value.get("Real", value.get("Integer"))
-        return None if found is None else sign * float(found)
+        given = value.get("Real", value.get("Integer"))
+        return None if given is None else sign * float(given)
 
     return Experiment(
         start=number("StartTime") or 0.0,

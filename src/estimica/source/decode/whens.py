@@ -83,13 +83,7 @@ def decode_whens(interpreter: Interpreter, chains: Sequence[Node], files: Source
 
 def discrete_targets(whens: Whens) -> frozenset[str]:
     """The variables that when-clauses set."""
-    return frozenset(
-        action.target
-        for when in whens.clauses
-        for branch in when.branches
-        for action in branch.actions
-        if not action.reinit
-    )
+    return frozenset(name for when in whens.clauses for name in when.assigned)
 
 
 def conditions_of(interpreter: Interpreter, node: Node, frame: Frame) -> tuple[Expression, ...]:

@@ -52,15 +52,7 @@ class CausalityGraph:
             tuple(v.name for v in variables if v.causality != "input"),
             tuple(e for e in flat.equations if e.origin.kind != UNCONNECTED),
             tuple(_open_flow(e, components) for e in loose),
-            tuple(
-                dict.fromkeys(
-                    a.target
-                    for w in flat.whens
-                    for b in w.branches
-                    for a in b.actions
-                    if not a.reinit
-                )
-            ),
+            tuple(dict.fromkeys(name for when in flat.whens for name in when.assigned)),
         )
 
     @property
@@ -82,10 +74,10 @@ class CausalityGraph:
     def rows(self, equations: Iterable[Equation], columns: Sequence[str]) -> list[list[int]]:
         """For each equation the positions of `columns` in it, then one row for each when."""
         position = {n: k for k, n in enumerate(columns)}
-        found = []
+        rows = []
         for e in equations:
             leaves = ex.walk(e.lhs, e.rhs)
-            found.append(
+            rows.append(
                 sorted(
                     {
                         position[x.target]
@@ -94,7 +86,7 @@ class CausalityGraph:
                     }
                 )
             )
-        return found + [[position[n]] for n in self.assigned if n in position]
+        return rows + [[position[n]] for n in self.assigned if n in position]
 
 
 def _open_flow(e: Equation, components: set[str]) -> OpenFlow:
@@ -147,7 +139,7 @@ class GrowingMatching:
 
     def reachable_columns(self, start: int) -> list[int]:
         """Free columns that could take the place of matched column `start`, the nearest first."""
-        seen, found = {start}, []
+        seen, reachable = {start}, []
         queue = [self.row_of[start]]
         for row in queue:
             for column in self.rows[row]:
@@ -155,7 +147,7 @@ class GrowingMatching:
                     continue
                 seen.add(column)
                 if self.row_of[column] < 0:
-                    found.append(column)
+                    reachable.append(column)
                 else:
                     queue.append(self.row_of[column])
-        return found
+        return reachable

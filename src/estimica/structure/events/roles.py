@@ -53,18 +53,16 @@ def assign_roles(draft: WorkingSystem) -> VariableRoles:
 def _remembered(draft: WorkingSystem) -> set[str]:
     """Discrete Reals outside whens whose previous value is asked for and which have an equation."""
     roots = [side for e in draft.equations for side in (e.lhs, e.rhs)]
-    for when in draft.whens:
-        for branch in when.branches:
-            roots += [*branch.conditions, *(a.value for a in branch.actions)]
-    asked = set[str]()
+    roots += [e for when in draft.whens for e in when.expressions]
+    referred = set[str]()
     for e in ex.walk(*roots):
         if e.op == "pre":
-            asked.add(e.target)
+            referred.add(e.target)
         elif e.op in ("edge", "change"):
-            asked |= ex.names_in(e)
+            referred |= ex.names_in(e)
     defined = {side.target for e in draft.equations for side in (e.lhs, e.rhs) if side.op == "name"}
     return {
         n
-        for n in asked & defined & set(draft.unknowns)
+        for n in referred & defined & set(draft.unknowns)
         if draft.is_real(n) and draft.flat.by_name[n].variability is Variability.DISCRETE
     }

@@ -78,7 +78,7 @@ def _parts(branch: Branch) -> list[Expression]:
 
 def _without_own_targets(condition: Expression, when: When, writer: EventWriter) -> Expression:
     """Where a condition needs what its own when assigns, only the previous value makes sense."""
-    own = {a.target for branch in when.branches for a in branch.actions if not a.reinit}
+    own = set(when.assigned)
     used = sorted({e.target for e in ex.walk(condition) if e.op == "name"} & own)
     for name in used:
         writer.notes[f"the condition of {when.origin} takes the previous value of '{name}'"] = None
@@ -108,10 +108,7 @@ def _rising(label: str, condition: Expression, origin: Origin, writer: EventWrit
 
 def _targets(when: When, fired: list[Expression], writer: EventWriter) -> dict[str, Expression]:
     """The value that each target has after an event."""
-    names = dict.fromkeys(
-        a.target for branch in when.branches for a in branch.actions if not a.reinit
-    )
-    values: dict[str, Expression] = {n: ex.pre(n) for n in names}
+    values: dict[str, Expression] = {n: ex.pre(n) for n in when.assigned}
     for branch, condition in reversed(list(zip(when.branches, fired, strict=True))):
         last = {a.target: a for a in branch.actions if not a.reinit}
         for target, action in last.items():
