@@ -32,5 +32,5 @@ def magnitude_problem(number: float) -> str:
 
 def is_usable(values: Vector) -> Flags:
     """Which values count: those that are numbers, and not too large."""
-    found: npt.NDArray[Any] = np.abs(values) <= LARGEST  # NaN is not
-    return found
+    usable: npt.NDArray[Any] = np.abs(values) <= LARGEST  # NaN is not
+    return usable

@@ -57,5 +57,5 @@ REMARKS = {"fit": ("estimica.infer.residuals.run:colour_remark",)}
 def presenter(name: str) -> Callable[..., Any]:
     """The function that `module:function` names."""
     module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
+    named: Callable[..., Any] = getattr(import_module(module), function)
+    return named

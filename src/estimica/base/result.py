@@ -114,9 +114,9 @@ def finite(value: object) -> object:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, np.ndarray):  # many numbers at once
         known = np.isfinite(value)
-        told = value.astype(object)
-        told[~known] = None
-        return value.tolist() if known.all() else told.tolist()
+        plain = value.astype(object)
+        plain[~known] = None
+        return value.tolist() if known.all() else plain.tolist()
     if isinstance(value, (list, tuple)):
         return [finite(v) for v in value]
     if isinstance(value, Mapping):

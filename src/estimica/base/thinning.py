@@ -126,25 +126,25 @@ def _section(section: Section, cap: int) -> Section:
     return replace(section, shown=tuple(thin_element(s, cap) for s in section.shown))
 
 
-def thin_element(shown: S, cap: int = MOST_POINTS) -> S:
+def thin_element(element: S, cap: int = MOST_POINTS) -> S:
     """What there is to see with as many samples as are drawn, at most `cap` of one curve."""
-    thin: ViewElement = _shown(shown, cap)
-    assert isinstance(thin, type(shown))
+    thin: ViewElement = _shown(element, cap)
+    assert isinstance(thin, type(element))
     return thin
 
 
-def _shown(shown: ViewElement, cap: int) -> ViewElement:
-    if isinstance(shown, Curves):
-        most = min(points_of_curve(shown.panels), cap)
-        return replace(shown, panels=tuple(_panel(p, most) for p in shown.panels))
-    if isinstance(shown, Heat):
-        return replace(shown, curves=tuple(_curve(c, cap) for c in shown.curves))
-    if isinstance(shown, Parallel):
-        kept = thin_lines(shown, min(MOST_LINES, cap))
-        axes = tuple(replace(a, value=a.value[kept]) for a in shown.axes)
-        counts = shown.counts or (int(shown.good.sum()), int((~shown.good).sum()))
-        return replace(shown, axes=axes, good=shown.good[kept], counts=counts)
-    return shown
+def _shown(element: ViewElement, cap: int) -> ViewElement:
+    if isinstance(element, Curves):
+        most = min(points_of_curve(element.panels), cap)
+        return replace(element, panels=tuple(_panel(p, most) for p in element.panels))
+    if isinstance(element, Heat):
+        return replace(element, curves=tuple(_curve(c, cap) for c in element.curves))
+    if isinstance(element, Parallel):
+        kept = thin_lines(element, min(MOST_LINES, cap))
+        axes = tuple(replace(a, value=a.value[kept]) for a in element.axes)
+        counts = element.counts or (int(element.good.sum()), int((~element.good).sum()))
+        return replace(element, axes=axes, good=element.good[kept], counts=counts)
+    return element
 
 
 def _panel(panel: Panel, most: int) -> Panel:
@@ -171,12 +171,12 @@ def _ribbon(ribbon: Ribbon, most: int) -> Ribbon:
 
 def _points(page: Page) -> int:
     count = 0
-    for shown in (s for section in page.sections for s in section.shown):
-        if isinstance(shown, Curves):
-            count += sum(len(c.time) for p in shown.panels for c in p.curves)
-            count += sum(2 * len(r.time) for p in shown.panels for r in p.ribbons)
-        elif isinstance(shown, Heat):
-            count += shown.value.size // 2 + sum(len(c.time) for c in shown.curves)
-        elif isinstance(shown, Parallel):
-            count += len(shown.axes) * len(shown.good) // 2
+    for element in (s for section in page.sections for s in section.shown):
+        if isinstance(element, Curves):
+            count += sum(len(c.time) for p in element.panels for c in p.curves)
+            count += sum(2 * len(r.time) for p in element.panels for r in p.ribbons)
+        elif isinstance(element, Heat):
+            count += element.value.size // 2 + sum(len(c.time) for c in element.curves)
+        elif isinstance(element, Parallel):
+            count += len(element.axes) * len(element.good) // 2
     return count

@@ -54,8 +54,8 @@ def page_from_json(content: Mapping[str, Any]) -> show.Page:
 
 def _encoded(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        told = {f.name: _encoded(getattr(value, f.name)) for f in fields(value) if _told(value, f)}
-        return {"kind": type(value).__name__, **told}
+        kept = {f.name: _encoded(getattr(value, f.name)) for f in fields(value) if _told(value, f)}
+        return {"kind": type(value).__name__, **kept}
     if isinstance(value, np.ndarray):
         return _array(value)
     if isinstance(value, (tuple, list)):
@@ -74,8 +74,8 @@ def _told(value: Any, field: Field[Any]) -> bool:
 def _array(value: np.ndarray) -> dict[str, Any]:
     name = "b1" if value.dtype == np.bool_ else "f8"
     raw = np.ascontiguousarray(value, dtype=_DTYPES[name]).tobytes()
-    told: dict[str, Any] = {name: b64encode(raw).decode("ascii")}
-    return told if value.ndim == 1 else {**told, "shape": list(value.shape)}
+    encoded: dict[str, Any] = {name: b64encode(raw).decode("ascii")}
+    return encoded if value.ndim == 1 else {**encoded, "shape": list(value.shape)}
 
 
 def _cell(value: object) -> Any:
@@ -93,16 +93,16 @@ def _cell(value: object) -> Any:
     return str(value)
 
 
-def _require_texts(made: Any) -> None:
+def _require_texts(part: Any) -> None:
     """What is a text here is one: a store from elsewhere may hold anything in its place."""
-    for field in fields(made):
-        own = getattr(made, field.name)
+    for field in fields(part):
+        own = getattr(part, field.name)
         if field.type in ("tuple[str, ...]", "tuple[str, str]"):
             is_text = isinstance(own, tuple) and all(isinstance(v, str) for v in own)
         else:
             is_text = field.type != "str" or isinstance(own, str)
         if not is_text:
-            raise TypeError(f"{field.name} of a {type(made).__name__} is not a text")
+            raise TypeError(f"{field.name} of a {type(part).__name__} is not a text")
 
 
 def _decoded(value: Any) -> Any:
@@ -112,9 +112,9 @@ def _decoded(value: Any) -> Any:
         return value
     if "kind" in value:
         kind = _KINDS[value["kind"]]
-        made = kind(**{name: _decoded(v) for name, v in value.items() if name != "kind"})
-        _require_texts(made)
-        return made
+        part = kind(**{name: _decoded(v) for name, v in value.items() if name != "kind"})
+        _require_texts(part)
+        return part
     if "rounded" in value:
         return show.Rounded(value["rounded"], value["decimals"])
     if "number" in value:

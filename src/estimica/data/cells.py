@@ -95,14 +95,14 @@ class UncountedCells:
     @property
     def in_words(self) -> str:
         """Such as "3 cells hold no number: '-' twice, 'n/a' once; the first in row 7"."""
-        told = [f"{short_cell(t)} {_times(n)}" for t, n in list(self.texts.items())[:MOST_TOLD]]
+        parts = [f"{short_cell(t)} {_times(n)}" for t, n in list(self.texts.items())[:MOST_TOLD]]
         if len(self.texts) > MOST_TOLD:
-            told.append(f"{len(self.texts) - MOST_TOLD} other texts")
+            parts.append(f"{len(self.texts) - MOST_TOLD} other texts")
         if self.infinite:
-            told.append(f"infinite or too large {_times(self.infinite)}")
+            parts.append(f"infinite or too large {_times(self.infinite)}")
         cells = "1 cell does" if self.count == 1 else f"{self.count} cells do"
         where = f"in row {self.first}" if self.count == 1 else f"the first in row {self.first}"
-        return f"{cells} not hold a number ({', '.join(told)}), {where}"
+        return f"{cells} not hold a number ({', '.join(parts)}), {where}"
 
     def with_infinite(self, values: Vector) -> UncountedCells | None:
         """The same with the infinite numbers of the column; None where there is nothing to tell."""

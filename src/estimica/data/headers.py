@@ -27,9 +27,9 @@ def split_unit(header: str) -> tuple[str, str]:
     if square and (square["gap"] or not _INDEX.match(square["unit"])):
         return square["name"], clean_unit(square["unit"])
     for pattern in (_ROUND, _SLASH):
-        found = pattern.match(header)
-        if found and not _INDEX.match(found["unit"]):
-            return found["name"], clean_unit(found["unit"])
+        match = pattern.match(header)
+        if match and not _INDEX.match(match["unit"]):
+            return match["name"], clean_unit(match["unit"])
     return header, ""
 
 

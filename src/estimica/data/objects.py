@@ -85,18 +85,18 @@ def _merged(given: Mapping[Any, Any]) -> Data:
 
 def _split(values: dict[str, Any], units: dict[str, str]) -> dict[str, Any]:
     """Complex arrays as their real and imaginary parts."""
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for name, value in values.items():
         array = None if _has_stamps(value) else np.asarray(value)
         if array is None or not np.iscomplexobj(array):
-            found[name] = value
+            parts[name] = value
             continue
         for half, part in zip(
             real_and_imaginary_names(name), (array.real, array.imag), strict=True
         ):
-            found[half] = part
+            parts[half] = part
             units |= {half: units[name]} if name in units else {}
-    return found
+    return parts
 
 
 def _union(

@@ -45,11 +45,11 @@ def read_data(
         raise DataError("D011", f"'{path}' does not fit into memory") from None
     except OSError as error:
         raise DataError("D002", f"cannot read '{path}': {error.strerror or error}") from None
-    found = [*data.columns, *data.texts]
-    if len(found) == 1:
+    names = [*data.columns, *data.texts]
+    if len(names) == 1:
         raise DataError(
             "D012",
-            f"'{path}' has only one column, '{found[0]}', and a table needs a time or an input "
+            f"'{path}' has only one column, '{names[0]}', and a table needs a time or an input "
             "beside it; if something unusual separates the cells, say separator=…",
         )
     return data

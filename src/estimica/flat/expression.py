@@ -122,34 +122,34 @@ _nodes: WeakValueDictionary[tuple[object, ...], Expression] = WeakValueDictionar
 def node(op: str, *args: object) -> Expression:
     """The shared node for `op` and `args`, without any simplification."""
     key = (op, *(id(a) if isinstance(a, Expression) else (type(a), a) for a in args))
-    found = _nodes.get(key)
-    if found is None:
+    known = _nodes.get(key)
+    if known is None:
         assert op in OPERATIONS, op
-        found = Expression()
-        found.op, found.args = op, args
-        _nodes[key] = found
-    return found
+        known = Expression()
+        known.op, known.args = op, args
+        _nodes[key] = known
+    return known
 
 
 def read_nodes(rows: Iterable[list[Any]]) -> list[Expression]:
     """The nodes of a table of [operation, arguments]; operands are numbers of earlier rows."""
-    made: list[Expression] = []
+    nodes: list[Expression] = []
     known = _nodes
     for row in rows:
         op = row[0]
         if op in LEAVES:
-            made.append(node(op, *row[1:]))
+            nodes.append(node(op, *row[1:]))
             continue
-        args = tuple([made[k] for k in row[1:]])
+        args = tuple([nodes[k] for k in row[1:]])
         key = (op, *map(id, args))
-        found = known.get(key)
-        if found is None:
+        expression = known.get(key)
+        if expression is None:
             assert op in OPERATIONS, op
-            found = Expression()
-            found.op, found.args = op, args
-            known[key] = found
-        made.append(found)
-    return made
+            expression = Expression()
+            expression.op, expression.args = op, args
+            known[key] = expression
+        nodes.append(expression)
+    return nodes
 
 
 def const(value: float) -> Expression:

@@ -17,7 +17,8 @@ from estimica.base.process import garbage_collection_paused
 from estimica.flat.serialise import FORMAT, from_json, to_json
 from estimica.flat.system import FlatSystem
 
-#: entries beyond this number, or beyond so many bytes, are dropped: those not used for longest
+#: entries beyond this number, or beyond so many bytes, are dropped: those not used for longest;
+#: chosen: more models than somebody works on at a time, and half a gigabyte of disk at most
 MAX_ENTRIES = 400
 MAX_BYTES = 500_000_000
 _SUFFIX = {"flat": ".json", "sorted": ".json", "code": ".o"}

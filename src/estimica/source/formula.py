@@ -102,17 +102,17 @@ class Formula:
         if name not in self.names:
             hint = did_you_mean(name, self.names) or f" (names: {', '.join(self.names) or 'none'})"
             raise ModelError("M071", f"'{self.text}' has no name '{name}'{hint}")
-        found = calculus.partial(self.expression, ex.name(name))
-        parts = ex.written_size(found)
+        derivative = calculus.partial(self.expression, ex.name(name))
+        parts = ex.written_size(derivative)
         if parts > PARTS:
             raise ModelError(
                 "M073",
                 f"the derivative of '{self.text[:40]}…' by '{name}' has {parts} parts, and at most "
                 f"{PARTS} are possible; divide the formula, or write it as a Modelica model",
             )
-        used = ex.names_in(found)
-        text = write_expression(found, spell=str)
-        return Formula(text, found, tuple(n for n in self.names if n in used))
+        used = ex.names_in(derivative)
+        text = write_expression(derivative, spell=str)
+        return Formula(text, derivative, tuple(n for n in self.names if n in used))
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (self.text,)

@@ -43,8 +43,8 @@ class Argument:
 
 def is_function(request: Request) -> bool:
     """Whether the class that is asked for is a function."""
-    found = request.outlined.find(request.local_name)
-    return found is not None and found.word == "function"
+    definition = request.outlined.find(request.local_name)
+    return definition is not None and definition.word == "function"
 
 
 def function_as_model(request: Request, inputs: Sequence[str]) -> Request:
@@ -54,14 +54,14 @@ def function_as_model(request: Request, inputs: Sequence[str]) -> Request:
     """
     # the libraries that are written below the text are seen too
     outlined = outline(request.document or request.text)
-    found = outlined.find(request.local_name)
-    assert found is not None
-    arguments = list(_arguments(request.document or request.text, outlined, found))
+    definition = outlined.find(request.local_name)
+    assert definition is not None
+    arguments = list(_arguments(request.document or request.text, outlined, definition))
     _check(request.class_name, arguments, inputs)
     if request.document:
         name, text = request.local_name.rpartition(".")[2], request.text
         model = _model(name, name, arguments, inputs)
-        at = outlined.tokens[found.last].end
+        at = outlined.tokens[definition.last].end
         at = text.index(";", at) + 1
         new = f"{text[:at]} {model}{text[at:]}"
         document = new + request.document[len(text) :]
@@ -162,9 +162,9 @@ def _seen(outlined: Outline, function: ClassOutline, name: str) -> ClassOutline 
     """The class of the text that a name means in a function."""
     scope = function.name.rpartition(".")[0]
     while True:
-        found = outlined.find(f"{scope}.{name}" if scope else name)
-        if found is not None or not scope:
-            return found
+        definition = outlined.find(f"{scope}.{name}" if scope else name)
+        if definition is not None or not scope:
+            return definition
         scope = scope.rpartition(".")[0]
 
 

@@ -18,6 +18,8 @@ from estimica.base.visible import visible
 #: what the user may set: seconds for one class, and gigabytes for the compiler
 SECONDS = "ESTIMICA_LOAD_SECONDS"
 MEMORY = "ESTIMICA_LOAD_MEMORY"
+#: chosen: as long as somebody waits who is told what goes on; half the memory of a small computer,
+#: which must not begin to swap
 _DEFAULT_SECONDS = 120.0
 _DEFAULT_MEMORY = 4.0
 #: seconds after which one is told what is going on

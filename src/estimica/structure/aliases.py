@@ -13,7 +13,8 @@ from estimica.flat.system import Action, Branch, Equation, StateSelect, Variabil
 from estimica.structure.linear import DivisionGuard, solve_for
 from estimica.structure.working_system import WorkingSystem
 
-#: equations with more nodes than this are never looked at as a pair of variables
+#: equations with more nodes than this are never looked at as a pair of variables; chosen: the
+#: forms that are written, such as -a - (-b) = 0, have at most seven
 _SMALL = 12
 #: operations that depend on the event instant although their arguments may be constant
 _RESTLESS = frozenset({"sample", "edge", "change", "delay"})

@@ -11,7 +11,7 @@ from estimica.flat.calculus import partial
 from estimica.flat.evaluate import EvaluationPoint, evaluate
 from estimica.flat.expression import Expression, fold
 
-_NONLINEAR = 2
+_NONLINEAR = 2  # of degrees: 0 does not depend, 1 is linear, all others are not told apart
 
 
 def degree(e: Expression, unknowns: Collection[Expression]) -> int:
@@ -173,5 +173,5 @@ class TypicalValues:
             return a[1] if a[0] > 1.0 else a[2]
         if e.op in ex.WRAPPERS:
             return a[0]
-        found = fold(e.op, *a)
-        return 1.0 if found is None else found
+        value = fold(e.op, *a)
+        return 1.0 if value is None else value

@@ -135,9 +135,9 @@ def bind_free_parameters(flat: FlatSystem) -> FlatSystem:
     remaining = list(flat.initial_equations)
     while True:
         for e in remaining:
-            found = _given(e, free - set(bound), parameters, set(bound))
-            if found is not None:
-                bound[found[0]] = found[1]
+            given = _given(e, free - set(bound), parameters, set(bound))
+            if given is not None:
+                bound[given[0]] = given[1]
                 remaining.remove(e)
                 break
         else:

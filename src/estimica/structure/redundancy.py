@@ -10,7 +10,8 @@ from estimica.flat.expression import Expression
 from estimica.flat.system import Equation
 
 Row = dict[Expression, float]
-#: elimination is given up after this many changes of an entry for each equation
+#: elimination is given up after this many changes of an entry for each equation; chosen: it
+#: bounds the time for blocks that fill up; what is given up is only that redundancy goes unseen
 _EFFORT = 200
 
 

@@ -46,8 +46,8 @@ def sort_system(flat: FlatSystem, *, inputs: Sequence[str] = ()) -> SortedSystem
     draft = _counted(_draft(bind_free_parameters(turned)))
     try:
         return _sorted(draft)
-    except _VanishingFactors as found:
-        return _sorted(_with_numbers(draft, found.parameters), last=True)
+    except _VanishingFactors as vanishing:
+        return _sorted(_with_numbers(draft, vanishing.parameters), last=True)
 
 
 class _VanishingFactors(Exception):
@@ -193,7 +193,9 @@ def _without_unused(
 
 _NEEDS_DERIVATIVE = "E302"
 _SINGULAR = "E202"
-LARGE = 2000  # variables of a class for which proposals are not tried out
+#: variables of a class for which proposals are not tried out: sorting 2000 takes a quarter of a
+#: second, and there are up to eight proposals
+LARGE = 2000
 
 
 def sort_redefined(flat: FlatSystem, causality: Causality) -> tuple[FlatSystem, SortedSystem]:

@@ -129,22 +129,22 @@ class _Space:
         for spelt, package in ((f"{relative}/__init__.py", True), (f"{relative}.py", False)):
             if spelt in files:
                 origin = str(self.code.folder / spelt)
-                made = ModuleSpec(
+                spec = ModuleSpec(
                     full, _TextLoader(self, files[spelt]), origin=origin, is_package=package
                 )
-                made.has_location = True
+                spec.has_location = True
                 if package:
-                    made.submodule_search_locations = [str(self.code.folder / relative)]
-                return made
+                    spec.submodule_search_locations = [str(self.code.folder / relative)]
+                return spec
         for suffix in EXTENSION_SUFFIXES:
             if f"{relative}{suffix}" in files:
                 file = self._native / f"{relative}{suffix}"
                 native = ExtensionFileLoader(full, str(file))
                 return importlib.util.spec_from_file_location(full, file, loader=native)
         if any(name.startswith(f"{relative}/") and name.endswith(".py") for name in files):
-            made = ModuleSpec(full, None, is_package=True)
-            made.submodule_search_locations = [str(self.code.folder / relative)]
-            return made
+            spec = ModuleSpec(full, None, is_package=True)
+            spec.submodule_search_locations = [str(self.code.folder / relative)]
+            return spec
         return None
 
     def _relative(self, full: str) -> str:
@@ -206,10 +206,10 @@ class _Finder(MetaPathFinder):
         closed = [entry for entry in sys.path if self._is_closed(_real(entry), folders)]
         if not closed:
             return None
-        found = _installed(name, [entry for entry in sys.path if entry not in closed])
-        if found is None and PathFinder.find_spec(name, closed) is not None:
+        spec = _installed(name, [entry for entry in sys.path if entry not in closed])
+        if spec is None and PathFinder.find_spec(name, closed) is not None:
             raise _not_agreed(name, Path(_real(closed[0])))
-        return found
+        return spec
 
     def _is_closed(self, entry: str, folders: set[str]) -> bool:
         if entry in folders:

@@ -109,8 +109,8 @@ def trusted_code(text: str, folder: Path) -> TrustedCode:
     """
     reference = code_reference(text)
     path = Path(os.path.abspath(folder / reference.file))
-    found = read_code(path, path.name, reference.file)
-    files = {found.name: found}
+    entry = read_code(path, path.name, reference.file)
+    files = {entry.name: entry}
     _take_imports(path.parent, files)
     return TrustedCode(reference.file, reference.function, path.parent, tuple(files.values()))
 
@@ -178,14 +178,14 @@ def _first_names(file: CodeFile) -> Iterator[str]:
 
 def _beside(folder: Path, name: str) -> list[str]:
     """The files that `import name` may run: a module, native code, or all of a package."""
-    found = [f"{name}.py", *(f"{name}{suffix}" for suffix in EXTENSION_SUFFIXES)]
-    found += [f"{name}{suffix}" for suffix in _NATIVE if f"{name}{suffix}" not in found]
-    found = [spelt for spelt in found if (folder / spelt).is_file()]
-    return found + list(_below(folder, folder / name))
+    candidates = [f"{name}.py", *(f"{name}{suffix}" for suffix in EXTENSION_SUFFIXES)]
+    candidates += [f"{name}{suffix}" for suffix in _NATIVE if f"{name}{suffix}" not in candidates]
+    candidates = [spelt for spelt in candidates if (folder / spelt).is_file()]
+    return candidates + list(_below(folder, folder / name))
 
 
 def _below(folder: Path, package: Path) -> list[str]:
-    found: list[str] = []
+    names_below: list[str] = []
     looked_at = 0
     for place, folders, names in os.walk(package):
         looked_at += len(folders) + len(names)
@@ -193,6 +193,6 @@ def _below(folder: Path, package: Path) -> list[str]:
             break
         folders[:] = sorted(f for f in folders if f != "__pycache__")
         for name in sorted(names):
-            if Path(name).suffix in (".py", *_NATIVE) and len(found) < MOST:
-                found.append((Path(place) / name).relative_to(folder).as_posix())
-    return found
+            if Path(name).suffix in (".py", *_NATIVE) and len(names_below) < MOST:
+                names_below.append((Path(place) / name).relative_to(folder).as_posix())
+    return names_below

@@ -54,8 +54,8 @@ def find_dialect(path: Path, separator: str | None, decimal: str | None) -> Dial
     """How `path` writes its table; what the user has said is taken as it is."""
     text, encoding, whole = _sample(path)
     lines = _lines(text, whole)
-    if lines.texts and (said := re.fullmatch(r"sep=(.)", lines.texts[0].strip())):
-        separator = separator or said[1]
+    if lines.texts and (hint := re.fullmatch(r"sep=(.)", lines.texts[0].strip())):
+        separator = separator or hint[1]
         lines = _Lines(lines.texts[1:], lines.numbers[1:], lines.comments)
     if not lines.texts:
         raise DataError("D003", f"'{path}' holds no rows, only empty lines or comments")

@@ -108,8 +108,8 @@ def _cells(path: Path, sheet: Any) -> pd.DataFrame:
     rows = [r + [""] * (size.width - len(r)) for r in rows[: size.filled]]
     if not rows:
         return pd.DataFrame()
-    found: pd.DataFrame = TextParser(rows, header=None, skip_blank_lines=False).read()
-    return found
+    cells: pd.DataFrame = TextParser(rows, header=None, skip_blank_lines=False).read()
+    return cells
 
 
 def _value(cell: Any) -> Any:

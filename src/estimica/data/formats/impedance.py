@@ -99,23 +99,23 @@ def _gamry(path: Path, lines: Sequence[str]) -> Data:
 
 def _rows(path: Path, lines: Sequence[str], start: int, separator: str) -> Vector:
     """The numbers below line `start`; a comma may be the decimal sign where tabs separate."""
-    found = []
+    rows = []
     for number, line in enumerate(lines[start:], start + 1):
         if not line.strip():
             continue
         cells = re.split(separator, line.strip())
         if separator == "\t":
             cells = [c.replace(",", ".") for c in cells]
-        found.append([_number(path, number, c) for c in cells])
-        if len(found[-1]) != len(found[0]):
+        rows.append([_number(path, number, c) for c in cells])
+        if len(rows[-1]) != len(rows[0]):
             raise DataError(
                 "D043",
-                f"'{path}': line {number} has {len(found[-1])} cells, the first row "
-                f"{len(found[0])}; fix or delete it",
+                f"'{path}': line {number} has {len(rows[-1])} cells, the first row "
+                f"{len(rows[0])}; fix or delete it",
             )
-    if not found:
+    if not rows:
         raise DataError("D003", f"'{path}' holds no rows below its header")
-    return np.array(found)
+    return np.array(rows)
 
 
 def _number(path: Path, line: int, cell: str) -> float:

@@ -10,7 +10,9 @@ from estimica.data.cells import CellKind, cell_kind
 from estimica.data.headers import is_unit_row
 
 Row = Sequence[str]
-TAIL = 60  # rows at the end of the sample that tell what a row of numbers looks like
+#: rows at the end of the sample that tell what a row of numbers looks like; chosen: so
+#: many that some with gaps do not outvote the others
+TAIL = 60
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,12 @@ def _most(kinds: Sequence[CellKind]) -> CellKind:
 def _is_data(row: Row, kinds: Sequence[CellKind], decimal: str) -> bool:
     if not row_fits(row, kinds):
         return False
-    found = [cell_kind(cell, decimal) for cell in row]
+    own_kinds = [cell_kind(cell, decimal) for cell in row]
     clash = any(
         f is CellKind.TEXT and k in (CellKind.NUMBER, CellKind.DATE)
-        for f, k in zip(found, kinds, strict=False)
+        for f, k in zip(own_kinds, kinds, strict=False)
     )
-    return not clash and any(f in (CellKind.NUMBER, CellKind.DATE) for f in found)
+    return not clash and any(f in (CellKind.NUMBER, CellKind.DATE) for f in own_kinds)
 
 
 def _is_text(row: Row, decimal: str) -> bool:

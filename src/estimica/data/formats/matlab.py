@@ -63,7 +63,7 @@ def _new(path: Path, file: BinaryIO) -> dict[str, Any]:
     h5py = import_extra("h5py", path)
 
     def taken(group: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name in group:
             if name.startswith("#"):
                 continue
@@ -73,10 +73,10 @@ def _new(path: Path, file: BinaryIO) -> dict[str, Any]:
             if isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
                 raise ValueError(f"'{name}' is kept in another file")
             if isinstance(item, h5py.Group):
-                found[name] = taken(item)
+                values[name] = taken(item)
             elif item.attrs.get("MATLAB_class", b"double") not in (b"char", b"cell"):
-                found[name] = np.asarray(item[()]).T
-        return found
+                values[name] = np.asarray(item[()]).T
+        return values
 
     try:
         with h5py.File(file, "r") as root:

@@ -68,9 +68,9 @@ def _prefixed(schema: Any, about: Any) -> dict[str, str]:
     texts = {f.name for f in schema if _is_text(f.type) or _weight(f.type) > 1}
     groups = [about.row_group(k) for k in range(about.num_row_groups)]
     parts = [group.column(j) for group in groups for j in range(group.num_columns)]
-    found = {p.path_in_schema for p in parts if _PREFIXED in p.encodings}
+    prefixed = {p.path_in_schema for p in parts if _PREFIXED in p.encodings}
     why = f"its texts are packed as {_PREFIXED}; write them with a dictionary"
-    return {name: why for name in schema.names if name in texts & found}
+    return {name: why for name in schema.names if name in texts & prefixed}
 
 
 def _require_room(path: Path, stored: Any, plain: list[str]) -> None:

@@ -188,9 +188,9 @@ class Expressions(Transformer_NonRecursive[Token, Any]):
     @v_args(meta=True)
     def reference(self, meta: Meta, children: list[Any]) -> Reference:
         """A name, perhaps dotted, with subscripts."""
-        found = [c for c in children if c is not None]
-        parts = [(plain_name(token), subscripts) for token, subscripts in found]
-        return Reference(parts, any(t.startswith("'") for t, _ in found), span_of_text(meta))
+        named = [c for c in children if c is not None]
+        parts = [(plain_name(token), subscripts) for token, subscripts in named]
+        return Reference(parts, any(t.startswith("'") for t, _ in named), span_of_text(meta))
 
     def variable(self, reference: Reference) -> Node:
         """A name as a value."""

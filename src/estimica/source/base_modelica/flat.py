@@ -180,8 +180,8 @@ class _Builder:
 
     # --- sizes ---
 
-    def _shape(self, component: Component, found: Type, binding: Node | None) -> tuple[int, ...]:
-        subscripts = [*component.subscripts, *found.subscripts]
+    def _shape(self, component: Component, declared: Type, binding: Node | None) -> tuple[int, ...]:
+        subscripts = [*component.subscripts, *declared.subscripts]
         shape = tuple(self._size(component, s, binding, k) for k, s in enumerate(subscripts))
         if math.prod(shape) > MOST_ELEMENTS or any(n < 0 for n in shape):
             sizes = " x ".join(str(n) for n in shape)
@@ -234,24 +234,24 @@ class _Builder:
     # --- variables ---
 
     def _expand(self, component: Component) -> None:
-        found = self._types.of(component)
+        declared = self._types.of(component)
         if "input" in component.prefixes:
             self._inputs.append(component.name)
-        modification = component.modification.over(found.modification)
+        modification = component.modification.over(declared.modification)
         name = self._types.plain(component.name)
-        self._declare(component, name, found, modification, modification.value)
+        self._declare(component, name, declared, modification, modification.value)
 
     def _declare(
         self,
         component: Component,
         name: str,
-        found: Type,
+        declared: Type,
         modification: Modification,
         binding: Node | None,
     ) -> None:
-        shape = self._shape(component, found, binding)
-        if found.record is not None:
-            self._declare_record(component, name, found.record, shape, modification, binding)
+        shape = self._shape(component, declared, binding)
+        if declared.record is not None:
+            self._declare_record(component, name, declared.record, shape, modification, binding)
             return
         if not _SUBSCRIPTED.fullmatch(name):
             raise SourceError(
@@ -259,16 +259,16 @@ class _Builder:
             )
         if name in self._fix:
             binding = literal_node(self._fix[name])
-        raw = flat_variable(component, found, shape, modification, binding)
+        raw = flat_variable(component, declared, shape, modification, binding)
         if f"{name}.start" in self._fix:
             raw["start"] = literal_node(self._fix[f"{name}.start"])
-        if found.number == STRING and raw["variability"] not in _SETTLED:
+        if declared.number == STRING and raw["variability"] not in _SETTLED:
             self._dropped.add(name)
             return
         self._variables[name] = raw
         self._final[name] = "final" in component.prefixes
-        if found.enumeration:
-            self._type_names[name] = found.enumeration
+        if declared.enumeration:
+            self._type_names[name] = declared.enumeration
         if component.annotation.at("Evaluate").value == _TRUE:
             self._evaluated.add(name)
 

@@ -76,17 +76,17 @@ def _syntax_error(error: UnexpectedInput, text: str, label: str) -> SourceError:
         )
     at = error.pos_in_stream or 0
     line = text.count("\n", 0, at) + 1
-    found = str(token).strip() if token is not None else text[at]
-    if isinstance(error, UnexpectedCharacters) and found in "\"'":
-        found = f"{found}, which is not closed,"
-    clocked = _PARTITION.search(text, 0, at + len(found))
+    word = str(token).strip() if token is not None else text[at]
+    if isinstance(error, UnexpectedCharacters) and word in "\"'":
+        word = f"{word}, which is not closed,"
+    clocked = _PARTITION.search(text, 0, at + len(word))
     if clocked is not None:
         line = text.count("\n", 0, clocked.end()) + 1
         what = "clocked partitions are not supported"
         return SourceError("S202", f"{label}:{line}: {what}; leave the clocked part out")
     where = _construct(text, at)
-    shown = " ".join(text.splitlines()[line - 1].split())[:100]
-    return SourceError("S200", f"{label}:{line}: {found} cannot stand here, in {where}: {shown}")
+    quoted = " ".join(text.splitlines()[line - 1].split())[:100]
+    return SourceError("S200", f"{label}:{line}: {word} cannot stand here, in {where}: {quoted}")
 
 
 def _construct(text: str, at: int) -> str:
@@ -303,8 +303,8 @@ class _Classes(Statements):
     def description(self, *tokens: Token | None) -> str:
         return "".join(unescaped(t) for t in tokens if t is not None)
 
-    def comment(self, description: str, found: _Annotation | None) -> tuple[str, Modification]:
-        return description, found.modification if found is not None else Modification()
+    def comment(self, description: str, annotation: _Annotation | None) -> tuple[str, Modification]:
+        return description, annotation.modification if annotation is not None else Modification()
 
 
 def _protected(component: Component) -> Component:

@@ -70,8 +70,8 @@ class Types:
 
     def is_function(self, name: str) -> bool:
         """Whether a function of that name stands in the text."""
-        found = self._classes.get(name)
-        return found is not None and found.word == "function"
+        definition = self._classes.get(name)
+        return definition is not None and definition.word == "function"
 
     def of(self, component: Component) -> Type:
         """The type of a declaration."""
@@ -82,23 +82,23 @@ class Types:
             return Type(_BUILTIN[name])
         if name in self.enumerations:
             return Type(ENUMERATION, enumeration=name)
-        found = self._classes.get(name)
-        if found is None or name in seen:
+        definition = self._classes.get(name)
+        if definition is None or name in seen:
             known = [*_BUILTIN, *self.enumerations, *self._classes]
             raise SourceError(
                 "S203",
                 f"{self._label}: '{component.name}' is of the type '{name}', which is not declared"
                 f"{did_you_mean(name, known)}",
             )
-        if found.word == "record":
-            return Type(0, record=found)
-        if found.word == "function" or found.base == "ExternalObject":
+        if definition.word == "record":
+            return Type(0, record=definition)
+        if definition.word == "function" or definition.base == "ExternalObject":
             return Type(HANDLE)
-        base = self._resolved(found.base, component, (*seen, name))
+        base = self._resolved(definition.base, component, (*seen, name))
         return Type(
             base.number,
-            (*found.subscripts, *base.subscripts),
-            found.modification.over(base.modification),
+            (*definition.subscripts, *base.subscripts),
+            definition.modification.over(base.modification),
             base.record,
             base.enumeration,
         )

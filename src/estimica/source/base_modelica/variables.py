@@ -14,7 +14,7 @@ _STATE_SELECTS = ("never", "avoid", "default", "prefer", "always")
 
 def flat_variable(
     component: Component,
-    found: Type,
+    declared: Type,
     shape: tuple[int, ...],
     modification: Modification,
     binding: Node | None,
@@ -29,7 +29,7 @@ def flat_variable(
     words = {"constant": "Constant", "parameter": "Parameter", "discrete": "Discrete"}
     variability = next((w for p, w in words.items() if p in prefixes), "Continuous")
     return {
-        "type_id": found.number,
+        "type_id": declared.number,
         "dims": list(shape),
         "variability": variability,
         "causality": {p.capitalize(): {} for p in ("input", "output") if p in prefixes} or "None",
@@ -126,17 +126,17 @@ def qualified_node(node: Any, prefix: str, names: frozenset[str]) -> Any:
 
 def flat_functions(document: Document, types: Types) -> dict[str, Node]:
     """Every function by its name, constructors of records and external objects among them."""
-    found: dict[str, Node] = {}
+    functions: dict[str, Node] = {}
     for definition in document.classes:
-        number = len(found) + 1
+        number = len(functions) + 1
         if definition.word == "function":
-            found[definition.name] = _function(definition, definition.name, number, types)
+            functions[definition.name] = _function(definition, definition.name, number, types)
         elif definition.word == "record":
-            found[definition.name] = _constructor(definition, number, types)
+            functions[definition.name] = _constructor(definition, number, types)
         for inner in definition.classes:
             if definition.base == "ExternalObject" and inner.name == "constructor":
-                found[definition.name] = _function(inner, definition.name, number, types)
-    return found
+                functions[definition.name] = _function(inner, definition.name, number, types)
+    return functions
 
 
 def _function(definition: Class, name: str, number: int, types: Types) -> Node:
@@ -179,13 +179,13 @@ def _constructor(record: Class, number: int, types: Types) -> Node:
 
 
 def _declaration(component: Component, types: Types) -> Node:
-    found = types.of(component)
+    declared_type = types.of(component)
     declared: dict[str, Any] = {
         "name": component.name,
         "default": component.modification.value,
-        "shape_expr": [*component.subscripts, *found.subscripts],
+        "shape_expr": [*component.subscripts, *declared_type.subscripts],
     }
-    if found.record is not None:
+    if declared_type.record is not None:
         declared["type_class"] = "Record"
-        declared["fields"] = [_declaration(c, types) for c in found.record.components]
+        declared["fields"] = [_declaration(c, types) for c in declared_type.record.components]
     return declared

@@ -86,12 +86,12 @@ def _fragments(folder: Path) -> Iterator[tuple[str, Path | None, int]]:
 
 
 def _children(folder: Path) -> list[Path]:
-    found = {p.name: p for p in folder.iterdir() if (p / "package.mo").is_file()}
-    found |= {p.stem: p for p in folder.glob("*.mo") if p.name != "package.mo"}
+    children = {p.name: p for p in folder.iterdir() if (p / "package.mo").is_file()}
+    children |= {p.stem: p for p in folder.glob("*.mo") if p.name != "package.mo"}
     order = folder / "package.order"
     named = library_text(order).split() if order.is_file() else []
-    first = [found.pop(name) for name in named if name in found]
-    return [*first, *(found[name] for name in sorted(found))]
+    first = [children.pop(name) for name in named if name in children]
+    return [*first, *(children[name] for name in sorted(children))]
 
 
 def _after_within(text: str) -> int:

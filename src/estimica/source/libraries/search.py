@@ -32,8 +32,8 @@ class Library:
     def uses(self) -> set[str]:
         """The libraries that the package says it needs."""
         text = library_text(self.main_file)
-        found = _USES.search(text)
-        return set(re.findall(r"([A-Za-z_]\w*)\s*\(", found.group(1))) if found else set()
+        match = _USES.search(text)
+        return set(re.findall(r"([A-Za-z_]\w*)\s*\(", match.group(1))) if match else set()
 
     def files(self) -> list[Path]:
         """All its Modelica files, in a fixed order."""
@@ -86,29 +86,29 @@ def find_library(name: str, extra: Sequence[Path] = ()) -> Library | None:
             if candidate.name == name:
                 return candidate
     for folder in library_folders():
-        found = [c for c in _libraries_in(folder) if c[0].name == name]
-        if found:
-            return max(found, key=lambda c: c[1])[0]
+        versions = [c for c in _libraries_in(folder) if c[0].name == name]
+        if versions:
+            return max(versions, key=lambda c: c[1])[0]
     return None
 
 
 def needed_libraries(names: Iterable[str], extra: Sequence[Path] = ()) -> list[Library]:
     """The libraries among `names` that exist, and those they use in turn."""
-    found: dict[str, Library] = {}
+    libraries: dict[str, Library] = {}
     pending = sorted(set(names))
     while pending:
         name = pending.pop()
-        if name in found:
+        if name in libraries:
             continue
         library = find_library(name, extra)
         if library is None:
             continue
-        found[name] = library
+        libraries[name] = library
         needs = library.uses()
         if name == "Modelica":
             needs |= {"ModelicaServices", "Complex"}
-        pending.extend(sorted(needs - found.keys()))
-    return [found[n] for n in sorted(found)]
+        pending.extend(sorted(needs - libraries.keys()))
+    return [libraries[n] for n in sorted(libraries)]
 
 
 def class_file(library: Library, name: str) -> Path | None:
@@ -158,7 +158,7 @@ def libraries_given(path: Path) -> list[Library]:
 
 
 def _libraries_in(folder: Path) -> list[tuple[Library, tuple[int, ...]]]:
-    found = []
+    libraries = []
     for entry in sorted(folder.iterdir()):
         is_package = (entry / "package.mo").is_file()
         if not is_package and not (entry.suffix == ".mo" and entry.is_file()):
@@ -166,5 +166,5 @@ def _libraries_in(folder: Path) -> list[tuple[Library, tuple[int, ...]]]:
         match = _VERSIONED.match(entry.name if is_package else entry.stem)
         if match:
             version = tuple(int(n) for n in re.findall(r"\d+", match["version"] or ""))
-            found.append((Library(match["name"], entry), version))
-    return found
+            libraries.append((Library(match["name"], entry), version))
+    return libraries

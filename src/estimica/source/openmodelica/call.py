@@ -69,15 +69,15 @@ def load_with_openmodelica(
 
 
 def _compiler() -> Path:
-    found = shutil.which(_COMPILER)
-    if found is None:
+    path = shutil.which(_COMPILER)
+    if path is None:
         raise SourceError(
             "S220",
             'frontend "openmodelica" calls OpenModelica\'s compiler, but there is no omc on the '
             "PATH; install OpenModelica (openmodelica.org), or write the text on a computer that "
             "has it, by omc --baseModelica -i=Class File.mo > Class.bmo, and load Class.bmo",
         )
-    return Path(found)
+    return Path(path)
 
 
 def _own_file(source: str | Path, libraries: Sequence[Path]) -> Path | None:
@@ -129,12 +129,12 @@ class _Run:
         request = self.request
         text = self._text(fix, plain)
         system = base_modelica_system(text, f"{request.class_name}.bmo")
-        found = request.outlined.find(request.local_name)
+        definition = request.outlined.find(request.local_name)
         suggested = experiment_of(request.outlined, request.local_name)
         return dataclasses.replace(
             system,
             name=request.class_name,
-            description=system.description or (found.description if found else ""),
+            description=system.description or (definition.description if definition else ""),
             experiment=suggested if suggested.stop is not None else system.experiment,
             source=request.label or "text",
         )
@@ -231,16 +231,16 @@ class _Run:
         return any(library.root.is_relative_to(g) for g in self.given)
 
     def _refused(self, output: str, folder: Path) -> SourceError:
-        found = [m for line in output.splitlines() if (m := _MESSAGE.match(line.strip()))]
-        told = [_told(m, folder) for m in found][:_MOST]
-        if not told:
+        messages = [m for line in output.splitlines() if (m := _MESSAGE.match(line.strip()))]
+        texts = [_told(m, folder) for m in messages][:_MOST]
+        if not texts:
             lines = [line.strip() for line in output.splitlines() if line.strip()]
-            told = lines[-_MOST:] or ["it wrote nothing"]
+            texts = lines[-_MOST:] or ["it wrote nothing"]
         label = Path(self.request.label).name if self.request.label else "text"
         return SourceError(
             "S223",
             f"class '{self.request.class_name}' ({label}): OpenModelica could not flatten it: "
-            + "; ".join(dict.fromkeys(told)),
+            + "; ".join(dict.fromkeys(texts)),
         )
 
 

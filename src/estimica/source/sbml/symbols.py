@@ -54,44 +54,44 @@ def symbols_of(document: Document) -> dict[str, Symbol]:
     solved = _solved(document) - assigned - rated - events - _reacting(document)
 
     def role(name: str) -> Role:
-        for names, found in (
+        for names, role_of_names in (
             (assigned, Role.ASSIGNED),
             (rated, Role.RATE),
             (events, Role.DISCRETE),
             (solved, Role.SOLVED),
         ):
             if name in names:
-                return found
+                return role_of_names
         return Role.PARAMETER
 
-    found = {
+    symbols = {
         e.getId(): Symbol(e.getId(), role(e.getId()), kind, e)
         for kind, what in (("compartment", "Compartments"), ("parameter", "Parameters"))
         for e in document.each(what)
     }
     reacting = _reacting(document)
     for species in document.each("Species"):
-        found[species.getId()] = _species(species, role(species.getId()), reacting, found)
+        symbols[species.getId()] = _species(species, role(species.getId()), reacting, symbols)
     for reaction in document.each("Reactions"):
         for what in ("Reactants", "Products"):
             for part in listed(reaction, what):
                 name = part.getId()
                 if name:
-                    found[name] = Symbol(name, role(name), "stoichiometry", part)
-    return found
+                    symbols[name] = Symbol(name, role(name), "stoichiometry", part)
+    return symbols
 
 
 def _solved(document: Document) -> set[str]:
     """Names in algebraic rules of what may change."""
-    found: set[str] = set()
+    names: set[str] = set()
     pending = [r.getMath() for r in document.each("Rules") if r.isAlgebraic()]
     while pending:
         node = pending.pop()
         pending += [node.getChild(k) for k in range(node.getNumChildren())]
         if node.isName():
-            found.add(node.getName())
+            names.add(node.getName())
     free = [*document.each("Parameters"), *document.each("Species"), *document.each("Compartments")]
-    return found & {e.getId() for e in free if not e.getConstant()}
+    return names & {e.getId() for e in free if not e.getConstant()}
 
 
 def _reacting(document: Document) -> set[str]:

@@ -94,11 +94,11 @@ def outline(text: str) -> Outline:
 
 def experiment_of(outlined: Outline, name: str) -> Experiment:
     """The experiment annotation of class `name`, empty where it has none."""
-    found = outlined.find(name)
-    if found is None:
+    definition = outlined.find(name)
+    if definition is None:
         return Experiment()
     values: dict[str, float] = {}
-    tokens = _own_tokens(outlined, found)
+    tokens = _own_tokens(outlined, definition)
     for i, token in enumerate(tokens):
         if token.text == "experiment" and i + 1 < len(tokens) and tokens[i + 1].text == "(":
             values = _numbers(tokens[i + 2 :])
@@ -156,30 +156,30 @@ class _Reader:
         self._tokens = tokens
 
     def classes(self) -> Iterator[ClassOutline]:
-        found: list[ClassOutline] = []
+        classes: list[ClassOutline] = []
         stack: list[tuple[str, str, bool, str, int]] = []
         i = 0
         while i < len(self._tokens):
             token = self._tokens[i]
             if token.kind == "name" and token.text in CLASS_WORDS and self._is_definition(i):
-                i = self._open(i, stack, found)
+                i = self._open(i, stack, classes)
             elif (
                 token.text == "end"
                 and stack
                 and self._text(i + 1) == stack[-1][0].rpartition(".")[2]
             ):
                 name, word, partial, description, first = stack.pop()
-                found.append(ClassOutline(name, word, partial, description, first, i + 1))
+                classes.append(ClassOutline(name, word, partial, description, first, i + 1))
                 i += 2
             else:
                 i += 1
-        yield from sorted(found, key=lambda c: c.first)
+        yield from sorted(classes, key=lambda c: c.first)
 
     def _open(
         self,
         i: int,
         stack: list[tuple[str, str, bool, str, int]],
-        found: list[ClassOutline],
+        classes: list[ClassOutline],
     ) -> int:
         word = self._text(i)
         first = i
@@ -195,7 +195,9 @@ class _Reader:
         at += 1
         if self._text(at) == "=":
             end = self._semicolon(at)
-            found.append(ClassOutline(name, word, partial, self._description(at, end), first, end))
+            classes.append(
+                ClassOutline(name, word, partial, self._description(at, end), first, end)
+            )
             return end
         description = self._string(at)
         stack.append((name, word, partial, description, first))

@@ -74,8 +74,8 @@ class Parser:
     def expect(self, word: str) -> None:
         """Go on; fail unless the present token is `word`."""
         if not self.accept(word):
-            found = self._tokens[self.at] if not self.done else None
-            raise ParseFailure(f"'{word}' is missing before '{self.word}'", found)
+            token = self._tokens[self.at] if not self.done else None
+            raise ParseFailure(f"'{word}' is missing before '{self.word}'", token)
 
     def span(self, start: int) -> Node:
         """From token `start` to the last one read."""
@@ -229,13 +229,13 @@ class Parser:
 
     def indices(self, key: str) -> list[Node]:
         """`i in 1:n, j in 1:m`; the index's name is stored under `key`."""
-        found = []
+        indices = []
         while True:
             name = self.take().text
             self.expect("in")
-            found.append({key: name, "range": self.expression()})
+            indices.append({key: name, "range": self.expression()})
             if not self.accept(","):
-                return found
+                return indices
 
     def _reference_or_call(self) -> Node:
         start = self.at
@@ -310,10 +310,10 @@ class Parser:
 
     def statements(self, *ends: str) -> list[Node]:
         """Statements up to (not including) one of the words `ends`, or the end of the text."""
-        found = []
+        statements = []
         while not self.done and self.word not in ends:
-            found.append(self.statement())
-        return found
+            statements.append(self.statement())
+        return statements
 
     def statement(self) -> Node:
         """One statement with its semicolon."""
@@ -419,10 +419,10 @@ class Parser:
 
     def equations(self, *ends: str) -> list[Node]:
         """Equations up to (not including) one of the words `ends`, or the end of the text."""
-        found = []
+        equations = []
         while not self.done and self.word not in ends:
-            found.append(self.equation())
-        return found
+            equations.append(self.equation())
+        return equations
 
     def equation(self) -> Node:
         """One equation with its semicolon: Equation, IfEquation, ForEquation, WhenEquation, ..."""

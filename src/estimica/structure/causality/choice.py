@@ -11,7 +11,9 @@ from estimica.flat.system import Equation, FlatSystem, Kind, Variability
 from estimica.structure.causality.graph import CausalityGraph, GrowingMatching
 from estimica.structure.graph.matching import decompose, match
 
-POOL = 24  # variables that are looked at as alternatives
+#: variables that are looked at as alternatives, and sets of inputs that are proposed; chosen: more
+#: than eight nobody reads, and each is tried out by sorting; three candidates for each leave some
+POOL = 24
 SETS = 8
 
 
@@ -67,7 +69,7 @@ def propose(graph: CausalityGraph, prefer: Sequence[str] = ()) -> list[tuple[str
     return named[:SETS]
 
 
-_UNWANTED = 6
+_UNWANTED = 6  # more than any wish that `_by_wish` gives: what is not Real or is discrete
 
 
 def _connector(columns: Sequence[str], a: int, b: int) -> bool:
@@ -96,14 +98,14 @@ def _by_wish(graph: CausalityGraph, prefer: Sequence[str]) -> list[tuple[str, in
             return 2 if v.flow else 1
         return 3 if "." not in name else 4
 
-    found = [(n, wish(n)) for n in graph.unknowns]
+    pairs = [(n, wish(n)) for n in graph.unknowns]
     place = {n: k for k, n in enumerate(graph.unknowns)}
     # of potentials the last: what a component is measured against stands there
     sign = {1: -1}
-    return sorted(found, key=lambda f: (f[1], chosen.get(f[0], 0), sign.get(f[1], 1) * place[f[0]]))
+    return sorted(pairs, key=lambda f: (f[1], chosen.get(f[0], 0), sign.get(f[1], 1) * place[f[0]]))
 
 
-_SHOWN = 6
+_SHOWN = 6  # names that a message lists
 
 
 def singular_inputs_error(graph: CausalityGraph, inputs: Sequence[str]) -> StructureError:
@@ -179,5 +181,5 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def _listed(items: Sequence[str]) -> str:
-    shown = ", ".join(items[:_SHOWN])
-    return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN} more"
+    first = ", ".join(items[:_SHOWN])
+    return first if len(items) <= _SHOWN else f"{first} and {len(items) - _SHOWN} more"

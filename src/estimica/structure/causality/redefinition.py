@@ -219,11 +219,11 @@ def _with_slopes(equations: Sequence[Equation], inputs: Sequence[str]) -> list[E
     """The equations with companions instead of the derivatives of inputs."""
     slopes: dict[Expression, Expression] = {ex.der(n): ex.name(slope_name(n)) for n in inputs}
     memo: dict[Expression, Expression] = {}
-    found = []
+    rewritten = []
     for e in equations:
         lhs, rhs = ex.rewrite((e.lhs, e.rhs), lambda x: slopes.get(x, x), memo)
-        found.append(e if (lhs, rhs) == (e.lhs, e.rhs) else replace(e, lhs=lhs, rhs=rhs))
-    return found
+        rewritten.append(e if (lhs, rhs) == (e.lhs, e.rhs) else replace(e, lhs=lhs, rhs=rhs))
+    return rewritten
 
 
 def _slope(v: Variable) -> Variable:
@@ -318,14 +318,14 @@ def _without(flat: FlatSystem, names: Sequence[str]) -> FlatSystem:
 def _named_equation(flat: FlatSystem, name: str) -> Equation:
     """The equation that `name` means: by its text, or by a name that stands in it alone."""
     spelt = [e for e in flat.equations if _squeezed(name) in _spellings(e)]
-    found = spelt or [e for e in flat.equations if name in _names(e)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = "; ".join(f'"{equation_text(e)}"' for e in found[:8])
+    matching = spelt or [e for e in flat.equations if name in _names(e)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        listed = "; ".join(f'"{equation_text(e)}"' for e in matching[:8])
         raise StructureError(
             "E206",
-            f"leave_out '{name}' stands in {len(found)} equations; write the one that does not "
+            f"leave_out '{name}' stands in {len(matching)} equations; write the one that does not "
             f"hold: {listed}",
         )
     near = did_you_mean(name, [*flat.by_name, *map(equation_text, flat.equations)])

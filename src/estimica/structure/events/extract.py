@@ -198,11 +198,11 @@ def first_pre_values(
     if not groups:
         return {}
     known = _from_equations(equations, values)
-    found: dict[str, Expression] = {}
+    first: dict[str, Expression] = {}
     for members in groups:
         given = [source[n] for source in (known, starts) for n in members if n in source]
-        found.update(dict.fromkeys(members, given[0] if given else ex.ZERO))
-    return found
+        first.update(dict.fromkeys(members, given[0] if given else ex.ZERO))
+    return first
 
 
 def equates_two_pre(e: Equation) -> bool:
@@ -213,12 +213,12 @@ def equates_two_pre(e: Equation) -> bool:
 def _from_equations(
     equations: Iterable[Equation], values: Mapping[str, Expression]
 ) -> dict[str, Expression]:
-    found = {}
+    past_values = {}
     for e in equations:
         for now, past in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
             if now.op == "name" and past.op == "pre" and now.target in values:
-                found[past.target] = values[now.target]
-    return found
+                past_values[past.target] = values[now.target]
+    return past_values
 
 
 def _groups(ties: Iterable[Equation]) -> list[list[str]]:

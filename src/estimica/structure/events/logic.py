@@ -25,8 +25,8 @@ def solve_logic(
     for e in equations:
         names = {x.target for x in ex.walk(e.lhs, e.rhs) if x.op == "name"}
         rows.append(sorted(position[n] for n in names if n in position))
-        found = {k: _solution(e, ex.name(unknowns[k])) for k in rows[-1]}
-        solutions.append({k: value for k, value in found.items() if value is not None})
+        by_unknown = {k: _solution(e, ex.name(unknowns[k])) for k in rows[-1]}
+        solutions.append({k: value for k, value in by_unknown.items() if value is not None})
     matching = match([sorted(s) for s in solutions], len(unknowns))
     if matching.unmatched_rows or matching.unmatched_columns:
         structural = match(rows, len(unknowns))

@@ -201,7 +201,8 @@ _STEPS: dict[str, Step] = {
 }
 
 
-#: samples this much of an interval early still count, so that rounding does not part two of them
+#: samples this much of an interval early still count, so that rounding does not part two of them;
+#: after k intervals the time is rounded by up to 2e-16 k of one: enough for four million samples
 SIMULTANEOUS = 1e-9
 
 

@@ -10,7 +10,7 @@ from estimica.base.errors import StructureError
 from estimica.flat.system import Equation
 from estimica.structure.graph.matching import Decomposition, Matching, decompose
 
-_SHOWN = 6
+_SHOWN = 6  # names that a message lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ def _count(n: int, noun: str) -> str:
 
 
 def _listed(items: Sequence[str]) -> str:
-    shown = ", ".join(items[:_SHOWN])
-    return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN} more"
+    first = ", ".join(items[:_SHOWN])
+    return first if len(items) <= _SHOWN else f"{first} and {len(items) - _SHOWN} more"
 
 
 def _under_words(under: Sequence[str], missing: int) -> str:

@@ -92,16 +92,18 @@ def _with_rates(system: ContinuousSystem) -> ContinuousSystem:
     """Ask for the derivative of variables that must be states, so that they can be."""
     roots = [side for e in system.equations for side in (e.lhs, e.rhs)]
     differentiated = {leaf.target for leaf in ex.walk(*roots) if leaf.op == "der"}
-    asked = [
+    always = [
         n
         for n in system.unknowns
         if system.state_select.get(n) is StateSelect.ALWAYS and n not in differentiated
     ]
-    extra = tuple(Equation(ex.name(f"$rate({n})"), ex.der(n), Origin(kind="hidden")) for n in asked)
+    extra = tuple(
+        Equation(ex.name(f"$rate({n})"), ex.der(n), Origin(kind="hidden")) for n in always
+    )
     return replace(
         system,
         equations=system.equations + extra,
-        unknowns=system.unknowns + tuple(f"$rate({n})" for n in asked),
+        unknowns=system.unknowns + tuple(f"$rate({n})" for n in always),
     )
 
 
@@ -135,12 +137,12 @@ class _Reducer:
 
     def _orders(self, e: Equation) -> dict[int, int]:
         """The variables of `e` with the order of their highest derivative in it."""
-        found: dict[int, int] = {}
+        orders: dict[int, int] = {}
         for leaf in ex.walk(e.lhs, e.rhs):
             at = self.place.get(leaf)
             if at is not None:
-                found[at[0]] = max(found.get(at[0], 0), at[1])
-        return dict(sorted(found.items()))
+                orders[at[0]] = max(orders.get(at[0], 0), at[1])
+        return dict(sorted(orders.items()))
 
     def _check_regular(self, orders: Sequence[dict[int, int]]) -> None:
         rows = [list(row) for row in orders]

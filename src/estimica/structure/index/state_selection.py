@@ -18,6 +18,8 @@ from estimica.structure.index.pantelides import DifferentiationOrders
 #: a factor: its number, or None where it is not constant
 Factor = float | None
 Rank = tuple[int, int, bool]
+#: what is left of a difference, relative to its terms, counts as zero; chosen: far above what
+#: rounding leaves (1e-16 times the steps of elimination), below any difference that a model means
 _TINY = 1e-10
 
 
