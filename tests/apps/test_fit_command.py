@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from estimica.apps.cli.commands.app import app
-from estimica.apps.cli.progress import ProgressLine
+from estimica.apps.cli.progress import FitProgressLine
 from estimica.apps.time_left import TimeLeft
 from estimica.base.view import status_line
 from estimica.data.readers import read_data
@@ -239,10 +239,10 @@ def test_interrupt_prints_and_stores_the_best_so_far(folder: Path) -> None:
     script = (
         "import sys, time\n"
         "import estimica.apps.cli as cli, estimica.apps.cli.progress as progress\n"
-        "class Slow(progress.ProgressLine):\n"
+        "class Slow(progress.FitProgressLine):\n"
         "    def __call__(self, told):\n"
         "        print('ready', file=sys.stderr, flush=True); time.sleep(60)\n"
-        "progress.ProgressLine = Slow\n"
+        "progress.FitProgressLine = Slow\n"
         "sys.argv = ['estimica', 'fit', 'tank.toml', '--json']\n"
         "cli.main()\n"
     )
@@ -284,7 +284,7 @@ def test_progress_in_a_log_is_at_most_one_line_a_second(
 ) -> None:
     clock = iter(0.2 * k for k in range(1000))
     monkeypatch.setattr("estimica.apps.cli.progress.monotonic", lambda: next(clock))
-    with ProgressLine(Estimation(), quiet=False) as line:
+    with FitProgressLine(Estimation(), quiet=False) as line:
         for k in range(20):
             line(told(k, 100.0 / (k + 1), 0.5**k))
     lines = capsys.readouterr().err.splitlines()
@@ -300,7 +300,7 @@ def test_progress_of_several_starts_counts_them(
 ) -> None:
     clock = iter(2.0 * k for k in range(1000))
     monkeypatch.setattr("estimica.apps.cli.progress.monotonic", lambda: next(clock))
-    with ProgressLine(Estimation(starts=4), quiet=False) as line:
+    with FitProgressLine(Estimation(starts=4), quiet=False) as line:
         for start in (2, 1):
             line(told(9, 5.0, 1e-9, start=start, starts=4))
     last = capsys.readouterr().err.splitlines()[-1]

@@ -97,11 +97,11 @@ def slow_study(folder: Path, seconds: float) -> None:
         "import sys, time\n"
         "if 'estimica' in ' '.join(sys.orig_argv) and 'fit' in sys.orig_argv:\n"
         "    import estimica.apps.cli.progress as progress\n"
-        "    class Slow(progress.ProgressLine):\n"
+        "    class Slow(progress.FitProgressLine):\n"
         "        def __call__(self, told):\n"
         "            super().__call__(told)\n"
         f"            time.sleep({seconds})\n"
-        "    progress.ProgressLine = Slow\n",
+        "    progress.FitProgressLine = Slow\n",
         encoding="utf-8",
     )
 

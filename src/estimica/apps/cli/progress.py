@@ -1,47 +1,64 @@
-"""Live progress of a fit on stderr: a line that renews itself, or plain lines in a log."""
+"""Live progress on stderr: a line that renews itself, or plain lines now and then in a log."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from estimica.apps.cli.console import StatusLine, say
 from estimica.apps.time_left import TimeLeft
 
 if TYPE_CHECKING:
-    from estimica.estimate.run.one_start import Progress
+    from estimica.estimate.run.one_start import Progress as FitProgress
     from estimica.execute.runs.writer import RunWriter
+    from estimica.infer.release.run import ReleaseProgress
     from estimica.study.estimation import Estimation
 
-SHOWN = 4  # unknowns whose values are told
-EVERY = 1.0  # s between plain lines
-LEAST = 3  # iterations before the time that is left is guessed
+# chosen: a log stays short, and who watches it still sees that work goes on
+EVERY = 2.0  # s between plain lines
+EVERY_OF_FIT = 1.0  # s; its lines tell more, and a fit is over sooner
+SHOWN = 4  # unknowns whose values are told: what fits into a line of 100 characters
+LEAST = 3  # iterations before the time that is left is guessed; three steps make a rate
+
+
+class Counted(Protocol):
+    """What `base.result.Progress` tells of pieces of work."""
+
+    @property
+    def done(self) -> int:
+        """Pieces that are done."""
+
+    @property
+    def count(self) -> int:
+        """Of so many."""
+
+    @property
+    def failed(self) -> int:
+        """Those done that failed."""
 
 
 class ProgressLine:
-    """Tells iteration, cost, its change, a few values, and the time that is left.
+    """Tells how far work is and how long it may go on.
 
-    A writer notes the same for those who watch the run from elsewhere.
+    A writer notes it too, for those who watch the run from elsewhere.
     """
 
     def __init__(
-        self, estimation: Estimation, *, quiet: bool, writer: RunWriter | None = None
+        self, first: str, *, quiet: bool, writer: RunWriter | None = None, every: float = EVERY
     ) -> None:
-        self._estimation = estimation
+        self._first = first
         self._quiet = quiet
         self._writer = writer
-        self._begun = self._told = monotonic()
-        self._best = math.inf
-        self._steps: list[float] = []
-        self._ended, self._starts = 0, 1  # starts of a multistart
-        self._starts_left = TimeLeft()
-        self._renewed = StatusLine("simulating …", quiet=quiet)
+        self._every = every
+        self._begun = self._shown = monotonic()
+        self._left = TimeLeft()
+        self._renewed = StatusLine(first, quiet=quiet)
 
     def __enter__(self) -> Self:
-        if self._writer:
-            self._writer.progress(None, "simulating …")
+        self.note(None, self._first)
         self._renewed.start()
         return self
 
@@ -53,32 +70,69 @@ class ProgressLine:
     ) -> None:
         self._renewed.stop()
 
-    def __call__(self, progress: Progress) -> None:
-        """Tell of one iteration, or of one start that came to its end."""
-        line = self._line(progress)
-        now = monotonic()
+    def counting(self, pieces: str) -> Callable[[Counted], None]:
+        """Tell of pieces of work: `12 of 500 replicates, 1 failed`."""
+
+        def tell(progress: Counted) -> None:
+            failed = f", {progress.failed} failed" if progress.failed else ""
+            text = f"{progress.done} of {progress.count} {pieces}{failed}"
+            self.tell(text, progress.done / progress.count)
+
+        return tell
+
+    def tell(self, text: str, share: float) -> None:
+        """Tell how far it is; `share` of the work is done."""
+        self.note(share, text)
+        left = self._left.seconds(monotonic(), share)
+        self.show(f"{text}  about {left:.0f} s left" if left >= 1 else text)
+
+    def note(self, share: float | None, text: str) -> None:
+        """Note how far it is in the store; `share` is None where nobody can tell."""
+        if self._writer:
+            self._writer.progress(share, text)
+
+    def show(self, line: str) -> None:
+        """Show a line in place of the last one, or print it where it is time for another."""
         if self._quiet:
             return
         if self._renewed:
             self._renewed.show(line)
-        elif now - self._told >= EVERY:
-            self._told = now
+            return
+        now = monotonic()
+        if now - self._shown >= self._every:
+            self._shown = now
             say(line)
 
-    def _line(self, progress: Progress) -> str:
+
+class FitProgressLine(ProgressLine):
+    """Tells iteration, cost, its change, a few values, and the time that is left."""
+
+    def __init__(
+        self, estimation: Estimation, *, quiet: bool, writer: RunWriter | None = None
+    ) -> None:
+        super().__init__("simulating …", quiet=quiet, writer=writer, every=EVERY_OF_FIT)
+        self._estimation = estimation
+        self._best = math.inf
+        self._steps: list[float] = []
+        self._ended, self._starts = 0, 1  # starts of a multistart
+
+    def __call__(self, progress: FitProgress) -> None:
+        """Tell of one iteration, or of one start that came to its end."""
+        self.show(self._line(progress))
+
+    def _line(self, progress: FitProgress) -> str:
         i = progress.iteration
         seconds = monotonic() - self._begun
-        values = zip(progress.names, i.values, strict=True)
-        told = [f"{name} {value:.4g}" for name, value in list(values)[:SHOWN]]
+        values = list(zip(progress.names, i.values, strict=True))[:SHOWN]
         if progress.starts > 1:
             self._ended, self._starts = self._ended + 1, progress.starts
             head = f"start {self._ended} of {progress.starts}"
-            left = self._starts_left.seconds(seconds, self._ended / progress.starts)
+            left = self._left.seconds(seconds, self._ended / progress.starts)
         else:
             head = f"iteration {i.number}"
             self._steps.append(i.step)
-            left = self._left(seconds)
-        self._note(head, i.cost, left)
+            left = self._seconds_left(seconds)
+        self.note(self._share(seconds, left), f"{head}  cost {i.cost:.7g}")
         change = i.cost - self._best if math.isfinite(self._best) else math.nan
         self._best = min(self._best, i.cost)
         parts = [head, f"cost {i.cost:.7g}"]
@@ -87,19 +141,15 @@ class ProgressLine:
         parts.append(f"{seconds:.1f} s")
         if math.isfinite(left) and left >= 1:
             parts.append(f"about {left:.0f} s left")
-        return "  ".join([*parts, *told])
+        return "  ".join([*parts, *(f"{name} {value:.4g}" for name, value in values)])
 
-    def _note(self, head: str, cost: float, left: float) -> None:
-        """Note how far it is; the share that is done is a guess unless starts are counted."""
-        if self._writer is None:
-            return
-        seconds = monotonic() - self._begun
-        share = seconds / (seconds + left) if math.isfinite(left) and left > 0 else None
+    def _share(self, seconds: float, left: float) -> float | None:
+        """The share that is done: a guess unless starts are counted."""
         if self._ended:
-            share = self._ended / self._starts
-        self._writer.progress(share, f"{head}  cost {cost:.7g}")
+            return self._ended / self._starts
+        return seconds / (seconds + left) if math.isfinite(left) and left > 0 else None
 
-    def _left(self, seconds: float) -> float:
+    def _seconds_left(self, seconds: float) -> float:
         """Seconds left if steps go on shrinking as they do, at most to the iteration limit."""
         done = len(self._steps)
         most = self._estimation.max_iterations + 1 - done
@@ -111,3 +161,28 @@ class ProgressLine:
         if rate < 1:
             needed = math.log(self._estimation.tolerance / recent[-1]) / math.log(rate)
         return seconds / done * min(max(needed, 0.0), most)
+
+
+class ReleaseProgressLine(ProgressLine):
+    """Tells of searches in a line that renews itself, and prints each step that has ended."""
+
+    def __init__(self, *, quiet: bool, writer: RunWriter) -> None:
+        super().__init__("simulating …", quiet=quiet, writer=writer, every=math.inf)
+
+    def __call__(self, progress: ReleaseProgress) -> None:
+        """Tell of a search, or of a step that has ended."""
+        step = progress.chosen
+        if step is not None:
+            took = step.choice
+            gained = f"{took.name}: cost {took.cost:.7g}" if took else "nothing is worth releasing"
+            line = f"step {step.number}  {gained}"
+        else:
+            line = (
+                f"step {progress.step}  {progress.done} of {progress.count} searches for "
+                f"{progress.candidates} candidates  null model's cost {progress.cost:.7g}"
+            )
+        self.note(None, line)  # nobody knows how many steps there will be
+        if step is None:
+            self.show(line)
+        elif not self._quiet:
+            say(line)

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import requested_outputs, require_outputs
-from estimica.apps.cli.options import AsJson, NoStore, Quiet, ReportPath, StorePath, StudyPath
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
-    begin_run,
-    deliver_result,
-    finish_run,
-    stored,
+from estimica.apps.cli.delivery import require_outputs
+from estimica.apps.cli.options import (
+    AsJson,
+    NoStore,
+    Quiet,
+    ReportPath,
+    StorePath,
+    StudyPath,
 )
+from estimica.apps.cli.session import Session, given_options
 from estimica.base.view import text
-
-if TYPE_CHECKING:
-    from estimica.infer.backcalculation.result import BackCalculation
 
 
 def backcalculate(
@@ -55,8 +52,11 @@ def backcalculate(
     as_json: AsJson = False,
 ) -> None:
     """Leave a relation out, let data drive the rest, and see what it hides and which law it is."""
-    with reported("backcalculate", as_json):
-        from estimica.infer.backcalculation.present import require_axes
+    session = Session(
+        "backcalculate", study, store, no_store=no_store, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
+        from estimica.infer.backcalculation.present import require_axes, tables
         from estimica.infer.backcalculation.run import backcalculate as calculate
         from estimica.study.file.read import read_study
         from estimica.study.tables.inference import backcalculate_table
@@ -64,34 +64,20 @@ def backcalculate(
         require_outputs(csv, page=report)
         if axes is not None:
             require_axes(axes)
-        given: dict[str, Any] = {
-            "compute": compute or None,
-            "against": against or None,
-            "leave_out": leave_out or None,
-            "laws": law or None,
-            "errors": errors,
-        }
-        given = {n: v for n, v in given.items() if v is not None}
-        backcalculate_table(given)  # complains before a file is read
-        asked = read_study(study, asked={"backcalculate": given})
-        run = begin_run(
-            "backcalculate",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=None,
-            given={},
-            settings=given,
+        given = given_options(
+            compute=compute or None,
+            against=against or None,
+            leave_out=leave_out or None,
+            laws=law or None,
+            errors=errors,
         )
-        with run.writer as writer, AnalysisProgressLine(quiet, "computing …", writer):
-            found = finish_run(calculate(asked, **given), writer)
-        stored(writer)
-    files = requested_outputs((csv, found.write), (report, partial(found.report, axes=axes)))
-    deliver_result(found, _texts(found), files, as_json=as_json, quiet=quiet)
-
-
-def _texts(found: BackCalculation) -> list[str]:
-    from estimica.infer.backcalculation.present import tables
-
-    return [text(table) for table in tables(found)]
+        backcalculate_table(given)  # complains before a file is read
+        relations = read_study(study, asked={"backcalculate": given})
+        with session.run(relations, given) as run, run.progress("computing …"):
+            result = run.finish(calculate(relations, **given))
+    session.deliver(
+        result,
+        lambda: map(text, tables(result)),
+        (csv, result.write),
+        (report, partial(result.report, axes=axes)),
+    )

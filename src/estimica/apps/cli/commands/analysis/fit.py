@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from estimica.apps.cli.console import WRONG_INPUT, print_json, reported, say
-from estimica.apps.cli.delivery import (
-    Delivery,
-    Output,
-    deliver,
-    keep_page,
-    requested_outputs,
-    require_outputs,
+from estimica.apps.cli.console import WRONG_INPUT, print_json
+from estimica.apps.cli.delivery import Writer, require_outputs
+from estimica.apps.cli.options import (
+    AsJson,
+    NoStore,
+    Quiet,
+    ReportPath,
+    Resume,
+    StorePath,
+    StudyPath,
 )
-from estimica.apps.cli.options import AsJson, Resume, StudyPath
-from estimica.apps.cli.session import begin_run, stored
+from estimica.apps.cli.session import ESTIMATE, ActiveRun, Session, given_options, say_problems
 from estimica.base.errors import DesignError, EstimicaError, ReportError
-from estimica.base.view import status_line, text
+from estimica.base.view import text
 
 if TYPE_CHECKING:
     from estimica.base.problems import Problem
     from estimica.estimate.fit.result import Fit
     from estimica.estimate.run.one_start import Progress
-    from estimica.execute.runs.writer import RunWriter
     from estimica.study.study import Study
 
 
 def fit(
     study: StudyPath,
-    report: Annotated[Path | None, typer.Option(help="Write a page to this HTML file.")] = None,
+    report: ReportPath = None,
     against: Annotated[
         str | None, typer.Option(help="On the page, draw against this input, output or column.")
     ] = None,
@@ -50,10 +50,8 @@ def fit(
     ssv: Annotated[
         Path | None, typer.Option(help="Write the estimates to this SSP parameter set (.ssv).")
     ] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="The store of runs; by default beside the study.")
-    ] = None,
-    no_store: Annotated[bool, typer.Option("--no-store", help="Do not store the run.")] = False,
+    store: StorePath = None,
+    no_store: NoStore = False,
     criterion: Annotated[str | None, typer.Option(help="Instead of the study's.")] = None,
     method: Annotated[str | None, typer.Option(help="Instead of the study's.")] = None,
     transcription: Annotated[str | None, typer.Option(help="Instead of the study's.")] = None,
@@ -67,53 +65,43 @@ def fit(
         ),
     ] = None,
     resume: Resume = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the tuners of a study from its data and say how far to trust them."""
-    with reported("fit", as_json):
+    session = Session(
+        "fit", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
         require_outputs(csv, modelica, ssv, page=report)
         if (against or by) and not report:
             option = "--against" if against else "--by"
             raise ReportError("P010", f"{option} shapes the page: say where with --report")
-        settings = {
-            "criterion": criterion,
-            "method": method,
-            "transcription": transcription,
-            "starts": starts,
-            "seed": seed,
-            "max_iterations": max_iterations,
-        }
-        given = {n: v for n, v in settings.items() if v is not None}
-        own, asked = _checked(study, given, as_json)
-        run = begin_run(
-            "fit",
-            own,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=resume,
-            given=given,
-            settings={n: getattr(asked.estimation, n) for n in settings},
+        given = given_options(
+            criterion=criterion,
+            method=method,
+            transcription=transcription,
+            starts=starts,
+            seed=seed,
+            max_iterations=max_iterations,
         )
-        with run.writer as writer:
-            found = _run(_with(own, run.settings), writer, workers, quiet)
-        stored(writer)
-    _shown(found, _outputs(found, report, csv, modelica, ssv, against, by), as_json, quiet)
+        own, changed = _checked(study, given, as_json)
+        settings = {n: getattr(changed.estimation, n) for n in SETTINGS}
+        with session.run(own, settings, given) as run:
+            result = _estimated(_with(own, run.settings), run, workers)
+    outputs: list[tuple[Path | None, Writer]] = [
+        (report, partial(result.report, against=against, by=by))
+    ]
+    if any(c.outputs for c in result.cases):
+        outputs += (
+            (csv, result.write_csv),
+            (modelica, result.write_modelica),
+            (ssv, result.write_ssv),
+        )
+    session.deliver(result, lambda: _texts(result), *outputs, resumable=bool(result.starts))
 
 
-def _shown(found: Fit, outputs: Sequence[Output], as_json: bool, quiet: bool) -> None:
-    outcome = found.outcome
-    interrupted = outcome.status == "interrupted" and found.starts
-    delivery = Delivery(
-        result=found.to_dict,
-        texts=lambda: [text(found.table()), text(found.quality()), *_more(found)],
-        outputs=outputs,
-        run=found.run,
-        hint=f"; go on with --resume {found.run}" if interrupted else "",
-        failure="" if outcome.ok else status_line(outcome.status, outcome.message),
-    )
-    deliver(delivery, as_json=as_json, quiet=quiet)
+SETTINGS = ("criterion", "method", "transcription", "starts", "seed", "max_iterations")
 
 
 def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> tuple[Study, Study]:
@@ -141,8 +129,7 @@ def _checked(path: Path, settings: Mapping[str, object], as_json: bool) -> tuple
     problems = check(study)
     if any(not p.warning for p in problems):
         _end_with(problems, as_json)
-    for problem in problems:
-        _tell(problem)
+    say_problems(problems)
     return own, study
 
 
@@ -154,30 +141,19 @@ def _with(study: Study, settings: Mapping[str, Any]) -> Study:
 
 
 def _end_with(problems: list[Problem], as_json: bool) -> NoReturn:
-    for problem in problems:
-        _tell(problem)
+    say_problems(problems)
     errors = [p for p in problems if not p.warning]
     if as_json:
         message = "; ".join(f"{p.code}: {p.text}" for p in errors)
         outcome = {"status": "wrong input", "code": errors[0].code, "message": message}
-        told = [asdict(p) | {"severity": _word(p)} for p in problems]
-        print_json({"command": "fit", "outcome": outcome, "problems": told})
+        listed = [asdict(p) | {"severity": "warning" if p.warning else "error"} for p in problems]
+        print_json({"command": "fit", "outcome": outcome, "problems": listed})
     raise typer.Exit(WRONG_INPUT)
 
 
-def _tell(problem: Problem) -> None:
-    say(f"{_word(problem)} {problem.code}: {problem.text}")
-
-
-def _word(problem: Problem) -> str:
-    return "warning" if problem.warning else "error"
-
-
-def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> Fit:
-    from estimica.apps.cli.progress import ProgressLine
+def _estimated(study: Study, run: ActiveRun, workers: int | None) -> Fit:
+    from estimica.apps.cli.progress import FitProgressLine
     from estimica.estimate.run.fit import fit as estimate
-    from estimica.estimate.search.run import Status as Ended
-    from estimica.execute.runs.record import Status
     from estimica.infer.fit_checkpoint import checkpoint_of
 
     count = 0
@@ -188,46 +164,23 @@ def _run(study: Study, writer: RunWriter, workers: int | None, quiet: bool) -> F
         payload: dict[str, object] = {"values": dict(zip(progress.names, values, strict=True))}
         if progress.starts > 1:
             payload["start"] = progress.start
-        writer.iteration(count, progress.iteration.cost, payload)
+        run.writer.iteration(count, progress.iteration.cost, payload)
         count += 1
         line(progress)
 
-    with ProgressLine(study.estimation, quiet=quiet, writer=writer) as line:
-        found = estimate(study, progress=note, workers=workers, run=writer)
-    found = replace(found, run=writer.id)
-    interrupted = found.outcome.status is Ended.INTERRUPTED
-    status = Status.INTERRUPTED if interrupted else Status.FAILED
-    status = Status.DONE if found.outcome.ok else status
-    keep_page(found, writer)
-    estimate_note = checkpoint_of(found)
-    if estimate_note is not None:  # so that curves and model can be made later
-        writer.checkpoint("estimate", estimate_note)
-    writer.finish(status, found.outcome.message, found.to_dict())
-    return found
+    with FitProgressLine(study.estimation, quiet=run.quiet, writer=run.writer) as line:
+        result = estimate(study, progress=note, workers=workers, run=run.writer)
+    checkpoint = checkpoint_of(result)
+    if checkpoint is not None:  # so that curves and model can be made later
+        run.writer.checkpoint(ESTIMATE, checkpoint)
+    return run.finish(result)
 
 
-def _outputs(
-    found: Fit,
-    report: Path | None,
-    csv: Path | None,
-    modelica: Path | None,
-    ssv: Path | None,
-    against: str | None,
-    by: str | None,
-) -> tuple[Output, ...]:
-    page = requested_outputs((report, partial(found.report, against=against, by=by)))
-    if not any(c.outputs for c in found.cases):
-        return page
-    return page + requested_outputs(
-        (csv, found.write_csv), (modelica, found.write_modelica), (ssv, found.write_ssv)
-    )
-
-
-def _more(found: Fit) -> list[str]:
-    """What the tables do not say."""
-    lines = list(found.advice)
-    if len(found.starts) > 1:
+def _texts(result: Fit) -> Iterator[str]:
+    yield text(result.table())
+    yield text(result.quality())
+    yield from result.advice
+    if len(result.starts) > 1:
         from estimica.estimate.identify.twins import best_starts
 
-        lines.append(f"{best_starts(found)} of {len(found.starts)} starts led to the best cost.")
-    return lines
+        yield f"{best_starts(result)} of {len(result.starts)} starts led to the best cost."

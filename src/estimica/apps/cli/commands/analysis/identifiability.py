@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import requested_outputs, require_outputs
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
     NoStore,
@@ -18,17 +17,12 @@ from estimica.apps.cli.options import (
     StudyPath,
     Workers,
 )
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
-    begin_run,
-    checked_study,
-    deliver_result,
-    finish_run,
-    fitted,
-    stored,
-)
+from estimica.apps.cli.session import Session
 from estimica.base.view import text
 from estimica.study.fields.counts import SEED
+
+if TYPE_CHECKING:
+    from estimica.infer.identifiability.run import Identifiability
 
 
 def identifiability(
@@ -51,37 +45,29 @@ def identifiability(
     as_json: AsJson = False,
 ) -> None:
     """Fit, and say which unknowns the data determine, which no data would, and what would help."""
-    with reported("identifiability", as_json):
+    session = Session(
+        "identifiability", study, store, no_store=no_store, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
         from estimica.infer.identifiability.run import identifiability as judge
 
         require_outputs(page=report)
-        asked = checked_study(study, "identifiability", as_json)
-        other = checked_study(second, "identifiability", as_json) if second else None
-        run = begin_run(
-            "identifiability",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=None,
-            given={},
-            settings={
-                "seed": seed,
-                "structural": structural,
-                "second": str(second) if second else None,
-            },
-        )
-        with run.writer as writer, AnalysisProgressLine(quiet, writer=writer) as line:
-            estimate = fitted(asked, writer, workers)
+        checked = session.checked_study()
+        other = session.checked_study(second) if second else None
+        settings = {
+            "seed": seed,
+            "structural": structural,
+            "second": str(second) if second else None,
+        }
+        with session.run(checked, settings) as run, run.progress() as line:
+            estimate = run.fit(checked, workers)
             line.tell("looking at what the data determine", 0.5)
-            found = judge(estimate, structural=structural, seed=seed, second=other)
-            found = finish_run(found, writer)
-        stored(run.writer)
-    parts = [text(found.table()), *found.advice, "", text(found.measures.table())]
-    if found.second:
-        parts += (
-            [found.second.text] if not found.second.directions else [text(found.second.table())]
-        )
-    told = "\n".join(parts)
-    files = requested_outputs((report, found.report))
-    deliver_result(found, [told], files, as_json=as_json, quiet=quiet)
+            result = run.finish(judge(estimate, structural=structural, seed=seed, second=other))
+    session.deliver(result, lambda: [_text(result)], (report, result.report))
+
+
+def _text(result: Identifiability) -> str:
+    parts = [text(result.table()), *result.advice, "", text(result.measures.table())]
+    if second := result.second:
+        parts.append(text(second.table()) if second.directions else second.text)
+    return "\n".join(parts)

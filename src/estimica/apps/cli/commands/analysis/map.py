@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import requested_outputs, require_outputs
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
     ExecutorName,
@@ -18,17 +17,14 @@ from estimica.apps.cli.options import (
     StudyPath,
     Workers,
 )
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
-    begin_run,
-    checked_study,
-    deliver_result,
-    finish_run,
-    stored,
-)
+from estimica.apps.cli.session import Session
 from estimica.base.errors import FitError
+from estimica.base.result import Progress
 from estimica.base.view import text
 from estimica.study.fields.counts import MAP_POINTS
+
+if TYPE_CHECKING:
+    from estimica.infer.criterion_map.run import CriterionMap
 
 
 def map_(
@@ -58,26 +54,24 @@ def map_(
     as_json: AsJson = False,
 ) -> None:
     """Compute the cost over two tuners; valleys show what the data do not tell apart."""
-    with reported("map", as_json):
+    session = Session("map", study, store, no_store=no_store, quiet=quiet, as_json=as_json)
+    with session.reported():
         from estimica.infer.criterion_map.run import criterion_map
 
         require_outputs(page=report)
         ranges = dict(map(_range, range_ or []))
-        asked = checked_study(study, "map", as_json)
-        settings = {"tuners": [first, second], "points": points, "refit": refit}
-        run = begin_run(
-            "map",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=None,
-            given={},
-            settings={**settings, "at_start": at_start, "differences": differences},
-        )
-        with run.writer as writer, AnalysisProgressLine(quiet, "fitting …", writer) as line:
-            found = criterion_map(
-                asked,
+        checked = session.checked_study()
+        settings = {
+            "tuners": [first, second],
+            "points": points,
+            "refit": refit,
+            "at_start": at_start,
+            "differences": differences,
+        }
+        with session.run(checked, settings) as run, run.progress() as line:
+            tell = line.counting("rows")
+            result = criterion_map(
+                checked,
                 first,
                 second,
                 points=points,
@@ -87,15 +81,17 @@ def map_(
                 hessian="differences" if differences else "gauss-newton",
                 workers=workers,
                 executor=executor,
-                progress=lambda done, count: line.tell(f"{done} of {count} rows", done / count),
+                progress=lambda done, count: tell(Progress(done, count)),
             )
-            found = finish_run(found, writer)
-        stored(run.writer)
-    told = f"{text(found.table())}\n{found.text}"
-    if found.holes:
-        told += f"\n{len(found.holes)} of {found.cost.size} points failed and are holes"
-    files = requested_outputs((report, found.report))
-    deliver_result(found, [told], files, as_json=as_json, quiet=quiet)
+            result = run.finish(result)
+    session.deliver(result, lambda: [_text(result)], (report, result.report))
+
+
+def _text(result: CriterionMap) -> str:
+    words = f"{text(result.table())}\n{result.text}"
+    if result.holes:
+        words += f"\n{len(result.holes)} of {result.cost.size} points failed and are holes"
+    return words
 
 
 def _range(given: str) -> tuple[str, tuple[float, float]]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import requested_outputs, require_outputs
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
     ExecutorName,
@@ -20,15 +19,7 @@ from estimica.apps.cli.options import (
     StudyPath,
     Workers,
 )
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
-    begin_run,
-    checked_study,
-    checkpointed_fit,
-    deliver_result,
-    finish_run,
-    stored,
-)
+from estimica.apps.cli.session import Session, given_options
 from estimica.base.view import text
 
 if TYPE_CHECKING:
@@ -57,45 +48,33 @@ def profile(
     as_json: AsJson = False,
 ) -> None:
     """Hold each unknown at values around its estimate, fit the others, and see the cost rise."""
-    with reported("profile", as_json):
+    session = Session(
+        "profile", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
         from estimica.infer.profile.run import profile as walk
         from estimica.study.tables.inference import profile_table
 
         require_outputs(page=report)
-        asked = checked_study(study, "profile", as_json)
-        given: dict[str, Any] = {"unknowns": unknowns or None, "level": level, "points": points}
-        given = {n: v for n, v in given.items() if v is not None}
-        table = asked.tables.get("profile", {})
-        settings = asdict(profile_table(table if isinstance(table, dict) else {}, given))
-        run = begin_run(
-            "profile",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=resume,
-            given=given,
-            settings={**settings, "unknowns": list(settings["unknowns"])},
-        )
-        terms = profile_table(run.settings)
-        with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
-            fit = checkpointed_fit(asked, writer, workers)
+        checked = session.checked_study()
+        given = given_options(unknowns=unknowns or None, level=level, points=points)
+        table = asdict(profile_table(session.own_table(checked), given))
+        table["unknowns"] = list(table["unknowns"])
+        with session.run(checked, table, given) as run, run.progress() as line:
+            settings = profile_table(run.settings)
 
             def tell(p: ProfileProgress) -> None:
-                told = f"{p.done} of {p.count} sides  {p.stops} refits"
-                line.tell(told, p.done / p.count)
+                line.tell(f"{p.done} of {p.count} sides  {p.stops} refits", p.done / p.count)
 
-            found = walk(
-                fit,
-                terms.unknowns or None,
-                level=terms.level,
-                points=terms.points,
+            result = walk(
+                run.checkpointed_fit(checked, workers),
+                settings.unknowns or None,
+                level=settings.level,
+                points=settings.points,
                 workers=workers,
                 executor=executor,
                 progress=tell,
-                run=writer,
+                run=run.writer,
             )
-            found = finish_run(found, writer)
-        stored(run.writer)
-    files = requested_outputs((report, found.report))
-    deliver_result(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
+            result = run.finish(result)
+    session.deliver(result, lambda: [text(result.table())], (report, result.report))

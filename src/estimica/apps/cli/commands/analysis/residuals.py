@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from estimica.apps.cli.console import reported, say
-from estimica.apps.cli.delivery import Delivery, deliver, requested_outputs, require_outputs
+from estimica.apps.cli.console import say
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
     NoStore,
@@ -18,14 +18,7 @@ from estimica.apps.cli.options import (
     StudyPath,
     Workers,
 )
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
-    begin_run,
-    checked_study,
-    finish_run,
-    fitted,
-    stored,
-)
+from estimica.apps.cli.session import Session
 from estimica.base.view import text
 
 if TYPE_CHECKING:
@@ -50,7 +43,8 @@ def residuals(
     as_json: AsJson = False,
 ) -> None:
     """Fit a study and judge its residuals: colour, inputs, trend, shape, spread, outliers."""
-    with reported("residuals", as_json):
+    session = Session("residuals", study, store, no_store=no_store, quiet=quiet, as_json=as_json)
+    with session.reported():
         from estimica.infer.covariance.run import covariance as errors
         from estimica.infer.covariance.run import require_kind
         from estimica.infer.residuals.run import require_level
@@ -60,41 +54,29 @@ def residuals(
         require_level(level)
         if covariance is not None:
             require_kind(covariance)
-        asked = checked_study(study, "residuals", as_json)
-        run = begin_run(
-            "residuals",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=None,
-            given={},
-            settings={"level": level, "covariance": covariance},
-        )
-        with run.writer as writer, AnalysisProgressLine(quiet, writer=writer):
-            estimate = fitted(asked, writer, workers)
+        checked = session.checked_study()
+        settings = {"level": level, "covariance": covariance}
+        with session.run(checked, settings) as run, run.progress():
+            estimate = run.fit(checked, workers)
             if not estimate.outcome.ok:
                 say(f"warning: the fit ended early: {estimate.outcome.message}")
-            found = analyse(estimate, level=level)
+            result = analyse(estimate, level=level)
             known = None if covariance is None else errors(estimate, covariance)
-            found = finish_run(found, writer)
-        stored(writer)
-    more = {} if known is None else {"covariance": known.to_dict()}
-    delivery = Delivery(
-        result=lambda: found.to_dict() | more,
-        texts=lambda: _texts(found, known),
-        outputs=requested_outputs((report, found.report)),
-        run=found.run,
+            result = run.finish(result)
+    session.deliver(
+        result,
+        lambda: _texts(result, known),
+        (report, result.report),
+        more={} if known is None else {"covariance": known.to_dict()},
     )
-    deliver(delivery, as_json=as_json, quiet=quiet)
 
 
-def _texts(found: ResidualAnalysis, known: Covariance | None) -> Iterator[str]:
-    yield text(found.table())
-    yield f"\n{found.verdict[:1].upper()}{found.verdict[1:]}."
-    several = len(found.outputs) > 1
-    if several and not found.clean:
-        for (case, _), verdict in found.verdicts.items():
+def _texts(result: ResidualAnalysis, known: Covariance | None) -> Iterator[str]:
+    yield text(result.table())
+    yield f"\n{result.verdict[:1].upper()}{result.verdict[1:]}."
+    several = len(result.outputs) > 1
+    if several and not result.clean:
+        for (case, _), verdict in result.verdicts.items():
             yield f"- {case}: {verdict}."
     if known is not None:
         yield text(known.table())

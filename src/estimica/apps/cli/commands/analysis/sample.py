@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import requested_outputs, require_outputs
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
     ExecutorName,
@@ -21,19 +20,8 @@ from estimica.apps.cli.options import (
     StudyPath,
     Workers,
 )
-from estimica.apps.cli.session import (
-    AnalysisProgressLine,
-    begin_run,
-    checked_study,
-    checkpointed_fit,
-    deliver_result,
-    finish_run,
-    stored,
-)
+from estimica.apps.cli.session import Session, given_options
 from estimica.base.view import text
-
-if TYPE_CHECKING:
-    from estimica.base.result import Progress
 
 
 def sample(
@@ -61,42 +49,29 @@ def sample(
     as_json: AsJson = False,
 ) -> None:
     """Draw from the posterior of a study: how probable values are, given data and priors."""
-    with reported("sample", as_json):
-        from estimica.infer.posterior.run import sample as drawn
+    session = Session(
+        "sample", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
+        from estimica.infer.posterior.run import sample as draw
         from estimica.study.tables.inference import sample_table
 
         require_outputs(netcdf, page=report)
-        asked = checked_study(study, "sample", as_json)
-        options = {
-            "draws": draws,
-            "chains": chains,
-            "warmup": warmup,
-            "method": method,
-            "acceptance": acceptance,
-            "seed": seed,
-        }
-        given = {n: v for n, v in options.items() if v is not None}
-        table = asked.tables.get("sample", {})
-        run = begin_run(
-            "sample",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=resume,
-            given=given,
-            settings=asdict(sample_table(table if isinstance(table, dict) else {}, given)),
+        checked = session.checked_study()
+        given = given_options(
+            draws=draws,
+            chains=chains,
+            warmup=warmup,
+            method=method,
+            acceptance=acceptance,
+            seed=seed,
         )
-        settings = sample_table(run.settings)
-        with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
-            fit = checkpointed_fit(asked, writer, workers)
-
-            def tell(p: Progress) -> None:
-                failed = f", {p.failed} failed" if p.failed else ""
-                line.tell(f"{p.done} of {p.count} chains{failed}", p.done / p.count)
-
+        table = sample_table(session.own_table(checked), given)
+        with session.run(checked, asdict(table), given) as run, run.progress() as line:
+            settings = sample_table(run.settings)
+            fit = run.checkpointed_fit(checked, workers)
             line.tell(f"drawing {settings.chains} chains …", 0.0)
-            found = drawn(
+            result = draw(
                 fit,
                 settings.draws,
                 chains=settings.chains,
@@ -106,10 +81,10 @@ def sample(
                 seed=settings.seed,
                 workers=workers,
                 executor=executor,
-                progress=tell,
-                run=writer,
+                progress=line.counting("chains"),
+                run=run.writer,
             )
-            found = finish_run(found, writer)
-        stored(run.writer)
-    files = requested_outputs((report, found.report), (netcdf, found.write))
-    deliver_result(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
+            result = run.finish(result)
+    session.deliver(
+        result, lambda: [text(result.table())], (report, result.report), (netcdf, result.write)
+    )

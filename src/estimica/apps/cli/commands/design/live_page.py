@@ -23,7 +23,7 @@ class LivePage:
     """Writes the indicators of the best design so far beside those of the start."""
 
     def __init__(self, path: Path, study: Study) -> None:
-        self._path, self._study = path, study
+        self.path, self._study = path, study
         self._written = 0.0
         self._trouble: WriteError | None = None
         self._first: list[IndicatorCurves] | None = None
@@ -46,7 +46,7 @@ class LivePage:
         """Where the page is; an error where it could not be written the last time."""
         if self._trouble is not None:
             raise self._trouble
-        return self._path
+        return self.path
 
     def _write(self, progress: Progress) -> None:
         import numpy as np
@@ -61,4 +61,4 @@ class LivePage:
         told = f"{progress.evaluations} designs; so far {progress.text}."
         shown: tuple[ViewElement, ...] = (way, *comparison_figures(designs))
         page = Page(f"Design of {self._study.name}", (Section("So far", told, shown),))
-        write_text(self._path, page_html(page).replace("<head>", f"<head>{RELOAD}", 1))
+        write_text(self.path, page_html(page).replace("<head>", f"<head>{RELOAD}", 1))

@@ -8,14 +8,7 @@ from typing import Annotated
 
 import typer
 
-from estimica.apps.cli.commands.design.assessment import (
-    Table,
-    as_stored,
-    deliver_assessment,
-    given_of,
-    run_assessment,
-)
-from estimica.apps.cli.console import reported
+from estimica.apps.cli.commands.design.assessment import Table, deliver_assessment, run_assessment
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
@@ -28,7 +21,7 @@ from estimica.apps.cli.options import (
     StudyPath,
     Workers,
 )
-from estimica.apps.cli.session import begin_run, checked_study
+from estimica.apps.cli.session import Session, given_options
 
 
 def montecarlo(
@@ -58,33 +51,19 @@ def montecarlo(
     as_json: AsJson = False,
 ) -> None:
     """Draw the parameters of a design: quantiles of its criteria, and how often all is well."""
-    with reported("montecarlo", as_json):
-        from estimica.optimise.assess.montecarlo import montecarlo as draw
+    session = Session(
+        "montecarlo", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
+        from estimica.optimise.assess.montecarlo import montecarlo as assess
         from estimica.study.tables.optimisation import montecarlo_table
 
         require_outputs(csv, page=report)
-        asked = checked_study(study, "montecarlo", as_json)
-        given = given_of(
-            {
-                "samples": samples,
-                "sampling": sampling,
-                "source": source,
-                "sensitivity": sensitivity,
-                "seed": seed,
-            }
+        checked = session.checked_study()
+        given = given_options(
+            samples=samples, sampling=sampling, source=source, sensitivity=sensitivity, seed=seed
         )
-        table = asked.tables.get("montecarlo", {})
-        settings = asdict(montecarlo_table(table if isinstance(table, dict) else {}, given))
-        run = begin_run(
-            "montecarlo",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=resume,
-            given={n: as_stored(settings[n]) for n in given},
-            settings=settings,
-        )
-        work = partial(draw, asked, workers=workers, executor=executor, store=store)
-        found = run_assessment(run, quiet, partial(work, **run.settings))
-    deliver_assessment(found, csv, report, as_json=as_json, quiet=quiet)
+        settings = asdict(montecarlo_table(session.own_table(checked), given))
+        work = partial(assess, workers=workers, executor=executor, store=store)
+        result = run_assessment(session, checked, settings, given, work)
+    deliver_assessment(session, result, csv, report)

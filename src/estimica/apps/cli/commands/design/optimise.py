@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from estimica.apps.cli.commands.design.live_page import LivePage
-from estimica.apps.cli.console import reported
-from estimica.apps.cli.delivery import (
-    Delivery,
-    Output,
-    deliver,
-    keep_page,
-    requested_outputs,
-    require_outputs,
-)
+from estimica.apps.cli.delivery import Writer, require_outputs
 from estimica.apps.cli.options import (
     AsJson,
     ExecutorName,
@@ -31,15 +23,10 @@ from estimica.apps.cli.options import (
     StudyPath,
     Workers,
 )
-from estimica.apps.cli.session import (
-    ActiveRun,
-    AnalysisProgressLine,
-    begin_run,
-    checked_study,
-    stored,
-)
+from estimica.apps.cli.progress import ProgressLine
+from estimica.apps.cli.session import ActiveRun, Session, given_options
 from estimica.base.errors import DesignError
-from estimica.base.view import status_line, text
+from estimica.base.view import text
 
 if TYPE_CHECKING:
     from estimica.optimise.optimum.result import Optimised
@@ -104,16 +91,20 @@ def optimise(
     as_json: AsJson = False,
 ) -> None:
     """Find the tuners that make the criteria of a study small, all demands at once."""
-    with reported("optimise", as_json):
+    session = Session(
+        "optimise", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
         from estimica.base.problems import raise_all
         from estimica.optimise.check import check_design
         from estimica.study.tables.optimisation import optimise_table
 
         require_outputs(csv, modelica, live, page=report)
         _refuse(pareto, modelica, live, criteria, points, front)
-        asked = checked_study(study, "optimise", as_json)
-        raise_all(check_design(asked))
-        given = _given(
+        checked = session.checked_study()
+        raise_all(check_design(checked))
+        own_table = session.own_table(checked)
+        given = given_options(
             method=method,
             aggregate=aggregate,
             max_evaluations=max_evaluations,
@@ -121,115 +112,101 @@ def optimise(
             starts=starts,
             population=population,
             seed=seed,
-            pareto=_front(asked, criteria, points, front) if pareto else None,
+            pareto=_front(own_table, criteria, points, front) if pareto else None,
         )
-        table = asked.tables.get("optimise", {})
-        settings = asdict(optimise_table(table if isinstance(table, dict) else {}, given))
-        told = {"fit": fit, "front": pareto}
-        run = begin_run(
-            "optimise",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=resume,
-            given=_stored({n: settings[n] for n in given} | _given(**told)),
-            settings=settings | told,
-        )
-        options: dict[str, Any] = {
-            "start": run.settings.get("fit"),
-            "workers": workers,
-            "executor": executor,
-            "store": store,
-        }
-        own = {n: v for n, v in run.settings.items() if n not in told}
-        found: Optimised | Front
-        if run.settings.get("front"):
-            own.pop("method", None)  # that of one design
-            found = _front_found(asked, run, quiet, own | options)
-            files = requested_outputs((csv, found.write), (report, found.report))
-        else:
-            page = LivePage(live, asked) if live else None
-            found = _design_found(asked, run, quiet, page, own | options)
-            files = requested_outputs(
-                (report, found.report),
-                (csv, found.write),
-                (modelica, found.write_modelica),
-                (live if page else None, lambda _: page.last() if page else None),
-            )
-        stored(run.writer)
-    _shown(found, files, as_json, quiet)
+        settings = asdict(optimise_table(own_table, given)) | {"fit": fit, "front": pareto}
+        given |= given_options(fit=fit, front=pareto or None)
+        options = {"workers": workers, "executor": executor, "store": store}
+        page = LivePage(live, checked) if live else None
+        result: Optimised | Front
+        with session.run(checked, settings, given) as run, run.progress("preparing …") as line:
+            search = _search_front if run.settings.get("front") else _search_design
+            result = run.finish(search(checked, run, line, page, options))
+    session.deliver(result, lambda: _texts(result), *_outputs(result, report, csv, modelica, page))
 
 
-def _design_found(
-    study: Study, run: ActiveRun, quiet: bool, page: LivePage | None, options: dict[str, Any]
+def _search_design(
+    study: Study,
+    run: ActiveRun,
+    line: ProgressLine,
+    page: LivePage | None,
+    options: Mapping[str, Any],
 ) -> Optimised:
     from estimica.optimise.optimum.run import optimise
 
-    own = run.settings
-    per_start = own["population"] * own["max_iterations"]
-    most = own["max_evaluations"] or (
-        per_start if own["method"] == "genetic" else 2 * own["max_iterations"] * own["starts"]
+    settings = run.settings
+    per_start = settings["population"] * settings["max_iterations"]
+    most = settings["max_evaluations"] or (
+        per_start
+        if settings["method"] == "genetic"
+        else 2 * settings["max_iterations"] * settings["starts"]
     )
     names = [t.name for t in study.active_tuners]
     best = math.inf
-    with run.writer as writer, AnalysisProgressLine(quiet, "preparing …", writer) as line:
 
-        def tell(p: Progress) -> None:
-            nonlocal best
-            if p.cost < best:
-                best = p.cost
-                values = dict(zip(names, map(float, p.best.tuners), strict=True))
-                writer.iteration(p.evaluations, p.cost, {"values": values})
-            share = min(p.evaluations / most, 1.0)
-            line.tell(f"{p.evaluations} designs  {p.text}", share)
-            if page:
-                page.tell(p)
+    def tell(p: Progress) -> None:
+        nonlocal best
+        if p.cost < best:
+            best = p.cost
+            values = dict(zip(names, map(float, p.best.tuners), strict=True))
+            run.writer.iteration(p.evaluations, p.cost, {"values": values})
+        line.tell(f"{p.evaluations} designs  {p.text}", min(p.evaluations / most, 1.0))
+        if page:
+            page.tell(p)
 
-        found: Optimised = _ended(optimise(study, progress=tell, run=writer, **options), writer)
-    return found
+    return optimise(study, progress=tell, run=run.writer, **_arguments(settings), **options)
 
 
-def _front_found(study: Study, run: ActiveRun, quiet: bool, options: dict[str, Any]) -> Front:
+def _search_front(
+    study: Study,
+    run: ActiveRun,
+    line: ProgressLine,
+    page: LivePage | None,
+    options: Mapping[str, Any],
+) -> Front:
     from estimica.optimise.pareto.run import pareto
 
-    with run.writer as writer, AnalysisProgressLine(quiet, "preparing …", writer) as line:
+    def tell(p: FrontProgress) -> None:
+        line.tell(f"{p.evaluations} designs  {p.found} on the front", p.share)
 
-        def tell(p: FrontProgress) -> None:
-            line.tell(f"{p.evaluations} designs  {p.found} on the front", p.share)
-
-        found: Front = _ended(pareto(study, progress=tell, run=writer, **options), writer)
-    return found
-
-
-def _ended(found: Any, writer: Any) -> Any:
-    """The result with its run, which is ended with it."""
-    from dataclasses import replace
-
-    from estimica.execute.runs.record import Status
-
-    found = replace(found, run=writer.id)
-    ends = {"interrupted": Status.INTERRUPTED, "failed": Status.FAILED}
-    status = ends.get(found.outcome.status, Status.DONE)
-    keep_page(found, writer)
-    writer.finish(status, found.outcome.message, found.to_dict())
-    return found
+    arguments = _arguments(run.settings)
+    arguments.pop("method", None)  # that of one design
+    return pareto(study, progress=tell, run=run.writer, **arguments, **options)
 
 
-def _shown(found: Any, files: Sequence[Output], as_json: bool, quiet: bool) -> None:
-    outcome = found.outcome
-    tables = [found.table()]
-    if hasattr(found, "criteria_table"):
-        tables.append(found.criteria_table())
-    delivery = Delivery(
-        result=found.to_dict,
-        texts=lambda: map(text, tables),
-        outputs=files,
-        run=found.run,
-        hint=f"; go on with --resume {found.run}" if outcome.status == "interrupted" else "",
-        failure="" if outcome.ok else status_line(outcome.status, outcome.message),
-    )
-    deliver(delivery, as_json=as_json, quiet=quiet)
+def _arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run as the searches take them."""
+    own = {n: v for n, v in settings.items() if n not in ("fit", "front")}
+    return own | {"start": settings.get("fit")}
+
+
+def _outputs(
+    result: Optimised | Front,
+    report: Path | None,
+    csv: Path | None,
+    modelica: Path | None,
+    page: LivePage | None,
+) -> list[tuple[Path | None, Writer]]:
+    from estimica.optimise.optimum.result import Optimised
+
+    if not isinstance(result, Optimised):
+        return [(csv, result.write), (report, result.report)]
+    outputs: list[tuple[Path | None, Writer]] = [
+        (report, result.report),
+        (csv, result.write),
+        (modelica, result.write_modelica),
+    ]
+    if page:
+        outputs.append((page.path, lambda _: page.last()))
+    return outputs
+
+
+def _texts(result: Optimised | Front) -> Iterator[str]:
+    from estimica.optimise.optimum.result import Optimised
+
+    yield text(result.table())
+    if isinstance(result, Optimised):
+        yield text(result.criteria_table())
 
 
 def _refuse(pareto: bool, modelica: Path | None, live: Path | None, *front: object) -> None:
@@ -244,22 +221,9 @@ def _refuse(pareto: bool, modelica: Path | None, live: Path | None, *front: obje
 
 
 def _front(
-    study: Study, criteria: str | None, points: int | None, front: str | None
+    own_table: Mapping[str, Any], criteria: str | None, points: int | None, front: str | None
 ) -> dict[str, Any]:
     """The table `pareto` with what stands on the command line before it."""
-    table = study.tables.get("optimise", {})
-    own = table.get("pareto", {}) if isinstance(table, dict) else {}
     names = [n.strip() for n in criteria.split(",")] if criteria else None
-    return {**own, **_given(criteria=names, points=points, method=front)}
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    return {n: v for n, v in options.items() if v is not None and v is not False}
-
-
-def _stored(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings as they come back from the store, to be compared with it."""
-    from estimica.execute.runs.payload import from_text, to_text
-
-    found: dict[str, Any] = from_text(to_text(values))
-    return found
+    given = given_options(criteria=names, points=points, method=front)
+    return {**own_table.get("pareto", {}), **given}

@@ -9,14 +9,7 @@ from typing import Annotated
 import typer
 
 from estimica.apps.cli.arguments import assignments
-from estimica.apps.cli.commands.design.assessment import (
-    Table,
-    as_stored,
-    deliver_assessment,
-    given_of,
-    run_assessment,
-)
-from estimica.apps.cli.console import reported
+from estimica.apps.cli.commands.design.assessment import Table, deliver_assessment, run_assessment
 from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
@@ -29,7 +22,7 @@ from estimica.apps.cli.options import (
     StudyPath,
     Workers,
 )
-from estimica.apps.cli.session import begin_run, checked_study
+from estimica.apps.cli.session import Session, given_options
 from estimica.base.errors import DesignError
 
 
@@ -58,51 +51,38 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Simulate a design at many values of its parameters: which of them satisfy the demands?"""
-    with reported("sweep", as_json):
-        from estimica.optimise.assess.sweep import sweep as sweep_
+    session = Session(
+        "sweep", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
+        from estimica.optimise.assess.sweep import sweep as assess
         from estimica.study.tables.optimisation import sweep_table
 
         require_outputs(csv, page=report)
-        asked = checked_study(study, "sweep", as_json)
-        given = given_of(
-            {
-                "vary": ranges(vary) if vary else None,
-                "design": design,
-                "samples": samples,
-                "seed": seed,
-            }
+        checked = session.checked_study()
+        given = given_options(
+            vary=ranges(vary) if vary else None, design=design, samples=samples, seed=seed
         )
-        table = asked.tables.get("sweep", {})
-        settings = asdict(sweep_table(table if isinstance(table, dict) else {}, given))
-        run = begin_run(
-            "sweep",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=resume,
-            given={n: as_stored(settings[n]) for n in given},
-            settings=settings,
-        )
-        work = partial(sweep_, asked, workers=workers, executor=executor)
-        found = run_assessment(run, quiet, partial(work, **run.settings))
-    deliver_assessment(found, csv, report, as_json=as_json, quiet=quiet)
+        settings = asdict(sweep_table(session.own_table(checked), given))
+        work = partial(assess, workers=workers, executor=executor)
+        result = run_assessment(session, checked, settings, given, work)
+    deliver_assessment(session, result, csv, report)
 
 
 def ranges(texts: list[str]) -> dict[str, object]:
     """`NAME=FROM:TO[:COUNT]` and `NAME=VALUE,…` as the table `vary` has them."""
-    found: dict[str, object] = {}
+    varied: dict[str, object] = {}
     for name, text in assignments("--vary", texts).items():
         try:
             if ":" in text:
                 low, high, *count = text.split(":")
-                found[name] = {"from": float(low), "to": float(high)}
+                varied[name] = {"from": float(low), "to": float(high)}
                 if count:
-                    found[name] = {"from": float(low), "to": float(high), "count": int(count[0])}
+                    varied[name] = {"from": float(low), "to": float(high), "count": int(count[0])}
             else:
-                found[name] = [float(v) for v in text.split(",")]
+                varied[name] = [float(v) for v in text.split(",")]
         except ValueError:
             raise DesignError(
                 "O078", f"--vary {name}={text}: write {name}=0:10:11, or {name}=1,2,5"
             ) from None
-    return found
+    return varied

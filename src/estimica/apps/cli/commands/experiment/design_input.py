@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from estimica.apps.cli.console import reported, say
-from estimica.apps.cli.delivery import requested_outputs, require_outputs
+from estimica.apps.cli.delivery import require_outputs
 from estimica.apps.cli.options import (
     AsJson,
     ExecutorName,
@@ -22,11 +21,11 @@ from estimica.apps.cli.options import (
     Workers,
 )
 from estimica.apps.cli.session import (
-    AnalysisProgressLine,
-    begin_run,
-    deliver_result,
-    finish_run,
-    stored,
+    Session,
+    given_options,
+    outcome_of,
+    say_problems,
+    stored_run,
 )
 from estimica.base.errors import StoreError
 from estimica.base.view import text
@@ -64,43 +63,40 @@ def design_input(
     as_json: AsJson = False,
 ) -> None:
     """Find the input that would tell most about the tuners, before the experiment is made."""
-    with reported("design-input", as_json):
+    session = Session(
+        "design-input", study, store, no_store=no_store, resume=resume, quiet=quiet, as_json=as_json
+    )
+    with session.reported():
         from estimica.experiment.design_input import design_input as design
 
         require_outputs(csv, page=report)
-        asked = _readable(study)
-        given: dict[str, Any] = {"kind": kind, "criterion": criterion, "refine": refine or None}
-        given = {n: v for n, v in given.items() if v is not None}
-        values = None if values_of is None else _fitted(study, store, values_of, asked)
-        run = begin_run(
-            "design-input",
-            asked,
-            study,
-            store=store,
-            no_store=no_store,
-            resume=resume,
-            given={**given, **({} if values is None else {"values": values})},
-            settings={**_noted(asked, given), "values": values},
-        )
-        with run.writer as writer, AnalysisProgressLine(quiet, writer=run.writer) as line:
+        readable = _readable(study)
+        given = given_options(kind=kind, criterion=criterion, refine=refine or None)
+        values = None if values_of is None else _fitted(study, store, values_of, readable)
+        settings = {**_settings(readable, given), "values": values}
+        if values is not None:
+            given["values"] = values
+        with session.run(readable, settings, given) as run, run.progress() as line:
 
             def tell(p: Progress) -> None:
                 line.tell(f"{p.done} of {p.count}  {p.text}".strip(), p.done / max(p.count, 1))
 
-            found = design(
-                asked,
+            result = design(
+                readable,
                 {n: v for n, v in run.settings.items() if n in ("kind", "criterion", "refine")},
                 values=run.settings.get("values"),
                 workers=workers,
                 executor=executor,
                 progress=tell,
-                run=writer,
+                run=run.writer,
             )
-            found = finish_run(found, writer)
-        stored(run.writer)
-    table = None if found.outcome()[0] == "failed" else csv
-    files = requested_outputs((table, found.write_csv), (report, found.report))
-    deliver_result(found, [text(found.table())], files, as_json=as_json, quiet=quiet)
+            result = run.finish(result)
+    session.deliver(
+        result,
+        lambda: [text(result.table())],
+        (None if outcome_of(result).status == "failed" else csv, result.write_csv),
+        (report, result.report),
+    )
 
 
 def _readable(path: Path) -> Study:
@@ -113,13 +109,11 @@ def _readable(path: Path) -> Study:
     study = read_study(path)
     problems = check(study) if study.active_cases else check_names(study)
     raise_all([p for p in problems if p.code != "Q008"])  # an experiment may only validate
-    for problem in problems:
-        if problem.warning:
-            say(f"warning {problem.code}: {problem.text}")
+    say_problems(p for p in problems if p.warning)
     return study
 
 
-def _noted(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that a run goes by, as the store can keep them."""
     from estimica.study.tables.input_design import input_design_table
 
@@ -132,21 +126,12 @@ def _fitted(path: Path, store: Path | None, which: str, study: Study) -> dict[st
     """The estimates of a stored fit."""
     from estimica.execute.runs.store import Store
 
-    where = Store.of(path, store)
-    if which == "last":
-        runs = where.runs(1, "fit")
-        if not runs:
-            raise StoreError("B010", f"there is no run of 'fit' in '{where.path}' to take up")
-        which = runs[0].id
-    run = where.run(which)
-    if run.summary.command != "fit":
-        raise StoreError("B021", f"run '{run.id}' is of '{run.summary.command}', not of 'fit'")
+    run = stored_run(Store.of(path, store), "fit", which)
     known = run.result.get("parameters", {})
     names = [t.name for t in study.active_tuners]
-    found = {n: known[n]["value"] for n in names if n in known}
-    missing = [n for n in names if n not in found]
+    missing = [n for n in names if n not in known]
     if missing:
         raise StoreError(
             "B023", f"run '{run.id}' has no value of tuner '{missing[0]}'; was it fitted there?"
         )
-    return {n: float(v) for n, v in found.items()}
+    return {n: float(known[n]["value"]) for n in names}
