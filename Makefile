@@ -5,14 +5,20 @@ BIN    := $(VENV)/bin
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: demo test check slow msl bench docs format clean
+.PHONY: demo test full check slow msl bench docs format clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.ready
 	$(BIN)/estimica demo
 
+# Two processes that take tests from each other: the last long file keeps no one waiting.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses 2 --dist worksteal
+
 test: check docs
-	$(BIN)/python -m pytest -q -m "not slow" --numprocesses 2 --dist loadfile
+	$(PYTEST) -m "not slow and not msl"
+
+full: check docs
+	$(PYTEST) -m "not msl"
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
@@ -20,7 +26,7 @@ check: $(VENV)/.ready-dev
 	$(BIN)/mypy
 
 slow: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -q -m slow
+	$(PYTEST) -m "slow and not msl"
 
 msl: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -q -m msl

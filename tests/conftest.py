@@ -29,7 +29,34 @@ def standard_library() -> Path | None:
     return None
 
 
+class Tier:
+    """The tests of slow_tests.txt: by name, which of their parameters stay in `make test`."""
+
+    def __init__(self, text: str) -> None:
+        lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+        self.stay = {
+            name: rest.split(", ") for name, _, rest in (x.partition(" but ") for x in lines)
+        }
+        self._begun: set[str] = set()
+
+    def is_slow(self, test: str) -> bool:
+        """Whether a test, asked for in the order of collection, is left to `make full`."""
+        name, _, parameters = test.partition("[")
+        if name not in self.stay:
+            return False
+        first = name not in self._begun
+        self._begun.add(name)
+        if self.stay[name] == ["the first"]:
+            return not first
+        return parameters.removesuffix("]") not in self.stay[name] or not parameters
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tier = Tier((ROOT / "tests" / "slow_tests.txt").read_text(encoding="utf-8"))
+    for item in items:
+        if tier.is_slow(item.nodeid):
+            item.add_marker(pytest.mark.slow)
     if standard_library() is None:
         skip = pytest.mark.skip(reason="no Modelica Standard Library on MODELICAPATH")
         for item in items:

@@ -75,3 +75,12 @@ def test_every_point_of_the_safety_page_names_its_test() -> None:
     for promise in promises:
         introduces = promise.rstrip().endswith((":", "only"))  # the points that follow hold it
         assert introduces or HELD.search(promise), promise
+
+
+def test_every_test_that_is_left_out_exists() -> None:
+    lines = (ROOT / "tests" / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
+    listed = [line.partition(" but ")[0] for line in lines if line and not line.startswith("#")]
+    assert listed == sorted(set(listed)), "one line a test, in order"
+    for name in listed:
+        file, _, test = name.partition("::")
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), name
