@@ -252,10 +252,12 @@ def test_imports_point_up_the_list_of_rooms() -> None:
             assert ROOMS.index(room) <= here, f"{name_of(path)} imports {room}, a room below"
 
 
+WITH_FOLDERS = {path.parent.parent for path in IN_ROOMS}
+
+
 def part_of(path: Path) -> str:
-    """A file of a room itself, or the sub-folder that a file is in."""
-    name = name_of(path)
-    return name if name.count("/") == 1 else name.rsplit("/", 1)[0]
+    """The folder that a file is in; where that has folders itself, the file stands by itself."""
+    return name_of(path if path.parent in WITH_FOLDERS else path.parent)
 
 
 def parts_used() -> dict[str, dict[str, str]]:
@@ -267,6 +269,8 @@ def parts_used() -> dict[str, dict[str, str]]:
             continue
         for name in imports_of(path).at_run_time:
             there = places.get(name) or places.get(name.rpartition(".")[0])
+            if there and there.parent == path.parent and there.parent.parent != PACKAGE:
+                continue  # files of one folder below a room may know each other
             if there and there.name != "__init__.py" and room_of(there) == room_of(path):
                 proof = f"{name_of(path)} imports {name_of(there)}"
                 used.setdefault(part_of(path), {}).setdefault(part_of(there), proof)

@@ -206,7 +206,7 @@ def bands(fit: es.Fit, row: Mapping[str, str], who: Mapping[str, Any]) -> None:
 
 def region(fit: es.Fit, row: Mapping[str, str], who: Mapping[str, Any]) -> None:
     """A closed line around the estimate."""
-    found = es.region(fit, "k", "tau", points=6)
+    found = es.region(fit, "k", "tau", points=8)
     assert found.closed
     assert np.isfinite(found.contour).all()
     low, high = found.contour.min(axis=0), found.contour.max(axis=0)
