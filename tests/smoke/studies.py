@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import estimica as es
-from estimica.simulate.formula import formula_model
 
 TRUTH = {"k": 2.0, "tau": 0.7}
 START = {"k": 1.5, "tau": 1.0}
@@ -92,7 +91,7 @@ def model_of(kind: str) -> es.Model:
         case "function":
             return es.function_model(lag)
         case "formula":
-            return formula_model({"y": "k*(1 - exp(-x/tau))"}, inputs=["x"])
+            return es.formula_model({"y": "k*(1 - exp(-x/tau))"}, inputs=["x"])
     return es.load_model(LAW).at_points()  # type: ignore[attr-defined]
 
 
