@@ -103,10 +103,10 @@ def thin_page(page: Page, most: int = MOST_IN_PAGE) -> Page:
         cap = max(cap // 2, TIGHTEST)
         thin = _with(thin, cap)
     pairs = zip(page.sections, thin.sections, strict=True)
-    return replace(thin, sections=tuple(_told(before, after) for before, after in pairs))
+    return replace(thin, sections=tuple(_with_note(before, after) for before, after in pairs))
 
 
-def _told(before: Section, after: Section) -> Section:
+def _with_note(before: Section, after: Section) -> Section:
     """The thinned section, which says so where a curve has lost samples."""
     if _samples(before) == _samples(after) or THINNED in before.text:
         return after
@@ -128,12 +128,12 @@ def _section(section: Section, cap: int) -> Section:
 
 def thin_element(element: S, cap: int = MOST_POINTS) -> S:
     """What there is to see with as many samples as are drawn, at most `cap` of one curve."""
-    thin: ViewElement = _shown(element, cap)
+    thin: ViewElement = _thinned(element, cap)
     assert isinstance(thin, type(element))
     return thin
 
 
-def _shown(element: ViewElement, cap: int) -> ViewElement:
+def _thinned(element: ViewElement, cap: int) -> ViewElement:
     if isinstance(element, Curves):
         most = min(points_of_curve(element.panels), cap)
         return replace(element, panels=tuple(_panel(p, most) for p in element.panels))

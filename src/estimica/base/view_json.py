@@ -54,7 +54,7 @@ def page_from_json(content: Mapping[str, Any]) -> show.Page:
 
 def _encoded(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {f.name: _encoded(getattr(value, f.name)) for f in fields(value) if _told(value, f)}
+        kept = {f.name: _encoded(getattr(value, f.name)) for f in fields(value) if _given(value, f)}
         return {"kind": type(value).__name__, **kept}
     if isinstance(value, np.ndarray):
         return _array(value)
@@ -63,7 +63,7 @@ def _encoded(value: Any) -> Any:
     return _cell(value)
 
 
-def _told(value: Any, field: Field[Any]) -> bool:
+def _given(value: Any, field: Field[Any]) -> bool:
     """Whether a field says anything: not where it is as it is anyway."""
     if field.default is MISSING:
         return True

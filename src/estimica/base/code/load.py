@@ -71,7 +71,8 @@ def _run(code: TrustedCode) -> LoadedCode:
         raise CodeRefusedError(f"'{code.spelt}' cannot be read: {error}") from None
     except SyntaxError as error:
         name = Path(error.filename or file).name
-        raise CodeFailedError(f"'{name}', line {error.lineno}: {error.msg}") from None
+        line = f", line {error.lineno}" if error.lineno else ""  # none for a wrong encoding
+        raise CodeFailedError(f"'{name}'{line}: {error.msg}") from None
     except Exception as error:  # the user's code may raise anything
         raise CodeFailedError(
             f"'{file}' raised {type(error).__name__} while it was read: {error}"

@@ -1,6 +1,6 @@
 """TrustedCode: a Python file of a study with all that it imports from beside it, read once.
 
-Its bytes are read here, hashed here and run from here (`user_code.run_code`): what was agreed to,
+Its bytes are read here, hashed here and run from here (`run.run_code`): what was agreed to,
 what is listed and what runs are one value. It is sent to other processes as it is.
 """
 

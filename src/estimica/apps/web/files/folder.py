@@ -14,6 +14,7 @@ from urllib.parse import quote
 from estimica.apps.web.files.upload import IncomingUpload, require_type
 from estimica.base.errors import WebError
 from estimica.base.files.read import open_file
+from estimica.base.visible import visible_line
 
 DEPTH = 6  # folders below the served one that lists look into
 ENTRIES = 20_000  # files and folders that one list looks at
@@ -325,5 +326,4 @@ def safe_new_name(name: str) -> tuple[str, ...]:
 
 def refused(name: str, why: str) -> WebError:
     """The error about a name; what cannot be printed is shown as its code."""
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
-    return WebError("G010", f"'{shown}' is not a name of a file here: {why}")
+    return WebError("G010", f"'{visible_line(name)}' is not a name of a file here: {why}")
