@@ -12,7 +12,8 @@ import numpy.typing as npt
 from estimica.base.arrays import Vector
 from estimica.compiled.hybrid import HybridSystem
 from estimica.compiled.kernel import Kernel, build_kernel
-from estimica.simulate.engine.run import Options, Pieces, Run, RunStart, integrate
+from estimica.simulate.engine.options import Options, Pieces
+from estimica.simulate.engine.run import Run, RunStart, integrate
 
 t = ca.SX.sym("t")
 

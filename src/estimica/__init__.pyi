@@ -55,7 +55,7 @@ from .optimise.optimum.result import Optimised as Optimised
 from .optimise.optimum.run import optimise as optimise
 from .optimise.pareto.result import Front as Front
 from .optimise.pareto.run import pareto as pareto
-from .simulate.engine.run import Options as Options
+from .simulate.engine.options import Options as Options
 from .simulate.formula import formula_model as formula_model
 from .simulate.function.model import function_model as function_model
 from .simulate.linear.constructors import state_space as state_space

@@ -13,7 +13,7 @@ import pytest
 from scipy.signal import lfilter
 
 import estimica as es
-from estimica.simulate.function.differences import CentralDifferences
+from estimica.simulate.function.derivatives import CentralDifferences
 from estimica.simulate.function.model import FunctionModel, function_model_of_file
 
 T = np.arange(300) * 0.1

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.formula import formula_model
 from estimica.simulate.load import load_model
 from estimica.simulate.modelica.model import ModelicaModel

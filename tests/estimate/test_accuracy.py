@@ -19,7 +19,7 @@ from tests.estimate.problems import (
 
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.load import load_model
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma
 from estimica.study.estimation import Estimation, Solver

@@ -18,7 +18,7 @@ from estimica.base.errors import FitError, ReportError, WriteError
 from estimica.base.result import finite
 from estimica.base.text import rounded
 from estimica.estimate.fit.pictures import KINDS, picture
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.formula import formula_model
 
 EXACT = Options(rtol=1e-11, atol=1e-12)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from estimica.estimate.fit.result import Fit
 from estimica.estimate.run.fit import fit
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.load import load_model
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case

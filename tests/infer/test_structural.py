@@ -22,7 +22,7 @@ from estimica.infer.identifiability.structural.probe import SimulationProbe
 from estimica.infer.identifiability.structural.run import Structural, structural
 from estimica.infer.identifiability.structural.series import Loop
 from estimica.infer.identifiability.structural.taylor import Experiment, TaylorModel
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.load import load_model
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.study.case import Case

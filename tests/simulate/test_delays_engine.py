@@ -9,7 +9,7 @@ from tests.engine_models import Problem, errors
 
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine import status
-from estimica.simulate.engine.run import Options, Pieces
+from estimica.simulate.engine.options import Options, Pieces
 
 
 @pytest.mark.parametrize("problem", [models.delayed_decay(), models.delayed_input()])

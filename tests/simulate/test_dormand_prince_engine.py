@@ -11,7 +11,8 @@ from tests import engine_models as models
 from tests.engine_models import HybridSystem, Problem, errors, sym, t, witness
 
 from estimica.simulate.engine import status
-from estimica.simulate.engine.run import Options, Pieces, integrate
+from estimica.simulate.engine.options import Options, Pieces
+from estimica.simulate.engine.run import integrate
 
 FINE = Options(rtol=1e-8, atol=1e-10)
 

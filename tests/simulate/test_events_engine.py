@@ -8,7 +8,7 @@ from tests import engine_models as models
 from tests.engine_models import Problem, errors
 
 from estimica.simulate.engine import status
-from estimica.simulate.engine.run import Options, Pieces
+from estimica.simulate.engine.options import Options, Pieces
 
 CASES = {
     "ball": models.ball(),

@@ -14,8 +14,7 @@ from tests.fmus.build import HERE, builder, built
 
 import estimica as es
 from estimica.base.errors import FitError, ModelError
-from estimica.simulate.fmu.communication import communication_points
-from estimica.simulate.fmu.model import FmuModel
+from estimica.simulate.fmu.model import FmuModel, communication_points
 
 pytest.importorskip("fmpy")
 pytestmark = pytest.mark.skipif(not builder.compiler(), reason="no C compiler")

@@ -11,7 +11,7 @@ import pytest
 from estimica.base.errors import SourceError, UnsupportedError
 from estimica.flat.modelica_text import write_class
 from estimica.flat.system import FlatSystem
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.load import load_model
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.source.sbml.document import parse_document

@@ -32,7 +32,7 @@ from estimica.estimate.objective.total_least_squares import (
     with_inputs,
 )
 from estimica.estimate.unknowns import Unknown, Unknowns, typical_size
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.study.case import StartValue
 from estimica.study.check.data import check_noise
 from estimica.study.check.names import formula_problems

@@ -12,6 +12,7 @@ from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal, as_signal
 from estimica.base.suggest import did_you_mean
+from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.formulas import (
     FormulaInputResponse,
     FormulaProgram,
@@ -93,36 +94,25 @@ class FormulaModel(Model):
         """The names given to the formulas."""
         return tuple(self.formulas)
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Any = None,
-    ) -> FormulaResponse:
-        """The points `times` (their numbers), to be evaluated at many values of the tuners `wrt`.
+    def respond(self, experiment: Experiment) -> FormulaResponse:
+        """The points `times` (their numbers), to be evaluated at many values of the tuners.
 
         `inputs` are numbers, arrays of one value for each point, or signals that have a sample at
         each point.
         """
-        points = np.atleast_1d(np.asarray(times, np.float64))
+        points = np.atleast_1d(np.asarray(experiment.times, np.float64))
         if not points.size:
             raise ModelError("M088", "no points; a formula needs at least one")
-        if start:
-            raise ModelError(
-                "M077", f"a formula has no state '{next(iter(start))}'; leave start= out"
-            )
-        names = self._known(outputs, self.output_names(), "output") or self.output_names()
-        tuners = self._known(wrt, self.parameter_names, "parameter")
-        set_values = {n: _finite(n, v) for n, v in (parameters or {}).items()}
+        if experiment.start:
+            state = next(iter(experiment.start))
+            raise ModelError("M077", f"a formula has no state '{state}'; leave start= out")
+        names = self._known(experiment.outputs, self.output_names(), "output")
+        names = names or self.output_names()
+        tuners = self._known(experiment.wrt, self.parameter_names, "parameter")
+        set_values = {n: _finite(n, v) for n, v in experiment.parameters.items()}
         self._known(list(set_values), self.parameter_names, "parameter")
         self._require_values(names, set_values, tuners)
-        values = self._inputs(inputs or {}, points)
+        values = self._inputs(experiment.inputs, points)
         vector = tuple(n for n, v in values.items() if isinstance(v, np.ndarray))
         key = (names, tuners, vector)
         if key not in self._plans:

@@ -25,6 +25,8 @@ from estimica.simulate.roots import newton
 from estimica.simulate.roots.search import NESTED, SEARCHED, RootResult, RootSearch, unknowns_of
 
 Given = tuple[Vector, float, Vector, Vector]  # constants, time, inputs, modes
+#: modes follow from the values and these from the modes: a chain of so many relations may settle
+#: one after the other (chosen); what goes round in a circle is told as such
 MODE_ROUNDS = 30
 
 
@@ -235,6 +237,7 @@ class Initialiser:
         defaults = np.where(np.isnan(self.tuning.defaults), 1.0, self.tuning.defaults)
         P, x, _ = self.tuning.prepare(defaults)
         P = np.where(np.abs(P) < 1e300, P, 1.0)[: e.P.shape[0]]  # NaN too
+        # near the start the equations are those that matter; far off they are less degenerate
         for spread in (1e-3, 1e-2, 0.1, 1.0, 1.0):
             near = [spread * rng.uniform(0.3, 1.7, n) for n in sizes]
             base = [x, x, np.zeros(sizes[2]), np.zeros(sizes[3])]
@@ -454,6 +457,7 @@ def _rank(matrix: Vector) -> int:
     if not matrix.size:
         return 0
     scaled = matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-300)
+    # rows are scaled to 1: what is below 1e-9 is a difference of equal terms, not a coefficient
     return int(np.linalg.matrix_rank(scaled, tol=1e-9))
 
 

@@ -13,7 +13,7 @@ from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.signals import Hold, Signal, as_signal
 from estimica.base.suggest import did_you_mean
-from estimica.simulate.engine.run import Pieces
+from estimica.simulate.engine.options import Pieces
 
 _NO_SLOPES: Mapping[str, str] = {}
 

@@ -19,7 +19,8 @@ from estimica.compiled.kernel import Kernel, build_kernel
 from estimica.compiled.tuning import Constant, Tuning, find_constant, require_tunable, tune
 from estimica.flat.system import Variable
 from estimica.simulate.engine import run as engine
-from estimica.simulate.engine.run import Options, Pieces, Run, integrate
+from estimica.simulate.engine.options import Options, Pieces
+from estimica.simulate.engine.run import Run, integrate
 from estimica.simulate.initial import Initialiser
 
 

@@ -1,4 +1,4 @@
-"""SimulatedModel: what every model over time offers once it has a response."""
+"""TimedModel: what every model over time offers once it has a response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.suggest import did_you_mean
-from estimica.compiled.model.interface import Evaluation, Model
+from estimica.compiled.experiment import Experiment
+from estimica.compiled.model.interface import Model
 from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
 
 Numbers = Mapping[str, float]
@@ -30,13 +31,23 @@ class TimedModel(Model):
         begin: float | None = None,
         options: Any = None,
     ) -> Trajectory:
-        """Sample the outputs at `times`; as for a Modelica model."""
+        """Simulate and sample the outputs (or any variables) at `times`.
+
+        Where signals have stamps of their own, `times` maps each name to its stamps; the
+        trajectory stands at all of them, with NaN (not sampled) where a signal has none.
+        `inputs` maps names to a number, (times, values), a pandas Series, or
+        {"time", "value", "hold"}; `parameters` and `start` override values of this run. The run
+        begins at `begin`, the first output time by default.
+        """
         stamps, names = sampling(times, outputs)
-        response = self.response(
-            stamps, inputs, parameters, start, outputs=names, begin=begin, options=options
+        response = self.respond(
+            Experiment(
+                stamps, inputs or {}, parameters or {}, start or {}, names, (), begin, options
+            )
         )
-        run = self._required(response.at())
-        return self._trajectory(response.times, run, names).at_own_stamps(times)
+        run = response.at()
+        self.require(run, response)
+        return self._trajectory(response, run, names).at_own_stamps(times)
 
     def sensitivities(
         self,
@@ -50,33 +61,37 @@ class TimedModel(Model):
         begin: float | None = None,
         options: Any = None,
     ) -> Sensitivities:
-        """Like `simulate`, with the derivatives with respect to parameters."""
+        """Like `simulate`, with the derivatives with respect to parameters and start values.
+
+        A state's name in `wrt` means its start value.
+        """
         if not wrt:
             raise ModelError("M037", "wrt is empty; name at least one parameter or state")
         stamps, names = sampling(times, outputs)
-        response = self.response(
-            stamps, inputs, parameters, start, outputs=names, wrt=wrt, begin=begin, options=options
+        response = self.respond(
+            Experiment(
+                stamps, inputs or {}, parameters or {}, start or {}, names, wrt, begin, options
+            )
         )
-        run = self._required(response.at())
-        plain = self._trajectory(response.times, run, names)
+        run = response.at()
+        self.require(run, response)
+        plain = self._trajectory(response, run, names)
         return Sensitivities.of(plain, run.YS, tuple(wrt), response.tuners).at_own_stamps(times)
 
-    def _required(self, run: Evaluation) -> Evaluation:
+    def require(self, run: Any, response: Any) -> None:
+        """Raise for a run that ended early."""
         if not run.ok:
             raise SimulationError("R004", f"'{self.name}': {run.text}")
-        return run
 
-    def _trajectory(
-        self, times: Vector, run: Evaluation, names: Sequence[str] | None
-    ) -> Trajectory:
-        shown = tuple(names if names is not None else self.output_names())
-        return Trajectory(self.name, times, shown, run.Y)
+    def _trajectory(self, response: Any, run: Any, names: Sequence[str] | None) -> Trajectory:
+        outputs = tuple(names if names is not None else self.output_names())
+        return Trajectory(self.name, response.times, outputs, run.Y)
 
 
-def experiment_times(times: Sequence[float] | Vector, begin: float | None) -> tuple[Vector, float]:
+def experiment_times(experiment: Experiment) -> tuple[Vector, float]:
     """The samples and the beginning of a run, checked."""
-    grid = check_times(times)
-    begun = float(grid[0]) if begin is None else float(begin)
+    grid = check_times(experiment.times)
+    begun = float(grid[0]) if experiment.begin is None else float(experiment.begin)
     if begun > grid[0]:
         raise ModelError("M036", f"begin {begun:g} is after the first output time {grid[0]:g}")
     return grid, begun

@@ -40,6 +40,7 @@ def cache_folder() -> Path:
 
 def key_of(*parts: object) -> str:
     """A name for an entry that depends on `parts` and on the versions of all that made it."""
+
     rooms = Path(__file__).parent, Path(flat.__file__).parent
     # the code of this room also says which version of the compiler is used
     versions = (FORMAT, code_version(*rooms))

@@ -21,7 +21,7 @@ from estimica.study.fields.kinds import (
 )
 
 if TYPE_CHECKING:
-    from estimica.simulate.engine.run import Options
+    from estimica.simulate.engine.options import Options
 
 Loss = Literal["squared", "huber", "soft-l1", "cauchy"]
 Method = Literal["levenberg-marquardt", "gauss-newton", "steepest-descent"]
@@ -104,7 +104,7 @@ class Solver:
     @property
     def options(self) -> Options:
         """The same as a simulation takes it."""
-        from estimica.simulate.engine.run import Options
+        from estimica.simulate.engine.options import Options
 
         return Options(
             rtol=self.rtol,

@@ -94,7 +94,7 @@ def _written_out(given: object) -> object:
 
 
 def _is_control(given: object) -> bool:
-    from estimica.simulate.linear.control import is_state_space, is_transfer_function
+    from estimica.simulate.linear.constructors import is_state_space, is_transfer_function
 
     return is_state_space(given) or is_transfer_function(given)
 

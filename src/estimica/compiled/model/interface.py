@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity, as_table
+from estimica.compiled.experiment import Experiment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +83,9 @@ class Model(ABC):
         """Names of the declared outputs."""
 
     @abstractmethod
+    def respond(self, experiment: Experiment) -> ModelResponse:
+        """An experiment set up once, to be evaluated at many values of its tuners."""
+
     def response(
         self,
         times: Sequence[float] | Vector,
@@ -95,6 +99,11 @@ class Model(ABC):
         options: Any = None,
     ) -> ModelResponse:
         """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
+        return self.respond(
+            Experiment(
+                times, inputs or {}, parameters or {}, start or {}, outputs, wrt, begin, options
+            )
+        )
 
     def frequency_experiment(
         self,

@@ -13,8 +13,8 @@ from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import as_signal
-from estimica.compiled.model.formula_chain import FormulaChain
-from estimica.compiled.model.formulas import FormulaRun
+from estimica.compiled.experiment import Experiment
+from estimica.compiled.model.formulas import FormulaChain, FormulaRun
 from estimica.compiled.model.interface import (
     Evaluation,
     InputResponse,
@@ -73,32 +73,21 @@ class ObservedModel(Model):
         """As the model."""
         return self.model.communication
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Any = None,
-    ) -> ModelResponse:
-        """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
-        layout = self._layout(outputs, wrt, parameters or {})
-        respond = self.model.response(
-            times,
-            inputs,
-            layout.inner(parameters or {}),
-            start,
-            outputs=layout.variables,
-            wrt=layout.tuned,
-            begin=begin,
-            options=_inner_options(options, layout),
+    def respond(self, experiment: Experiment) -> ModelResponse:
+        """The model's own response, and the formulas over it."""
+        e = experiment
+        layout = self._layout(e.outputs, e.wrt, e.parameters)
+        inner = self.model.respond(
+            replace(
+                e,
+                parameters=layout.inner(e.parameters),
+                outputs=layout.variables,
+                wrt=layout.tuned,
+                options=_inner_options(e.options, layout),
+            )
         )
-        known = {**layout.known, **_signals(layout.inputs, inputs or {}, respond.times)}
-        return ObservedResponse(respond, layout, known, self.has_time)
+        known = {**layout.known, **_signals(layout.inputs, e.inputs, inner.times)}
+        return ObservedResponse(inner, layout, known, self.has_time)
 
     def frequency_experiment(
         self,

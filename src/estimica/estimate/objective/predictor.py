@@ -12,7 +12,7 @@ from estimica.base.arrays import Indices, Vector
 from estimica.base.errors import SimulationError
 from estimica.compiled.model.interface import Evaluation, Model, ModelResponse
 from estimica.estimate.objective.parameter_map import ParameterMap
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.failure import failure_text
 from estimica.source.formula import Formula
 from estimica.study.record.noise import SigmaFormula

@@ -17,7 +17,7 @@ from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.objective.parameter_map import ParameterMap
 from estimica.estimate.objective.predictor import CasePredictor, Prediction, UnknownIndex, split
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.study.estimation import Estimation
 from estimica.study.record.samples import Record
 

@@ -24,7 +24,8 @@ from estimica.estimate.setup import Setup
 from estimica.flat import expression as ex
 from estimica.flat.modelica_text import write_expression
 from estimica.simulate.engine import run as engine
-from estimica.simulate.engine.run import Pieces, integrate
+from estimica.simulate.engine.options import Pieces
+from estimica.simulate.engine.run import integrate
 from estimica.simulate.failure import failure_text
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.modelica.model import ModelicaModel

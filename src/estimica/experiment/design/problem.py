@@ -20,7 +20,7 @@ from estimica.estimate.setup import parameter_map_of, prepare
 from estimica.estimate.unknowns import Unknown
 from estimica.experiment.signals import make
 from estimica.experiment.signals import times as stamps
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.study.case import Case
 from estimica.study.formulas import tuners_of_noise, without_noise_tuners
 from estimica.study.record.samples import Record

@@ -17,7 +17,7 @@ from estimica.estimate.setup import parameter_map_of
 from estimica.optimise.criteria.experiments import bare_case, experiment_of
 from estimica.optimise.criteria.signals import SignalFormula, numbers, sampled
 from estimica.optimise.criteria.trajectory import Experiment
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.study.criterion import Indicator
 from estimica.study.study import Study
 

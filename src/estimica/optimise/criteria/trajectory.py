@@ -32,7 +32,8 @@ from estimica.optimise.criteria.smooth_constraint import (
     PeakConstraint,
 )
 from estimica.optimise.criteria.value_with_gradient import ValueWithGradient
-from estimica.simulate.engine.run import Options, Run
+from estimica.simulate.engine.options import Options
+from estimica.simulate.engine.run import Run
 from estimica.study.criterion import Criterion
 
 RESOLVED = 1e-8  # of a signal's range: what its last coefficients may be

@@ -12,7 +12,21 @@ from estimica.simulate.engine.linear_algebra import factor, solve
 from estimica.simulate.engine.units import Unit, engine_function, part
 
 Vector = Any
-NEWTON_LIMIT = 30
+#: from the point before, few rounds lead to the next one; thirty (chosen) leave room for ten
+#: halvings, to a thousandth of a step, where the full one leaves the domain
+NEWTON_LIMIT, HALVING_LIMIT = 30, 10
+#: a relative step this small was the last one: Newton's method squares the error. The absolute part
+#: keeps unknowns that are zero from being asked for digits
+ENOUGH = 1e-9
+#: beside the largest unknown a step this small is rounding
+ROUNDED = 1e-14
+#: the step that would follow is about size^2/before where convergence is quadratic; only below
+#: QUADRATIC is it believed to be, and only a hundredth of ENOUGH lets it be left out
+QUADRATIC, FORESEEN = 1e-3, 1e-11
+#: rounds of a projection (the point is off by a local error, so that two would do) and the relative
+#: move at which it ends, which is rounding; moves of states near zero are compared with
+#: PROJECTED_SIZE
+PROJECTIONS, PROJECTED, PROJECTED_SIZE = 4, 1e-14, 1e-6
 FAILED, SINGULAR = 1, 2
 
 
@@ -60,7 +74,7 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
         total = 0.0
         for k in range(nz):
             total += residual[k]
-        if not np.isfinite(total) and iteration > 0 and halvings < 10:
+        if not np.isfinite(total) and iteration > 0 and halvings < HALVING_LIMIT:
             halvings += 1
             for k in range(nz):
                 step[k] *= 0.5
@@ -75,11 +89,11 @@ def solve_algebraic(iw: Vector, rw: Vector) -> int:
         size, largest, longest = 0.0, 0.0, 0.0
         for k in range(nz):
             z[k] -= step[k]
-            size = max(size, abs(step[k]) / (abs(z[k]) + 1e-9))
+            size = max(size, abs(step[k]) / (abs(z[k]) + ENOUGH))
             largest, longest = max(largest, abs(z[k])), max(longest, abs(step[k]))
-        if iw[at.LINEAR_Z] or size <= 1e-9 or longest <= 1e-14 * largest:
+        if iw[at.LINEAR_Z] or size <= ENOUGH or longest <= ROUNDED * largest:
             return 0
-        if iteration > 0 and size < 1e-3 and size * size <= 1e-11 * before:
+        if iteration > 0 and size < QUADRATIC and size * size <= FORESEEN * before:
             return 0
         before = size
     return blame_residual(iw, rw, FAILED)
@@ -138,11 +152,11 @@ def project(iw: Vector, rw: Vector, t: float, w: int) -> None:
     iw[at.X] = iw[at.BASE] + 8 * w
     iw[at.S] = iw[at.X] + 8 * nx
     x, c = part(rw, w), part(rw, iw[at.O_C])
-    for _ in range(4):
+    for _ in range(PROJECTIONS):
         set_result(iw, 0, iw[at.O_C])
         set_result(iw, 1, iw[at.O_CX])
         call(iw, at.CONSTRAINT)
-        if least_move(iw, rw, c, 1, x) <= 1e-14:
+        if least_move(iw, rw, c, 1, x) <= PROJECTED:
             break
     if m:
         sens = part(rw, iw[at.O_CS])
@@ -163,7 +177,8 @@ def least_move(iw: Vector, rw: Vector, c: Vector, m: int, x: Vector) -> float:
             for k in range(nx):
                 total += jacobian[i * nx + k] * jacobian[j * nx + k]
             gram[i * nc + j] = total
-    for i in range(nc):  # keeps repeated constraints solvable
+    # a diagonal larger by rounding keeps repeated constraints solvable, and empty ones
+    for i in range(nc):
         gram[i * nc + i] = gram[i * nc + i] * (1.0 + 1e-13) + 1e-300
     if factor(gram, pivot, nc):
         return 0.0
@@ -176,7 +191,7 @@ def least_move(iw: Vector, rw: Vector, c: Vector, m: int, x: Vector) -> float:
                 move += jacobian[i * nx + k] * c[i * m + j]
             if np.isfinite(move):
                 x[k * m + j] -= move
-                size = max(size, abs(move) / (abs(x[k * m + j]) + 1e-6))
+                size = max(size, abs(move) / (abs(x[k * m + j]) + PROJECTED_SIZE))
     return size
 
 

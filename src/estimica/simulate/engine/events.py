@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.dense_output import dense
+from estimica.simulate.engine.dormand_prince import dense
 from estimica.simulate.engine.evaluation import (  # fmt: skip
     call,
     derivative,
@@ -22,8 +22,22 @@ from estimica.simulate.engine.status import ALGEBRAIC, CHATTERING, DONE, EVENT_I
 from estimica.simulate.engine.units import Unit, call_unit, engine_function
 
 Vector = Any
-SAMPLES = 4  # zero functions are looked at so often within a step
+#: zero functions are looked at so often within a step: the dense output is of degree four, so that
+#: a zero function that is linear in the states can turn about three times
+SAMPLES = 4
+#: rounds of the event iteration, sweeps of the discrete equations in a round, and how often
+#: relations may take another side at one instant. Chosen: chains of `when` clauses need one round
+#: or sweep a link, and nobody writes chains of 60; relations that take turns a dozen times go on
 OUTER_LIMIT, SWEEP_LIMIT, FLIP_LIMIT = 100, 60, 12
+#: a root is bracketed to this part of the step: some roundings above what a double resolves, since
+#: a Newton correction at the end of a step taken to it follows
+BRACKET = 1e-13
+#: after an event a relation whose zero function moves so much slower than before it rests on its
+#: surface, as a body that sticks: what is left of its slope is rounding
+AT_REST = 1e-10
+#: ... and where the slope before was rounding itself, this much of it is meant: the slope after
+#: must then be 1e3 (ROUNDING_SLOPE times AT_REST) times as large to count
+ROUNDING_SLOPE = 1e13
 FREE = -1.0  # a relation that is not held
 
 
@@ -63,7 +77,7 @@ def root(iw: Vector, rw: Vector, t: float, h: float, i: int, low: float, high: f
     g_low = side_at(iw, rw, t, h, low, i)
     if not g_low > 0.0:  # it starts on the surface: look for a point off it
         start, width = low, high - low
-        for _ in range(50):
+        for _ in range(50):  # 2^-50 is the last digit of a fraction of the step
             width *= 0.5
             g_low = side_at(iw, rw, t, h, start + width, i)
             if g_low > 0.0:
@@ -73,7 +87,7 @@ def root(iw: Vector, rw: Vector, t: float, h: float, i: int, low: float, high: f
         if not g_low > 0.0:
             return start
     last = 0
-    for _ in range(80):
+    for _ in range(80):  # more than bisection alone would need to BRACKET (44)
         middle = (low * g_high - high * g_low) / (g_high - g_low)
         if not low < middle < high:
             middle = 0.5 * (low + high)
@@ -88,7 +102,7 @@ def root(iw: Vector, rw: Vector, t: float, h: float, i: int, low: float, high: f
             if last == -1:
                 g_high *= 0.5
             last = -1
-        if high - low < 1e-13 or g == 0.0:
+        if high - low < BRACKET or g == 0.0:
             break
     return high
 
@@ -213,12 +227,14 @@ def before(iw: Vector, rw: Vector, t: float, blur: float, cause: int) -> int:
         slack = abs(slope) * blur
         hold = FREE
         if i == cause:
-            slack = max(slack, 4.0 * abs(g))
+            slack = max(slack, 4.0 * abs(g))  # what the location has left, and as much again
         if i == cause or (abs(g) <= slack and (slope < 0.0) == true and slope != 0.0):
             hold = 0.0 if true else 1.0
         rw[iw[at.O_SLACK] + i] = slack
         rw[iw[at.O_TRIGGERED] + i] = hold
-        rw[iw[at.O_ZERO_LOW] + i] = 1e13 * abs(slope) if bent and i == cause else abs(slope)
+        rw[iw[at.O_ZERO_LOW] + i] = (
+            ROUNDING_SLOPE * abs(slope) if bent and i == cause else abs(slope)
+        )
     return DONE
 
 
@@ -343,7 +359,7 @@ def leave_surfaces(iw: Vector, rw: Vector, t: float, blur: float) -> int:
             continue
         rw[iw[at.O_SLACK] + i] = slack
         mode = rw[iw[at.O_D] + i]
-        if abs(slope) > 1e-10 * rw[iw[at.O_ZERO_LOW] + i]:
+        if abs(slope) > AT_REST * rw[iw[at.O_ZERO_LOW] + i]:
             wanted = 1.0 if slope > 0.0 else 0.0
         elif g == 0.0 and rw[iw[at.O_TRIGGERED] + i] == FREE:
             wanted = 0.0 if iw[iw[at.I_STRICT] + i] else 1.0

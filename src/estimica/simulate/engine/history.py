@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.dense_output import dense
+from estimica.simulate.engine.dormand_prince import dense
 from estimica.simulate.engine.evaluation import call, set_result, settle_unknowns
 from estimica.simulate.engine.status import ALGEBRAIC, DELAY_NOT_POSITIVE, DONE, HISTORY_FULL
 from estimica.simulate.engine.units import Unit, engine_function
@@ -214,6 +214,8 @@ def add_breaks(iw: Vector, rw: Vector, t: float, generation: int) -> int:
             largest = iw[at.O_Q_MAX] + i
             rw[largest] = max(rw[largest], size)
             change = abs(rw[after + i] - rw[before + i])
+            # a change below the digits that iterations leave (1e-10), or below rounding beside the
+            # largest value there was (1e-13), is no jump: at most the slope has changed
             kind = 0 if change > 1e-10 * size + 1e-13 * rw[largest] else 1
         if add_break(iw, rw, t + rw[iw[at.O_TAU] + i], i, kind):
             return HISTORY_FULL

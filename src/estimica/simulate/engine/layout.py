@@ -83,5 +83,6 @@ AT_STATE, AT_TIME, AT_INPUT, AT_DELAY = range(4)
 EVENT_LOCATE, EVENT_POLISH, EVENT_BEFORE, EVENT_SETTLE, EVENT_NEXT = range(5)
 PAST_LOOK_UP, PAST_RECORD, PAST_BEGIN, PAST_BEFORE, PAST_ADD, PAST_TAKE = range(6)
 STIFF_STEP, STIFF_DENSE, STIFF_NORM, STIFF_CORRECT = range(4)
-# a relation that changes so often in quick succession does so without end
+# a relation that changes so often in quick succession does so without end (chosen: a contact that
+# bounces twice within a sliver of the run is still resolved)
 QUICK_LIMIT = 3

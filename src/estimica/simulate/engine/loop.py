@@ -9,7 +9,7 @@ import numpy as np
 
 from estimica.simulate.engine import dormand_prince as explicit
 from estimica.simulate.engine import layout as at
-from estimica.simulate.engine.dense_output import dense
+from estimica.simulate.engine.dormand_prince import dense
 from estimica.simulate.engine.evaluation import call, derivative, set_result, settle_unknowns
 from estimica.simulate.engine.status import (  # fmt: skip
     ACCUMULATION,
@@ -28,7 +28,28 @@ from estimica.simulate.engine.units import Unit, call_unit, engine_function, rea
 
 Vector = Any
 EPS = 2.220446049250313e-16
-CAUTIOUS = -9.210340371976182  # log(1e-4): what the step control remembers where there is nothing
+#: log(1e-4): what the step control remembers where there is nothing; FACOLD of Hairer's DOPRI5
+CAUTIOUS = -9.210340371976182
+#: the step control of Hairer's DOPRI5 (Hairer, Norsett, Wanner, Solving ODEs I, 1993, II.4 and
+#: IV.2), a PI control after Gustafsson (1991): the next step is longer by
+#: SAFETY error^-(1/5 - 3/4 BETA) last_error^BETA, between SHRINK and GROW
+SAFETY, BETA, SHRINK, GROW = 0.9, 0.04, 0.2, 10.0
+EXPONENT = 0.17  # 1/5 - 3/4 BETA
+#: an error of zero has no logarithm; below this the growth has reached its limit anyway
+#: (0.9 exp(0.17 log 1e10 + 0.04 log 1e-4) = 31)
+LEAST_ERROR = 1e-10
+#: the local error of the stiff method counts so many times, since its estimate is sharper than that
+#: of the explicit pair, which overrates. Measured on a decay, an oscillator, a pendulum, van der
+#: Pol and Lotka-Volterra at rtol 1e-4 ... 1e-8: with the factor the error of a run is 0.01 to 3.6
+#: times that of the explicit method; without it up to nine
+STIFF_ERROR = 2.5
+NEVER = 1e300
+#: two instants closer than this are one: some roundings of the time itself, or this part of the run
+#: (chosen: far above the error of a located event, 1e-13 of a step, and below any step in earnest)
+SAME_ROUNDINGS, SAME_PART = 8.0, 1e-12
+#: changes of one relation closer than this part of the run are counted towards an accumulation.
+#: Chosen: a bouncing ball is stopped when its jumps have shrunk to a hundred-millionth of the run
+ACCUMULATION_PART = 1e-8
 
 
 @engine_function
@@ -86,7 +107,11 @@ def blame_derivative(iw: Vector, rw: Vector, t: float) -> bool:
 
 @engine_function
 def first_step(iw: Vector, rw: Vector, t: float, limit: float) -> float:
-    """Hairer's guess of the first step, from the sizes of x, x' and x''."""
+    """Hairer's guess of the first step, from the sizes of x, x' and x''.
+
+    Hairer, Norsett, Wanner, Solving ODEs I (1993), II.4: all numbers are theirs, but for the
+    thousandth of the step where the model cannot be evaluated after it, which is chosen.
+    """
     nx = iw[at.NX]
     if nx == 0:
         return limit
@@ -234,7 +259,7 @@ def accumulates(iw: Vector, rw: Vector, t: float, relation: int) -> bool:
     """Whether this relation has changed again and again within a sliver of the run."""
     last = iw[at.O_WINDOW] + relation
     quick = last + iw[at.NG]
-    soon = t - rw[last] < 1e-8 * rw[iw[at.O_SETTING] + at.SPAN]
+    soon = t - rw[last] < ACCUMULATION_PART * rw[iw[at.O_SETTING] + at.SPAN]
     rw[quick] = rw[quick] + 1.0 if soon else 0.0
     rw[last] = t
     return rw[quick] >= at.QUICK_LIMIT
@@ -243,7 +268,7 @@ def accumulates(iw: Vector, rw: Vector, t: float, relation: int) -> bool:
 @engine_function
 def break_time(iw: Vector, rw: Vector) -> float:
     """When the next jump comes through a delay."""
-    return rw[iw[at.O_BREAKS]] if iw[at.BREAK_COUNT] > 0 else 1e300
+    return rw[iw[at.O_BREAKS]] if iw[at.BREAK_COUNT] > 0 else NEVER
 
 
 @engine_function
@@ -292,7 +317,7 @@ def arrive(iw: Vector, rw: Vector, cause: int) -> int:
     """What is due at the present time: input jumps, instants, the relation `cause` (or -1)."""
     clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
     t = rw[clock + at.NOW]
-    blur = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
+    blur = max(SAME_ROUNDINGS * EPS * abs(t), SAME_PART * rw[setting + at.SPAN])
     rw[clock + at.BLUR] = blur
     if iw[at.NH] and break_time(iw, rw) <= t + blur:
         status = pass_delayed_jumps(iw, rw)
@@ -342,9 +367,9 @@ def trial(iw: Vector, rw: Vector, t: float, step: float, sens: bool) -> bool:
 @engine_function
 def error_of_trial(iw: Vector, rw: Vector, step: float) -> float:
     """The local error in units of the tolerance."""
-    if iw[at.STIFF]:  # the estimate is sharper than that of the explicit pair, which overrates
+    if iw[at.STIFF]:
         explicit.square_given_error(iw, rw)
-        return 2.5 * explicit.error_norm(iw, rw)
+        return STIFF_ERROR * explicit.error_norm(iw, rw)
     explicit.square_error(iw, rw, step)
     return explicit.error_norm(iw, rw)
 
@@ -368,7 +393,7 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
     limit, span, rejected = rw[setting + at.MAX_STEP], rw[setting + at.SPAN], False
     while True:
         step, arrival = min(h, limit), stop
-        if t + 1.01 * step >= stop:
+        if t + 1.01 * step >= stop:  # rather a step longer by a hundredth than a tiny one after it
             step = stop - t
         else:
             arrival = t + step
@@ -382,23 +407,28 @@ def take_step(iw: Vector, rw: Vector, stop: float) -> int:
             break
         restore_unknowns(iw, rw)
         iw[at.REJECTED] += 1
-        h = step / min(5.0, max(1.1, error**0.2 / 0.9)) if np.isfinite(error) else step * 0.1
+        # by the error's order, at least by a tenth (or the next trial fails as this one did) and
+        # at most to a fifth; where nothing is known, to a tenth (chosen)
+        shrink = min(1.0 / SHRINK, max(1.1, error**0.2 / SAFETY))
+        h = step / shrink if np.isfinite(error) else step * 0.1
         rejected = True
+        # the time would no longer move; the second limit is for runs that begin at zero
         if h < max(4.0 * EPS * abs(t), 1e-30 * span):
             rw[clock + at.NEXT_STEP] = h
             return collapsed(iw, rw, t, ok)
     iw[at.STEPS] += 1
-    size = np.log(max(error, 1e-10))
-    growth = 0.9 * np.exp(0.04 * rw[clock + at.LAST_ERROR] - 0.17 * size)
+    size = np.log(max(error, LEAST_ERROR))
+    growth = SAFETY * np.exp(BETA * rw[clock + at.LAST_ERROR] - EXPONENT * size)
     rw[clock + at.LAST_ERROR] = max(size, CAUTIOUS)
     rw[clock + at.TAKEN], rw[clock + at.ARRIVAL] = step, arrival
-    growth = min(10.0, max(0.2, growth))
+    growth = min(GROW, max(SHRINK, growth))
     following = step * (min(growth, 1.0) if rejected and iw[at.STIFF] else growth)
     if step < h:  # cut short by what lies ahead, which says little about the next step
         following = max(following, min(h, limit))
     rw[clock + at.NEXT_STEP] = following
     if iw[at.FRESH]:  # what did after this jump of the inputs will do after the next
         iw[at.FRESH] = 0
+        # growing by a tenth at most (chosen): a jump where it fails costs a rejected step
         rw[clock + at.AFTER_JUMP] = max(step, h) * min(max(growth, 1.0), 1.1)
     return DONE
 
@@ -416,7 +446,9 @@ def choose_method(iw: Vector, rw: Vector) -> int:
     if not iw[at.STIFF]:
         if iw[at.STIFF_COUNT] == 0 and iw[at.STEPS] % 4:  # a look at every fourth step will do
             return DONE
-        if explicit.stiffness(iw, rw, step) > 2.5:  # close to the boundary of stability, 3.3
+        # close to the boundary of stability, 3.3 on the negative axis; DOPRI5 tells its user at
+        # 3.25 after 15 signs, here it costs a change of method only and is done earlier (chosen)
+        if explicit.stiffness(iw, rw, step) > 2.5:
             iw[at.STIFF_COUNT] += 1
         else:
             iw[at.STIFF_COUNT] = max(0, iw[at.STIFF_COUNT] - 1)
@@ -425,6 +457,8 @@ def choose_method(iw: Vector, rw: Vector) -> int:
     if iw[at.NZ]:
         return DONE
     call_unit(iw[at.UNIT_STIFF], iw, rw, 0.0, 0.0, at.STIFF_NORM, 0)
+    # the norm bounds the eigenvalues: below 1 the explicit method is far from its boundary, 3.3;
+    # and 20 such steps (chosen) are more than a change of method costs
     calm = rw[iw[at.O_REPORT] + at.R_NORM] * rw[clock + at.NEXT_STEP] < 1.0
     iw[at.CALM_COUNT] = iw[at.CALM_COUNT] + 1 if calm else 0
     if iw[at.CALM_COUNT] >= 20:
@@ -454,7 +488,9 @@ def stop_at_event(iw: Vector, rw: Vector) -> int:
     if cause < 0:
         return -1
     shorter = rw[iw[at.O_REPORT] + at.R_ROOT] * step
-    for _ in range(6):  # the end of a step is more exact than a point within it
+    # the end of a step is more exact than a point within it. Newton's method begins at the
+    # root of the dense output, so that few rounds do; a tenth of the step is not a correction
+    for _ in range(6):
         if shorter <= 4.0 * EPS * abs(t) or not trial(iw, rw, t, shorter, False):
             break
         call_unit(iw[at.UNIT_EVENTS], iw, rw, t + shorter, 0.0, at.EVENT_POLISH, cause)
@@ -559,12 +595,12 @@ def start_run(iw: Vector, rw: Vector) -> int:
     clock, setting = iw[at.O_CLOCK], iw[at.O_SETTING]
     t = reals_at(iw[at.STARTS])[0]
     rw[clock + at.NOW] = t
-    rw[clock + at.BLUR] = max(8.0 * EPS * abs(t), 1e-12 * rw[setting + at.SPAN])
+    rw[clock + at.BLUR] = max(SAME_ROUNDINGS * EPS * abs(t), SAME_PART * rw[setting + at.SPAN])
     rw[clock + at.LAST_ERROR], rw[clock + at.AFTER_JUMP], iw[at.FRESH] = CAUTIOUS, 0.0, 0
     for i in range(iw[at.NG]):
-        rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -1e300, 0.0
+        rw[iw[at.O_WINDOW] + i], rw[iw[at.O_WINDOW] + iw[at.NG] + i] = -NEVER, 0.0
         rw[iw[at.O_SLACK] + i] = 0.0
-    rw[iw[at.O_REPORT] + at.R_INSTANT] = 1e300
+    rw[iw[at.O_REPORT] + at.R_INSTANT] = NEVER
     rw[iw[at.O_FLAGS]], rw[iw[at.O_FLAGS] + 1] = 0.0, 0.0
     enter_piece(iw, rw)
     past = iw[at.UNIT_HISTORY]
@@ -619,6 +655,8 @@ def run_on(iw: Vector, rw: Vector) -> int:
         # the stiff method also solves for algebraic unknowns, together with the states
         if status in (STEP_TOO_SMALL, ALGEBRAIC, SINGULAR) and free and not iw[at.STIFF]:
             status = switch_to_stiff(iw)
+            # the step that collapsed is no guess for the other method; from a millionth of the
+            # stretch, six steps that grow tenfold are at its end
             rw[clock + at.NEXT_STEP] = 1e-6 * (stop - rw[clock + at.NOW])
             cause = -1
             continue
@@ -659,6 +697,8 @@ def prepare(iw: Vector, rw: Vector) -> None:
     begin = reals_at(iw[at.STARTS])[0]
     end = reals_at(iw[at.TIMES])[n - 1] if n > 0 else begin
     rw[setting + at.END], rw[setting + at.SPAN] = end, end - begin
+    # a relation that changes and changes back between two looks is not seen: with SAMPLES looks a
+    # step, 400 over a run at least (chosen; it costs models with slow solutions some steps)
     limit = rw[setting + at.LONGEST_STEP]
     rw[setting + at.MAX_STEP] = min(limit, (end - begin) / 100.0) if iw[at.NG] else limit
 

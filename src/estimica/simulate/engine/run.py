@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from estimica.base.arrays import Indices, Vector
-from estimica.base.errors import ModelError
 from estimica.compiled.kernel import Kernel, SparsityPattern
 from estimica.compiled.llvm.machine_code import SETUP
 from estimica.simulate.engine import layout as at
@@ -23,73 +19,11 @@ from estimica.simulate.engine.algebraic import algebraic_unit, projection_unit
 from estimica.simulate.engine.events import events_unit
 from estimica.simulate.engine.history import history_unit
 from estimica.simulate.engine.loop import drive
+from estimica.simulate.engine.options import DEFAULT, METHODS, Options, Pieces
 from estimica.simulate.engine.rosenbrock import stiff_unit
 
-METHODS = {"auto": at.AUTOMATIC, "explicit": at.EXPLICIT, "implicit": at.IMPLICIT}
-LOG_SIZE = 4096
+LOG_SIZE = 4096  # events that are remembered one by one, 96 kB; further ones are counted
 FIRST_SEGMENTS = 1024  # steps that a model with delays remembers, doubled where they do not do
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Tolerances and limits of a run.
-
-    The local error of a step is at most `rtol` |x| + `atol`; for sensitivities `atol` is divided by
-    the tuner's scale. `max_steps` counts between two samples or input changes.
-    """
-
-    rtol: float = 1e-6
-    atol: float | tuple[float, ...] = 1e-8  # one for all states, or one each
-    tuner_scales: tuple[float, ...] = ()  # typical sizes of the tuners; empty: 1
-    method: str = "auto"  # "explicit", "implicit"
-    sensitivities_in_error_test: bool = True
-    max_step: float = math.inf  # with events at most a hundredth of the run
-    first_step: float = 0.0  # 0: chosen
-    max_steps: int = 100_000
-    max_seconds: float = math.inf  # on the clock
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ModelError("M060", f"method '{self.method}' is none of {', '.join(METHODS)}")
-        if not 1e-15 <= self.rtol < 1:
-            raise ModelError("M061", f"rtol {self.rtol:g} is not between 1e-15 and 1")
-        if not np.all(np.asarray(self.atol) > 0):
-            raise ModelError("M062", f"atol {self.atol} is not positive")
-
-
-DEFAULT = Options()
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Inputs, piece by piece: u(t) = values[q] + slopes[q] (t - starts[q]) from starts[q] on."""
-
-    starts: Vector  # (nq,), the first is the start of the run
-    values: Vector  # (nq, nu)
-    slopes: Vector  # (nq, nu)
-
-    @cached_property
-    def addresses(self) -> tuple[int, int, int, int]:
-        """For compiled code: where starts are, how many, where values and slopes are."""
-        arrays = (self.starts, self.values, self.slopes)
-        assert all(a.flags.c_contiguous and a.dtype == np.float64 for a in arrays)
-        starts, values, slopes = (a.ctypes.data for a in arrays)
-        return starts, len(self.starts), values, slopes
-
-    @staticmethod
-    def of(
-        starts: npt.ArrayLike, values: npt.ArrayLike = (), slopes: npt.ArrayLike | None = None
-    ) -> Pieces:
-        """Pieces from anything array-like; no slopes: constant pieces."""
-        begin = np.atleast_1d(np.ascontiguousarray(starts, np.float64))
-        level = np.ascontiguousarray(values, np.float64).reshape(len(begin), -1)
-        rise = np.zeros_like(level) if slopes is None else np.asarray(slopes, np.float64)
-        return Pieces(begin, level, np.ascontiguousarray(rise).reshape(level.shape))
-
-    @staticmethod
-    def none(start: float = 0.0) -> Pieces:
-        """For a model without inputs."""
-        return Pieces(np.array([start]), np.zeros((1, 0)), np.zeros((1, 0)))
 
 
 @dataclass(frozen=True)
@@ -256,13 +190,16 @@ class Workspace:
 
     def set_options(self, options: Options) -> None:
         """Writes the options into the arrays."""
-        # local errors shift the times of events, so models with relations are run more finely
+        # local errors shift the times of events, so models with relations are run more finely: a
+        # tenth costs 10^(1/5) = 1.6 times the steps
         share = 0.1 if self.relations else 1.0
         self.setting[at.RTOL] = share * options.rtol
         self.setting[at.FIRST_STEP] = options.first_step
         self.setting[at.MAX_STEPS] = options.max_steps
         self.setting[at.LONGEST_STEP] = options.max_step
         atol = share * np.broadcast_to(np.asarray(options.atol), self.nx)
+        # an assertion at its limit (x >= 0) must not fail by the error of integration, which adds
+        # up over steps: ten tolerances are granted (chosen)
         self.setting[at.ATOL_CHECK] = 10.0 * np.max(options.atol)
         scales = np.asarray(options.tuner_scales if options.tuner_scales else 1.0)
         per_tuner = np.broadcast_to(1.0 / np.maximum(np.abs(scales), 1e-12), self.m)

@@ -85,6 +85,7 @@ def stamp_of(versions: str, *places: Path) -> str:
     digest = hashlib.sha256(versions.encode())
     for place in places:
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(f"{path.name}\n".encode())  # what moves from file to file changes it too
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -1,7 +1,7 @@
-"""The child process that an FMU runs in: forked from a warm nursery, or started anew.
+"""The child process that an FMU runs in: forked from a warm fork server, or started anew.
 
-Importing the compiled loop takes a second or more. Where processes can fork, one nursery does that
-once and every child is a copy of it, made in milliseconds; so a crash costs next to nothing.
+Importing the compiled loop takes a second or more. Where processes can fork, one fork server does
+that once and every child is a copy of it, made in milliseconds; so a crash costs next to nothing.
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ class SpawnedChild(Child):
 
 
 class ForkedChild(Child):
-    """A copy of the nursery."""
+    """A copy of the fork server."""
 
-    def __init__(self, nursery: ForkServer, pid: int, connection: socket.socket) -> None:
-        self._nursery, self._pid = nursery, pid
+    def __init__(self, server: ForkServer, pid: int, connection: socket.socket) -> None:
+        self._server, self._pid = server, pid
         self.to, self.back = connection.makefile("wb"), connection.makefile("rb")
         connection.close()  # the files keep it open
 
     def _ended(self) -> int:
-        return self._nursery.buried(self._pid)
+        return self._server.reap(self._pid)
 
 
 class ForkServer:
@@ -109,7 +109,7 @@ class ForkServer:
                     pid = self._ordered(order, theirs.fileno())
             return ForkedChild(self, pid, ours)
 
-    def buried(self, pid: int) -> int:
+    def reap(self, pid: int) -> int:
         """The exit code of a copy, which is ended where it still runs."""
         with self._lock:
             try:
@@ -163,7 +163,7 @@ class ForkServer:
 
 
 def serve_forks(descriptor: int) -> socket.socket:
-    """The nursery's own loop; it returns only in a copy, with the copy's connection."""
+    """The fork server's own loop; it returns only in a copy, with the copy's connection."""
     from estimica.simulate.fmu.workspace import loop_of
 
     control = socket.socket(fileno=descriptor)
@@ -205,14 +205,14 @@ def _environment() -> dict[str, str]:
     return {**python_environment(), **dict.fromkeys(_THREADS, "1")}
 
 
-_NURSERY = ForkServer()
+_SERVER = ForkServer()
 
 
 def new_child(interface: Interface) -> Child:
     """A process that waits for requests."""
-    return SpawnedChild() if sys.platform == "win32" else _NURSERY.child(interface)
+    return SpawnedChild() if sys.platform == "win32" else _SERVER.child(interface)
 
 
 def close_fork_server() -> None:
-    """End the nursery of this process."""
-    _NURSERY.close()
+    """End the fork server of this process."""
+    _SERVER.close()

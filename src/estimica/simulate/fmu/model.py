@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
 from estimica.base.suggest import did_you_mean
-from estimica.flat.system import Experiment
-from estimica.simulate.engine.run import DEFAULT, METHODS, Options
+from estimica.compiled.experiment import Experiment
+from estimica.flat.system import Experiment as SuggestedExperiment
+from estimica.simulate.engine.options import DEFAULT, METHODS, Options
 from estimica.simulate.fmu.archive import unpack_fmu
-from estimica.simulate.fmu.communication import communication_points
 from estimica.simulate.fmu.description import (
     INTERFACES,
     FmuDescription,
@@ -111,10 +111,10 @@ class FmuModel(WithoutEquations):
         return self.fmu.outputs()
 
     @property
-    def experiment(self) -> Experiment:
+    def experiment(self) -> SuggestedExperiment:
         """Start, stop and tolerance that the FMU's author suggests."""
         f = self.fmu
-        return Experiment(f.start or 0.0, f.stop, f.tolerance, f.step)
+        return SuggestedExperiment(f.start or 0.0, f.stop, f.tolerance, f.step)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -152,29 +152,18 @@ class FmuModel(WithoutEquations):
 
     # -- in time ---------------------------------------------------------------------------------
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Any = None,
-    ) -> FmuResponse:
+    def respond(self, experiment: Experiment) -> FmuResponse:
         """An experiment set up once; a state's name in `wrt` means its start value."""
-        grid, begun = experiment_times(times, begin)
-        chosen = options if isinstance(options, Options) else DEFAULT
-        shown = (
+        grid, begun = experiment_times(experiment)
+        options = experiment.options if isinstance(experiment.options, Options) else DEFAULT
+        outputs = (
             self.fmu.outputs()
-            if outputs is None
-            else known_names(self, outputs, self.fmu.readable(), "output")
+            if experiment.outputs is None
+            else known_names(self, experiment.outputs, self.fmu.readable(), "output")
         )
-        tuners = self._tuners(wrt)
-        given = {**self._fixed, **self._given(parameters)}
-        begins = {n: finite_number(n, v) for n, v in (start or {}).items()}
+        tuners = self._tuners(experiment.wrt)
+        given = {**self._fixed, **self._given(experiment.parameters)}
+        begins = {n: finite_number(n, v) for n, v in experiment.start.items()}
         known_names(self, list(begins), self.fmu.states, "state")
         early = {n for n in (*begins, *tuners) if n in self.fmu.states and self._early(n)}
         named = tuple(
@@ -187,17 +176,17 @@ class FmuModel(WithoutEquations):
         self._require_early(late_names)
         carried = self.fmu.states if self.interface == "me" else ()
         late = np.array([_first(begins.get(n), starts.get(n)) for n in carried])
-        experiment = self._experiment(grid, begun, inputs, shown, group, late_names, chosen)
+        run = self._experiment(grid, begun, experiment.inputs, outputs, group, late_names, options)
         places = {n: k for k, n in enumerate(group.names)}
         return FmuResponse(
             FmuSetup(
-                experiment,
+                run,
                 values,
                 late,
                 tuple(self._tuner(n, places) for n in tuners),
-                self._sizes(tuners, values, late, places, chosen),
-                chosen.max_seconds,
-                tuple(experiment.outputs.names.index(n) for n in shown),
+                self._sizes(tuners, values, late, places, options),
+                options.max_seconds,
+                tuple(run.outputs.names.index(n) for n in outputs),
                 self.interface == "me" and not self.binary.once,
                 self.fmu.interfaces[self.interface].directional and bool(self.fmu.states),
             ),
@@ -215,10 +204,10 @@ class FmuModel(WithoutEquations):
         every = [v.name for v in self.fmu.variables if v.is_parameter and not why_not_tunable(v)]
         return known_names(self, wrt, (*every, *self.fmu.states), "parameter")
 
-    def _given(self, parameters: Numbers | None) -> dict[str, float]:
+    def _given(self, parameters: Numbers) -> dict[str, float]:
         settable = [v.name for v in self.fmu.variables if v.settable and v.kind != "other"]
-        known_names(self, list(parameters or {}), settable, "parameter")
-        return {n: self._number(n, v) for n, v in (parameters or {}).items()}
+        known_names(self, list(parameters), settable, "parameter")
+        return {n: self._number(n, v) for n, v in parameters.items()}
 
     def _number(self, name: str, value: object) -> float:
         """A value for a parameter, whole where its type is."""
@@ -376,3 +365,45 @@ def _interface(fmu: FmuDescription, wanted: str | None, path: Path) -> Interface
         there = " and ".join(INTERFACES[i] for i in fmu.interfaces)
         raise ModelError("M207", f"'{path.name}' offers only {there}, not {INTERFACES[found]}")
     return found
+
+
+# ----------------------------------------------------------------
+# The communication points of Co-Simulation: all samples and input stamps, and steps between.
+
+
+def communication_points(
+    name: str, stops: Vector, step: float | None, variable: bool
+) -> tuple[Vector, float]:
+    """(points, step): the first of `stops` is the beginning; no step is longer than `step`.
+
+    Where an FMU takes steps of one length only, every stop must be a multiple of it.
+    """
+    width = np.diff(stops)
+    if not len(width):
+        return stops, step or 1.0
+    if step is None:
+        step = float(width.min() if not variable else np.median(width))
+    if not variable:
+        return _even(name, stops, step), step
+    parts = np.maximum(1, np.ceil(width / step - 1e-9)).astype(int)
+    first = np.cumsum(parts) - parts
+    within = np.arange(parts.sum()) - np.repeat(first, parts)
+    points = np.repeat(stops[:-1], parts) + within * np.repeat(width / parts, parts)
+    return np.append(points, stops[-1]), step
+
+
+def _even(name: str, stops: Vector, step: float) -> Vector:
+    count = (stops - stops[0]) / step
+    whole = np.rint(count)
+    off = np.abs(count - whole) > 1e-6 * np.maximum(1.0, whole)
+    if off.any():
+        wrong = stops[np.argmax(off)]
+        raise ModelError(
+            "M210",
+            f"'{name}' takes communication steps of one length only, and the time {wrong:g} is no "
+            f"multiple of {step:g} s after {stops[0]:g}; set communication_step to a part of the "
+            "distance of the samples",
+        )
+    points = stops[0] + step * np.arange(int(whole[-1]) + 1)
+    points[whole.astype(int)] = stops  # exactly, so that a sample is met
+    return points

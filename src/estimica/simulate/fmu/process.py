@@ -1,4 +1,4 @@
-"""FmuProcess: the host process of an FMU as its parent sees it: asked, timed, buried, replaced."""
+"""FmuProcess: the host process of an FMU as its parent sees it: asked, timed, reaped, replaced."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from estimica.base.arrays import Vector
 from estimica.base.code.trusted import TrustedCode
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
-from estimica.simulate.engine.run import Options
+from estimica.compiled.experiment import Experiment
+from estimica.simulate.engine.options import Options
 from estimica.simulate.function.call import (
     Function,
     FunctionCall,
@@ -148,33 +148,22 @@ class FunctionModel(TimedModel):
         """Names of the outputs."""
         return self._output_names
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Any = None,
-    ) -> FunctionResponse:
+    def respond(self, experiment: Experiment) -> FunctionResponse:
         """An experiment set up once.
 
         The function sees the beginning, every stamp of the inputs and every sample up to the last
         one, whatever of them is asked for.
         """
-        grid, begun = experiment_times(times, begin)
-        if start:
-            raise ModelError(
-                "M137", f"a function has no state '{next(iter(start))}'; leave start= out"
-            )
-        shown = known_names(self, outputs, self._output_names, "output")
-        shown = self._output_names if outputs is None else shown
-        tuners = known_names(self, wrt, self.parameter_names, "parameter")
-        known = self._numbers(parameters, tuners)
-        signals = signals_of(self.input_names, inputs, dict.fromkeys(self.input_names, 0.0))
+        grid, begun = experiment_times(experiment)
+        if experiment.start:
+            state = next(iter(experiment.start))
+            raise ModelError("M137", f"a function has no state '{state}'; leave start= out")
+        outputs = known_names(self, experiment.outputs, self._output_names, "output")
+        outputs = self._output_names if experiment.outputs is None else outputs
+        tuners = known_names(self, experiment.wrt, self.parameter_names, "parameter")
+        known = self._numbers(experiment.parameters, tuners)
+        rest = dict.fromkeys(self.input_names, 0.0)
+        signals = signals_of(self.input_names, experiment.inputs, rest)
         stamps = [
             s.time[(s.time >= begun) & (s.time <= grid[-1])] for s in signals if len(s.time) > 1
         ]
@@ -192,8 +181,9 @@ class FunctionModel(TimedModel):
             u,
             every,
             np.searchsorted(every, grid),
-            tuple(self._output_names.index(n) for n in shown),
+            tuple(self._output_names.index(n) for n in outputs),
         )
+        options = experiment.options
         sizes = options.tuner_scales if isinstance(options, Options) else ()
         return FunctionResponse(call, known, tuners, np.array(sizes, float), self._way, self._learn)
 
@@ -201,8 +191,8 @@ class FunctionModel(TimedModel):
         if self._found is None or found.error >= self._found.error:
             self._found = found
 
-    def _numbers(self, parameters: Numbers | None, free: Sequence[str]) -> dict[str, float]:
-        given = {n: finite_number(n, v) for n, v in (parameters or {}).items()}
+    def _numbers(self, parameters: Numbers, free: Sequence[str]) -> dict[str, float]:
+        given = {n: finite_number(n, v) for n, v in parameters.items()}
         known_names(self, list(given), self.parameter_names, "parameter")
         known = {**self.values, **given}
         missing = [n for n in self.parameter_names if n not in known and n not in free]

@@ -10,8 +10,9 @@ import numpy as np
 
 from estimica.base.arrays import Vector
 from estimica.simulate.function.call import FunctionCall
-from estimica.simulate.function.differences import LEAST, CentralDifferences
-from estimica.simulate.function.tracing import (
+from estimica.simulate.function.derivatives import (
+    LEAST,
+    CentralDifferences,
     NotTraceableError,
     Traced,
     trace_with_casadi,

@@ -15,6 +15,7 @@ from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
+from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import Model, ModelResponse, OperatingPoint
 from estimica.flat import expression as ex
 from estimica.flat.calculus import tangent
@@ -105,18 +106,7 @@ class FrequencyFunction(Model):
         """The name of the output."""
         return (self.output_name,)
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Any = None,
-    ) -> NoReturn:
+    def respond(self, experiment: Experiment) -> NoReturn:
         """Refused: there is none over time."""
         reason = f": {self.why}" if self.why else ""
         raise ModelError(

@@ -12,12 +12,13 @@ from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
+from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import OperatingPoint
 from estimica.simulate.frequency_run import checked_frequencies
 from estimica.simulate.inputs import signals_of
 from estimica.simulate.linear import frequency as linear_frequency
 from estimica.simulate.linear.discrete import DiscreteSystem, discretise
-from estimica.simulate.linear.frequency_experiment import LinearFrequencyResponse
+from estimica.simulate.linear.frequency import LinearFrequencyResponse
 from estimica.simulate.linear.response import LinearExperiment, LinearResponse
 from estimica.simulate.linear.system import CoefficientProgram, Coefficients, LinearSystem
 from estimica.simulate.timed_model import TimedModel, experiment_times, finite_number, known_names
@@ -91,48 +92,36 @@ class LinearModel(TimedModel):
 
     # -- in time ---------------------------------------------------------------------------------
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Any = None,
-    ) -> LinearResponse:
+    def respond(self, experiment: Experiment) -> LinearResponse:
         """An experiment set up once; `options` of an engine are not needed.
 
         A state's name in `wrt` means its start value.
         """
-        grid, begun = experiment_times(times, begin)
+        grid, begun = experiment_times(experiment)
         every = (*self._output_names, *self.state_names)
-        shown = (
-            self._output_names if outputs is None else known_names(self, outputs, every, "output")
-        )
-        tuners = known_names(self, wrt, (*self.parameter_names, *self.state_names), "parameter")
-        known = self._numbers(parameters, tuners)
-        begins = {n: finite_number(n, v) for n, v in (start or {}).items()}
+        outputs = known_names(self, experiment.outputs, every, "output")
+        outputs = self._output_names if experiment.outputs is None else outputs
+        tunable = (*self.parameter_names, *self.state_names)
+        tuners = known_names(self, experiment.wrt, tunable, "parameter")
+        known = self._numbers(experiment.parameters, tuners)
+        begins = {n: finite_number(n, v) for n, v in experiment.start.items()}
         known_names(self, list(begins), self.state_names, "state")
-        experiment = LinearExperiment(
+        rest = dict.fromkeys(self.input_names, 0.0)
+        run = LinearExperiment(
             grid,
             begun,
-            tuple(signals_of(self.input_names, inputs, dict.fromkeys(self.input_names, 0.0))),
+            tuple(signals_of(self.input_names, experiment.inputs, rest)),
             {n: v for n, v in known.items() if n not in tuners},
             {self.state_names.index(n): v for n, v in begins.items() if n not in tuners},
             self.initial == "steady",
         )
         states = {n: k for k, n in enumerate(self.state_names)}
-        begins = {**self._first_states(experiment, known, begins, tuners), **begins}
+        begins = {**self._first_states(run, known, begins, tuners), **begins}
         at = np.array([begins.get(n, 0.0) if n in states else known.get(n, np.nan) for n in tuners])
         columns = {n: k for k, n in enumerate(self._output_names)}
         columns |= {n: -1 - k for n, k in states.items()}
         started = [states.get(n) for n in tuners]
-        return LinearResponse(
-            self._rule(tuners), experiment, at, started, [columns[n] for n in shown]
-        )
+        return LinearResponse(self._rule(tuners), run, at, started, [columns[n] for n in outputs])
 
     def _first_states(
         self,

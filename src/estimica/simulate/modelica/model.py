@@ -16,21 +16,29 @@ from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
 from estimica.base.signals import Signal
 from estimica.compiled.equations import Equations, assemble
+from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.observations import Observations
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
 from estimica.flat.serialise import from_json, to_json
-from estimica.flat.system import Experiment, FlatSystem
-from estimica.simulate.engine.run import Options, Run
+from estimica.flat.system import Experiment as SuggestedExperiment
+from estimica.flat.system import FlatSystem
+from estimica.simulate.engine.options import Options
+from estimica.simulate.engine.run import Run
 from estimica.simulate.failure import run_failure_text
 from estimica.simulate.inputs import pieces_of, signals_of
+from estimica.simulate.modelica.frequency import LinearisedModel
 from estimica.simulate.modelica.linearisation import Linearisation, linearise
-from estimica.simulate.modelica.linearised import LinearisedModel
-from estimica.simulate.modelica.observed import with_observations
-from estimica.simulate.modelica.quantities import Attributes, quantities_of, roles_of
+from estimica.simulate.modelica.quantities import (
+    Attributes,
+    quantities_of,
+    roles_of,
+    with_observations,
+)
 from estimica.simulate.modelica.sorted_cache import cached_sort
 from estimica.simulate.modelica.steady import steady_state
 from estimica.simulate.response import Configurations, Response, numbers
-from estimica.simulate.trajectory import Sensitivities, Times, Trajectory, check_times, sampling
+from estimica.simulate.timed_model import experiment_times
+from estimica.simulate.trajectory import Trajectory
 from estimica.source.cache import content_key
 from estimica.structure.causality.choice import InputChoice
 from estimica.structure.causality.redefinition import Causality, Names, slope_name
@@ -72,7 +80,7 @@ class ModelicaModel(LinearisedModel):
     # -- what there is ---------------------------------------------------------------------------
 
     @property
-    def experiment(self) -> Experiment:
+    def experiment(self) -> SuggestedExperiment:
         """Start, stop and tolerance that the model's author suggests."""
         return self.flat.experiment
 
@@ -180,86 +188,17 @@ class ModelicaModel(LinearisedModel):
 
     # -- running ---------------------------------------------------------------------------------
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Options | None = None,
-    ) -> Response:
-        """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
-        grid = check_times(times)
-        begin = float(grid[0]) if begin is None else float(begin)
-        if begin > grid[0]:
-            raise ModelError("M036", f"begin {begin:g} is after the first output time {grid[0]:g}")
-        names = self._outputs(outputs)
-        tuners = [require_tunable(self.equations, n) for n in wrt]
-        given = numbers(self.equations, parameters, start)
+    def respond(self, experiment: Experiment) -> Response:
+        """An experiment set up once, to be evaluated at many values of its tuners."""
+        grid, begin = experiment_times(experiment)
+        names = self._outputs(experiment.outputs)
+        tuners = [require_tunable(self.equations, n) for n in experiment.wrt]
+        given = numbers(self.equations, experiment.parameters, experiment.start)
         configuration = self.configurations.get(names, tuners, sorted(given))
         values = self.independent_values(configuration.tuning, given, tuners)
-        signals = self.signals(inputs)
+        signals = self.signals(experiment.inputs)
         pieces = pieces_of(signals, begin, float(grid[-1]))
-        return Response(configuration, values, pieces, grid, begin, options or Options())
-
-    def simulate(
-        self,
-        times: Times,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        begin: float | None = None,
-        options: Options | None = None,
-    ) -> Trajectory:
-        """Simulate and sample the outputs (or any variables) at `times`.
-
-        Where signals have stamps of their own, `times` maps each name to its stamps; the
-        trajectory stands at all of them, with NaN (not sampled) where a signal has none.
-        `inputs` maps names to a number, (times, values), a pandas Series, or
-        {"time", "value", "hold"}; `parameters` and `start` override values of this run. The run
-        begins at `begin`, the first output time by default.
-        """
-        stamps, names = sampling(times, outputs)
-        response = self.response(
-            stamps, inputs, parameters, start, outputs=names, begin=begin, options=options
-        )
-        run = response.at()
-        self.require(run, response)
-        return self._trajectory(response, run).at_own_stamps(times)
-
-    def sensitivities(
-        self,
-        times: Times,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        wrt: Sequence[str],
-        outputs: Sequence[str] | None = None,
-        begin: float | None = None,
-        options: Options | None = None,
-    ) -> Sensitivities:
-        """Like `simulate`, with the exact derivatives with respect to parameters and start values.
-
-        A state's name in `wrt` means its start value.
-        """
-        if not wrt:
-            raise ModelError("M037", "wrt is empty; name at least one parameter or state")
-        stamps, names = sampling(times, outputs)
-        response = self.response(
-            stamps, inputs, parameters, start, outputs=names, wrt=wrt, begin=begin, options=options
-        )
-        run = response.at()
-        self.require(run, response)
-        plain = self._trajectory(response, run)
-        found = Sensitivities.of(plain, run.YS, tuple(wrt), response.tuners)
-        return found.at_own_stamps(times)
+        return Response(configuration, values, pieces, grid, begin, experiment.options or Options())
 
     def linearise(
         self,
@@ -273,7 +212,9 @@ class ModelicaModel(LinearisedModel):
     ) -> Linearisation:
         """A, B, C, D at an operating point: the given states, the start, or the steady state."""
         names = self._outputs(outputs)
-        response = self.response([time], inputs, parameters, states, outputs=names)
+        response = self.respond(
+            Experiment([time], inputs or {}, parameters or {}, states or {}, names)
+        )
         return linearise(response, steady=steady)
 
     def steady_state(
@@ -287,7 +228,9 @@ class ModelicaModel(LinearisedModel):
     ) -> dict[str, float]:
         """States and outputs where all derivatives vanish, found from the start values."""
         names = self._outputs(outputs)
-        response = self.response([time], inputs, parameters, start, outputs=names)
+        response = self.respond(
+            Experiment([time], inputs or {}, parameters or {}, start or {}, names)
+        )
         return steady_state(response)
 
     def write_sensitivity_system(
@@ -375,7 +318,9 @@ class ModelicaModel(LinearisedModel):
                 f"give it with parameters={{'{missing[0]}': ...}}",
             )
 
-    def _trajectory(self, response: Response, run: Run) -> Trajectory:
+    def _trajectory(
+        self, response: Response, run: Run, names: Sequence[str] | None = None
+    ) -> Trajectory:
         by_name = self.flat.by_name
         names = response.configuration.outputs
         return Trajectory(

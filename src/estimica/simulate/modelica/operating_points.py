@@ -16,16 +16,16 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.quantities import Quantity
+from estimica.base.signals import as_signal
 from estimica.base.suggest import did_you_mean
+from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import Observations
 from estimica.compiled.tuning import Constant, Tuning, require_tunable
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.modelica.model import ModelicaModel
 from estimica.simulate.points.conserved import Balance, find_conserved
-from estimica.simulate.points.guess import guess_of, require_unknowns
-from estimica.simulate.points.homotopy import homotopy_of
-from estimica.simulate.points.inputs import array_of, inputs_of_points
+from estimica.simulate.points.guess import guess_of, homotopy_of, require_unknowns
 from estimica.simulate.points.response import PointInputResponse, PointResponse
 from estimica.simulate.points.search import PointSearch
 from estimica.simulate.points.settling import Settling
@@ -111,24 +111,13 @@ class PointModel(Model):
         """The same of the class with further outputs."""
         return self.model.observed(observations).points(self.settings)
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Any = None,
-    ) -> PointResponse:
-        """The points `times` (their numbers), to be evaluated at many values of the tuners `wrt`.
+    def respond(self, experiment: Experiment) -> PointResponse:
+        """The points `times` (their numbers), to be evaluated at many values of the tuners.
 
         `inputs` are numbers, arrays of one value for each point, or signals that have a sample at
         each point; `start` are start values where Newton's method or a simulation begins.
         """
-        return self._response(times, inputs or {}, parameters, start, outputs, wrt, (), options)
+        return self._response(experiment, ())
 
     def response_to_inputs(
         self,
@@ -142,8 +131,8 @@ class PointModel(Model):
         options: Any = None,
     ) -> PointInputResponse:
         """Points to be evaluated at many values of the tuners `wrt` and the inputs `wrt_inputs`."""
-        inner = self._response(points, inputs, parameters, {}, outputs, wrt, wrt_inputs, options)
-        return PointInputResponse(inner)
+        experiment = Experiment(points, inputs, parameters, {}, outputs, wrt, None, options)
+        return PointInputResponse(self._response(experiment, wrt_inputs))
 
     def evaluate(
         self,
@@ -159,7 +148,10 @@ class PointModel(Model):
         arrays = {n: array_of(n, v) for n, v in inputs.items()}
         size = max((a.size for a in arrays.values() if a.ndim), default=1)
         given = {n: a if a.ndim else float(a) for n, a in arrays.items()}
-        response = self.response(np.arange(float(size)), given, parameters, start, outputs=outputs)
+        points = np.arange(float(size))
+        response = self.respond(
+            Experiment(points, given, parameters or {}, start or {}, outputs=outputs)
+        )
         run = response.at()
         if not run.ok:
             raise SimulationError("R040", f"{self.name}: {run.text}; leave that point out")
@@ -169,27 +161,17 @@ class PointModel(Model):
 
     # -- details ---------------------------------------------------------------------------------
 
-    def _response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object],
-        parameters: Numbers | None,
-        start: Numbers | None,
-        outputs: Sequence[str] | None,
-        wrt: Sequence[str],
-        wrt_inputs: Sequence[str],
-        options: Options | None,
-    ) -> PointResponse:
+    def _response(self, experiment: Experiment, wrt_inputs: Sequence[str]) -> PointResponse:
         model = self.model
-        points = np.atleast_1d(np.asarray(times, np.float64))
+        points = np.atleast_1d(np.asarray(experiment.times, np.float64))
         if not points.size:
             raise ModelError("M165", "no points; give at least one")
         slopes = model.slopes
-        u = inputs_of_points(model.system.inputs, inputs, slopes, points)
+        u = inputs_of_points(model.system.inputs, experiment.inputs, slopes, points)
         moving = [model.system.inputs.index(n) for n in wrt_inputs]
-        tuners = [require_tunable(model.equations, n) for n in wrt]
-        given = numbers(model.equations, parameters, start)
-        names = model.chosen_outputs(outputs)
+        tuners = [require_tunable(model.equations, n) for n in experiment.wrt]
+        given = numbers(model.equations, experiment.parameters, experiment.start)
+        names = model.chosen_outputs(experiment.outputs)
         system, left_open = self._system(names, tuners, sorted(given), moving, u)
         values = model.independent_values(system.tuning, given, tuners)
         made_free = [*given, *(c.name for c in tuners)]
@@ -198,7 +180,7 @@ class PointModel(Model):
             system,
             self.settings.mode,
             Settling(self.settings.tolerance, self.settings.max_time, _first_span(model)),
-            options or Options(),
+            experiment.options or Options(),
             plain,
             None if moving else lambda: model.configurations.get(names, tuners, sorted(given)),
             homotopy_of(system.tuning) if self.settings.mode != "simulate" else None,
@@ -280,3 +262,74 @@ def _require_mode(model: ModelicaModel, mode: str) -> None:
             f"parameter '{free[0]}' of '{model.name}' is found by initial equations, which "
             "operating points do not have; give it a value",
         )
+
+
+# ----------------------------------------------------------------
+# Inputs of operating points: a number for all of them, or one value for each.
+
+
+def array_of(name: str, given: object) -> Vector:
+    """A number, or a row of them."""
+    try:
+        found = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(
+            "M172", f"input '{name}': give a number, or one for each point, not {given!r:.40}"
+        ) from None
+    if found.ndim > 1:
+        raise ModelError(
+            "M172", f"input '{name}': give one row of numbers, not an array of shape {found.shape}"
+        )
+    return found
+
+
+def inputs_of_points(
+    names: Sequence[str],
+    given: Mapping[str, object],
+    slopes: Mapping[str, str],
+    points: Vector,
+) -> Vector:
+    """The inputs as rows of (N, nu); derivatives of inputs are zero, since nothing moves."""
+    own = [n for n in names if n not in slopes]
+    for name in given:
+        if name not in own:
+            hint = did_you_mean(name, own) or f" (inputs: {', '.join(own) or 'none'})"
+            raise ModelError("M020", f"the model has no input '{name}'{hint}")
+    missing = [n for n in own if n not in given]
+    if missing:
+        raise ModelError(
+            "M171", f"input '{missing[0]}' is not given; an operating point needs all inputs"
+        )
+    found = np.zeros((len(points), len(names)))
+    for k, name in enumerate(names):
+        if name in given:
+            found[:, k] = _at(name, given[name], points)
+    return found
+
+
+def _at(name: str, given: object, points: Vector) -> float | Vector:
+    if isinstance(given, np.ndarray) and given.ndim:
+        values = np.asarray(given, np.float64)
+        if values.shape != points.shape:
+            raise ModelError(
+                "M172", f"input '{name}': {values.size} values for {points.size} points"
+            )
+    else:
+        signal = as_signal(name, given)
+        if len(signal.time) == 1:
+            return float(signal.value[0])
+        k = np.searchsorted(signal.time, points, side="right") - 1
+        missing = np.flatnonzero((k < 0) | (signal.time[k] != points))
+        if missing.size:
+            raise ModelError(
+                "M173",
+                f"input '{name}' has no value at point {points[missing[0]]:g}; leave it out",
+            )
+        values = signal.value[k]
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        k0 = int(bad[0])
+        raise ModelError(
+            "M173", f"input '{name}' is {values[k0]} at point {points[k0]:g}; leave that point out"
+        )
+    return values

@@ -10,7 +10,8 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.simulate.engine import run as engine
-from estimica.simulate.engine.run import Pieces, integrate
+from estimica.simulate.engine.options import Pieces
+from estimica.simulate.engine.run import integrate
 from estimica.simulate.initial import MODE_ROUNDS, InitialPoint
 from estimica.simulate.inputs import inputs_at
 from estimica.simulate.points.system import rest_unknowns

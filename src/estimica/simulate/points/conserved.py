@@ -13,7 +13,10 @@ from estimica.base.arrays import Vector
 from estimica.compiled.tuning import Tuning
 from estimica.simulate.initial import Initialiser
 
+#: singular values below this part of the largest are rounding of a scaled matrix of some tens of
+#: rows (1e-15 each), with room for the derivatives' own errors
 _FLAT = 1e-11
+#: random points until the rank is believed: a generic point has the full one, bad luck is rare
 _TRIALS = 5
 
 

@@ -13,14 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimica.base.arrays import Flags, Indices, Vector
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.initial import MODE_ROUNDS
 from estimica.simulate.points import layout as at
-from estimica.simulate.points.branch import Origins, follow_branches, is_far, keep_branches
-from estimica.simulate.points.guess import PointGuess
-from estimica.simulate.points.homotopy import Homotopy
+from estimica.simulate.points.guess import Homotopy, PointGuess
 from estimica.simulate.points.settling import Settling, SettlingResult
-from estimica.simulate.points.solution import PointSolution, as_order, nearest_order, single_order
+from estimica.simulate.points.solution import (
+    Origins,
+    PointSolution,
+    as_order,
+    follow_branches,
+    is_far,
+    keep_branches,
+    nearest_order,
+    single_order,
+)
 from estimica.simulate.points.system import PointSystem
 from estimica.simulate.response import Configuration
 from estimica.simulate.roots.search import SEARCHED
@@ -31,6 +38,7 @@ _TEXTS = {
     at.NOT_FINITE: "the equations have no finite value",
     at.JUMPED: "the equations could not be solved",
 }
+#: of the way from a solved point to another: ten halvings (chosen; each costs a Newton solve)
 _SMALLEST_STEP = 1.0 / 1024
 #: points that may fail until the others are no longer searched for one by one: a search that finds
 #: nothing takes up to a second; of points near a known solution one failure decides already

@@ -9,11 +9,15 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import SimulationError
 from estimica.simulate.engine import run as engine
-from estimica.simulate.engine.run import Options, Pieces, integrate
+from estimica.simulate.engine.options import Options, Pieces
+from estimica.simulate.engine.run import integrate
 from estimica.simulate.engine.status import TEXTS
 from estimica.simulate.response import Configuration
 
+#: every span is so many times all before: a state that still creeps moves visibly over it
 _GROWTH = 4.0
+#: derivatives may settle later than their states, those of slow modes by t·exp(-t): the run goes on
+#: for so many times as long, less where that fails (chosen)
 _LONGER = (1000.0, 30.0, 1.0)
 
 

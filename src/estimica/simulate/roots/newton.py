@@ -10,15 +10,28 @@ from estimica.base.arrays import Vector
 
 Evaluate = Callable[[Vector], tuple[Vector, Vector]]  # U -> (R, dR/dU)
 Holds = Callable[[Vector], bool]  # whether the equations themselves hold at U
+#: damped steps far from a root gain a factor of two or so: 60 (chosen) bridge 18 decades
 STEPS = 60
 SOLVED = 1e-9  # of each residual's scale: what counts as a solution
 EXACT = 1e-14  # ... and when there is nothing left to gain
+LAST_STEP = 1e-13  # a relative step that is rounding: the next one would be too
+#: conditions above this leave no digit that is certain (eps times 1e13 is 2e-3): such a matrix is
+#: treated as singular, and directions below SINGULAR of the largest are left alone
+WORST_CONDITION, SINGULAR = 1e13, 1e-12
+#: a step counts as progress where the residual falls by this part of what it promises (Armijo 1966;
+#: the number is the usual one)
+ARMIJO = 1e-4
+#: halvings of a step: 2^-30 is a billionth, where Newton's direction does not descend at all
+HALVINGS = 30
+#: steps of a continuation that begins with a tenth of the way, doubles it after a success and takes
+#: a quarter after a failure (chosen): ways that need more are taken for none
 CONTINUATION_STEPS = 40
+NOTHING = 1e-200  # a residual this small has no terms left to compare it with: k·x = 0 at x = 0
 
 
 def is_near_zero(E: Vector, size: Vector) -> bool:
     """Whether true residuals are small beside their terms; see `true_residual`."""
-    return bool(((np.abs(E) <= SOLVED * size) | ((np.abs(E) <= 1e-200) & (size >= 0))).all())
+    return bool(((np.abs(E) <= SOLVED * size) | ((np.abs(E) <= NOTHING) & (size >= 0))).all())
 
 
 def solve(evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True) -> Vector | None:
@@ -30,6 +43,8 @@ def solve(evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True) -> Vecto
     R, J = evaluate(U)
     if not np.isfinite(R).all():
         return None
+    # a residual's scale is the size of its terms, J·U; where the unknowns are zero, they count as
+    # 1e-8, and residuals without any slope as 1e-12 (chosen: below what a model in SI units means)
     scale = np.full(R.shape, 1e-12)
     for _ in range(STEPS):
         if not np.isfinite(J).all():
@@ -42,7 +57,7 @@ def solve(evaluate: Evaluate, U: Vector, holds: Holds = lambda _: True) -> Vecto
         if moved is None:
             break
         U, R, J, length = moved
-        if length <= 1e-13 and (np.abs(R) <= SOLVED * scale).all() and holds(U):
+        if length <= LAST_STEP and (np.abs(R) <= SOLVED * scale).all() and holds(U):
             return U
     return U if (np.abs(R) <= SOLVED * scale).all() and holds(U) else None
 
@@ -52,11 +67,11 @@ def newton_step(J: Vector, R: Vector) -> Vector:
     if J.shape[0] == J.shape[1] and J.shape[0]:
         try:
             step = np.linalg.solve(J, -R)
-            if np.isfinite(step).all() and np.linalg.cond(J) < 1e13:
+            if np.isfinite(step).all() and np.linalg.cond(J) < WORST_CONDITION:
                 return np.asarray(step, np.float64)
         except np.linalg.LinAlgError:
             pass
-    return np.asarray(np.linalg.lstsq(J, -R, rcond=1e-12)[0], np.float64)
+    return np.asarray(np.linalg.lstsq(J, -R, rcond=SINGULAR)[0], np.float64)
 
 
 def continue_root(solve_at: Callable[[Vector, float], Vector | None], U: Vector) -> Vector | None:
@@ -98,12 +113,12 @@ def _damped(
     """Halve the step until the scaled residual falls; None where it never does."""
     size = float(np.linalg.norm(R / scale))
     damping = 1.0
-    for _ in range(30):
+    for _ in range(HALVINGS):
         trial = U + damping * step
         R_new, J_new = evaluate(trial)
         if (
             np.isfinite(R_new).all()
-            and np.linalg.norm(R_new / scale) <= (1 - 1e-4 * damping) * size
+            and np.linalg.norm(R_new / scale) <= (1 - ARMIJO * damping) * size
         ):
             length = np.abs(damping * step) / (1e-300 + np.abs(trial) + np.abs(U))
             return trial, R_new, J_new, float(length.max(initial=0.0))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError
 from estimica.base.quantities import Quantity
 from estimica.base.suggest import did_you_mean
+from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.interface import Model
 from estimica.compiled.model.observations import Observations
 from estimica.flat.modelica_text import write_expression
@@ -68,31 +67,9 @@ class StagedModel(Model):
         """The same of the model with further outputs."""
         return with_stages(self.model.observed(observations), self.staging)
 
-    def response(
-        self,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object] | None = None,
-        parameters: Numbers | None = None,
-        start: Numbers | None = None,
-        *,
-        outputs: Sequence[str] | None = None,
-        wrt: Sequence[str] = (),
-        begin: float | None = None,
-        options: Any = None,
-    ) -> StagedResponse:
-        """An experiment set up once, to be evaluated at many values of the tuners `wrt`."""
-        return StagedResponse(
-            self.model,
-            self.staging,
-            times,
-            inputs or {},
-            dict(parameters or {}),
-            dict(start or {}),
-            self.model.chosen_outputs(outputs),
-            tuple(wrt),
-            begin,
-            options,
-        )
+    def respond(self, experiment: Experiment) -> StagedResponse:
+        """An experiment set up once, to be evaluated at many values of its tuners."""
+        return StagedResponse(self.model, self.staging, experiment)
 
     def _require_names(self, known: Sequence[str]) -> None:
         """What is changed must be something of the model that can be."""

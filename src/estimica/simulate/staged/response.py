@@ -7,7 +7,7 @@ at the beginning of the stage; the chain rule carries them over from stage to st
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,11 +16,13 @@ import numpy as np
 from estimica.base.arrays import Vector
 from estimica.base.errors import ModelError, SimulationError
 from estimica.base.signals import Signal, as_signal
+from estimica.compiled.experiment import Experiment
 from estimica.compiled.model.formulas import FormulaRun
 from estimica.compiled.tuning import Constant, require_tunable
 from estimica.simulate.engine import run as engine
 from estimica.simulate.engine import status
-from estimica.simulate.engine.run import Options, Pieces, Run, integrate
+from estimica.simulate.engine.options import Options, Pieces
+from estimica.simulate.engine.run import Run, integrate
 from estimica.simulate.failure import run_failure_text
 from estimica.simulate.inputs import pieces_of
 from estimica.simulate.modelica.model import ModelicaModel
@@ -52,17 +54,13 @@ class StagedResponse:
         self,
         model: ModelicaModel,
         staging: StagePlan,
-        times: Sequence[float] | Vector,
-        inputs: Mapping[str, object],
-        parameters: dict[str, float],
-        start: dict[str, float],
-        outputs: tuple[str, ...],
-        wrt: tuple[str, ...],
-        begin: float | None,
-        options: Options | None,
+        experiment: Experiment,
     ) -> None:
+        outputs, begin = model.chosen_outputs(experiment.outputs), experiment.begin
+        parameters, start = dict(experiment.parameters), dict(experiment.start)
+        wrt = tuple(experiment.wrt)
         self.model, self.staging, self.wrt = model, staging, wrt
-        self.times = check_times(times)
+        self.times = check_times(experiment.times)
         self.begin = float(self.times[0]) if begin is None else float(begin)
         own = set(staging.own(q.name for q in model.quantities()))
         self._own = {n: parameters.pop(n) for n in list(parameters) if n in own}
@@ -90,8 +88,8 @@ class StagedResponse:
         self.configuration = model.configurations.get(
             outputs, [*base[: len(self.moving)], *states], self._given
         )
-        self._signals = {n: as_signal(n, s) for n, s in inputs.items()}
-        self._options = self._scaled(options or Options())
+        self._signals = {n: as_signal(n, s) for n, s in experiment.inputs.items()}
+        self._options = self._scaled(experiment.options or Options())
         self._legs = self._cut()
 
     # -- set up ----------------------------------------------------------------------------------
@@ -177,13 +175,15 @@ class StagedResponse:
         if rest is None:
             return None
         held = {n: float(s.at(np.array([self.begin]))[0]) for n, s in self._signals.items()}
-        return self.model.at_points("steady").response(
-            [0.0],
-            {**held, **dict(rest.inputs)},
-            self._parameters,
-            self._start,
-            outputs=list(self._names),
-            wrt=[*self.moving, *self._starts],
+        return self.model.at_points("steady").respond(
+            Experiment(
+                [0.0],
+                {**held, **dict(rest.inputs)},
+                self._parameters,
+                self._start,
+                outputs=list(self._names),
+                wrt=[*self.moving, *self._starts],
+            )
         )
 
     # -- evaluation ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from estimica.base.arrays import Complex, Vector
 from estimica.base.errors import CaseError, ModelError, SourceError
-from estimica.simulate.linear.control import is_state_space, is_transfer_function
+from estimica.simulate.linear.constructors import is_state_space, is_transfer_function
 from estimica.study.prefilter import Prefilter
 
 

@@ -35,7 +35,7 @@ STEPS = 20  # changes of each input
 
 def boiler_data(seed: int = 1) -> dict[str, Vector]:
     """Columns time, valve, fuel, power and pressure, the last two with white Gaussian noise."""
-    from estimica.simulate.engine.run import Options
+    from estimica.simulate.engine.options import Options
     from estimica.simulate.load import load_model
 
     random = np.random.default_rng(seed)

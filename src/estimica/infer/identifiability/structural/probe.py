@@ -29,7 +29,7 @@ from estimica.infer.identifiability.structural.elimination import Elimination
 from estimica.infer.identifiability.structural.frequency_rows import frequency_rows
 from estimica.infer.identifiability.structural.series import Dual
 from estimica.infer.identifiability.structural.taylor import Experiment, TaylorModel
-from estimica.simulate.engine.run import Options
+from estimica.simulate.engine.options import Options
 from estimica.simulate.modelica.model import ModelicaModel
 
 DIGITS = 100  # at least; more where the series are long

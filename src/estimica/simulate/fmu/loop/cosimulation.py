@@ -13,13 +13,15 @@ import numpy as np
 from estimica.simulate.engine.units import engine_function, reals_at
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.calls import (
+    call_fmi,
+    call_fmi_step,
     checked_status,
     get_group,
     initialise,
     instance,
+    load_byte,
     set_inputs,
 )
-from estimica.simulate.fmu.loop.native import call_fmi, call_fmi_step, load_byte
 from estimica.simulate.fmu.loop.unit import FmuUnit
 
 Vector = Any

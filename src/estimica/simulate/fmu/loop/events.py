@@ -12,9 +12,12 @@ from typing import Any
 from estimica.simulate.engine.units import engine_function, reals_at
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.calls import (
+    call_fmi,
     call_instance,
     checked_status,
     instance,
+    load_byte,
+    load_int,
     perturbed_states,
     rates,
     real,
@@ -22,13 +25,12 @@ from estimica.simulate.fmu.loop.calls import (
     set_point,
 )
 from estimica.simulate.fmu.loop.explicit import interpolated
-from estimica.simulate.fmu.loop.native import call_fmi, load_byte, load_int
 
 Vector = Any
 EPS = 2.220446049250313e-16
 NEVER = 1e300
-ITERATIONS = 100  # of one event
-CROWDED = 200  # events without progress are an accumulation
+ITERATIONS = 100  # of one event: as the engine's event iteration
+CROWDED = 200  # events without progress are an accumulation (chosen: some FMUs tick many at once)
 
 
 @engine_function
@@ -94,7 +96,7 @@ def event_delay(
             break
         if not known:
             known, last, before = True, late, value
-            late = 1e-5 * step
+            late = 1e-5 * step  # for the first secant: short, but far above rounding
             continue
         rise = (value - before) / (late - last) if late != last else 0.0
         if rise == 0.0:
@@ -209,6 +211,7 @@ def search(iw: Vector, rw: Vector, t: float, h: float) -> float:
         cause = changed(iw, rw, z0, z1)
         if turn % 3 and rw[z1 + cause] != rw[z0 + cause] and low == 0.0:
             part = rw[z0 + cause] / (rw[z0 + cause] - rw[z1 + cause]) * high
+            # a secant, kept off the ends: each turn takes a fiftieth of the bracket at least
             theta = min(max(part, low + 0.02 * (high - low)), high - 0.02 * (high - low))
         if indicators(iw, rw, 0, t + theta * h, interpolated(iw, rw, theta, n), z2):
             low = theta

@@ -14,6 +14,7 @@ import numpy as np
 from estimica.simulate.engine.units import engine_function
 from estimica.simulate.fmu.loop import layout as at
 from estimica.simulate.fmu.loop.calls import rates, slope_of_column
+from estimica.simulate.fmu.loop.explicit import NOISE
 
 Vector = Any
 
@@ -55,7 +56,17 @@ D61, D62, D63 = (
     3843 / 706,
     -17219254887155 / 4939391667607,
 )
+#: rounds of the simplified Newton iteration of a stage: beyond them a shorter step is cheaper
 ROUNDS = 8
+#: rounds are wasted where corrections shrink by less than this factor
+SLOW = 0.9
+#: what an iteration may leave, in tolerances: CONVERGED of it beside a local error of one; a first
+#: correction below NOTHING needs no second one to know how it converges. Chosen: below the 0.01 to
+#: 0.1 of Hairer, Wanner, Solving ODEs II (1996), IV.8, since sensitivities use the same stages
+CONVERGED, NOTHING = 0.003, 1e-4
+#: step of the differences for the Jacobian: sqrt(eps), the best of a one-sided difference; states
+#: below a thousandth of their nominal value are moved as if they had that
+DIFFERENCE, LEAST_SIZE = 1.5e-8, 1e-3
 
 
 @engine_function
@@ -67,10 +78,10 @@ def jacobian(iw: Vector, rw: Vector, t: float) -> int:
     if found:
         return found
     for k in range(n):
-        size = max(abs(rw[iw[at.O_W0] + k]), 1e-3 * rw[iw[at.O_NOMINAL] + k])
+        size = max(abs(rw[iw[at.O_W0] + k]), LEAST_SIZE * rw[iw[at.O_NOMINAL] + k])
         for i in range(n):
             rw[x + i] = rw[iw[at.O_W0] + i]
-        rw[x + k] += 1.5e-8 * size
+        rw[x + k] += DIFFERENCE * size
         step = rw[x + k] - rw[iw[at.O_W0] + k]
         found = rates(iw, rw, 0, t, x, iw[at.O_HIGH])
         if found:
@@ -137,7 +148,7 @@ def size_of(iw: Vector, rw: Vector, vector: int, column: int) -> float:
         value = abs(rw[iw[at.O_W0] + n * column + i])
         weight = rw[iw[at.O_ATOL] + i] * scale + rtol * value
         if column:
-            weight += 1e-9 * scale * abs(rw[iw[at.O_W0] + i])
+            weight += NOISE * scale * abs(rw[iw[at.O_W0] + i])
         total += (rw[vector + i] / weight) ** 2
     return np.sqrt(total / n) if n else 0.0
 
@@ -174,10 +185,10 @@ def solve_column(
             rw[s + first + i] += rw[d + i]
         if turn:
             rate = size / before if before > 0.0 else 0.0
-            if rate > 0.9 and size > 0.01:
+            if rate > SLOW and size > 0.01:
                 return at.DISCARDED
-        left = size * rate / (1.0 - rate) if rate < 0.9 else size
-        if left < 0.003 or size < 1e-4:
+        left = size * rate / (1.0 - rate) if rate < SLOW else size
+        if left < CONVERGED or size < NOTHING:
             rw[iw[at.O_CLOCK] + at.WORST] = max(
                 rw[iw[at.O_CLOCK] + at.WORST], rate if turn else 0.0
             )

@@ -59,7 +59,7 @@ def simulate(
 ) -> None:
     """Simulate a model and show, draw or write its outputs and their sensitivities."""
     with reported("simulate", as_json):
-        from estimica.simulate.engine.run import Options
+        from estimica.simulate.engine.options import Options
 
         require_outputs(csv, page=plot)
         given = arguments.values("--set", fix or [])
