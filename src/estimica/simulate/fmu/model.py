@@ -400,8 +400,8 @@ def _even(name: str, stops: Vector, step: float) -> Vector:
         wrong = stops[np.argmax(off)]
         raise ModelError(
             "M210",
-            f"'{name}' takes communication steps of one length only, and the time {wrong:g} is no "
-            f"multiple of {step:g} s after {stops[0]:g}; set communication_step to a part of the "
+            f"'{name}' takes communication steps of one length only, and the time {wrong:g} is "
+            f"not a multiple of {step:g} s after {stops[0]:g}; set communication_step to a part of the "
             "distance of the samples",
         )
     points = stops[0] + step * np.arange(int(whole[-1]) + 1)
