@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from estimica.base import view as show
+from estimica.base import view
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError, SimulationError
+from estimica.base.result import DONE, Outcome, Result, plain_object
 from estimica.base.suggest import did_you_mean
 from estimica.base.thinning import thin_element
 from estimica.compiled.model.interface import Evaluation, Model
 from estimica.estimate.conclusion.comparison import calibrated
 from estimica.estimate.fit.outputs import CaseFit
-from estimica.estimate.fit.pictures import picture
+from estimica.estimate.fit.pictures import picture as fit_picture
 from estimica.estimate.fit.result import Fit, Identifiability, fit_outcome
 from estimica.estimate.identify.accuracy import Accuracy
 from estimica.estimate.objective.cost import Objective, Point, scored_by
@@ -40,48 +40,51 @@ from estimica.study.study import Study
 POINTS = 600  # of a curve
 
 
-@dataclass(frozen=True, eq=False)
-class HandFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class HandFit(Result):
     """Measured and simulated curves at some values, and how far they are apart."""
+
+    presenter = "estimica.estimate.by_hand"
 
     study: str
     values: Mapping[str, float]  # of all tuners, start values and disturbances
     cost: float  # infinite where a simulation failed
     errn: Mapping[str, Mapping[str, float]]  # normed error in percent, by case and output
-    curves: show.Curves = field(repr=False)
+    curves: view.Curves
     failure: str = ""  # why there is nothing to see
 
-    def table(self) -> show.Table:
-        """The normed error of every output."""
-        rows = tuple(
-            (case, output, show.Rounded(percent, 3))
-            for case, outputs in self.errn.items()
-            for output, percent in outputs.items()
-        )
-        note = f"cost {self.cost:.7g}" if not self.failure else self.failure
-        return show.Table(("case", "output", "errn %"), rows, f"{self.study}, by hand", note)
+    @property
+    def outcome(self) -> Outcome:
+        """Whether there is something to see."""
+        return Outcome("failed", self.failure, ok=False) if self.failure else DONE
 
-    def plot(self) -> Any:
-        """A Plotly figure of the curves."""
-        return show.figure(self.curves)
 
-    def to_dict(self) -> dict[str, object]:
-        """All but the curves as plain values; what is not finite is None."""
-        return {
-            "values": dict(self.values),
-            "cost": self.cost if math.isfinite(self.cost) else None,
-            "errn": {
-                case: {o: p if math.isfinite(p) else None for o, p in outputs.items()}
-                for case, outputs in self.errn.items()
-            },
-            "failure": self.failure,
+def tables(hand_fit: HandFit) -> tuple[view.Table]:
+    """The normed error of every output."""
+    rows = tuple(
+        (case, output, view.Rounded(percent, 3))
+        for case, outputs in hand_fit.errn.items()
+        for output, percent in outputs.items()
+    )
+    note = hand_fit.failure or f"cost {hand_fit.cost:.7g}"
+    return (view.Table(("case", "output", "errn %"), rows, f"{hand_fit.study}, by hand", note),)
+
+
+def picture(hand_fit: HandFit, kind: str = "", names: Sequence[str] = ()) -> view.Curves:
+    """The curves; there is one picture."""
+    return hand_fit.curves
+
+
+def as_object(hand_fit: HandFit) -> dict[str, object]:
+    """All but the curves as plain values; what is not finite is None."""
+    return plain_object(
+        {
+            "values": dict(hand_fit.values),
+            "cost": hand_fit.cost,
+            "errn": hand_fit.errn,
+            "failure": hand_fit.failure,
         }
-
-    def _repr_html_(self) -> str:
-        return show.html(self.table())
-
-    def __repr__(self) -> str:
-        return show.text(self.table())
+    )
 
 
 class ByHand:
@@ -112,8 +115,8 @@ class ByHand:
             tried = self._fit(chosen, theirs)
             if isinstance(tried, Failure):
                 words = f"case '{tried.case}' cannot be simulated at these values: {tried.message}"
-                return HandFit(name, named, math.inf, {}, show.Curves(()), words)
-            curves = thin_element(picture(tried), self._points)
+                return HandFit(name, named, math.inf, {}, view.Curves(()), words)
+            curves = thin_element(fit_picture(tried), self._points)
         errn = {c.name: {o.name: o.errn_percent for o in c.outputs} for c in tried.cases}
         return HandFit(name, named, tried.cost, {c: o for c, o in errn.items() if o}, curves)
 

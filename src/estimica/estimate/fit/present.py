@@ -376,10 +376,6 @@ def _sentence(advice: str) -> str:
     return f"{advice[0].upper() if plain else advice[0]}{advice[1:]}."
 
 
-def _bound(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 

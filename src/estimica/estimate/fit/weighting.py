@@ -1,18 +1,16 @@
-"""Weighting: at which frequencies the errors of a fit count, |L|²|U|² (seed 003, eq. 7.10)."""
+"""Weighting: at which frequencies the errors of a fit count, |L|²|U|²."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from estimica.base import view as show
+from estimica.base import view
 from estimica.base.arrays import Vector
 from estimica.base.errors import FitError
+from estimica.base.result import DONE, Outcome, Result
 from estimica.base.text import percent, short
 from estimica.estimate.criteria.block import Block
 from estimica.estimate.criteria.prefilter import ErrorFilter
@@ -50,64 +48,63 @@ class OutputWeighting:
         return float(np.sum(self.weighting(name))) / total if total > 0 else np.nan
 
 
-@dataclass(frozen=True, eq=False)
-class Weighting:
+@dataclass(frozen=True, eq=False, repr=False)
+class Weighting(Result):
     """All prefilters of a study with the frequency weighting that results."""
+
+    presenter = "estimica.estimate.fit.weighting"
 
     study: str
     outputs: tuple[OutputWeighting, ...]
+    outcome: Outcome = DONE
 
-    def table(self) -> show.Table:
-        """Each filter with what it lets through."""
-        rows = []
-        for o in self.outputs:
-            shares = ", ".join(f"{n} {percent(100 * o.share(n))} %" for n in o.inputs)
-            rows.append((o.case, o.output, o.filter, o.samples, short(o.counted), shares))
-        columns = ("case", "output", "prefilter", "samples", "white noise as of", "input power")
-        note = (
-            "Behind the filter white noise has the energy of so many samples; of the input's "
-            "changes this share of the power counts."
-        )
-        return show.Table(columns, tuple(rows), f"{self.study}: prefilters", note)
-
-    def curves(self) -> show.Curves:
+    def curves(self) -> view.Curves:
         """Gains and weightings over the frequency."""
-        return show.Curves(
-            tuple(self._panels()), f"{self.study}: prefilters", "frequency [Hz]", log_time=True
-        )
-
-    def plot(self) -> Any:
-        """A Plotly figure of the gains and weightings."""
-        return show.figure(self.curves())
-
-    def page(self) -> show.Page:
-        """All of it as a page, for files, the store and the workbench."""
-        section = show.Section("Prefilters", WORDS, (self.table(), self.curves()))
-        return show.Page(f"Prefilters: {self.study}", (section,))
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML page."""
-        return show.write(self.page(), path)
-
-    def _panels(self) -> Iterator[show.Panel]:
-        for o in self.outputs:
-            group = f"{o.case}: {o.output}"
-            gain = show.Curve("|L|", o.frequency, _drawn(o.gain, DEEP**0.5), colour=0)
-            yield show.Panel("|L|", (gain,), log=True, group=group)
-            for name, power in o.inputs.items():
-                peak = float((power / o.lines).max()) or 1.0
-                drawn = {"|U|²": (power, 5), "|L|²|U|²": (o.weighting(name), 1)}
-                curves = tuple(
-                    show.Curve(label, o.frequency, _drawn(p / o.lines / peak, DEEP), colour=colour)
-                    for label, (p, colour) in drawn.items()
-                )
-                yield show.Panel(f"power of {name}", curves, log=True, group=group)
+        return picture(self)
 
     def _repr_html_(self) -> str:
-        return show.html(self.table()) + show.html(self.curves())
+        return super()._repr_html_() + view.html(self.curves())
 
-    def __repr__(self) -> str:
-        return show.text(self.table())
+
+def tables(weighting: Weighting) -> tuple[view.Table]:
+    """Each filter with what it lets through."""
+    rows = []
+    for o in weighting.outputs:
+        shares = ", ".join(f"{n} {percent(100 * o.share(n))} %" for n in o.inputs)
+        rows.append((o.case, o.output, o.filter, o.samples, short(o.counted), shares))
+    columns = ("case", "output", "prefilter", "samples", "white noise as of", "input power")
+    note = (
+        "Behind the filter white noise has the energy of so many samples; of the input's "
+        "changes this share of the power counts."
+    )
+    return (view.Table(columns, tuple(rows), f"{weighting.study}: prefilters", note),)
+
+
+def picture(weighting: Weighting, kind: str = "", names: Sequence[str] = ()) -> view.Curves:
+    """Gains and weightings over the frequency; there is one picture."""
+    title = f"{weighting.study}: prefilters"
+    return view.Curves(tuple(_panels(weighting)), title, "frequency [Hz]", log_time=True)
+
+
+def page(weighting: Weighting) -> view.Page:
+    """All of it as a page."""
+    section = view.Section("Prefilters", WORDS, (*tables(weighting), picture(weighting)))
+    return view.Page(f"Prefilters: {weighting.study}", (section,))
+
+
+def _panels(weighting: Weighting) -> Iterator[view.Panel]:
+    for o in weighting.outputs:
+        group = f"{o.case}: {o.output}"
+        gain = view.Curve("|L|", o.frequency, _drawn(o.gain, DEEP**0.5), colour=0)
+        yield view.Panel("|L|", (gain,), log=True, group=group)
+        for name, power in o.inputs.items():
+            peak = float((power / o.lines).max()) or 1.0
+            drawn = {"|U|²": (power, 5), "|L|²|U|²": (o.weighting(name), 1)}
+            curves = tuple(
+                view.Curve(label, o.frequency, _drawn(p / o.lines / peak, DEEP), colour=colour)
+                for label, (p, colour) in drawn.items()
+            )
+            yield view.Panel(f"power of {name}", curves, log=True, group=group)
 
 
 WORDS = (
