@@ -401,8 +401,8 @@ def _even(name: str, stops: Vector, step: float) -> Vector:
         raise ModelError(
             "M210",
             f"'{name}' takes communication steps of one length only, and the time {wrong:g} is "
-            f"not a multiple of {step:g} s after {stops[0]:g}; set communication_step to a part of the "
-            "distance of the samples",
+            f"not a multiple of {step:g} s after {stops[0]:g}; set communication_step to a part of "
+            "the distance of the samples",
         )
     points = stops[0] + step * np.arange(int(whole[-1]) + 1)
     points[whole.astype(int)] = stops  # exactly, so that a sample is met
