@@ -12,6 +12,9 @@ Dimension = tuple[float, ...]
 _NONE: Dimension = (0.0,) * 9
 _ANGLE, _TURN = 7, 8
 _RADIANS_A_TURN = 2 * math.pi
+#: factors that differ by less are the same: they are products of a few numbers, each rounded to
+#: 1e-16
+_SAME = 1e-12
 
 
 def _of(
@@ -97,7 +100,7 @@ _OTHERS = {
 }  # fmt: skip
 _PREFIXES = {
     "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "h": 1e2, "da": 10.0, "d": 0.1, "c": 1e-2,
-    "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
+    "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": _SAME,
 }  # fmt: skip
 _SPELLINGS = {
     "°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "Ω": "Ohm", "ohm": "Ohm", "µ": "u",
@@ -125,15 +128,15 @@ class Conversion:
     @property
     def is_nothing(self) -> bool:
         """Whether both units are the same."""
-        return math.isclose(self.scale, 1.0, rel_tol=1e-12) and abs(self.offset) < 1e-12
+        return math.isclose(self.scale, 1.0, rel_tol=_SAME) and abs(self.offset) < _SAME
 
     @property
     def text(self) -> str:
         """The keys of a study file that do it: `scale = 1000`, `offset = 273.15`, or both."""
         parts = []
-        if not math.isclose(self.scale, 1.0, rel_tol=1e-12):
+        if not math.isclose(self.scale, 1.0, rel_tol=_SAME):
             parts.append(f"scale = {_short(self.scale)}")
-        if abs(self.offset) >= 1e-12:
+        if abs(self.offset) >= _SAME:
             parts.append(f"offset = {_short(self.offset)}")
         return ", ".join(parts)
 

@@ -17,7 +17,9 @@ from estimica.execute.runs.record import is_run_id
 APPLICATION = 0x45737469  # "Esti": what kind of SQLite file this is
 VERSION = 3
 CHECKSUMS = 3  # the version since which checkpoints have them
-PATIENCE = 10.0  # s, while another process writes
+#: s, while another process writes. Chosen: transactions of ours are short, so that a longer wait
+#: means that one hangs, and the user should be told
+PATIENCE = 10.0
 
 SCHEMA = """
 CREATE TABLE run (

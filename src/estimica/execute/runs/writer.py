@@ -21,8 +21,12 @@ from estimica.execute.runs.database import CHECKSUMS, sqlite_errors, transaction
 from estimica.execute.runs.payload import from_text, storable_text, to_text
 from estimica.execute.runs.record import Status
 
-BATCH = 0.5  # s: what came in meanwhile is written together
-HEARTBEAT = 10.0  # s
+#: s: what came in meanwhile is written together. Iterations may come faster than a disk confirms
+#: transactions, and who watches a run does not notice half a second
+BATCH = 0.5
+#: s between two signs of life, of which 60 must be missing until a run counts as dead elsewhere
+#: (`store.SILENCE`)
+HEARTBEAT = 10.0
 
 
 class RunWriter(ABC):

@@ -22,7 +22,7 @@ from estimica.execute.outcome import ItemOutcome, Kind, error_text
 from estimica.execute.workers.child import outcome_of, pickled
 from estimica.execute.workers.context import Context
 from estimica.execute.workers.dask_items import QuietPlugin, run_batch
-from estimica.execute.workers.executor import Executor
+from estimica.execute.workers.executor import Executor, batch_size
 from estimica.execute.workers.process import one_thread_each, without_main_script
 
 C = TypeVar("C")
@@ -30,8 +30,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 Batch = list[tuple[int, bytes]]  # items with their indices
 
-SHARES = 16  # a worker is given about this share of its part of the work at once
-LARGEST = 64  # items
 AHEAD = 2  # batches for each worker on their way, so that none waits
 DEATHS = 1  # so many workers may die over a batch before it is given up, or tried item by item
 PATIENCE = "15s"  # for a cluster to answer when it is joined
@@ -77,7 +75,7 @@ class DaskCluster(Executor):
         build, function = pickled(context.build, "the context"), pickled(task, "the task")
         parcels = [(k, pickled(item, f"item {k}")) for k, item in enumerate(items)]
         self._start(with_main=any(b"__main__" in p for p in (build, function)))
-        size = max(1, batch or min(LARGEST, len(items) // (SHARES * self.workers)))
+        size = max(1, batch or batch_size(len(items), self.workers))
         todo = deque(parcels[a : a + size] for a in range(0, len(items), size))
         outcomes: list[ItemOutcome[R] | None] = [None] * len(items)
         try:

@@ -11,19 +11,19 @@ from estimica.base.errors import ExecuteError
 from estimica.execute.outcome import ItemOutcome, Kind
 from estimica.execute.workers.child import NOT_GUARDED, PREPARED, outcome_of, pickled
 from estimica.execute.workers.context import Context
-from estimica.execute.workers.executor import Executor
+from estimica.execute.workers.executor import Executor, batch_size
 from estimica.execute.workers.process import WorkerProcess, exit_description
 
 C = TypeVar("C")
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: so many workers may die before a first item is done; then the rest is not tried
+#: so many workers may die before a first item is done; then the rest is not tried. Chosen: one
+#: death may be bad luck (memory ran out once), eight in a row without a value mean that none comes
 DEATHS = 8
-#: a worker is given about this share of its part of the work at once, and at most LARGEST items
-SHARES = 16
-LARGEST = 64
-PATIENCE = 5.0  # s, for a worker to end by itself
+#: s, for a worker to end by itself. It ends between two items, at once where it waits; who is
+#: still busy after this is killed, and nothing is lost but work that nobody waits for
+PATIENCE = 5.0
 
 
 class LocalProcesses(Executor):
@@ -58,9 +58,9 @@ class LocalProcesses(Executor):
         if work.needs_main and not self._with_main:
             self.close()  # these workers do not know the script
             self._with_main = True
-        share = min(LARGEST, len(items) // (SHARES * self._count))
+        size = max(1, batch or batch_size(len(items), self._count))
         try:
-            self._do(work, deque(range(len(items))), self._count, max(1, batch or share))
+            self._do(work, deque(range(len(items))), self._count, size)
             for index in sorted(work.suspects):
                 self._do(work, deque([index]), 1, 1)
         except BaseException:

@@ -43,7 +43,7 @@ def _ends(record: Record, name: str, signal: Signal, last: float) -> Iterator[Pr
             f"write begin = {first:g}, or fill the column",
         )
     interval = float(np.median(np.diff(signal.time))) if len(signal.time) > 1 else 0.0
-    if end + interval * (1 + 1e-9) < last:
+    if end + interval * (1 + 1e-9) < last:  # times are rounded: exactly one interval is enough
         yield Problem(
             "C028",
             where,

@@ -19,7 +19,9 @@ from estimica.study.record.samples import Record
 from estimica.study.study import Study
 
 NO_EFFECT = "T014"
-NOTHING = 1e-12  # of an output, for a change of a tuner by its own size
+#: of an output, for a change of a tuner by its own size. Chosen: the sensitivity to a tuner without
+#: effect is zero, or rounding (1e-16) where terms cancel, and no data tell the twelfth digit
+NOTHING = 1e-12
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,15 @@ from estimica.study.study import Study
 from estimica.study.toml.write import toml_key, toml_number, toml_value
 from estimica.study.tuner import Tuner
 
+# Chosen, so that a draft fits a few screens and its first fit ends soon and well determined: few
+# records determine more than a handful of parameters, and whoever knows better takes a # away.
 HANDFUL = 5  # tuners that are active
 OFFERED = 8  # variables that are written as possible outputs
 LISTED = 60  # parameters that are written as comments
 _STATIC = "[static]   # each row of the data is an operating point of its own"
-TRIED = 40  # parameters whose effect is looked at
+#: parameters whose effect is looked at. Chosen: all of them are sensitivities of one simulation,
+#: which takes the longer the more there are
+TRIED = 40
 
 
 class Start(Protocol):

@@ -17,6 +17,18 @@ from estimica.base.errors import CaseError, ModelError, SourceError
 from estimica.simulate.linear.constructors import is_state_space, is_transfer_function
 from estimica.study.prefilter import Prefilter
 
+#: how far inside the unit circle poles of a sampled filter must lie: with one at 1 - 1e-9 it takes
+#: 1e9 samples to forget, more than any record has
+FORGETS = 1e-9
+#: relative: poles on the imaginary axis have real parts after rounding, of some 1e-16
+ROUNDING = 1e-12
+#: relative: how far steps may differ. Chosen: time stamps have some six digits that count
+JITTER = 1e-6
+#: relative: smaller imaginary parts are rounding. Pairs of low-pass and high-pass filters up to
+#: order 8 have at least 0.19; a pair of a wide band-pass that is as good as real counts as two
+#: real poles, with an error of the square of this
+PAIRED = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class PrefilterSystem:
@@ -65,10 +77,10 @@ def _transfer(given: Prefilter, time: Vector, step: float) -> PrefilterSystem:
     system = _sampled(given.transfer, time, step) or _continuous(given)
     poles = np.linalg.eigvals(system.A)
     if system.step is not None:
-        unstable = np.abs(poles) >= 1 - 1e-9
+        unstable = np.abs(poles) >= 1 - FORGETS
         frequency = np.zeros(0)
     else:
-        unstable = poles.real >= -1e-12 * np.abs(poles)
+        unstable = poles.real >= -ROUNDING * np.abs(poles)
         frequency = np.abs(poles) / (2 * np.pi)
     if unstable.any():
         raise CaseError(
@@ -116,7 +128,7 @@ def _sampled(given: Any, time: Vector, step: float) -> PrefilterSystem | None:
         return None
     own = step if given.dt is True else float(given.dt)
     steps = np.diff(time)
-    if (np.abs(steps - own) > 1e-6 * own).any():
+    if (np.abs(steps - own) > JITTER * own).any():
         worst = float(steps[np.argmax(np.abs(steps - own))])
         raise CaseError(
             "C090",
@@ -169,7 +181,7 @@ def _butterworth(given: Prefilter) -> PrefilterSystem:
 
 def _sections(poles: Complex) -> list[tuple[float, ...]]:
     """(size, damping) of each pair of poles s² + damping s + size², (size,) of a single one."""
-    tiny = 1e-9 * np.abs(poles)
+    tiny = PAIRED * np.abs(poles)
     sections: list[tuple[float, ...]] = [
         (float(abs(p)), float(-2 * p.real)) for p in poles[poles.imag > tiny]
     ]

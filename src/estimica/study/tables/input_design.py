@@ -34,7 +34,7 @@ from estimica.study.fields.kinds import (
 )
 
 Count = Annotated[int, Field(ge=1, le=LINE), WHOLE]
-MOST = 200_000  # values of a span
+MOST = 200_000  # values of a span: each is a simulation, and a list of all is held
 _FREE = ("min", "max", "rate", "limits", "pieces", "robust")  # keys of kind "free" alone
 
 

@@ -23,7 +23,8 @@ from estimica.base.files.toml import BOM
 from estimica.study.toml.layout import Entry, Node, Section
 from estimica.study.toml.write import toml_key, toml_value
 
-WIDTH = 100  # a table that makes a longer line gets a section of its own
+#: a table that makes a longer line gets a section of its own: two editors side by side show as much
+WIDTH = 100
 _COMMA = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*,")
 _REST = re.compile(r"[ \t]*(,?)[ \t]*(?:#[^\n]*)?\n")
 _GAP = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^#"'\s]|[ \t](?![ \t]*\#))*([ ]{2,})\#""")
