@@ -17,10 +17,9 @@ from estimica.simulate.linear.model import LinearModel
 from estimica.source.formula import parse_formula
 from estimica.study.case import Case
 from estimica.study.formulas import noise_tuners
-from estimica.study.study import Study
+from estimica.study.study import FIXED, Study
 from estimica.study.tuner import Tuner
 
-FIXED = ("parameter", "constant")
 UNKNOWN_INPUT = "E203"
 WITH_START = ("state", "memory", "alias", "logical")
 

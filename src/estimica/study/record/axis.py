@@ -11,7 +11,8 @@ from estimica.base.errors import StudyError
 from estimica.base.problems import Problem
 from estimica.base.suggest import did_you_mean
 from estimica.study.case import InputColumn
-from estimica.study.record.samples import Record, data_of, without_scaling
+from estimica.study.record.columns import without_scaling
+from estimica.study.record.samples import Record, data_of
 from estimica.study.study import Study
 
 

@@ -20,7 +20,7 @@ from estimica.data.readers import as_data, read_data
 from estimica.data.table import Data
 from estimica.study.case import Case, InputColumn, OutputColumn, Sigma, StartValue
 from estimica.study.prefilter import Prefilter
-from estimica.study.record.columns import first_of_replicates
+from estimica.study.record.columns import first_of_replicates, with_scaling
 from estimica.study.record.noise import Censoring, Distribution, SigmaFormula, noise_model
 from estimica.study.record.prefilter import prefilter_system
 from estimica.study.record.transfer import Transfer
@@ -232,7 +232,7 @@ def _overflowing(where: str, case: Case, data: Data) -> list[Problem]:
         if not isinstance(one, InputColumn | OutputColumn) or one.column not in data.columns:
             continue
         value = data.columns[one.column]
-        lost = np.flatnonzero(is_usable(value) & ~np.isfinite(_scaled(one, value)))
+        lost = np.flatnonzero(is_usable(value) & ~np.isfinite(with_scaling(one, value)))
         if len(lost):
             message = (
                 f"column '{one.column}': scale and offset make {len(lost)} values too large to "
@@ -331,7 +331,7 @@ def _time_scale(case: Case, name: str, data: Data) -> float:
 def _input(given: float | InputColumn, data: Data, time: Vector) -> Signal:
     if not isinstance(given, InputColumn):
         return Signal.constant(given)
-    value = _scaled(given, data.column(given.column))
+    value = with_scaling(given, data.column(given.column))
     sampled = np.isfinite(value) & first_of_replicates(given.column, data.source, time, value)
     if not sampled.any():
         raise CaseError("C009", f"column '{given.column}' of '{data.source}' has no samples")
@@ -352,7 +352,7 @@ def _output(
     complete: Flags,
     inputs: Mapping[str, Signal],
 ) -> MeasuredOutput:
-    value = _scaled(given, data.column(given.column))
+    value = with_scaling(given, data.column(given.column))
     counts = np.isfinite(value) & (time >= begin) & complete
     if case.from_ is not None:
         counts &= time >= case.from_
@@ -415,32 +415,6 @@ def _check_prefilter(measured: MeasuredOutput, has_time: bool) -> None:
             "or average them",
         )
     prefilter_system(measured.prefilter, measured.time)
-
-
-def _scaled(given: InputColumn | OutputColumn, value: Vector) -> Vector:
-    if given.unwrap is not None:
-        value = unwrapped_angle(value, given.unwrap)
-    with np.errstate(over="ignore", invalid="ignore"):  # told by `_overflowing`
-        if given.scale is not None:
-            value = value * given.scale
-        if given.offset is not None:
-            value = value + given.offset
-    return value if is_usable(value).all() else np.where(is_usable(value), value, np.nan)
-
-
-def without_scaling(given: InputColumn, value: Vector) -> Vector:
-    """The column that has these values after scaling."""
-    if given.offset is not None:
-        value = value - given.offset
-    return value if given.scale is None else value / given.scale
-
-
-def unwrapped_angle(value: Vector, period: float) -> Vector:
-    """An angle without the jumps of its sensor; samples that are missing stay so."""
-    sampled = np.isfinite(value)
-    whole = value.copy()
-    whole[sampled] = np.unwrap(value[sampled], period=period)
-    return whole
 
 
 def stamps_of(case: Case, *, has_time: bool = True) -> Vector:
